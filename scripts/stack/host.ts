@@ -1,0 +1,38 @@
+/** A process that a host keeps running; `pid` is as seen from inside the host. */
+export type Daemon = {
+  pid: number;
+  /** Resolves when it has ended, by itself or not. */
+  ended: Promise<void>;
+  signal(name: NodeJS.Signals): Promise<void>;
+};
+
+/** Where PostgreSQL and PgBouncer run: this machine, or a container. Paths are the host's own. */
+export type Host = {
+  /** What to call it, like `PostgreSQL 15 from Debian's packages`. */
+  name: string;
+  major: number;
+  /** The folder of PostgreSQL's programs. */
+  bin: string;
+  pgbouncer: string;
+  /** The folder that the database user owns: holds the cluster and PgBouncer's files. */
+  folder: string;
+  /** Address to listen on, as seen from inside the host. Outside it is always 127.0.0.1. */
+  listen: string;
+  /** Aborted when whoever wanted the host gives up; commands then end and nothing more starts. */
+  signal?: AbortSignal;
+  /** Runs a command as the database user and returns its output. */
+  run(argv: string[]): Promise<string>;
+  /** Starts a program as the database user; if we die without stopping it, it gets `orphaned`. */
+  start(argv: string[], options: { log: string; orphaned: NodeJS.Signals }): Promise<Daemon>;
+  /** The end of a daemon's log. */
+  logged(log: string): Promise<string>;
+  read(path: string): Promise<string | null>;
+  /** Writes a file only the database user may read. */
+  write(path: string, text: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** Ends whatever an earlier run left at work in a folder (a data folder's postmaster and children). */
+  clear(folder: string): Promise<void>;
+  /** kill -9 of a process and its children, all at once. */
+  kill9(pid: number): Promise<void>;
+  close(): Promise<void>;
+};

@@ -1,0 +1,56 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { aptInstall, newestPackaged } from './apt.ts';
+import type { Say } from './say.ts';
+
+/** PostgreSQL with pg_cron, and PgBouncer, where Debian's and Ubuntu's packages put them. */
+export type Installed = { major: number; bin: string; pgbouncer: string };
+
+export const oldest = 15;
+export const newest = 18;
+
+const pgbouncers = ['/usr/sbin/pgbouncer', '/usr/local/sbin/pgbouncer', '/usr/local/bin/pgbouncer'];
+
+export function installed(major?: number): Installed | null {
+  const root = '/usr/lib/postgresql';
+  const pgbouncer = pgbouncers.find((path) => existsSync(path));
+  const majors = (existsSync(root) ? readdirSync(root).map(Number) : [])
+    .filter((version) => version >= oldest && version <= newest)
+    .filter((version) => existsSync(`${root}/${version}/bin/initdb`))
+    .filter((version) => existsSync(`${root}/${version}/lib/pg_cron.so`))
+    .sort((a, b) => b - a);
+  const found = major === undefined ? majors[0] : majors.find((version) => version === major);
+  return found && pgbouncer ? { major: found, bin: `${root}/${found}/bin`, pgbouncer } : null;
+}
+
+const otherWays = `Or start a Docker engine, or set DATABASE_URL to a PostgreSQL ${oldest} to ${newest} \
+(for the tests TOCK_TEST_DATABASE_URL, a superuser's), then run this again.`;
+
+/** What is installed, or after installing it with apt; `major` asks for that version only. */
+export async function packaged(say: Say, signal?: AbortSignal, major?: number): Promise<Installed> {
+  const found = installed(major);
+  if (found) return found;
+  if (!existsSync('/usr/bin/apt-get')) {
+    throw new Error(
+      `There is no PostgreSQL to run on: no Docker engine answers, and this system has no apt-get.\n${otherWays}`,
+    );
+  }
+  if (process.getuid?.() !== 0) {
+    const version = major ?? (await newestPackaged()) ?? oldest;
+    const names = packageNames(version).join(' ');
+    throw new Error(
+      `PostgreSQL with pg_cron, or PgBouncer, is not installed, and only root may install it. Run:\n
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${names}\n
+${otherWays}`,
+    );
+  }
+  await aptInstall(say, packageNames, major, signal);
+  const now = installed(major);
+  if (now) return now;
+  throw new Error(
+    `The packages are installed, yet PostgreSQL ${major ?? ''} with pg_cron is not under /usr/lib/postgresql.\n${otherWays}`,
+  );
+}
+
+export function packageNames(major: number): string[] {
+  return [`postgresql-${major}`, `postgresql-${major}-cron`, 'pgbouncer'];
+}

@@ -1,0 +1,82 @@
+import { connect } from 'node:net';
+import type { Daemon, Host } from './host.ts';
+
+export type PoolerOptions = {
+  port: number;
+  postgresPort: number;
+  /** Passwords by role. */
+  users: Record<string, string>;
+  log: string;
+};
+
+export type Pooler = { port: number; pid: number; ended: Promise<void>; stop(): Promise<void> };
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    const answer = (yes: boolean) => {
+      socket.destroy();
+      resolve(yes);
+    };
+    socket.once('connect', () => answer(true));
+    socket.once('error', () => answer(false));
+  });
+}
+
+function configuration(host: Host, options: PoolerOptions): string {
+  return `[databases]
+* = host=127.0.0.1 port=${options.postgresPort}
+
+[pgbouncer]
+listen_addr = ${host.listen}
+listen_port = ${options.port}
+unix_socket_dir =
+auth_type = md5
+auth_file = ${host.folder}/users.txt
+pool_mode = transaction
+max_client_conn = 2000
+default_pool_size = 20
+max_db_connections = 40
+query_wait_timeout = 30
+server_idle_timeout = 60
+ignore_startup_parameters = extra_float_digits,options
+log_connections = 0
+log_disconnections = 0
+`;
+}
+
+/** A PgBouncer in transaction mode that serves every database of one cluster. */
+export async function startPooler(host: Host, options: PoolerOptions): Promise<Pooler> {
+  const users = Object.entries(options.users).map(([name, word]) => `"${name}" "${word}"\n`);
+  // md5 between client and pooler: a Worker connects anew for each request, and SCRAM costs
+  // milliseconds each time. The pooler itself still uses SCRAM with PostgreSQL.
+  await host.write(`${host.folder}/users.txt`, users.join(''));
+  await host.write(`${host.folder}/pgbouncer.ini`, configuration(host, options));
+  const daemon: Daemon = await host.start([host.pgbouncer, `${host.folder}/pgbouncer.ini`], {
+    log: options.log,
+    orphaned: 'SIGTERM',
+  });
+  let over = false;
+  void daemon.ended.then(() => {
+    over = true;
+  });
+  while (!(await accepts(options.port))) {
+    if (over) {
+      throw new Error(`PgBouncer did not start. Its log ends:\n${await host.logged(options.log)}`);
+    }
+    host.signal?.throwIfAborted();
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  return {
+    port: options.port,
+    pid: daemon.pid,
+    ended: daemon.ended,
+    async stop() {
+      await daemon.signal('SIGTERM');
+      // Newer ones wait for their clients at SIGTERM; it keeps nothing that could be lost.
+      const hurry = setTimeout(() => void daemon.signal('SIGKILL'), 2000);
+      await daemon.ended;
+      clearTimeout(hurry);
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Cluster, cluster } from '../scripts/stack/cluster.ts';
+import { checkout } from '../scripts/stack/place.ts';
+import { type Pooler, startPooler } from '../scripts/stack/pooler.ts';
+import { anyPort } from '../scripts/stack/ports.ts';
+import { makeCron, makeDatabase, makeOwner, openEdge } from '../scripts/stack/roles.ts';
+import type { Say } from '../scripts/stack/say.ts';
+import { openHost } from '../scripts/stack/source.ts';
+
+export type Passwords = { owner: string; edge: string };
+
+export type TestCluster = {
+  cluster: Cluster;
+  passwords: Passwords;
+  /** A PgBouncer in transaction mode over all its databases. */
+  pool(): Promise<Pooler>;
+  close(): Promise<void>;
+};
+
+let count = 0;
+
+/** A private cluster, started, with the role tock and pg_cron in the database `cronDatabase`. */
+export async function testCluster(cronDatabase: string, say: Say): Promise<TestCluster> {
+  const ports = [await anyPort(), await anyPort()] as const;
+  const name = `test-${process.pid}-${++count}`;
+  const host = await openHost({ name, ports: [...ports], say, kept: false });
+  const word = () => randomBytes(12).toString('hex');
+  const log = `${host.folder}/postgres.log`;
+  const options = { port: ports[0], password: word(), cronDatabase, log };
+  const passwords = { owner: word(), edge: word() };
+  const made = cluster(host, options);
+  let pooler: Pooler | null = null;
+  await made.start();
+  await makeOwner(made.url(), passwords.owner);
+  await makeDatabase(made.url(), cronDatabase);
+  await makeCron(made.url(cronDatabase));
+  return {
+    cluster: made,
+    passwords,
+    async pool() {
+      const users = {
+        tock: passwords.owner,
+        tock_edge: passwords.edge,
+        postgres: options.password,
+      };
+      const files = { postgresPort: made.port, log: `${host.folder}/pgbouncer.log` };
+      pooler = await startPooler(host, { port: ports[1], users, ...files });
+      return pooler;
+    },
+    async close() {
+      await pooler?.stop();
+      await made.stop();
+      await host.remove(host.folder);
+      await host.close();
+    },
+  };
+}
+
+/** Migrates as tock and lets tock_edge log in. */
+export async function prepare(ownerUrl: string, edgePassword: string): Promise<void> {
+  const file = join(checkout, 'cli/migrate.ts');
+  if (!existsSync(file)) {
+    process.stdout.write('cli/migrate.ts is not there yet: an empty database\n');
+    return;
+  }
+  const { migrate } = await import(file);
+  await migrate(ownerUrl);
+  await openEdge(ownerUrl, edgePassword);
+}

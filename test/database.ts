@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { withClient } from '../scripts/stack/roles.ts';
+import { softly } from '../scripts/stack/say.ts';
+import { prepare, testCluster } from './cluster.ts';
+
+/** What the run's setup tells the tests. Without a PgBouncer of ours there is no pool. */
+export type Stack = {
+  superUrl: string;
+  ownerPassword: string;
+  edgePassword: string;
+  poolHost?: string;
+  poolPort?: number;
+  /** Whether pg_cron runs in the database `tock_cron`. */
+  cron: boolean;
+  postmasterPid?: number;
+  dataDir?: string;
+};
+
+export type Database = {
+  name: string;
+  /** As tock, the owner, direct. */
+  url: string;
+  /** As tock_edge, which may only call verbs, direct. */
+  edgeUrl: string;
+  /** As tock_edge through PgBouncer in transaction mode. */
+  poolUrl?: string;
+  superUrl: string;
+  /** A connected client as tock (or to the url given), closed by drop(). */
+  connect(url?: string): Promise<pg.Client>;
+  /** Closes the clients and drops the database; the shared one only loses its clients. */
+  drop(): Promise<void>;
+};
+
+export type OwnCluster = Database & {
+  readonly postmasterPid: number;
+  /** kill -9 of the postmaster and all its children. */
+  kill9(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export function stackInfo(): Stack {
+  const text = process.env.TOCK_TEST_STACK;
+  if (!text) throw new Error('No test cluster: run this with vitest (npm test -- <file>).');
+  return JSON.parse(text);
+}
+
+function database(stack: Stack, name: string, drop: () => Promise<void>): Database {
+  const clients: pg.Client[] = [];
+  const as = (role: string, password: string, host?: string, port?: number) => {
+    const url = new URL(stack.superUrl);
+    const place = host ? `${host}:${port}` : url.host;
+    return `postgres://${role}:${password}@${place}/${name}`;
+  };
+  const { ownerPassword, edgePassword, poolHost, poolPort } = stack;
+  const url = as('tock', ownerPassword);
+  const { username, password } = new URL(stack.superUrl);
+  return {
+    name,
+    url,
+    edgeUrl: as('tock_edge', edgePassword),
+    ...(poolPort && { poolUrl: as('tock_edge', edgePassword, poolHost, poolPort) }),
+    superUrl: as(username, password),
+    async connect(to = url) {
+      const client = new pg.Client({ connectionString: to });
+      // A killed server must fail the query at hand, not the whole test process.
+      client.on('error', () => {});
+      await client.connect();
+      clients.push(client);
+      return client;
+    },
+    async drop() {
+      await Promise.all(clients.splice(0).map((client) => client.end().catch(() => {})));
+      await drop();
+    },
+  };
+}
+
+let count = 0;
+
+/** A migrated, empty database of the test's own: a clone of the template, without pg_cron. */
+export async function freshDatabase(): Promise<Database> {
+  const stack = stackInfo();
+  const name = `tock_${process.pid}_${++count}_${randomBytes(3).toString('hex')}`;
+  await withClient(stack.superUrl, async (client) => {
+    // Two clones of one template at once: the second fails, as the template is in use.
+    await client.query("select pg_advisory_lock(hashtext('tock_template'))");
+    await client.query(`create database ${name} template tock_template owner tock`);
+  });
+  return database(stack, name, () =>
+    withClient(stack.superUrl, async (client) => {
+      await client.query(`drop database if exists ${name} with (force)`);
+    }),
+  );
+}
+
+/** pg_cron's own database, one for all tests: waits until no other test uses it, until drop(). */
+export async function cronDatabase(): Promise<Database> {
+  const stack = stackInfo();
+  if (!stack.cron) throw new Error("TOCK_TEST_DATABASE_URL's cluster has no pg_cron in tock_cron.");
+  const holder = new pg.Client({ connectionString: stack.superUrl });
+  holder.on('error', () => {});
+  await holder.connect();
+  await holder.query("select pg_advisory_lock(hashtext('tock_cron'))");
+  return database(stack, 'tock_cron', () => holder.end());
+}
+
+/** A cluster of the test's own, with pg_cron, that it may kill; drop() ends it and its data. */
+export async function ownCluster(): Promise<OwnCluster> {
+  const made = await testCluster('tock', softly);
+  const { cluster, passwords } = made;
+  const stack: Stack = {
+    superUrl: cluster.url(),
+    ownerPassword: passwords.owner,
+    edgePassword: passwords.edge,
+    cron: true,
+  };
+  const own = database(stack, 'tock', made.close);
+  await prepare(own.url, passwords.edge);
+  const pooler = await made.pool();
+  const poolUrl = new URL(own.edgeUrl);
+  poolUrl.port = String(pooler.port);
+  const { kill9, start, stop } = cluster;
+  return Object.defineProperty(
+    { ...own, poolUrl: poolUrl.href, kill9, start, stop },
+    'postmasterPid',
+    {
+      get: () => cluster.pid,
+    },
+  ) as OwnCluster;
+}
