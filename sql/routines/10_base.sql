@@ -1,0 +1,64 @@
+create or replace function tock.refuse(
+  p_status integer, p_message text, p_field text default null, p_hint text default null)
+returns void
+language plpgsql
+as $$
+begin
+  raise exception using
+    errcode = 'TK' || p_status, message = p_message,
+    detail = coalesce(p_field, ''), hint = coalesce(p_hint, '');
+end $$;
+
+comment on function tock.refuse is
+  'Raises a caller''s mistake: SQLSTATE TK and the HTTP status, DETAIL the field''s name, HINT what to do next.';
+
+create or replace function tock.lock_space()
+returns integer
+language sql
+stable
+as $$
+  select 'tock'::regnamespace::oid::integer
+$$;
+
+comment on function tock.lock_space is
+  'First key of every advisory lock: the schema''s oid. Second keys: a stream''s number (its claim), 2^30 + slot, 2^30 + 2^28 + hash (a duty or the making of a queue).';
+
+create or replace function tock.try_named_lock(p_name text)
+returns boolean
+language sql
+volatile
+as $$
+  select pg_catalog.pg_try_advisory_xact_lock(
+    tock.lock_space(), 1342177280 + (pg_catalog.hashtext(p_name) & 268435455))
+$$;
+
+comment on function tock.try_named_lock is
+  'Takes the lock of a duty (duty:NAME) or of making a queue (queue:NAME) until the end of the transaction, or says false at once.';
+
+-- The lowest free slot keeps streams few; a transaction that has one starts at its own (tock.slot is
+-- only where to begin: a session may have set it to anything, so the lock is always taken).
+create or replace function tock.take_slot(p_from integer default null)
+returns integer
+language plpgsql
+volatile
+as $$
+declare
+  v_hint text := pg_catalog.current_setting('tock.slot', true);
+  v_first integer := coalesce(p_from, case when v_hint ~ '^\d{1,3}$' then v_hint::integer end, 0);
+begin
+  for v_step in 0 .. 4095 loop
+    if pg_catalog.pg_try_advisory_xact_lock(
+      tock.lock_space(), 1073741824 + (v_first + v_step) % 4096)
+    then
+      if p_from is null then
+        perform pg_catalog.set_config('tock.slot', ((v_first + v_step) % 4096)::text, true);
+      end if;
+      return (v_first + v_step) % 4096;
+    end if;
+  end loop;
+  perform tock.refuse(503, 'more than 4,096 transactions are writing tasks at once',
+    null, 'try again; look for transactions left open in pg_stat_activity');
+end $$;
+
+comment on function tock.take_slot is
+  'The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.';

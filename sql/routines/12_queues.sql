@@ -1,0 +1,103 @@
+create or replace function tock.policy(p_queue text)
+returns tock.queues
+language sql
+stable
+as $$
+  select q from tock.queues q where q.name in (p_queue, '*') order by q.name desc limit 1
+$$;
+
+comment on function tock.policy is 'The policy a queue follows: its own row, or the default row ''*''.';
+
+create or replace function tock.check_queue_name(p_queue text)
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  if p_queue is null or p_queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
+    perform tock.refuse(422, 'a queue''s name is 1 to 100 letters, digits and _ . : -, and starts with a letter or digit',
+      'queue');
+  end if;
+end $$;
+
+comment on function tock.check_queue_name is 'Raises TK422 for what can''t be a queue''s name.';
+
+-- Waits for nobody: while another open transaction makes the same queue, this one goes by '*'.
+create or replace function tock.make_queue(p_queue text)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if tock.try_named_lock('queue:' || p_queue) then
+    insert into tock.queues (name, lease_seconds, max_attempts, max_lost, backoff_base_seconds,
+      backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, max_payload_bytes)
+    select p_queue, q.lease_seconds, q.max_attempts, q.max_lost, q.backoff_base_seconds,
+      q.backoff_factor, q.backoff_cap_seconds, q.backoff_jitter, q.lanes, q.max_payload_bytes
+    from tock.queues q where q.name = '*'
+    on conflict do nothing;
+  end if;
+exception
+  when serialization_failure then null;  -- made since this transaction's snapshot was taken
+end $$;
+
+comment on function tock.make_queue is 'Makes a queue named for the first time, with the default policy.';
+
+create or replace function tock.put_queue(p_queue text, p_policy jsonb default '{}')
+returns tock.queues
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  v_key text;
+  v_row tock.queues;
+begin
+  if p_queue is distinct from '*' then
+    perform tock.check_queue_name(p_queue);
+  end if;
+  if pg_catalog.jsonb_typeof(p_policy) is distinct from 'object' then
+    perform tock.refuse(422, 'a policy is an object', 'policy');
+  end if;
+  for v_key in select pg_catalog.jsonb_object_keys(p_policy) loop
+    if v_key not in ('lease_seconds', 'max_attempts', 'max_lost', 'backoff_base_seconds', 'backoff_factor',
+      'backoff_cap_seconds', 'backoff_jitter', 'lanes', 'max_payload_bytes', 'paused')
+    then
+      perform tock.refuse(422, 'a queue has no option ' || v_key, v_key, 'options: lease_seconds, max_attempts, '
+        'max_lost, backoff_base_seconds, backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, '
+        'max_payload_bytes, paused');
+    elsif pg_catalog.jsonb_typeof(p_policy -> v_key) <>
+      (case when v_key = 'paused' then 'boolean' else 'number' end)
+    then
+      perform tock.refuse(422, v_key || ' is a ' || case when v_key = 'paused' then 'boolean' else 'number' end,
+        v_key);
+    elsif (v_key in ('lease_seconds', 'max_attempts', 'max_lost', 'lanes', 'max_payload_bytes')
+      and (p_policy ->> v_key)::numeric % 1 <> 0) or (v_key <> 'paused' and abs((p_policy ->> v_key)::numeric) > 1e7)
+    then
+      perform tock.refuse(422, v_key || ' is out of range or not whole', v_key);
+    end if;
+  end loop;
+  perform pg_catalog.pg_advisory_xact_lock(
+    tock.lock_space(), 1342177280 + (pg_catalog.hashtext('queue:' || p_queue) & 268435455));
+  if p_queue <> '*' then
+    perform tock.make_queue(p_queue);
+  end if;
+  update tock.queues q set
+    lease_seconds = coalesce((p_policy ->> 'lease_seconds')::integer, q.lease_seconds),
+    max_attempts = coalesce((p_policy ->> 'max_attempts')::integer, q.max_attempts),
+    max_lost = coalesce((p_policy ->> 'max_lost')::integer, q.max_lost),
+    backoff_base_seconds = coalesce((p_policy ->> 'backoff_base_seconds')::float8, q.backoff_base_seconds),
+    backoff_factor = coalesce((p_policy ->> 'backoff_factor')::float8, q.backoff_factor),
+    backoff_cap_seconds = coalesce((p_policy ->> 'backoff_cap_seconds')::float8, q.backoff_cap_seconds),
+    backoff_jitter = coalesce((p_policy ->> 'backoff_jitter')::float8, q.backoff_jitter),
+    lanes = coalesce((p_policy ->> 'lanes')::integer, q.lanes),
+    max_payload_bytes = coalesce((p_policy ->> 'max_payload_bytes')::integer, q.max_payload_bytes),
+    paused = coalesce((p_policy ->> 'paused')::boolean, q.paused)
+  where q.name = p_queue
+  returning q.* into v_row;
+  return v_row;
+end $$;
+
+comment on function tock.put_queue is
+  'Makes a queue or changes the options named; the others stay. ''*'' is the default policy. TK422 names the option that is out of range.';

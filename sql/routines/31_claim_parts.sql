@@ -1,0 +1,215 @@
+create or replace function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  perform tock.check_queue_name(p_queue);
+  if p_limit is null or p_limit not between 1 and 10000 then
+    perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
+  end if;
+  if p_lease_seconds not between 1 and 86400 then
+    perform tock.refuse(422, 'lease_seconds is a whole number from 1 to 86400', 'lease_seconds');
+  end if;
+  if pg_catalog.length(p_worker) > 200 then
+    perform tock.refuse(422, 'worker is a name of up to 200 characters', 'worker');
+  end if;
+end $$;
+
+comment on function tock.check_claim is 'Raises TK422 for arguments that claim() doesn''t take.';
+
+-- True when the verb is the transaction's first and only statement: called from no function, nothing
+-- written before, and the client's message holds this one statement. Then committing asynchronously
+-- weakens nobody else's commit, and locks taken for others' good are held for a moment only.
+create or replace function tock.is_own_transaction(p_context text)
+returns boolean
+language sql
+volatile
+as $$
+  select pg_catalog.strpos(p_context, E'\n') = 0
+    and pg_catalog.statement_timestamp() = pg_catalog.transaction_timestamp()
+    and pg_catalog.pg_current_xact_id_if_assigned() is null
+    and pg_catalog.current_query() !~ ';\s*[^\s;]'
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+$$;
+
+comment on function tock.is_own_transaction is
+  'Whether the calling verb has the transaction to itself; p_context is its PG_CONTEXT.';
+
+-- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late.
+create or replace function tock.ride_along()
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_duty record;
+begin
+  for v_duty in
+    select d.name from tock.duties d
+    where d.name in ('promote', 'reap')
+      and coalesce(d.last_started_at, '-infinity') <
+        pg_catalog.now() - d.every_seconds * case d.name when 'promote' then 1 else 15 end * interval '1 second'
+  loop
+    perform tock.run_duty(v_duty.name);
+  end loop;
+  if exists (
+    select from tock.waiting w
+    where w.due_at <= pg_catalog.clock_timestamp()
+      and w.due_at >= coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
+    order by w.due_at limit 1)
+  then
+    perform tock.promote(1000);
+  end if;
+end $$;
+
+comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and duties that are late.';
+
+create or replace function tock.oldest_live_epoch()
+returns integer
+language sql
+stable
+as $$
+  select e.number from tock.epochs e where e.settled_at is null order by e.number limit 1
+$$;
+
+comment on function tock.oldest_live_epoch is 'The first epoch that a claim may still have to read.';
+
+-- A look without locks at the streams that have something above their cursor, read one at a time: the
+-- order is priority first, lanes and slots shuffled by the seed ($2).
+create or replace function tock.candidates_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select s.number, s.priority, c.after_position
+    from (
+      select t.number, t.priority, t.start_after from tock.streams t
+      where t.queue = $1 and t.awake
+      order by t.priority, pg_catalog.hashint4extended(t.lane, $2), pg_catalog.hashint4extended(t.slot, $2)
+      offset 0) s
+    cross join lateral (
+      select greatest(s.start_after, coalesce((
+        select l.last_position from %1$s l where l.stream = s.number
+        order by l.stream desc, l.after_position desc limit 1), 0)) as after_position offset 0) c
+    where (select r.position from %2$s r where r.stream = s.number and r.position > c.after_position
+           order by r.stream, r.position limit 1) is not null$q$,
+    tock.leaves('leases', p_epoch), tock.leaves('runs', p_epoch))
+$$;
+
+comment on function tock.candidates_statement is 'The statement that finds streams to draw from; $1 queue, $2 seed.';
+
+-- $1 stream, $2 limit, $3 token, $4 worker, $5 until, $6 bytes, $7 one at least, $8 max_attempts, $9 priority
+create or replace function tock.draw_statement(p_epoch tock.epochs)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with cursor as materialized (
+      select greatest(s.start_after, coalesce((
+        select l.last_position from %1$s l where l.stream = $1
+        order by l.stream desc, l.after_position desc limit 1), 0)) as after_position
+      from tock.streams s where s.number = $1
+    ), picked as materialized (
+      select n.* from (
+        select r.*, sum(r.bytes + 256) over w as upto, row_number() over w as n
+        from (
+          select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.bytes, r.payload
+          from %2$s r
+          where r.stream = $1 and r.position > (select c.after_position from cursor c)
+            and (select c.after_position from cursor c) between %3$s and %4$s - 1
+          order by r.stream, r.position limit $2) r
+        window w as (order by r.position)) n
+      where n.upto <= $6 or (n.n = 1 and $7)
+    ), leased as (
+      insert into tock.leases (stream, after_position, last_position, runs, token, worker, leased_until)
+      select $1, c.after_position, p.last_position, p.runs, $3, $4, $5
+      from cursor c, (select max(p.position) as last_position, count(*) as runs from picked p) p
+      where p.runs > 0%5$s
+    )
+    select $3, $5, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
+      coalesce(p.max_attempts, $8)::integer, $9::integer, p.tenant, p.created_at, p.payload
+    from picked p order by p.position$q$,
+    tock.leaves('leases', p_epoch.number), tock.leaves('runs', p_epoch.number),
+    p_epoch.first_position, p_epoch.end_position,
+    -- under an old snapshot this turns the fence's refusal into a serialization failure
+    case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
+      then ' on conflict do nothing' else '' end)
+$$;
+
+comment on function tock.draw_statement is 'The statement that leases a range of one stream and returns its runs.';
+
+create or replace function tock.new_token(p_epoch integer)
+returns uuid
+language sql
+volatile
+as $$
+  select (pg_catalog.left(pg_catalog.gen_random_uuid()::text, 29)
+    || pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'))::uuid
+$$;
+
+comment on function tock.new_token is 'A lease''s token: random but for its last 28 bits, which name the epoch.';
+
+create or replace function tock.wait_for_claim(p_stream integer)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_timeout text := pg_catalog.current_setting('lock_timeout');
+begin
+  perform pg_catalog.set_config('lock_timeout', '50ms', true);
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), p_stream);
+  perform pg_catalog.set_config('lock_timeout', v_timeout, true);
+  return true;
+exception
+  when lock_not_available then return false;
+end $$;
+
+comment on function tock.wait_for_claim is
+  'Waits up to 50 ms for the claim of a stream: only when every stream with something was being claimed from.';
+
+create or replace function tock.leased_runs(p_lease uuid)
+returns table (
+  lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
+  priority integer, tenant text, created_at timestamptz, payload jsonb)
+language plpgsql
+stable
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select l.token, l.leased_until, coalesce(r.task_id, r.position << 20 | r.stream), r.position << 20 | r.stream,
+      r.attempt::integer, coalesce(r.max_attempts, (tock.policy(s.queue)).max_attempts)::integer,
+      s.priority::integer, r.tenant, r.created_at, r.payload
+    from tock.leases l
+    join tock.streams s on s.number = l.stream
+    join tock.runs r on r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+    where l.token = p_lease and l.closed_at is null
+    order by s.priority, r.position;
+  if not found then
+    perform tock.refuse(409, 'the claim with this request_id has ended', 'request_id',
+      'claim again with a new request_id');
+  end if;
+end $$;
+
+comment on function tock.leased_runs is 'The runs of an open lease, as its claim returned them; TK409 when it has ended.';
+
+create or replace function tock.retry_after_seconds(p_queue text)
+returns integer
+language sql
+volatile
+security definer
+set search_path = ''
+as $$
+  select greatest(1, least(30, pg_catalog.ceil(extract(epoch from
+    (select w.due_at from tock.waiting w where w.queue = p_queue order by w.due_at limit 1)
+      - pg_catalog.clock_timestamp()))))::integer
+$$;
+
+comment on function tock.retry_after_seconds is
+  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30.';

@@ -1,0 +1,68 @@
+-- The caller holds the lease row, so no two ends of a run race; the primary key is the net.
+-- again_at says when the task is to run again: now or earlier appends a run at once, later waits.
+create or replace function tock.end_runs(p_ended tock.ended[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_slot integer := -1;
+begin
+  if exists (select from unnest(p_ended) e where e.again_at <= v_now) then
+    v_slot := tock.take_slot();
+    perform tock.open_stream(s.queue, s.priority, s.lane, v_slot)
+    from tock.streams s where s.number = any (array(
+      select distinct e.stream from unnest(p_ended) e where e.again_at <= v_now));
+  end if;
+  with ended as materialized (
+    select e.* from unnest(p_ended) with ordinality
+      e(stream, position, state, result, error, again_at, attempt, lost, n)
+  ), again as materialized (
+    select pg_catalog.nextval('tock.positions') as next_position,
+      case when a.again_at <= v_now then t.number else 0 end as next_stream, a.*
+    from (
+      select e.n, e.again_at, e.attempt, e.lost, r.stream, r.position, r.max_attempts, r.tenant, r.created_at,
+        r.bytes, r.payload, coalesce(r.task_id, r.position << 20 | r.stream) as task_id,
+        s.queue, s.priority, s.lane
+      from ended e
+      join tock.runs r on r.stream = e.stream and r.position = e.position
+      join tock.streams s on s.number = e.stream
+      where e.again_at is not null
+      order by e.n) a
+    left join tock.streams t
+      on t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = v_slot
+  ), ready as (
+    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
+    select a.next_stream, a.next_position, a.task_id, a.attempt, a.lost, a.max_attempts, a.tenant, a.created_at,
+      a.bytes, a.payload
+    from again a where a.next_stream <> 0
+  ), later as (
+    insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
+      created_at, bytes, payload)
+    select a.next_position, a.task_id, a.again_at, a.queue, a.priority, a.lane, a.attempt, a.lost, a.max_attempts,
+      a.tenant, a.created_at, a.bytes, a.payload
+    from again a where a.next_stream = 0
+  )
+  insert into tock.results (stream, position, state, result, error, next_id)
+  select e.stream, e.position, e.state, e.result, e.error, a.next_position << 20 | a.next_stream
+  from ended e left join again a using (n);
+end $$;
+
+comment on function tock.end_runs is
+  'Writes the results of runs and, for those that go on, the next run or its waiting entry.';
+
+create or replace function tock.backoff_seconds(p_policy tock.queues, p_failures integer)
+returns double precision
+language sql
+volatile
+as $$
+  select least(p_policy.backoff_cap_seconds,
+      p_policy.backoff_base_seconds * p_policy.backoff_factor ^ least(p_failures - 1, 300))
+    * (1 - p_policy.backoff_jitter * pg_catalog.random())
+$$;
+
+comment on function tock.backoff_seconds is
+  'Seconds to wait after the n-th failure: base * factor^(n-1), capped, less a random share of up to the jitter.';

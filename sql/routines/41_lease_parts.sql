@@ -1,0 +1,144 @@
+-- The first statement of every verb that ends part of a lease: the row is held against reaping and
+-- closing, and what it says is read only in the next statement.
+create or replace function tock.hold_lease(p_lease uuid, p_epoch integer)
+returns boolean
+language plpgsql
+volatile
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_rows integer;
+begin
+  execute pg_catalog.format(
+    'select count(*) from (select from tock.leases_%s l where l.token = $1 order by l.stream for share) h', p_epoch)
+    into v_rows using p_lease;
+  return v_rows > 0;
+end $$;
+
+comment on function tock.hold_lease is 'Locks a lease''s rows for share; false when there is no such lease.';
+
+-- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids
+-- left over are looked for among the lease's retried runs.
+create or replace function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
+returns setof tock.leased_run
+language plpgsql
+volatile
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_statement text := pg_catalog.format($q$
+    select %%s as n, %%s as id, r.stream, r.position, s.queue, r.attempt, r.lost, r.max_attempts,
+      coalesce(e.state, l.outcome), e.result, e.error, e.next_id
+    from tock.leases_%1$s l
+    join tock.streams s on s.number = l.stream
+    join %2$s r on r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+    %%s
+    left join %3$s e on e.stream = r.stream and e.position = r.position
+    where l.token = $1$q$,
+    p_epoch, tock.leaves('runs', p_epoch), tock.leaves('results', p_epoch));
+  v_found bigint[];
+begin
+  if p_ids is null then
+    return query execute pg_catalog.format(v_statement, 'r.position', 'coalesce(r.task_id, r.position << 20 | r.stream)', '')
+      using p_lease;
+    return;
+  end if;
+  return query execute pg_catalog.format(v_statement, 'g.n', 'g.id',
+    'join unnest($2) with ordinality g(id, n) on r.position = g.id >> 20 and l.stream = (g.id & 1048575)::integer')
+    using p_lease, p_ids;
+  execute pg_catalog.format('select array(select q.n from (' || v_statement || ') q)', 'g.n', 'g.id',
+    'join unnest($2) with ordinality g(id, n) on r.position = g.id >> 20 and l.stream = (g.id & 1048575)::integer')
+    into v_found using p_lease, p_ids;
+  if pg_catalog.cardinality(v_found) < pg_catalog.cardinality(p_ids) then
+    return query execute pg_catalog.format(v_statement, 'g.n', 'g.id',
+      'join unnest($2) with ordinality g(id, n) on r.task_id = g.id and not g.n = any ($3)')
+      using p_lease, p_ids, v_found;
+  end if;
+end $$;
+
+comment on function tock.runs_of_lease is
+  'The runs of a lease, all or those with these ids, and how each has ended (state null: still running).';
+
+-- Two last completers may each see the other's runs unfinished or hold the row against each other:
+-- then the lease stays open and the reaper closes it.
+create or replace function tock.close_lease(p_lease uuid, p_epoch integer)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set jit = off
+as $$
+begin
+  execute pg_catalog.format($q$
+    update tock.leases_%1$s l set closed_at = now(), outcome = 'done'
+    from (
+      select o.stream, o.after_position from tock.leases_%1$s o
+      where o.token = $1 and coalesce(o.closed_at, 'infinity') = 'infinity'
+        and o.runs = (
+          select count(*) from %2$s e
+          where e.stream = o.stream and e.position > o.after_position and e.position <= o.last_position)
+      for update skip locked) c
+    where l.stream = c.stream and l.after_position = c.after_position$q$,
+    p_epoch, tock.leaves('results', p_epoch)) using p_lease;
+end $$;
+
+comment on function tock.close_lease is 'Closes the rows of a lease whose runs are all accounted for.';
+
+create or replace function tock.parse_ids(p_rows jsonb, p_field text)
+returns bigint[]
+language plpgsql
+immutable
+as $$
+declare
+  v_bad bigint;
+  v_ids bigint[];
+begin
+  select min(r.n) into v_bad from pg_catalog.jsonb_array_elements(p_rows) with ordinality r(item, n)
+  where not coalesce(case when pg_catalog.jsonb_typeof(r.item) = 'object'
+    then (r.item ->> 'id') ~ '^\d{1,18}$' or ((r.item ->> 'id') ~ '^\d{19}$' and (r.item ->> 'id') <= '9223372036854775807') end,
+    false);
+  if v_bad is not null then
+    perform tock.refuse(422, 'an id is a whole number as enqueue and claim gave it',
+      pg_catalog.format('%s[%s].id', p_field, v_bad - 1));
+  end if;
+  v_ids := array(select (r.item ->> 'id')::bigint
+    from pg_catalog.jsonb_array_elements(p_rows) with ordinality r(item, n) order by r.n);
+  select min(d.n) into v_bad from (
+    select i.n, row_number() over (partition by i.id order by i.n) as times
+    from unnest(v_ids) with ordinality i(id, n)) d where d.times > 1;
+  if v_bad is not null then
+    perform tock.refuse(422, 'this id stands twice', pg_catalog.format('%s[%s].id', p_field, v_bad - 1));
+  end if;
+  return v_ids;
+end $$;
+
+comment on function tock.parse_ids is 'The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.';
+
+create or replace function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_bad bigint;
+begin
+  if pg_catalog.jsonb_typeof(p_rows) <> 'array' or pg_catalog.jsonb_array_length(p_rows) not between 1 and 10000 then
+    perform tock.refuse(422, pg_catalog.format('%s is an array of 1 to 10,000 objects', p_field), p_field);
+  end if;
+  select min(r.n) into v_bad from pg_catalog.jsonb_array_elements(p_rows) with ordinality r(item, n)
+  where case when pg_catalog.jsonb_typeof(r.item) = 'object' then r.item - p_allowed <> '{}' else true end;
+  if v_bad is not null then
+    perform tock.refuse(422, pg_catalog.format('each of %s is an object of %s', p_field,
+      pg_catalog.array_to_string(p_allowed, ', ')), pg_catalog.format('%s[%s]', p_field, v_bad - 1));
+  end if;
+  select min(r.n) into v_bad from pg_catalog.jsonb_array_elements(p_rows) with ordinality r(item, n)
+  where pg_catalog.octet_length(r.item::text) > 262144 + 64;
+  if v_bad is not null then
+    perform tock.refuse(422, 'a result or error is up to 262144 bytes of JSON',
+      pg_catalog.format('%s[%s]', p_field, v_bad - 1));
+  end if;
+end $$;
+
+comment on function tock.check_rows is 'Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.';

@@ -1,0 +1,71 @@
+create or replace function tock.complete(p_lease uuid, p_results jsonb default null)
+returns table (completed integer, refused bigint[])
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_epoch integer := tock.epoch_of_lease(p_lease);
+  v_ids bigint[];
+  v_runs tock.leased_run[];
+  v_good bigint[];
+  v_rows integer;
+  v_done integer;
+begin
+  if p_results is not null and p_results <> 'null' then
+    perform tock.check_rows(p_results, 'results', array['id', 'result']);
+    v_ids := tock.parse_ids(p_results, 'results');
+  end if;
+  if v_epoch is null then
+    return;
+  end if;
+
+  if v_ids is null then
+    -- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
+    execute pg_catalog.format($q$
+      with closed as (
+        update tock.leases_%1$s l set closed_at = now(), outcome = 'done'
+        where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
+        returning l.runs - (
+          select count(*) from %2$s e
+          where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
+            and e.state <> 'done') as done)
+      select count(*), sum(c.done) from closed c$q$,
+      v_epoch, tock.leaves('results', v_epoch)) into v_rows, v_done using p_lease;
+    if v_rows > 0 then
+      return query select v_done, '{}'::bigint[];
+      return;
+    end if;
+  elsif not tock.hold_lease(p_lease, v_epoch) then
+    return;
+  end if;
+
+  v_runs := array(select r from tock.runs_of_lease(p_lease, v_epoch, v_ids) r);
+  if v_ids is null then
+    -- the lease was closed before: by the same call, which is then answered the same, or not
+    select count(*) into v_done from unnest(v_runs) r where r.state = 'done';
+    if v_done > 0 and not exists (select from unnest(v_runs) r where r.state = 'lost') then
+      return query select v_done, '{}'::bigint[];
+    end if;
+    return;
+  end if;
+  perform tock.end_runs(array(
+    select row(r.stream, r.position, 'done', nullif(p_results -> (r.n - 1)::integer -> 'result', 'null'),
+      null, null, null, null)::tock.ended
+    from unnest(v_runs) r where r.state is null));
+  v_good := array(select r.n from unnest(v_runs) r
+    where r.state is null or (r.state = 'done'
+      and (r.result is not distinct from nullif(p_results -> (r.n - 1)::integer -> 'result', 'null'))));
+  if pg_catalog.cardinality(v_good) > 0 then
+    perform tock.close_lease(p_lease, v_epoch);
+    return query select pg_catalog.cardinality(v_good),
+      array(select i.id from unnest(v_ids) with ordinality i(id, n) where i.n <> all (v_good) order by i.n);
+  end if;
+end $$;
+
+comment on function tock.complete is
+  'Ends runs of a lease as done: all that are left, or those in results ([{id, result}]). Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when none was.';

@@ -1,0 +1,88 @@
+create or replace function tock.release(p_lease uuid, p_ids bigint[] default null)
+returns table (released integer, refused bigint[])
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_epoch integer := tock.epoch_of_lease(p_lease);
+  v_ids bigint[] := array(select distinct i from unnest(p_ids) i);
+  v_mine tock.leased_run[];
+begin
+  if v_epoch is null or not tock.hold_lease(p_lease, v_epoch) then
+    return;
+  end if;
+  v_mine := array(
+    select r from tock.runs_of_lease(p_lease, v_epoch, case when p_ids is not null then v_ids end) r
+    where r.state is null or r.state = 'superseded');
+  if pg_catalog.cardinality(v_mine) = 0 then
+    return;
+  end if;
+  perform tock.end_runs(array(
+    select row(r.stream, r.position, 'superseded', null, null, '-infinity', r.attempt, r.lost)::tock.ended
+    from unnest(v_mine) r where r.state is null));
+  perform tock.close_lease(p_lease, v_epoch);
+  return query select pg_catalog.cardinality(v_mine),
+    array(select i from unnest(v_ids) i where i <> all (array(select r.id from unnest(v_mine) r)) order by i);
+end $$;
+
+comment on function tock.release is
+  'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. No row when none was this lease''s.';
+
+create or replace function tock.extend(p_lease uuid, p_seconds integer default null)
+returns table (leased_until timestamptz, runs integer)
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_epoch integer := tock.epoch_of_lease(p_lease);
+begin
+  if p_seconds not between 1 and 86400 then
+    perform tock.refuse(422, 'lease_seconds is a whole number from 1 to 86400', 'lease_seconds');
+  end if;
+  if v_epoch is null then
+    return;
+  end if;
+  return query execute pg_catalog.format($q$
+    with extended as (
+      update tock.leases_%s l set leased_until = greatest(l.leased_until, clock_timestamp()
+        + interval '1 second' * coalesce($2, (tock.policy(tock.queue_of_lease($1))).lease_seconds))
+      where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
+      returning l.leased_until, l.runs)
+    select min(e.leased_until), sum(e.runs)::integer from extended e having count(*) > 0$q$, v_epoch)
+    using p_lease, p_seconds;
+end $$;
+
+comment on function tock.extend is
+  'Moves an open lease''s deadline to p_seconds (by default the queue''s lease_seconds) from now, never back. No row when the lease is no longer open.';
+
+create or replace function tock.queue_of_lease(p_lease uuid)
+returns text
+language plpgsql
+stable
+security definer
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_epoch integer := tock.epoch_of_lease(p_lease);
+  v_queue text;
+begin
+  if v_epoch is not null then
+    execute pg_catalog.format('select s.queue from tock.leases_%s l join tock.streams s on s.number = l.stream '
+      'where l.token = $1 limit 1', v_epoch) into v_queue using p_lease;
+  end if;
+  return v_queue;
+end $$;
+
+comment on function tock.queue_of_lease is 'The queue that a lease was claimed from; null when there is no such lease.';

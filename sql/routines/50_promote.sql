@@ -1,0 +1,51 @@
+-- Reads upwards from the newest due time promoted: under a held-open transaction the low end is full
+-- of dead entries. What was committed after its time lies below and is found by the sweep.
+create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_from timestamptz := '-infinity';
+  v_due bigint[];
+  v_slot integer;
+begin
+  if not p_sweep then
+    v_from := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
+  end if;
+  v_due := array(
+    select w.position from tock.waiting w
+    where w.due_at <= v_now and w.due_at >= v_from
+    order by w.due_at, w.position limit p_limit for update skip locked);
+  if pg_catalog.cardinality(v_due) = 0 then
+    return 0;
+  end if;
+  v_slot := tock.take_slot();
+  perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
+  from (select distinct w.queue, w.priority, w.lane from tock.waiting w where w.position = any (v_due)) d;
+  with due as (
+    delete from tock.waiting w where w.position = any (v_due) returning w.*
+  ), placed as materialized (
+    select pg_catalog.nextval('tock.positions') as next_position, d.*
+    from (
+      select s.number as stream, d.* from due d
+      join tock.streams s on s.queue = d.queue and s.priority = d.priority and s.lane = d.lane and s.slot = v_slot
+      order by d.due_at, d.position) d
+  ), ready as (
+    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
+    select p.stream, p.next_position, coalesce(p.task_id, p.position << 20), p.attempt, p.lost, p.max_attempts,
+      p.tenant, p.created_at, p.bytes, p.payload
+    from placed p
+  )
+  insert into tock.promotions (position, run_id, due_at)
+  select p.position, p.next_position << 20 | p.stream, p.due_at from placed p;
+  return pg_catalog.cardinality(v_due);
+end $$;
+
+comment on function tock.promote is
+  'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.';

@@ -1,0 +1,54 @@
+-- Takes the lease rows for update skip locked and looks for results in a new statement: a partial
+-- completion either is seen, or holds its row and is left for the next time.
+create or replace function tock.reap(p_limit integer default 10000)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_expired tock.leases[];
+  v_ended tock.ended[];
+begin
+  v_expired := array(
+    select l from tock.leases l
+    where l.closed_at is null and l.leased_until < pg_catalog.clock_timestamp()
+    order by l.leased_until limit 1000 for update skip locked);
+  -- whole leases up to about p_limit runs, one at least
+  v_expired := array(
+    select row(l.*)::tock.leases from (
+      select e.*, sum(e.runs) over (order by e.leased_until, e.stream, e.after_position) - e.runs as before
+      from unnest(v_expired) e) b
+    cross join lateral (
+      select b.after_position, b.last_position, b.token, b.claimed_at, b.leased_until, b.closed_at, b.stream,
+        b.runs, b.worker, b.outcome) l
+    where b.before < p_limit);
+  if pg_catalog.cardinality(v_expired) = 0 then
+    return 0;
+  end if;
+  v_ended := array(
+    select row(r.stream, r.position, 'lost', null,
+      pg_catalog.jsonb_build_object('name', 'LeaseExpired', 'message', 'the lease ran out at '
+        || pg_catalog.to_char(l.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      case when r.lost + 1 < p.max_lost then '-infinity'::timestamptz end, r.attempt + 1, r.lost + 1)::tock.ended
+    from unnest(v_expired) l
+    join tock.streams s on s.number = l.stream
+    cross join lateral tock.policy(s.queue) p
+    join tock.runs r on r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+    where not exists (select from tock.results e where e.stream = r.stream and e.position = r.position)
+    order by r.position);
+  perform tock.end_runs(v_ended);
+  update tock.leases l set closed_at = pg_catalog.now(), outcome = case
+    when exists (select from unnest(v_ended) e
+      where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position)
+    then 'lost' else 'done' end
+  from unnest(v_expired) x
+  where l.stream = x.stream and l.after_position = x.after_position;
+  return pg_catalog.cardinality(v_ended);
+end $$;
+
+comment on function tock.reap is
+  'Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns how many.';

@@ -1,0 +1,128 @@
+-- Bounded, guarded by a try-lock, and on record. What the duty did is undone when it fails; the
+-- record of its failure stays. statement_timeout is set by the cron job: set here it would only hold
+-- from the next statement on.
+create or replace function tock.run_duty(p_duty text)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set lock_timeout = '1s'
+as $$
+declare
+  v_started timestamptz := pg_catalog.clock_timestamp();
+  v_amount integer;
+begin
+  if not exists (select from tock.duties d where d.name = p_duty) then
+    perform tock.refuse(422, 'there is no duty ' || coalesce(p_duty, 'null'), 'duty',
+      'duties: promote, reap, rest, rotate, tidy');
+  end if;
+  if not tock.try_named_lock('duty:' || p_duty) then
+    return null;
+  end if;
+  v_amount := case p_duty
+    when 'promote' then tock.promote(10000, true)
+    when 'reap' then tock.reap()
+    when 'rest' then tock.rest()
+    when 'rotate' then tock.rotate()
+    when 'tidy' then tock.tidy()
+  end;
+  update tock.duties d set
+    last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
+    last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started), last_error = null, failures = 0
+  where d.name = p_duty;
+  return v_amount;
+exception
+  when sqlstate 'TK422' then raise;
+  when others or query_canceled then
+    update tock.duties d set
+      last_started_at = v_started, last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
+      last_error = pg_catalog.concat(sqlstate, ' ', sqlerrm), failures = d.failures + 1
+    where d.name = p_duty;
+    return null;
+end $$;
+
+comment on function tock.run_duty is
+  'Does one duty now and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.';
+
+create or replace function tock.tick()
+returns timestamptz
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  v_duty text;
+begin
+  for v_duty in
+    select d.name from tock.duties d
+    where coalesce(d.last_started_at, '-infinity')
+      <= pg_catalog.clock_timestamp() - (d.every_seconds - 1) * interval '1 second'
+    order by d.name
+  loop
+    perform tock.run_duty(v_duty);
+  end loop;
+  return tock.next_wake_at();
+end $$;
+
+comment on function tock.tick is 'Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.';
+
+create or replace function tock.next_wake_at()
+returns timestamptz
+language sql
+volatile
+security definer
+set search_path = ''
+set enable_seqscan = off
+set jit = off
+as $$
+  select least(
+    (select w.due_at from tock.waiting w order by w.due_at limit 1),
+    (select l.leased_until from tock.leases l where l.closed_at is null order by l.leased_until limit 1))
+$$;
+
+comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task or lease deadline; null when nothing is pending.';
+
+create or replace function tock.tidy(p_limit integer default 10000)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  v_requests integer;
+  v_details integer := 0;
+begin
+  delete from tock.requests r where (r.queue, r.verb, r.request_id) in (
+    select o.queue, o.verb, o.request_id from tock.requests o
+    where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit);
+  get diagnostics v_requests = row_count;
+  if pg_catalog.to_regclass('cron.job_run_details') is not null then
+    execute $q$
+      delete from cron.job_run_details where runid in (
+        select d.runid from cron.job_run_details d
+        where d.command like '%tock.%' and d.username = current_user and d.end_time < now() - interval '1 day'
+        order by d.runid limit $1)$q$ using p_limit;
+    get diagnostics v_details = row_count;
+  end if;
+  return v_requests + v_details;
+end $$;
+
+comment on function tock.tidy is 'Deletes request ids older than a day and what pg_cron noted about Tock''s jobs a day ago, up to p_limit of each.';
+
+create or replace function tock.cron_interval(p_seconds integer)
+returns text
+language plpgsql
+stable
+as $$
+declare
+  v_version integer[] := (
+    select pg_catalog.string_to_array(substring(x.extversion from '^\d+\.\d+'), '.')::integer[]
+    from pg_catalog.pg_extension x where x.extname = 'pg_cron');
+begin
+  return case when v_version >= array[1, 5] and p_seconds < 60 then p_seconds || ' seconds' else '* * * * *' end;
+end $$;
+
+comment on function tock.cron_interval is 'A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.';
