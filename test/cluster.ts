@@ -53,7 +53,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
       await pooler?.stop();
       await made.stop();
       await host.remove(host.folder);
-      await host.close();
+      await host.close?.();
     },
   };
 }

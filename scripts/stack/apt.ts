@@ -59,7 +59,6 @@ async function apt(say: Say, args: string[], signal?: AbortSignal) {
 export async function aptInstall(
   say: Say,
   packageNames: (major: number) => string[],
-  wanted?: number,
   signal?: AbortSignal,
 ): Promise<void> {
   await say.step('Updating the list of packages (apt-get update)', async () => {
@@ -67,7 +66,7 @@ export async function aptInstall(
     signal?.throwIfAborted();
     if (code !== 0) say.note(`it failed; trying with the list as it is:\n${lastLines(out, 4)}`);
   });
-  const major = wanted ?? (await newestPackaged());
+  const major = await newestPackaged();
   if (!major) {
     throw new Error(
       'No apt source offers PostgreSQL 15 to 18 with pg_cron. Debian 12 and newer have both in main,\n' +

@@ -116,7 +116,14 @@ export function cluster(host: Host, options: ClusterOptions): Cluster {
   }
 
   async function start(): Promise<void> {
-    if (!(await host.read(`${data}/PG_VERSION`))) await initialize(host, data, options.password);
+    const made = await host.read(`${data}/PG_VERSION`);
+    if (made && Number(made) !== host.major) {
+      throw new Error(
+        `The data was made by PostgreSQL ${made.trim()}, and this is ${host.name}.\n` +
+          'Start afresh, without the data, by: npm start -- --reset',
+      );
+    }
+    if (!made) await initialize(host, data, options.password);
     await host.clear(data);
     // Nothing works there any more: a lock file left behind may name a pid that is now another's.
     await host.remove(`${data}/postmaster.pid`);

@@ -34,5 +34,6 @@ export type Host = {
   clear(folder: string): Promise<void>;
   /** kill -9 of a process and its children, all at once. */
   kill9(pid: number): Promise<void>;
-  close(): Promise<void>;
+  /** Ends the host itself, where it is more than this machine. */
+  close?(): Promise<void>;
 };

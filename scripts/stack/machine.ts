@@ -56,7 +56,7 @@ export function machine(
         );
       }
       const { pid } = child;
-      return { pid, ended: over, signal: async (name) => signal(pid, name) };
+      return { pid, ended: over, signal: async (name) => void signal(pid, name) };
     },
     logged: async (log) => (existsSync(log) ? lastLines(readFileSync(log, 'utf8')) : ''),
     read: async (path) => (existsSync(path) ? readFileSync(path, 'utf8') : null),
@@ -78,6 +78,5 @@ export function machine(
       for (const one of all) signal(one.pid, 'SIGKILL');
       await gone(all, 10);
     },
-    async close() {},
   };
 }

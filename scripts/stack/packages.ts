@@ -10,7 +10,7 @@ export const newest = 18;
 
 const pgbouncers = ['/usr/sbin/pgbouncer', '/usr/local/sbin/pgbouncer', '/usr/local/bin/pgbouncer'];
 
-export function installed(major?: number): Installed | null {
+export function installedPostgres(major?: number): Installed | null {
   const root = '/usr/lib/postgresql';
   const pgbouncer = pgbouncers.find((path) => existsSync(path));
   const majors = (existsSync(root) ? readdirSync(root).map(Number) : [])
@@ -25,9 +25,9 @@ export function installed(major?: number): Installed | null {
 const otherWays = `Or start a Docker engine, or set DATABASE_URL to a PostgreSQL ${oldest} to ${newest} \
 (for the tests TOCK_TEST_DATABASE_URL, a superuser's), then run this again.`;
 
-/** What is installed, or after installing it with apt; `major` asks for that version only. */
-export async function packaged(say: Say, signal?: AbortSignal, major?: number): Promise<Installed> {
-  const found = installed(major);
+/** What is installed, or after installing it with apt. */
+export async function packaged(say: Say, signal?: AbortSignal): Promise<Installed> {
+  const found = installedPostgres();
   if (found) return found;
   if (!existsSync('/usr/bin/apt-get')) {
     throw new Error(
@@ -35,19 +35,18 @@ export async function packaged(say: Say, signal?: AbortSignal, major?: number): 
     );
   }
   if (process.getuid?.() !== 0) {
-    const version = major ?? (await newestPackaged()) ?? oldest;
-    const names = packageNames(version).join(' ');
+    const names = packageNames((await newestPackaged()) ?? oldest).join(' ');
     throw new Error(
       `PostgreSQL with pg_cron, or PgBouncer, is not installed, and only root may install it. Run:\n
   sudo apt-get update && sudo apt-get install -y --no-install-recommends ${names}\n
 ${otherWays}`,
     );
   }
-  await aptInstall(say, packageNames, major, signal);
-  const now = installed(major);
+  await aptInstall(say, packageNames, signal);
+  const now = installedPostgres();
   if (now) return now;
   throw new Error(
-    `The packages are installed, yet PostgreSQL ${major ?? ''} with pg_cron is not under /usr/lib/postgresql.\n${otherWays}`,
+    `The packages are installed, yet PostgreSQL with pg_cron is not under /usr/lib/postgresql.\n${otherWays}`,
   );
 }
 

@@ -39,6 +39,7 @@ default_pool_size = 20
 max_db_connections = 40
 query_wait_timeout = 30
 server_idle_timeout = 60
+server_login_retry = 1
 ignore_startup_parameters = extra_float_digits,options
 log_connections = 0
 log_disconnections = 0
@@ -56,18 +57,7 @@ export async function startPooler(host: Host, options: PoolerOptions): Promise<P
     log: options.log,
     orphaned: 'SIGTERM',
   });
-  let over = false;
-  void daemon.ended.then(() => {
-    over = true;
-  });
-  while (!(await accepts(options.port))) {
-    if (over) {
-      throw new Error(`PgBouncer did not start. Its log ends:\n${await host.logged(options.log)}`);
-    }
-    host.signal?.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  return {
+  const pooler = {
     port: options.port,
     pid: daemon.pid,
     ended: daemon.ended,
@@ -79,4 +69,25 @@ export async function startPooler(host: Host, options: PoolerOptions): Promise<P
       clearTimeout(hurry);
     },
   };
+  try {
+    await ready(host, daemon, options);
+  } catch (error) {
+    await pooler.stop();
+    throw error;
+  }
+  return pooler;
+}
+
+async function ready(host: Host, daemon: Daemon, options: PoolerOptions): Promise<void> {
+  let over = false;
+  void daemon.ended.then(() => {
+    over = true;
+  });
+  while (!(await accepts(options.port))) {
+    if (over) {
+      throw new Error(`PgBouncer did not start. Its log ends:\n${await host.logged(options.log)}`);
+    }
+    host.signal?.throwIfAborted();
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
 }

@@ -11,12 +11,17 @@ function listening(port: number): Promise<number | null> {
   });
 }
 
-/** The first free port from `preferred` upwards on 127.0.0.1; says so when it isn't `preferred`. */
+const preferences = { PostgreSQL: 5433, PgBouncer: 6433, Worker: 8787 };
+
+/**
+ * The first free port on 127.0.0.1 from the usual one upwards (TOCK_POSTGRESQL_PORT,
+ * TOCK_PGBOUNCER_PORT and TOCK_WORKER_PORT say otherwise); says so when it isn't the usual one.
+ */
 export async function freePort(
-  preferred: number,
-  what: string,
+  what: keyof typeof preferences,
   note: (text: string) => void,
 ): Promise<number> {
+  const preferred = Number(process.env[`TOCK_${what.toUpperCase()}_PORT`]) || preferences[what];
   for (let port = preferred; port < preferred + 100; port++) {
     if ((await listening(port)) === null) continue;
     if (port !== preferred) note(`port ${preferred} is taken: ${what} takes ${port}`);

@@ -38,12 +38,13 @@ export function alive({ pid, born }: ProcessMark): boolean {
   return birth(pid) === born && born !== '';
 }
 
-/** Sends a signal; a process that is already gone is no error. */
-export function signal(pid: number, name: NodeJS.Signals): void {
+/** Sends a signal; false when the process (or with a negative pid, the whole group) is gone. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
-    process.kill(pid, name);
+    return process.kill(pid, name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    return false;
   }
 }
 

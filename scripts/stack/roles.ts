@@ -41,9 +41,25 @@ export async function makeCron(superUrl: string): Promise<void> {
   });
 }
 
-/** Lets the edge role, which the migrations make, log in. */
-export async function openEdge(url: string, password: string): Promise<void> {
-  await withClient(url, (client) =>
-    client.query(`alter role tock_edge login password ${client.escapeLiteral(password)}`),
-  );
+/**
+ * Lets the edge role, which the migrations make, log in. On a database that others use too it may
+ * have a password already; that one is left as it is, or a Worker elsewhere would lose its way in.
+ */
+export async function openEdge(url: string, password: string, ours = true): Promise<void> {
+  await withClient(url, async (client) => {
+    const { rows } = await client.query(
+      "select rolcanlogin as open from pg_roles where rolname = 'tock_edge'",
+    );
+    if (rows[0]?.open && !ours) {
+      throw new Error(
+        'tock_edge has a password there already. Set POOLED_DATABASE_URL to a URL with it,\n' +
+          'best one through a transaction pooler, then run this again.',
+      );
+    }
+    await client.query(`alter role tock_edge login password ${client.escapeLiteral(password)}`);
+  });
+}
+
+export async function canConnect(url: string): Promise<boolean> {
+  return withClient(url, () => Promise.resolve(true)).catch(() => false);
 }

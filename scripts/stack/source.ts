@@ -1,7 +1,9 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { dockerAnswers } from './engine.ts';
 import type { Host } from './host.ts';
 import { machine } from './machine.ts';
-import { packaged } from './packages.ts';
+import { type Installed, installedPostgres, packaged } from './packages.ts';
 import { databaseFolder } from './place.ts';
 import type { Say } from './say.ts';
 import { databaseUser } from './user.ts';
@@ -13,11 +15,15 @@ export type HostOptions = {
   ports: number[];
   say: Say;
   signal?: AbortSignal;
-  /** The PostgreSQL that made the data, when there is data. */
-  major?: number;
   /** Whether data outlives the host. */
   kept: boolean;
 };
+
+/** The installed PostgreSQL of the version that made the folder's data, if both are there. */
+function sameAs(folder: string): Installed | null {
+  const path = join(folder, 'data', 'PG_VERSION');
+  return existsSync(path) ? installedPostgres(Number(readFileSync(path, 'utf8'))) : null;
+}
 
 /** A place to run PostgreSQL: a Docker engine's container, else the system's packages. */
 export async function openHost(options: HostOptions): Promise<Host> {
@@ -26,7 +32,8 @@ export async function openHost(options: HostOptions): Promise<Host> {
     const { container } = await import('./container.ts');
     return container(options);
   }
-  const installed = await packaged(say, signal, options.major);
+  const installed = await packaged(say, signal);
   const user = await databaseUser();
-  return machine(installed, user, await databaseFolder(name, user), signal);
+  const folder = await databaseFolder(name, user);
+  return machine(sameAs(folder) ?? installed, user, folder, signal);
 }

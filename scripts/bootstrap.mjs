@@ -1,0 +1,142 @@
+// Plain JavaScript for Node 20 without node_modules: installs what package-lock.json names, then
+// runs the given TypeScript file under Node 24. Usage: node scripts/bootstrap.mjs <file> [arguments]
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const modules = join(root, 'node_modules');
+const localNode = join(modules, '.bin', 'node');
+const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+const say = (text) => process.stdout.write(`${text}\n`);
+const pause = (seconds) => new Promise((wake) => setTimeout(wake, seconds * 1000));
+
+function read(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+/** npm writes node_modules/.package-lock.json last: an interrupted or older install differs. */
+function installed() {
+  const wanted = read(join(root, 'package-lock.json'))?.packages ?? {};
+  const present = read(join(modules, '.package-lock.json'))?.packages;
+  if (!present) return false;
+  const same = ([path, { version, integrity, optional }]) => {
+    const found = present[path];
+    return found ? found.version === version && found.integrity === integrity : optional;
+  };
+  return Object.entries(wanted).every((entry) => entry[0] === '' || same(entry));
+}
+
+function run(program, args, options, onOutput) {
+  return new Promise((done) => {
+    const child = spawn(program, args, options);
+    const pass = (signal) => child.kill(signal);
+    for (const signal of forwarded) process.on(signal, pass);
+    const watch = parentWatch(() => child.kill('SIGTERM'));
+    child.stdout?.on('data', onOutput);
+    child.stderr?.on('data', onOutput);
+    const end = (code, signal) => {
+      clearInterval(watch);
+      for (const name of forwarded) process.off(name, pass);
+      done({ code: code ?? 128 + (constants.signals[signal] ?? 0), signal });
+    };
+    child.on('error', (error) => {
+      onOutput?.(`${error.message}\n`);
+      end(127);
+    });
+    child.on('close', end);
+  });
+}
+
+/** npm that is killed, or gets a SIGHUP, tells nobody: its child only gets another parent. */
+function parentWatch(onOrphaned) {
+  const parent = process.ppid;
+  const orphaned = () => process.ppid !== parent && onOrphaned();
+  return setInterval(() => process.env.npm_lifecycle_event && orphaned(), 500);
+}
+
+function alive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+/** Runs the work as the only one of this checkout, or waits until another has done it. */
+async function alone(work) {
+  const lock = join(root, '.tock', 'install.lock');
+  mkdirSync(dirname(lock), { recursive: true });
+  for (let waited = false; ; waited = true) {
+    try {
+      writeFileSync(lock, String(process.pid), { flag: 'wx' });
+      break;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+      const holder = Number(readFileSync(lock, 'utf8')) || 0;
+      if (holder && !alive(holder)) rmSync(lock, { force: true });
+      else if (!waited) say('Another command is installing: waiting for it.');
+      await pause(0.2);
+    }
+  }
+  try {
+    if (!installed()) await work();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+async function install() {
+  const count = Object.keys(read(join(root, 'package-lock.json'))?.packages ?? {}).length - 1;
+  const why = existsSync(modules) ? 'node_modules does not match package-lock.json' : 'First run';
+  say(`${why}: installing ${count} npm packages (npm ci), about a minute ...`);
+  const started = Date.now();
+  const seconds = () => Math.round((Date.now() - started) / 1000);
+  const progress = setInterval(() => say(`  still installing after ${seconds()} s`), 10_000);
+  let output = '';
+  const npm = process.env.npm_execpath;
+  const [program, before] = npm ? [process.execPath, [npm]] : ['npm', []];
+  const args = [...before, 'ci', '--no-audit', '--no-fund', '--loglevel=error'];
+  const options = { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] };
+  const { code, signal } = await run(program, args, options, (text) => {
+    output += text;
+  });
+  clearInterval(progress);
+  if (signal) process.exit(128 + constants.signals[signal]);
+  if (code !== 0) {
+    say(output.trimEnd().split('\n').slice(-15).join('\n'));
+    say(`npm ci failed with code ${code}. Repair what it says above, then run this again.`);
+    process.exit(1);
+  }
+  say(`  installed in ${seconds()} s`);
+}
+
+/** The Node that runs TypeScript as it is: this one when new enough, else the npm package's. */
+async function node() {
+  if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
+  if (!existsSync(localNode)) {
+    // An npm that does not run install scripts leaves the package without its binary.
+    const options = { cwd: join(modules, 'node'), stdio: 'ignore' };
+    await run(process.execPath, ['installArchSpecificPackage.js'], options);
+  }
+  if (existsSync(localNode)) return localNode;
+  say('Node 24 is needed, and the npm package "node" brought none for this system. Install it.');
+  process.exit(1);
+}
+
+const [file, ...args] = process.argv.slice(2);
+if (!file) {
+  say('Usage: node scripts/bootstrap.mjs <file.ts> [arguments]');
+  process.exit(2);
+}
+if (!installed()) await alone(install);
+const path = `${join(modules, '.bin')}${delimiter}${process.env.PATH}`;
+const options = { stdio: 'inherit', env: { ...process.env, PATH: path, TOCK_PARENT: process.pid } };
+const { code } = await run(await node(), [resolve(root, file), ...args], options);
+process.exit(code);

@@ -1,0 +1,18 @@
+/** What `npm start` ends with: where it is, the key, and three lines that take a task through. */
+export function guide(url: string, key: string, envFile: string): string {
+  const post = `curl -sS -H 'authorization: Bearer ${key}' -H 'content-type: application/json'`;
+  const lease = `grep -o '"lease":"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
+  return `
+Tock serves ${url}
+Key: ${key}
+Both, and the database's URLs, are in ${envFile}
+
+Paste into another terminal: enqueue, claim, complete.
+
+${post} -d '{"payload":{"hello":"world"}}' ${url}/v1/queues/hello/tasks; echo
+CLAIM=$(${post} -d '{"worker":"me"}' ${url}/v1/queues/hello/claim); printf '%s\\n' "$CLAIM"; LEASE=$(printf '%s' "$CLAIM" | ${lease})
+${post} -d '{}' ${url}/v1/leases/$LEASE/complete; echo
+
+Ctrl-C stops everything; the data stays. To start afresh: npm start -- --reset
+`;
+}

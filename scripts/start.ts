@@ -1,0 +1,78 @@
+import { join, relative } from 'node:path';
+import { migrate } from '../cli/migrate.ts';
+import { readDevEnv, writeDevEnv } from './stack/files.ts';
+import { givenDatabase, givenUrl } from './stack/given.ts';
+import { guide } from './stack/guide.ts';
+import { devKey } from './stack/key.ts';
+import { localDatabase } from './stack/local.ts';
+import { home } from './stack/place.ts';
+import { freePort } from './stack/ports.ts';
+import { canConnect, openEdge } from './stack/roles.ts';
+import { leave, record, recordUrl, take } from './stack/running.ts';
+import { aloud as say } from './stack/say.ts';
+import { live, type Scope } from './stack/scope.ts';
+import { healthy, startWorker } from './stack/worker.ts';
+
+const usage = `Usage: npm start [-- --reset]
+  --reset   forget the local data first`;
+
+async function up(scope: Scope, reset: boolean): Promise<void> {
+  const started = performance.now();
+  const given = givenUrl();
+  if (given && reset) {
+    throw new Error('--reset forgets the local data only. Unset DATABASE_URL, or leave it out.');
+  }
+  const urls = given
+    ? await say.step('Using DATABASE_URL', () => givenDatabase(given))
+    : await localDatabase(say, scope, reset);
+  scope.signal.throwIfAborted();
+  await say.step('Migrating', async () => {
+    await migrate(urls.owner);
+    const word = urls.edgePassword;
+    if (word && !given) await openEdge(urls.owner, word);
+    else if (word && !(await canConnect(urls.pooled))) await openEdge(urls.owner, word, false);
+  });
+  const port = await freePort('Worker', say.note);
+  const url = `http://127.0.0.1:${port}`;
+  await say.step(`Starting the Worker on ${url}`, async () => {
+    scope.signal.throwIfAborted();
+    const worker = startWorker(port, urls.pooled);
+    scope.onStop('the Worker', worker.stop);
+    record('the Worker', worker.pid);
+    await healthy(url, worker, scope.signal);
+    scope.needs('The Worker', worker.ended, worker.log);
+  });
+  const key = await devKey(urls.owner, readDevEnv().TOCK_KEY);
+  writeDevEnv({
+    TOCK_URL: url,
+    TOCK_KEY: key,
+    DATABASE_URL: urls.owner,
+    POOLED_DATABASE_URL: urls.pooled,
+  });
+  recordUrl(url);
+  say.note(`Ready after ${((performance.now() - started) / 1000).toFixed(1)} s.`);
+  process.stdout.write(guide(url, key, relative(process.cwd(), join(home(), 'dev.env'))));
+}
+
+async function main(args: string[]): Promise<number> {
+  const reset = args.includes('--reset');
+  const unknown = args.filter((arg) => arg !== '--reset');
+  if (unknown.length > 0) {
+    const asked = unknown.every((arg) => arg === '--help' || arg === '-h');
+    process.stdout.write(asked ? `${usage}\n` : `Unknown: ${unknown.join(' ')}\n${usage}\n`);
+    return asked ? 0 : 2;
+  }
+  const { taken, ...other } = { url: undefined, ...(await take(say.note)) };
+  if (!taken) {
+    const place = other.url ? `it serves ${other.url}` : 'it is still starting';
+    say.note(`Tock already runs from this checkout: ${place}. Ctrl-C there stops it.`);
+    return reset ? 1 : 0;
+  }
+  try {
+    return await live(say, (scope) => up(scope, reset));
+  } finally {
+    await leave();
+  }
+}
+
+process.exit(await main(process.argv.slice(2)));

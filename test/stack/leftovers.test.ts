@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { alive, mark } from '../../scripts/stack/processes.ts';
+import { leave, take } from '../../scripts/stack/running.ts';
+import { ownCluster, stackInfo } from '../database.ts';
+import { removeHome, temporaryHome } from './started.ts';
+
+afterEach(() => vi.unstubAllEnvs());
+
+test('what a killed run left at work is stopped by the next one', async () => {
+  const home = temporaryHome();
+  vi.stubEnv('TOCK_HOME', home);
+  const orphan = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+  const left = mark(orphan.pid ?? 0);
+  const running = { self: { pid: process.pid, born: 'long ago' }, started: { PgBouncer: left } };
+  writeFileSync(join(home, 'running.json'), JSON.stringify(running));
+  const notes: string[] = [];
+  expect(await take((text) => notes.push(text))).toEqual({ taken: true });
+  expect(alive(left)).toBe(false);
+  expect(notes.join()).toContain('left PgBouncer');
+  expect(await take(() => {})).toMatchObject({ taken: false });
+  await leave();
+  removeHome(home);
+});
+
+test('a stale postmaster.pid that names a living stranger does not stop the cluster', async () => {
+  const own = await ownCluster();
+  try {
+    const client = await own.connect(own.superUrl);
+    const { rows } = await client.query("select current_setting('data_directory') as data");
+    await own.kill9();
+    const stranger = stackInfo().postmasterPid ?? process.pid;
+    writeFileSync(join(rows[0].data, 'postmaster.pid'), `${stranger}\n${rows[0].data}\n`);
+    await own.start();
+    const again = await own.connect();
+    expect((await again.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  } finally {
+    await own.drop();
+  }
+});

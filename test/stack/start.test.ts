@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { processesOf, removeHome, start, temporaryHome } from './started.ts';
+
+const home = temporaryHome();
+afterAll(() => removeHome(home));
+
+const ready = 'Ctrl-C stops everything';
+
+function nobodyLeft(): Promise<void> {
+  return expect.poll(() => processesOf(home), { timeout: 15_000, interval: 50 }).toEqual([]);
+}
+
+test('Ctrl-C in the middle of start-up leaves no process behind', async () => {
+  const stack = await start(home);
+  await stack.says('Starting PostgreSQL');
+  process.kill(stack.pid, 'SIGINT');
+  expect(await stack.exit).toBe(130);
+  expect(processesOf(home)).toEqual([]);
+});
+
+test('the printed lines take a task through, a second start is refused, Ctrl-C ends all', async () => {
+  const stack = await start(home);
+  await stack.says(ready);
+  const lines = stack
+    .output()
+    .split('\n')
+    .filter((line) => /^(curl|CLAIM)/.test(line));
+  expect(lines).toHaveLength(3);
+  const pasted = execFileSync('sh', ['-c', lines.join('\n')], { encoding: 'utf8' });
+  expect(pasted).toContain('"world"');
+  expect(pasted).toMatch(/"completed": ?1/);
+  expect(statSync(`${home}/dev.env`).mode & 0o777).toBe(0o600);
+
+  const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';
+  const second = await start(home);
+  expect(await second.exit).toBe(0);
+  expect(second.output()).toContain(`already runs from this checkout: it serves ${url}`);
+
+  process.kill(stack.pid, 'SIGINT');
+  expect(await stack.exit).toBe(0);
+  expect(processesOf(home)).toEqual([]);
+});
+
+test('a taken port gives way to the next, the kept key stays, kill -9 is survived', async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  const first = await start(home, { TOCK_WORKER_PORT: String(port) });
+  await first.says(ready);
+  expect(first.output()).toContain(`port ${port} is taken: Worker takes `);
+  server.close();
+  const key = /Key: (\S+)/.exec(first.output())?.[1] ?? 'no key';
+  for (const pid of processesOf(home)) process.kill(pid, 'SIGKILL');
+  process.kill(first.pid, 'SIGKILL');
+  await first.exit;
+
+  const second = await start(home);
+  await second.says(ready);
+  expect(second.output()).toContain(`Key: ${key}`);
+  // The bootstrap dies without a word, as with a closed terminal: what it started sees to the end.
+  process.kill(second.pid, 'SIGKILL');
+  await nobodyLeft();
+});
