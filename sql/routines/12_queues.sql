@@ -1,10 +1,18 @@
+-- plpgsql keeps the plan for the session; a SQL function that reads a table is planned at each call
 create or replace function tock.policy(p_queue text)
 returns tock.queues
-language sql
+language plpgsql
 stable
 as $$
-  select q from tock.queues q where q.name in (p_queue, '*') order by q.name desc limit 1
-$$;
+declare
+  v_policy tock.queues;
+begin
+  select q.* into v_policy from tock.queues q where q.name = p_queue;
+  if not found then
+    select q.* into v_policy from tock.queues q where q.name = '*';
+  end if;
+  return v_policy;
+end $$;
 
 comment on function tock.policy is 'The policy a queue follows: its own row, or the default row ''*''.';
 

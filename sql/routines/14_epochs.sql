@@ -24,26 +24,41 @@ comment on function tock.leaves is
 
 create or replace function tock.epoch_of(p_position bigint)
 returns integer
-language sql
+language plpgsql
 stable
 as $$
-  select e.number from tock.epochs e
-  where e.first_position <= p_position order by e.first_position desc limit 1
-$$;
+begin
+  return (
+    select e.number from tock.epochs e
+    where e.first_position <= p_position order by e.first_position desc limit 1);
+end $$;
 
 comment on function tock.epoch_of is 'The number of the epoch that a position lies in.';
 
 create or replace function tock.epoch_of_lease(p_lease uuid)
 returns integer
-language sql
+language plpgsql
 stable
 as $$
-  select e.number from tock.epochs e
-  where e.number = ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer
-$$;
+begin
+  return (
+    select e.number from tock.epochs e
+    where e.number = ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer);
+end $$;
 
 comment on function tock.epoch_of_lease is
   'The epoch that all rows of a lease lie in, from the token''s last 28 bits (the other 94 are random); null when it can''t be a lease.';
+
+create or replace function tock.oldest_live_epoch()
+returns integer
+language plpgsql
+stable
+as $$
+begin
+  return (select e.number from tock.epochs e where e.settled_at is null order by e.number limit 1);
+end $$;
+
+comment on function tock.oldest_live_epoch is 'The first epoch that a claim may still have to read.';
 
 -- Partitions are made as plain tables with their CHECK and then attached: that takes about 1 ms and
 -- waits for no reader. When the last one was made within the hour the next is twice as wide.
@@ -83,6 +98,9 @@ begin
       values (v_newest.number + 1, v_newest.end_position, v_end);
     v_made := v_made + 1;
   end loop;
+  if tock.hot_epoch() is null then
+    perform tock.write_hot();
+  end if;
   return v_made;
 end $$;
 

@@ -103,6 +103,9 @@ begin
         select l.after_position from tock.leases l where l.stream = s.number
         order by l.after_position desc limit 1), 0))), v_reached)
       from tock.streams s where s.awake);
+  if found then
+    perform tock.write_hot();
+  end if;
 end $$;
 
 comment on function tock.settle_epochs is

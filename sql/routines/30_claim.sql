@@ -3,11 +3,13 @@
 -- held: it reads the cursor, decides the range, inserts the lease and returns the payloads, so what
 -- is leased is what is delivered. The primary key of leases refuses a claim from a stale snapshot.
 --
+-- Alone, as its transaction's only statement, it also promotes what is due and commits asynchronously.
+--
 -- Bounded: 64 streams and about 8 MiB of payload a call (4 MiB from the first stream, one run of any
 -- size at least; 64 KiB from each further one). All rows of a lease lie in one epoch.
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
-  p_lease_seconds integer default null, p_request_id text default null)
+  p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default null)
 returns table (
   lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
   priority integer, tenant text, created_at timestamptz, payload jsonb)
@@ -26,19 +28,22 @@ declare
   v_until timestamptz := pg_catalog.clock_timestamp() + pg_catalog.make_interval(secs => v_seconds);
   v_digest bigint;
   v_seen tock.requests;
+  v_hot boolean;
   v_live integer;
+  v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
   v_left integer := p_limit;
   v_drawn integer := 0;
   v_got integer;
-  v_busy tock.candidate;
+  v_streams integer[] := '{}';
+  v_batch tock.candidate[];
   v_next tock.candidate;
+  v_busy tock.candidate;
   v_epoch tock.epochs;
   v_token uuid;
-  v_candidates refcursor;
 begin
   get diagnostics v_context = pg_context;
   perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
-  v_own := tock.is_own_transaction(v_context);
+  v_own := tock.is_alone(p_alone, v_context);
   if p_request_id is not null then
     v_digest := pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_worker, p_limit, p_lease_seconds), 0);
     v_seen := tock.request_seen('claim', p_queue, p_request_id, v_digest);
@@ -54,38 +59,53 @@ begin
     return;
   end if;
 
+  v_hot := tock.hot_epoch() is not null
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed';
   v_live := tock.oldest_live_epoch();
-  open v_candidates for execute tock.candidates_statement(v_live)
-    using p_queue, pg_catalog.floor(pg_catalog.random() * 2147483647)::integer;
-  while v_left > 0 and v_drawn < 64 loop
-    fetch v_candidates into v_next;
-    if not found then
+  <<streams>>
+  loop
+    if v_hot then
+      v_batch := tock.candidates_hot(p_queue, v_seed, v_streams, 4 + pg_catalog.cardinality(v_streams));
+    else
+      execute 'select array(' || tock.candidates_statement(v_live) || ')' into v_batch
+        using p_queue, v_seed, v_streams, 4 + pg_catalog.cardinality(v_streams);
+    end if;
+    if pg_catalog.cardinality(v_batch) = 0 then
+      -- nothing but streams that others are claiming from: worth a short wait for one of them
       exit when v_drawn > 0 or v_busy.stream is null;
       exit when not tock.wait_for_claim(v_busy.stream);
-      v_next := v_busy;
+      v_batch := array[v_busy];
       v_busy := null;
-    elsif v_epoch.number is not null
-      and (v_next.after_position < v_epoch.first_position or v_next.after_position >= v_epoch.end_position)
-    then
-      continue;
-    elsif not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream) then
-      v_busy := case when v_busy.stream is null then v_next else v_busy end;
-      continue;
     end if;
-    if v_token is null then
-      select e.* into v_epoch from tock.epochs e where e.number = tock.epoch_of(v_next.after_position);
-      v_token := tock.new_token(v_epoch.number);
-    end if;
-    return query execute tock.draw_statement(v_epoch)
-      using v_next.stream, v_left, v_token, p_worker, v_until,
-        case when v_drawn = 0 then 4194304 else 65536 end, v_drawn = 0, v_policy.max_attempts, v_next.priority;
-    get diagnostics v_got = row_count;
-    v_left := v_left - v_got;
-    v_drawn := v_drawn + case when v_got > 0 then 1 else 0 end;
-    v_token := case when v_drawn > 0 then v_token end;
-    v_epoch := case when v_drawn > 0 then v_epoch end;
+    foreach v_next in array v_batch loop
+      v_streams := v_streams || v_next.stream;
+      if v_token is null then
+        select e.* into v_epoch from tock.epochs e where e.number = tock.epoch_of(v_next.after_position);
+        v_token := tock.new_token(v_epoch.number);
+      elsif v_next.after_position not between v_epoch.first_position and v_epoch.end_position - 1 then
+        continue;
+      end if;
+      if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream) then
+        v_busy := case when v_busy.stream is null then v_next else v_busy end;
+        v_token := case when v_drawn > 0 then v_token end;
+        continue;
+      end if;
+      if v_hot then
+        return query select * from tock.draw_hot(v_next.stream, v_left, v_token, p_worker, v_until,
+          case when v_drawn = 0 then 4194304 else 65536 end, v_drawn = 0, v_policy.max_attempts, v_next.priority,
+          v_epoch.first_position, v_epoch.end_position);
+      else
+        return query execute tock.draw_statement(v_live) using v_next.stream, v_left, v_token, p_worker, v_until,
+          case when v_drawn = 0 then 4194304 else 65536 end, v_drawn = 0, v_policy.max_attempts, v_next.priority,
+          v_epoch.first_position, v_epoch.end_position;
+      end if;
+      get diagnostics v_got = row_count;
+      v_left := v_left - v_got;
+      v_drawn := v_drawn + case when v_got > 0 then 1 else 0 end;
+      v_token := case when v_drawn > 0 then v_token end;
+      exit streams when v_left = 0 or v_drawn = 64;
+    end loop;
   end loop;
-  close v_candidates;
 
   if v_drawn > 0 and p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, token)
@@ -98,4 +118,4 @@ begin
 end $$;
 
 comment on function tock.claim is
-  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after).';
+  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that this call is the whole transaction; by default it is found out where that can be.';

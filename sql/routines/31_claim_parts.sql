@@ -18,23 +18,24 @@ end $$;
 
 comment on function tock.check_claim is 'Raises TK422 for arguments that claim() doesn''t take.';
 
--- True when the verb is the transaction's first and only statement: called from no function, nothing
--- written before, and the client's message holds this one statement. Then committing asynchronously
--- weakens nobody else's commit, and locks taken for others' good are held for a moment only.
-create or replace function tock.is_own_transaction(p_context text)
+-- Alone: called from no function, nothing written before, and the client's message is this one
+-- statement. Then committing asynchronously weakens nobody else's commit, and what is locked for
+-- others' good is locked for a moment. Over the extended protocol the two timestamps differ for any
+-- statement, and nothing tells a transaction's first from its only one: there the caller has to say.
+create or replace function tock.is_alone(p_alone boolean, p_context text)
 returns boolean
 language sql
 volatile
 as $$
   select pg_catalog.strpos(p_context, E'\n') = 0
-    and pg_catalog.statement_timestamp() = pg_catalog.transaction_timestamp()
     and pg_catalog.pg_current_xact_id_if_assigned() is null
-    and pg_catalog.current_query() !~ ';\s*[^\s;]'
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+    and coalesce(p_alone, pg_catalog.statement_timestamp() = pg_catalog.transaction_timestamp()
+      and pg_catalog.current_query() !~ ';\s*[^\s;]')
 $$;
 
-comment on function tock.is_own_transaction is
-  'Whether the calling verb has the transaction to itself; p_context is its PG_CONTEXT.';
+comment on function tock.is_alone is
+  'Whether the calling verb is its transaction''s only statement, as far as the caller says (p_alone) or can be seen; p_context is its PG_CONTEXT.';
 
 -- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late.
 create or replace function tock.ride_along()
@@ -43,50 +44,41 @@ language plpgsql
 volatile
 as $$
 declare
-  v_duty record;
+  v_late text[];
+  v_due boolean;
 begin
-  for v_duty in
-    select d.name from tock.duties d
-    where d.name in ('promote', 'reap')
-      and coalesce(d.last_started_at, '-infinity') <
-        pg_catalog.now() - d.every_seconds * case d.name when 'promote' then 1 else 15 end * interval '1 second'
-  loop
-    perform tock.run_duty(v_duty.name);
-  end loop;
-  if exists (
-    select from tock.waiting w
-    where w.due_at <= pg_catalog.clock_timestamp()
-      and w.due_at >= coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
-    order by w.due_at limit 1)
-  then
+  select
+    array(
+      select d.name from tock.duties d
+      where d.name in ('promote', 'reap') and coalesce(d.last_started_at, '-infinity')
+        < pg_catalog.now() - d.every_seconds * case d.name when 'promote' then 1 else 15 end * interval '1 second'),
+    exists (
+      select from tock.waiting w
+      where w.due_at <= pg_catalog.clock_timestamp() and w.due_at >= coalesce(
+        (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
+      order by w.due_at limit 1)
+    into v_late, v_due;
+  perform tock.run_duty(d) from unnest(v_late) d;
+  if v_due then
     perform tock.promote(1000);
   end if;
 end $$;
 
 comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and duties that are late.';
 
-create or replace function tock.oldest_live_epoch()
-returns integer
-language sql
-stable
-as $$
-  select e.number from tock.epochs e where e.settled_at is null order by e.number limit 1
-$$;
-
-comment on function tock.oldest_live_epoch is 'The first epoch that a claim may still have to read.';
-
--- A look without locks at the streams that have something above their cursor, read one at a time: the
--- order is priority first, lanes and slots shuffled by the seed ($2).
+-- A look without locks at the first streams that have something above their cursor: priority first,
+-- lanes and slots shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so
+-- that they end at the limit. $1 queue, $2 seed, $3 streams seen before, $4 how many
 create or replace function tock.candidates_statement(p_epoch integer)
 returns text
 language sql
 stable
 as $$
   select pg_catalog.format($q$
-    select s.number, s.priority, c.after_position
+    select row(s.number, s.priority, c.after_position)::tock.candidate
     from (
       select t.number, t.priority, t.start_after from tock.streams t
-      where t.queue = $1 and t.awake
+      where t.queue = $1 and t.awake and t.number <> all ($3)
       order by t.priority, pg_catalog.hashint4extended(t.lane, $2), pg_catalog.hashint4extended(t.slot, $2)
       offset 0) s
     cross join lateral (
@@ -94,14 +86,16 @@ as $$
         select l.last_position from %1$s l where l.stream = s.number
         order by l.stream desc, l.after_position desc limit 1), 0)) as after_position offset 0) c
     where (select r.position from %2$s r where r.stream = s.number and r.position > c.after_position
-           order by r.stream, r.position limit 1) is not null$q$,
+           order by r.stream, r.position limit 1) is not null
+    limit $4$q$,
     tock.leaves('leases', p_epoch), tock.leaves('runs', p_epoch))
 $$;
 
-comment on function tock.candidates_statement is 'The statement that finds streams to draw from; $1 queue, $2 seed.';
+comment on function tock.candidates_statement is 'The statement that finds streams to draw from.';
 
--- $1 stream, $2 limit, $3 token, $4 worker, $5 until, $6 bytes, $7 one at least, $8 max_attempts, $9 priority
-create or replace function tock.draw_statement(p_epoch tock.epochs)
+-- $1 stream, $2 limit, $3 token, $4 worker, $5 until, $6 bytes, $7 one at least, $8 max_attempts,
+-- $9 priority, $10 first and $11 end position of the lease's epoch
+create or replace function tock.draw_statement(p_epoch integer)
 returns text
 language sql
 stable
@@ -119,7 +113,7 @@ as $$
           select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.bytes, r.payload
           from %2$s r
           where r.stream = $1 and r.position > (select c.after_position from cursor c)
-            and (select c.after_position from cursor c) between %3$s and %4$s - 1
+            and (select c.after_position >= $10 and c.after_position < $11 from cursor c)
           order by r.stream, r.position limit $2) r
         window w as (order by r.position)) n
       where n.upto <= $6 or (n.n = 1 and $7)
@@ -127,19 +121,39 @@ as $$
       insert into tock.leases (stream, after_position, last_position, runs, token, worker, leased_until)
       select $1, c.after_position, p.last_position, p.runs, $3, $4, $5
       from cursor c, (select max(p.position) as last_position, count(*) as runs from picked p) p
-      where p.runs > 0%5$s
+      where p.runs > 0%3$s
     )
     select $3, $5, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
       coalesce(p.max_attempts, $8)::integer, $9::integer, p.tenant, p.created_at, p.payload
     from picked p order by p.position$q$,
-    tock.leaves('leases', p_epoch.number), tock.leaves('runs', p_epoch.number),
-    p_epoch.first_position, p_epoch.end_position,
+    tock.leaves('leases', p_epoch), tock.leaves('runs', p_epoch),
     -- under an old snapshot this turns the fence's refusal into a serialization failure
     case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
       then ' on conflict do nothing' else '' end)
 $$;
 
 comment on function tock.draw_statement is 'The statement that leases a range of one stream and returns its runs.';
+
+-- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
+create or replace function tock.close_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with closed as (
+      update tock.leases_%1$s l set closed_at = now(), outcome = 'done'
+      where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
+      returning l.runs - (
+        select count(*) from %2$s e
+        where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
+          and e.state <> 'done') as done)
+    select sum(c.done)::integer from closed c$q$,
+    p_epoch, tock.leaves('results', p_epoch))
+$$;
+
+comment on function tock.close_statement is
+  'The statement that closes a whole lease as done; $1 token; null when it was closed or never there.';
 
 create or replace function tock.new_token(p_epoch integer)
 returns uuid

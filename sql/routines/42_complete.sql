@@ -13,7 +13,6 @@ declare
   v_ids bigint[];
   v_runs tock.leased_run[];
   v_good bigint[];
-  v_rows integer;
   v_done integer;
 begin
   if p_results is not null and p_results <> 'null' then
@@ -25,18 +24,12 @@ begin
   end if;
 
   if v_ids is null then
-    -- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
-    execute pg_catalog.format($q$
-      with closed as (
-        update tock.leases_%1$s l set closed_at = now(), outcome = 'done'
-        where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
-        returning l.runs - (
-          select count(*) from %2$s e
-          where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
-            and e.state <> 'done') as done)
-      select count(*), sum(c.done) from closed c$q$,
-      v_epoch, tock.leaves('results', v_epoch)) into v_rows, v_done using p_lease;
-    if v_rows > 0 then
+    if v_epoch = tock.hot_epoch() then
+      select * into v_done from tock.close_hot(p_lease);
+    else
+      execute tock.close_statement(v_epoch) into v_done using p_lease;
+    end if;
+    if v_done is not null then
       return query select v_done, '{}'::bigint[];
       return;
     end if;

@@ -1,0 +1,61 @@
+-- The statements of the hot path name their leaves, so they are text; planning them anew at each call
+-- is most of its cost (ARCHITECTURE.md has the numbers). These functions hold them as plain SQL for
+-- the epochs in use, so that sessions keep their plans. They are only right while the sequence is
+-- within the newest epoch they read: hot_epoch() says so, and is null from then until they are made
+-- again. Until then claim() and complete() plan their statements at each call.
+create or replace function tock.write_hot()
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_oldest integer := tock.oldest_live_epoch();
+  v_newest tock.epochs;
+  v_candidates text := tock.candidates_statement(v_oldest);
+  v_draw text := tock.draw_statement(v_oldest);
+begin
+  perform pg_catalog.pg_advisory_xact_lock(
+    tock.lock_space(), 1342177280 + (pg_catalog.hashtext('hot') & 268435455));
+  select e.* into v_newest from tock.epochs e
+  where e.number = tock.epoch_of((select s.last_value from tock.positions s));
+  execute pg_catalog.format($q$
+    create or replace function tock.hot_epoch()
+    returns integer language plpgsql stable as $f$
+    begin
+      return (select case when s.last_value < %1$s then %2$s end from tock.positions s);
+    end $f$;
+
+    create or replace function tock.candidates_hot(text, integer, integer[], integer)
+    returns tock.candidate[] language plpgsql volatile set enable_seqscan = off set jit = off as $f$
+    begin
+      return array(%3$s);
+    end $f$;
+
+    create or replace function tock.draw_hot(integer, integer, uuid, text, timestamptz, integer, boolean, smallint,
+      smallint, bigint, bigint)
+    returns table (
+      lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
+      priority integer, tenant text, created_at timestamptz, payload jsonb)
+    language plpgsql volatile set enable_seqscan = off set jit = off as $f$
+    #variable_conflict use_column
+    begin
+      return query %4$s;
+    end $f$;
+
+    create or replace function tock.close_hot(uuid)
+    returns setof integer language plpgsql volatile set enable_seqscan = off set jit = off as $f$
+    begin
+      return query %5$s;
+    end $f$;$q$,
+    v_newest.end_position, v_newest.number, v_candidates, v_draw, tock.close_statement(v_newest.number));
+end $$;
+
+comment on function tock.write_hot is
+  'Writes hot_epoch(), candidates_hot(), draw_hot() and close_hot() for the epochs in use.';
+
+select tock.write_hot();
+
+comment on function tock.hot_epoch is 'The epoch in use, while the hot functions are right for it; else null. Written by write_hot().';
+comment on function tock.candidates_hot is 'candidates_statement() for the epochs in use. Written by write_hot().';
+comment on function tock.draw_hot is 'draw_statement() for the epochs in use. Written by write_hot().';
+comment on function tock.close_hot is 'close_statement() for the epoch in use. Written by write_hot().';
