@@ -55,6 +55,9 @@ declare
   v_stream integer;
   v_rested integer := 0;
 begin
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform tock.refuse(409, 'rest() has to run in read committed: an older snapshot doesn''t show what was just written');
+  end if;
   for v_slot in select distinct s.slot from tock.streams s where s.awake loop
     continue when not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + v_slot);
     for v_stream in select s.number from tock.streams s where s.awake and s.slot = v_slot loop

@@ -54,7 +54,7 @@ begin
   return p_text ~ '^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)$'
     and extract(year from p_text::timestamptz) between 1970 and 9999;
 exception
-  when datetime_field_overflow or invalid_datetime_format then return false;
+  when datetime_field_overflow or invalid_datetime_format or invalid_time_zone_displacement_value then return false;
 end $$;
 
 comment on function tock.is_instant is 'Whether a text is an ISO 8601 date and time with a zone.';
