@@ -27,7 +27,8 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
     : await localDatabase(say, scope, reset);
   scope.signal.throwIfAborted();
   await say.step('Migrating', async () => {
-    await migrate(urls.owner);
+    const report = await migrate(urls.owner, { log: say.note });
+    if (report.cron_missing) say.note(report.cron_missing);
     const word = urls.edgePassword;
     if (word && !given) await openEdge(urls.owner, word);
     else if (word && !(await canConnect(urls.pooled))) await openEdge(urls.owner, word, false);

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { migrate } from '../cli/migrate.ts';
 import { type Cluster, cluster } from '../scripts/stack/cluster.ts';
-import { checkout } from '../scripts/stack/place.ts';
 import { type Pooler, startPooler } from '../scripts/stack/pooler.ts';
 import { anyPort } from '../scripts/stack/ports.ts';
 import { makeCron, makeDatabase, makeOwner, openEdge } from '../scripts/stack/roles.ts';
@@ -60,12 +58,6 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
 
 /** Migrates as tock and lets tock_edge log in. */
 export async function prepare(ownerUrl: string, edgePassword: string): Promise<void> {
-  const file = join(checkout, 'cli/migrate.ts');
-  if (!existsSync(file)) {
-    process.stdout.write('cli/migrate.ts is not there yet: an empty database\n');
-    return;
-  }
-  const { migrate } = await import(file);
   await migrate(ownerUrl);
   await openEdge(ownerUrl, edgePassword);
 }

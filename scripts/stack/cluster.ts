@@ -63,7 +63,7 @@ async function initialize(host: Host, data: string, password: string): Promise<v
   ]);
   await host.remove(secret);
   await host.run(['sh', '-c', `echo "include 'tock.conf'" >> "$1/postgresql.conf"`, 'sh', fresh]);
-  if (host.listen !== '127.0.0.1') {
+  if (!host.local) {
     const rule = 'host all all all scram-sha-256';
     await host.run(['sh', '-c', `echo "${rule}" >> "$1/pg_hba.conf"`, 'sh', fresh]);
   }

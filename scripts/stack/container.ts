@@ -1,6 +1,102 @@
+import { createHash } from 'node:crypto';
+import {
+  GenericContainer,
+  getContainerRuntimeClient,
+  type StartedTestContainer,
+  Wait,
+} from 'testcontainers';
 import type { Host } from './host.ts';
+import { image } from './image.ts';
+import { home } from './place.ts';
 import type { HostOptions } from './source.ts';
 
-export async function container(_options: HostOptions): Promise<Host> {
-  throw new Error('not yet');
+const folder = '/var/lib/tock';
+const label = 'tock.volume';
+
+/** Publishes its ports on 127.0.0.1 alone, which testcontainers by itself can't. */
+class LocalContainer extends GenericContainer {
+  protected override async beforeContainerCreated(): Promise<void> {
+    for (const bindings of Object.values(this.hostConfig.PortBindings ?? {})) {
+      for (const binding of bindings as { HostIp?: string }[]) binding.HostIp = '127.0.0.1';
+    }
+  }
+}
+
+/** Two servers on one volume would ruin it: one that a killed run left goes first. */
+async function removeLeft(volume: string): Promise<void> {
+  const { container } = await getContainerRuntimeClient();
+  for (const found of await container.list()) {
+    if (found.Labels[label] !== volume) continue;
+    await container.remove(container.getById(found.Id));
+  }
+}
+
+async function launch(options: HostOptions): Promise<StartedTestContainer> {
+  const { say, ports, kept } = options;
+  const name = await image(say);
+  const container = new LocalContainer(name)
+    .withExposedPorts(...ports.map((port) => ({ container: port, host: port })))
+    .withWaitStrategy(Wait.forSuccessfulCommand('true'));
+  if (kept) {
+    // A named volume: unlike a folder it works with every engine, wherever that runs.
+    const volume = `tock-${createHash('sha256').update(home()).digest('hex').slice(0, 12)}`;
+    await removeLeft(volume);
+    container.withBindMounts([{ source: volume, target: folder }]).withLabels({ [label]: volume });
+  }
+  return say.step('Starting a Docker container', () => container.start());
+}
+
+/** A Docker container as a host. If we die without closing it, testcontainers' reaper ends it. */
+export async function container(options: HostOptions): Promise<Host> {
+  const { signal } = options;
+  const started = await launch(options);
+  const exec = (argv: string[]) => started.exec(argv, { user: 'postgres', workingDir: folder });
+  const shell = (script: string, ...args: string[]) => exec(['sh', '-c', script, 'sh', ...args]);
+
+  async function run(argv: string[]): Promise<string> {
+    signal?.throwIfAborted();
+    const { exitCode, output, stdout } = await exec(argv);
+    if (exitCode !== 0)
+      throw new Error(`${argv.join(' ')} ended with code ${exitCode}:\n${output}`);
+    return stdout;
+  }
+
+  return {
+    name: 'PostgreSQL 17 in a Docker container',
+    major: 17,
+    bin: '/usr/lib/postgresql/17/bin',
+    pgbouncer: '/usr/sbin/pgbouncer',
+    folder,
+    listen: '*',
+    local: false,
+    ...(signal && { signal }),
+    run,
+    async start(argv, { log }) {
+      const start = 'log=$1; shift; setsid "$@" > "$log" 2>&1 < /dev/null & echo $!';
+      const pid = Number(await run(['sh', '-c', start, 'sh', log, ...argv]));
+      const ended = exec(['tail', `--pid=${pid}`, '-f', '/dev/null']).then(
+        () => {},
+        () => {},
+      );
+      const send = async (name: string) =>
+        void (await shell('kill -s "$1" "$2"', name.slice(3), `${pid}`));
+      return { pid, ended, signal: send };
+    },
+    logged: async (log) => (await shell('tail -n 12 "$1"', log)).stdout,
+    async read(path) {
+      const { exitCode, stdout } = await exec(['cat', path]);
+      return exitCode === 0 ? stdout : null;
+    },
+    write: async (path, text) =>
+      void (await run(['sh', '-c', 'umask 077; printf %s "$2" > "$1"', 'sh', path, text])),
+    remove: async (path) => void (await exec(['rm', '-rf', path])),
+    // Nothing can be at work in a container that was made just now.
+    clear: async () => {},
+    async kill9(pid) {
+      const script = `all="$1 $(cat /proc/$1/task/$1/children)"; kill -9 $all
+        for one in $all; do while kill -0 $one 2> /dev/null; do sleep 0.05; done; done`;
+      await shell(script, String(pid));
+    },
+    close: async () => void (await started.stop()),
+  };
 }

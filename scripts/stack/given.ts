@@ -1,6 +1,6 @@
+import { withDatabase } from '../../cli/connect.ts';
 import { readDevEnv, secrets } from './files.ts';
 import type { DatabaseUrls } from './local.ts';
-import { withClient } from './roles.ts';
 
 /** DATABASE_URL, unless it is only our own dev.env read into the shell. */
 export function givenUrl(): string | null {
@@ -15,9 +15,7 @@ export function givenUrl(): string | null {
 /** Somebody's PostgreSQL, as it is: nothing is started, and a role in use keeps its password. */
 export async function givenDatabase(url: string): Promise<DatabaseUrls> {
   const pooled = process.env.POOLED_DATABASE_URL;
-  await withClient(url, (client) => client.query('select 1')).catch((error: Error) => {
-    throw new Error(`DATABASE_URL is set, but does not answer: ${error.message}`);
-  });
+  await withDatabase(url, (client) => client.query('select 1'));
   if (pooled) return { owner: url, pooled, edgePassword: null };
   const edge = new URL(url);
   edge.username = 'tock_edge';

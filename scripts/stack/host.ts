@@ -18,6 +18,8 @@ export type Host = {
   folder: string;
   /** Address to listen on, as seen from inside the host. Outside it is always 127.0.0.1. */
   listen: string;
+  /** Whether its processes are this machine's, so that their pids mean something here. */
+  local: boolean;
   /** Aborted when whoever wanted the host gives up; commands then end and nothing more starts. */
   signal?: AbortSignal;
   /** Runs a command as the database user and returns its output. */

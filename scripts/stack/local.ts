@@ -50,7 +50,7 @@ export async function localDatabase(
   onStop('PostgreSQL', database.stop);
   await say.step(`Starting PostgreSQL on 127.0.0.1:${port}`, async () => {
     await database.start();
-    record('PostgreSQL', database.pid);
+    if (host.local) record('PostgreSQL', database.pid);
     needs('PostgreSQL', database.ended, log);
   });
   await say.step('Making the role, the database and pg_cron', async () => {
@@ -64,7 +64,7 @@ export async function localDatabase(
     const settings = { port: poolPort, postgresPort: port, users, log: poolLog };
     const pooler = await startPooler(host, settings);
     onStop('PgBouncer', pooler.stop);
-    record('PgBouncer', pooler.pid);
+    if (host.local) record('PgBouncer', pooler.pid);
     needs('PgBouncer', pooler.ended, poolLog);
   });
   return {

@@ -30,6 +30,7 @@ export function machine(
     pgbouncer: installed.pgbouncer,
     folder,
     listen: '127.0.0.1',
+    local: true,
     ...(stopping && { signal: stopping }),
     run: (argv) =>
       run(argv, { ...identity, env, cwd: folder, ...(stopping && { signal: stopping }) }),
