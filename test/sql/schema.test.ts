@@ -1,0 +1,14 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { describeSchema } from './describe_schema.ts';
+
+let db: Database;
+beforeAll(async () => {
+  db = await freshDatabase();
+});
+afterAll(() => db.drop());
+
+test('sql/schema.sql is what the migrations and routines come to', async () => {
+  const schema = await describeSchema(await db.connect());
+  await expect(schema).toMatchFileSnapshot('../../sql/schema.sql');
+});
