@@ -27,8 +27,7 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
     : await localDatabase(say, scope, reset);
   scope.signal.throwIfAborted();
   await say.step('Migrating', async () => {
-    const report = await migrate(urls.owner, { log: say.note });
-    if (report.cron_missing) say.note(report.cron_missing);
+    await migrate(urls.owner, { log: say.note });
     const word = urls.edgePassword;
     if (word && !given) await openEdge(urls.owner, word);
     else if (word && !(await canConnect(urls.pooled))) await openEdge(urls.owner, word, false);
