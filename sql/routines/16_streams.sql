@@ -16,8 +16,12 @@ begin
       values (p_queue, p_priority, p_lane, p_slot, pg_catalog.nextval('tock.positions'))
       returning number into v_number;
   elsif not v_awake then
-    update tock.streams set awake = true, start_after = pg_catalog.nextval('tock.positions')
-    where number = v_number;
+    -- a sleeping stream is empty; were it not, the cursor stays where it is
+    update tock.streams s set awake = true, start_after = case
+      when (select r.position from tock.runs r where r.stream = v_number and r.position > tock.cursor_of(v_number)
+            order by r.stream, r.position limit 1) is null
+      then pg_catalog.nextval('tock.positions') else s.start_after end
+    where s.number = v_number;
   elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform from tock.streams s where s.number = v_number for share;
   end if;
