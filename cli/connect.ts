@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { failure, isFailure } from './failure.ts';
+import { Failure } from './failure.ts';
 
 const unreachable = 'Check that PostgreSQL runs there and that this machine may reach it.';
 const advice: Record<string, string> = {
@@ -32,7 +32,7 @@ export async function withDatabase<T>(
 ): Promise<T> {
   if (!/^postgres(ql)?:$/.test(URL.parse(url)?.protocol ?? '')) {
     const next = 'It looks like postgres://role:password@host:5432/database.';
-    throw failure('The database URL is not a PostgreSQL URL.', next, 2);
+    throw new Failure('The database URL is not a PostgreSQL URL.', next, 2);
   }
   const client = new pg.Client({
     connectionString: url,
@@ -46,13 +46,14 @@ export async function withDatabase<T>(
   } catch (error) {
     const { code = '', message } = firstOf(error);
     const what = `PostgreSQL at ${place(url)} can't be used: ${message.replace(/\.?$/, '.')}`;
-    throw failure(what, advice[code] ?? unreachable);
+    throw new Failure(what, advice[code] ?? unreachable);
   }
   try {
     return await work(client);
   } catch (error) {
-    if (isFailure(error) || !/^Connection terminated/.test((error as Error).message)) throw error;
-    throw failure(
+    if (error instanceof Failure || !/^Connection terminated/.test((error as Error).message))
+      throw error;
+    throw new Failure(
       `The connection to ${place(url)} broke.`,
       'See that PostgreSQL is up, then try again.',
     );

@@ -1,94 +1,139 @@
-import pg from 'pg';
-import { checkHistory, checkServer, describeHolder, hasCron } from './migrate_checks.ts';
-import { readSqlFiles, type SqlFile, sqlDirectory } from './sql_files.ts';
+import type pg from 'pg';
+import { withDatabase } from './connect.ts';
+import { Failure } from './failure.ts';
+import { apply } from './migrate/apply.ts';
+import { type Watch, watchBlockers } from './migrate/blockers.ts';
+import { cronMissing } from './migrate/cron.ts';
+import { readSql, type SqlFiles } from './migrate/files.ts';
+import { pending, recordMigration } from './migrate/history.ts';
+import { askServer, checkRights, checkServer } from './migrate/server.ts';
 
-export type MigrateOptions = { directory?: string; log?: (line: string) => void };
+export { Failure as MigrateError } from './failure.ts';
 
-export type MigrateReport = { applied: string[]; routines: number; cron: boolean };
+export type MigrateOptions = {
+  log?: (line: string) => void;
+  /** The folder that holds migrations, routines and cron; by default the one Tock came with. */
+  directory?: string;
+  /** How long to wait for another migrator, and for a lock that a statement needs. */
+  waitSeconds?: number;
+  lockSeconds?: number;
+};
 
-/** Said to the user as it is: what went wrong and what to do next. */
-export class MigrateError extends Error {}
+export type MigrateReport = {
+  /** Names of the migrations applied by this call. */
+  applied: string[];
+  routines: number;
+  /** Whether pg_cron is used; when not, the log says why and what that means. */
+  cron: boolean;
+};
 
-const withoutCron = `pg_cron can't be used in this database, so by itself nothing will: promote delayed tasks and
-retries (claims do that on their way), take back runs of workers that died, make epochs ahead, purge old records.
-Call tock.tick() from outside every few seconds instead (POST /v1/tick), or install pg_cron, grant usage on
-schema cron to this role, and migrate again.`;
+type Done = { report: MigrateReport; missing: string | null };
 
-/**
- * Brings a database to this package's state: migrations not yet applied, every routine, every cron
- * job, in one transaction under one advisory lock, with a managed PostgreSQL's rights. Works through
- * a transaction pooler. Throws MigrateError and leaves nothing changed when something is wrong.
- */
-export async function migrate(
-  target: string | pg.Client,
-  { directory = sqlDirectory(), log = () => {} }: MigrateOptions = {},
-): Promise<MigrateReport> {
-  const files = readSqlFiles(directory);
-  const client = typeof target === 'string' ? await connect(target) : target;
+type Settings = Required<Omit<MigrateOptions, 'directory'>>;
+
+const settings = (lockSeconds: number) => `
+  set local lock_timeout = '${lockSeconds}s';
+  set local statement_timeout = '15min';
+  set local idle_in_transaction_session_timeout = '1min';
+  set local client_min_messages = warning;
+  set local standard_conforming_strings = on;
+  set local search_path = pg_catalog`;
+
+// One bigint, which never meets the pairs of integers that the verbs lock.
+const lock = `select pg_catalog.pg_advisory_xact_lock(
+  pg_catalog.hashtextextended('tock:migrate', 0))`;
+
+async function work(client: pg.Client, files: SqlFiles, options: Settings): Promise<Done> {
+  const { log } = options;
+  await client.query(settings(options.waitSeconds));
+  await client.query(lock);
+  await client.query(settings(options.lockSeconds));
+  const server = await askServer(client);
+  checkRights(server);
+  const applied = await pending(client, files.migrations, server);
+  for (const file of applied) {
+    log(`Applying ${file.name}`);
+    await apply(client, file);
+    await recordMigration(client, file);
+  }
+  for (const file of files.routines) await apply(client, file);
+  const missing = await cronMissing(client);
+  if (!missing) for (const file of files.cron) await apply(client, file);
+  const report = { routines: files.routines.length, cron: !missing };
+  return { report: { applied: applied.map((file) => file.name), ...report }, missing };
+}
+
+const passing = (error: pg.DatabaseError) =>
+  error.code === '40P01' || error.code === '40001' || /concurrently updated/.test(error.message);
+
+function explain(cause: unknown, watch: Watch | null): Error {
+  const error = cause as pg.DatabaseError;
+  const unchanged = 'Nothing was changed.';
+  if (error.code === '55P03') {
+    const who = watch?.seen() || 'nobody that could be seen (ask pg_stat_activity)';
+    return new Failure(
+      `${error.message}\nIn the way: ${who}`,
+      `${unchanged} Wait for it or end it (select pg_terminate_backend(<process>)), then migrate again.`,
+    );
+  }
+  if (error.code === '57014' || error.code === '25P03') {
+    return new Failure(error.message, `${unchanged} Migrate again when the server is less busy.`);
+  }
+  if (error.code === '42501') {
+    return new Failure(error.message, `${unchanged} Grant what is missing, then migrate again.`);
+  }
+  if (error.code) {
+    return new Failure(error.message, `${unchanged} Mend what it says, then migrate again.`);
+  }
+  return error;
+}
+
+async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
+  let watch: Watch | null = null;
+  await client.query('begin isolation level read committed');
   try {
-    await client.query('begin');
-    await client.query("set local lock_timeout = '30s'; set local statement_timeout = '120s'");
-    await client.query("set local client_min_messages = 'warning'");
-    await checkServer(client);
-    await client.query("select pg_advisory_xact_lock(hashtextextended('tock:migrate', 0))");
-    const applied = await checkHistory(client, files.migrations);
-    const fresh = files.migrations.filter((file) => !applied.has(file.number));
-    for (const file of fresh) {
-      await run(client, file);
-      await client.query(
-        'insert into tock.migrations (number, name, checksum) values ($1, $2, $3)',
-        [file.number, file.name, file.checksum],
-      );
-      log(`applied ${file.name}`);
-    }
-    for (const file of files.routines) await run(client, file);
-    const cron = await hasCron(client);
-    for (const file of cron ? files.cron : []) await run(client, file);
+    const server = await askServer(client);
+    checkServer(server);
+    watch = watchBlockers(client, server.pid, options.log);
+    const { report, missing } = await work(client, files, options);
     await client.query('commit');
-    log(`replaced the routines of ${files.routines.length} files`);
-    log(cron ? `scheduled ${files.cron.length - 1} jobs with pg_cron` : withoutCron);
-    return { applied: fresh.map((file) => file.name), routines: files.routines.length, cron };
+    options.log(`Replaced the routines of ${report.routines} files`);
+    options.log(missing ?? 'Scheduled the jobs with pg_cron');
+    return report;
   } catch (error) {
     await client.query('rollback').catch(() => {});
-    throw await explain(client, error);
+    if (passing(error as pg.DatabaseError)) return null;
+    throw error instanceof Failure && !('code' in error) ? error : explain(error, watch);
   } finally {
-    if (typeof target === 'string') await client.end().catch(() => {});
+    await watch?.stop();
   }
 }
 
-async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 15_000 });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return client;
-  } catch (error) {
-    const { host, port, database } = client;
-    const reason = (error as Error).message || (error as { code?: string }).code;
-    throw new MigrateError(
-      `The database ${database} at ${host}:${port} can't be reached: ${reason}.\n` +
-        'Check DATABASE_URL and that PostgreSQL is running.',
-    );
+async function migrateOn(client: pg.Client, files: SqlFiles, options: Settings) {
+  if (client.getTransactionStatus() !== 'I') {
+    throw new Failure('This connection is in a transaction.', 'Give migrate() one that is not.');
   }
+  for (let tries = 1; tries <= 5; tries++) {
+    const report = await attempt(client, files, options);
+    if (report) return report;
+    options.log('Another transaction was in the way: trying again');
+  }
+  throw new Failure(
+    'Other transactions were in the way five times.',
+    'Nothing was changed. Try again.',
+  );
 }
 
-async function run(client: pg.Client, file: SqlFile): Promise<void> {
-  try {
-    await client.query(file.text);
-  } catch (error) {
-    const { message, position, hint, code } = error as pg.DatabaseError;
-    const line = position ? file.text.slice(0, Number(position)).split('\n').length : null;
-    const place = line ? `sql/${file.name}, line ${line}` : `sql/${file.name}`;
-    const next = code === '55P03' ? await describeHolder(client) : hint;
-    throw new MigrateError(
-      `${place}: ${message}${next ? `\n${next}` : ''}\nNothing was changed; the database is as it was.`,
-    );
-  }
-}
-
-async function explain(client: pg.Client, error: unknown): Promise<Error> {
-  if (error instanceof MigrateError) return error;
-  const { message, code } = error as pg.DatabaseError;
-  const next = code === '55P03' || code === '57014' ? `\n${await describeHolder(client)}` : '';
-  return new MigrateError(`${message}${next}\nNothing was changed; the database is as it was.`);
+/**
+ * Brings the schema tock to this version, in one transaction under one advisory lock: migrations not
+ * yet applied, all routines, and where pg_cron can be used its jobs. A failure changes nothing.
+ */
+export async function migrate(
+  to: string | pg.Client,
+  options: MigrateOptions = {},
+): Promise<MigrateReport> {
+  const { directory, log = () => {}, waitSeconds = 120, lockSeconds = 10 } = options;
+  const files = readSql(directory);
+  const run = (client: pg.Client) => migrateOn(client, files, { log, waitSeconds, lockSeconds });
+  return typeof to === 'string' ? withDatabase(to, run) : run(to);
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import type { SqlFile } from './files.ts';
 import { type Statement, statements } from './statements.ts';
 
@@ -21,7 +21,7 @@ function lineOf(statement: Statement, position?: string): number {
 export async function apply(client: pg.Client, file: SqlFile): Promise<void> {
   for (const statement of statements(file.sql)) {
     if (transactionWords.test(statement.words[0] ?? '')) {
-      throw failure(
+      throw new Failure(
         `sql/${file.name} line ${statement.line}: ${statement.words[0]} is not allowed here.`,
         'All files are one transaction: delete that statement. Nothing was changed.',
       );
@@ -34,7 +34,7 @@ export async function apply(client: pg.Client, file: SqlFile): Promise<void> {
       const line = lineOf(statement, error.position);
       const text = file.sql.split('\n')[line - 1]?.trim() ?? '';
       const what = `sql/${file.name} line ${line}: ${said(error)}\n  ${line} | ${text}`;
-      throw Object.assign(failure(what), { code: error.code });
+      throw Object.assign(new Failure(what), { code: error.code });
     }
   }
 }

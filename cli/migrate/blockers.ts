@@ -32,7 +32,15 @@ export function watchBlockers(client: pg.Client, pid: number, log: (line: string
   const ask = async () => {
     if (!other) {
       const { host, port, user, password, database, ssl } = client;
-      other = new pg.Client({ host, port, user, password, database, ssl } as pg.ClientConfig);
+      other = new pg.Client({
+        host,
+        port,
+        user,
+        password,
+        database,
+        ssl,
+        connectionTimeoutMillis: 3000,
+      } as pg.ClientConfig);
       other.on('error', () => {});
       await other.connect();
     }

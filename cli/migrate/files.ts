@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 
 /** `name` is the path below the folder sql; `checksum` the SHA-256 of the text in hex. */
 export type SqlFile = { name: string; number: number; sql: string; checksum: string };
@@ -13,7 +13,7 @@ function shipped(): string {
   const places = ['../../sql', '../../../sql'].map((path) => resolve(import.meta.dirname, path));
   const found = places.find((path) => existsSync(join(path, 'migrations')));
   if (found) return found;
-  throw failure(`This installation of Tock lacks its SQL (${places[1]}).`, 'Install it again.');
+  throw new Failure(`This installation of Tock lacks its SQL (${places[1]}).`, 'Install it again.');
 }
 
 function read(directory: string, part: string, digits: number): SqlFile[] {
@@ -23,7 +23,10 @@ function read(directory: string, part: string, digits: number): SqlFile[] {
   const files = names.sort().map((name) => {
     if (!pattern.test(name)) {
       const example = `${'0'.repeat(digits - 1)}1_word.sql`;
-      throw failure(`sql/${part}/${name} has no number in its name.`, `Name it like ${example}.`);
+      throw new Failure(
+        `sql/${part}/${name} has no number in its name.`,
+        `Name it like ${example}.`,
+      );
     }
     // A checkout with CRLF line ends must give the same checksum.
     const sql = readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n');
@@ -37,11 +40,14 @@ function read(directory: string, part: string, digits: number): SqlFile[] {
 export function readSql(directory: string = shipped()): SqlFiles {
   const migrations = read(directory, 'migrations', 4);
   if (migrations.length === 0) {
-    throw failure(`${directory} holds no migrations.`, 'Name the folder that holds migrations/.');
+    throw new Failure(
+      `${directory} holds no migrations.`,
+      'Name the folder that holds migrations/.',
+    );
   }
   const twice = migrations.find((file, at) => file.number === migrations[at - 1]?.number);
   if (twice) {
-    throw failure(
+    throw new Failure(
       `Two migrations have the number of ${basename(twice.name)}.`,
       'Give the newer one the next free number.',
     );

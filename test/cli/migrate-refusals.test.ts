@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { checkServer, type Server } from '../../cli/migrate/server.ts';
+import { migrate } from '../../cli/migrate.ts';
+import { withClient } from '../../scripts/stack/roles.ts';
+import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
+
+const things = 'migrations/0001_things.sql';
+
+test('a failure names file, line and cause, and leaves nothing changed', async () => {
+  const db = await emptyDatabase();
+  const directory = toySql({
+    ...toyFiles,
+    'routines/20_bad.sql': '-- one\nselect 1;\n\nselect 1,\n  no_such_column;\n',
+  });
+  const failed = migrate(db.url, { directory });
+  await expect(failed).rejects.toThrow(
+    /sql\/routines\/20_bad\.sql line 5: column "no_such_column" does not exist \(42703\)(.|\n)*Nothing was changed/,
+  );
+  expect(await db.query("select 1 from pg_namespace where nspname = 'tock'")).toEqual([]);
+});
+
+test('an error without a position names the line of its statement', async () => {
+  const db = await emptyDatabase();
+  const sql = `${toyFiles[things]}\ninsert into tock.things\nvalues (1), (1);\n`;
+  const directory = toySql({ [things]: sql });
+  await expect(migrate(db.url, { directory })).rejects.toThrow(
+    /0001_things\.sql line 3: duplicate key(.|\n)*Detail: Key \(id\)=\(1\)/,
+  );
+});
+
+test('a file may not end the transaction', async () => {
+  const db = await emptyDatabase();
+  const directory = toySql({ [things]: `${toyFiles[things]}\n/* ; */ Commit;\n` });
+  await expect(migrate(db.url, { directory })).rejects.toThrow('line 3: commit is not allowed');
+  expect(await db.query("select 1 from pg_namespace where nspname = 'tock'")).toEqual([]);
+});
+
+test('an applied migration that was edited is refused by name', async () => {
+  const db = await emptyDatabase();
+  const directory = toySql();
+  await migrate(db.url, { directory });
+  addSql(directory, { [things]: `${toyFiles[things]}-- edited\n` });
+  await expect(migrate(db.url, { directory })).rejects.toThrow(
+    `sql/${things} is not what was applied as ${things}`,
+  );
+  addSql(directory, { [things]: toyFiles[things].replaceAll('\n', '\r\n') });
+  expect((await migrate(db.url, { directory })).applied).toEqual([]);
+});
+
+test('a database of a newer Tock is refused, and so is a migration numbered too low', async () => {
+  const db = await emptyDatabase();
+  const newer = toySql({ ...toyFiles, 'migrations/0003_more.sql': 'select 1;' });
+  await migrate(db.url, { directory: newer });
+  await expect(migrate(db.url, { directory: toySql() })).rejects.toThrow(
+    'migrated by a newer Tock: migrations/0003_more.sql',
+  );
+  addSql(newer, { 'migrations/0002_late.sql': 'select 1;' });
+  await expect(migrate(db.url, { directory: newer })).rejects.toThrow('0002_late.sql has not been');
+});
+
+test('a missing right to make the schema is told as the grant that gives it', async () => {
+  const db = await emptyDatabase();
+  await withClient(db.superUrl, (c) => c.query(`alter database ${db.name} owner to postgres`));
+  const refused = migrate(db.url, { directory: toySql() });
+  await expect(refused).rejects.toThrow(`grant create on database ${db.name} to tock`);
+  await withClient(db.superUrl, (c) => c.query('create schema tock authorization tock'));
+  expect((await migrate(db.url, { directory: toySql() })).applied).toEqual([things]);
+});
+
+test("somebody else's schema tock is left alone", async () => {
+  const db = await emptyDatabase();
+  await withClient(db.superUrl, (c) => c.query('create schema tock'));
+  const refused = migrate(db.url, { directory: toySql() });
+  await expect(refused).rejects.toThrow('The schema tock belongs to postgres');
+  await withClient(db.superUrl, (c) =>
+    c.query('alter schema tock owner to tock; create table tock.clocks ()'),
+  );
+  await expect(migrate(db.url, { directory: toySql() })).rejects.toThrow('(clocks)');
+});
+
+test('a read-only server, a standby and an old PostgreSQL are refused', async () => {
+  const db = await emptyDatabase();
+  await db.query(`alter database ${db.name} set default_transaction_read_only = on`);
+  await expect(migrate(db.url)).rejects.toThrow('is set to read only');
+  const server = { version: 150000, standby: false, read_only: false, database: 'd' } as Server;
+  expect(() => checkServer(server)).not.toThrow();
+  expect(() => checkServer({ ...server, standby: true, read_only: true })).toThrow('a standby');
+  expect(() => checkServer({ ...server, version: 140022 })).toThrow('This is PostgreSQL 14');
+});
+
+test('a PostgreSQL that does not answer is named without its password', async () => {
+  const failed = migrate('postgres://tock:secret@127.0.0.1:1/app');
+  await expect(failed).rejects.toThrow(/^PostgreSQL at 127\.0\.0\.1:1\/app can't be used/);
+  await expect(failed).rejects.not.toThrow('secret');
+  await expect(migrate('mysql://x')).rejects.toThrow('not a PostgreSQL URL');
+});

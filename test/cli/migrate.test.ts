@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { readSql } from '../../cli/migrate/files.ts';
+import { migrate } from '../../cli/migrate.ts';
+import { cronDatabase, freshDatabase, stackInfo } from '../database.ts';
+import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
+
+const marks = `
+  select 'function ' || p.oid::regprocedure || md5(pg_get_functiondef(p.oid)) as mark
+  from pg_proc p where p.pronamespace = 'tock'::regnamespace
+  union all
+  select 'table ' || c.oid::regclass || ' ' || c.oid from pg_class c where c.relnamespace = 'tock'::regnamespace
+  order by 1`;
+
+test("Tock's own SQL is applied to an empty database by a role without superuser", async () => {
+  const db = await emptyDatabase();
+  const report = await migrate(db.url);
+  const names = readSql().migrations.map((file) => file.name);
+  expect(report).toMatchObject({ applied: names, cron: false });
+  const rows = await db.query(
+    'select name, checksum, (select rolsuper from pg_roles where rolname = current_user) from tock.migrations order by 1',
+  );
+  expect(rows.map((row) => row.name)).toEqual(names);
+  for (const row of rows) expect(row).toMatchObject({ rolsuper: false });
+  expect(rows[0]?.checksum).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('a second migration changes nothing', async () => {
+  const db = await freshDatabase();
+  const client = await db.connect();
+  const before = (await client.query(marks)).rows;
+  expect(await migrate(client)).toMatchObject({ applied: [] });
+  expect((await client.query(marks)).rows).toEqual(before);
+  await db.drop();
+});
+
+test('only new migrations are applied, routines are replaced each time', async () => {
+  const db = await emptyDatabase();
+  const directory = toySql();
+  await migrate(db.url, { directory });
+  addSql(directory, {
+    'migrations/0002_names.sql': 'alter table tock.things add column name text;',
+    'routines/10_things.sql': toyFiles['routines/10_things.sql'].replace('select 2', 'select 22'),
+  });
+  const lines: string[] = [];
+  const report = await migrate(db.url, { directory, log: (line) => lines.push(line) });
+  expect(report.applied).toEqual(['migrations/0002_names.sql']);
+  expect(lines).toContain('Applying migrations/0002_names.sql');
+  expect(await db.query('select tock.two()')).toEqual([{ two: 22 }]);
+});
+
+test('without pg_cron it says what will not happen by itself', async () => {
+  const db = await emptyDatabase();
+  const lines: string[] = [];
+  const files = { ...toyFiles, 'cron/10_never.sql': 'select no_such_function();' };
+  await migrate(db.url, { directory: toySql(files), log: (line) => lines.push(line) });
+  const said = lines.join('\n');
+  expect(said).toContain(`it is not installed in database ${db.name}`);
+  for (const word of ['promoting delayed', 'reaping', 'epochs ahead', 'purging', 'tock.tick()']) {
+    expect(said).toContain(word);
+  }
+});
+
+test('with pg_cron every job is scheduled, once however often it migrates', async ({ skip }) => {
+  if (!stackInfo().cron) skip();
+  const db = await cronDatabase();
+  try {
+    const client = await db.connect();
+    expect(await migrate(client)).toMatchObject({ applied: [], cron: true });
+    const jobs = "select jobname from cron.job where jobname like 'tock:%' order by 1";
+    const before = (await client.query(jobs)).rows;
+    expect(before.map((row) => row.jobname)).toContain('tock:reap');
+    await migrate(client);
+    expect((await client.query(jobs)).rows).toEqual(before);
+  } finally {
+    await db.drop();
+  }
+});
+
+test('it works through a transaction pooler', async ({ skip }) => {
+  const { poolHost, poolPort } = stackInfo();
+  if (!poolPort) skip();
+  const db = await emptyDatabase();
+  const pooled = new URL(db.url);
+  pooled.host = `${poolHost}:${poolPort}`;
+  expect((await migrate(pooled.href)).applied.length).toBeGreaterThan(0);
+  expect((await migrate(pooled.href)).applied).toEqual([]);
+});
