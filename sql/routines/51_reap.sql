@@ -19,12 +19,9 @@ begin
     order by l.leased_until limit 1000 for update skip locked);
   -- whole leases up to about p_limit runs, one at least
   v_expired := array(
-    select row(l.*)::tock.leases from (
-      select e.*, sum(e.runs) over (order by e.leased_until, e.stream, e.after_position) - e.runs as before
+    select b.lease from (
+      select e as lease, sum(e.runs) over (order by e.leased_until, e.stream, e.after_position) - e.runs as before
       from unnest(v_expired) e) b
-    cross join lateral (
-      select b.after_position, b.last_position, b.token, b.claimed_at, b.leased_until, b.closed_at, b.stream,
-        b.runs, b.worker, b.outcome) l
     where b.before < p_limit);
   if pg_catalog.cardinality(v_expired) = 0 then
     return 0;

@@ -31,9 +31,10 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_next bigint := coalesce((
+  v_task bigint := coalesce((
     select r.task_id from tock.runs r
     where r.stream = (p_id & 1048575)::integer and r.position = p_id >> 20), p_id);
+  v_next bigint := v_task;
   v_last record;
 begin
   runs := '[]';
@@ -49,7 +50,7 @@ begin
       if not found then
         return;
       end if;
-      id := p_id; queue := v_last.queue; state := 'waiting'; priority := v_last.priority; tenant := v_last.tenant;
+      id := v_task; queue := v_last.queue; state := 'waiting'; priority := v_last.priority; tenant := v_last.tenant;
       attempt := v_last.attempt; lost := v_last.lost; created_at := v_last.created_at; run_at := v_last.due_at;
       payload := v_last.payload; max_attempts := v_last.max_attempts; ended_at := null;
       exit;
@@ -62,7 +63,7 @@ begin
     if not found then
       return;
     end if;
-    id := coalesce(v_last.task_id, v_next); queue := v_last.queue; priority := v_last.priority;
+    id := v_task; queue := v_last.queue; priority := v_last.priority;
     tenant := v_last.tenant; attempt := v_last.attempt; lost := v_last.lost; created_at := v_last.created_at;
     payload := v_last.payload; max_attempts := v_last.max_attempts; result := v_last.result; error := v_last.error;
     ended_at := v_last.ended_at; run_at := null;
@@ -73,10 +74,7 @@ begin
     v_next := v_last.next_id;
   end loop;
   max_attempts := coalesce(max_attempts, (tock.policy(queue)).max_attempts);
-  if runs <> '[]' or state = 'waiting' then
-    id := coalesce(id, p_id);
-    return next;
-  end if;
+  return next;
 end $$;
 
 comment on function tock.task is
