@@ -56,7 +56,7 @@ returns tock.queues
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key text;

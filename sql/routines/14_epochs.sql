@@ -1,26 +1,18 @@
 -- Statements on the hot path name the leaf: a generic plan through the parent locks every partition.
-create or replace function tock.leaves(p_table text, p_from integer)
+create or replace function tock.leaves(p_table text, p_oldest integer, p_newest integer)
 returns text
-language plpgsql
-stable
+language sql
+immutable
 as $$
-declare
-  v_last integer := (
-    select e.number from tock.epochs e
-    where e.first_position <= (select s.last_value from tock.positions s)
-    order by e.number desc limit 1);
-begin
-  if v_last <= p_from then
-    return pg_catalog.format('tock.%s_%s', p_table, p_from);
-  elsif v_last = p_from + 1 then
-    return pg_catalog.format('(select * from tock.%1$s_%2$s union all select * from tock.%1$s_%3$s)',
-      p_table, p_from, v_last);
-  end if;
-  return 'tock.' || p_table;
-end $$;
+  select case
+    when p_newest <= p_oldest then pg_catalog.format('tock.%s_%s', p_table, p_oldest)
+    when p_newest = p_oldest + 1 then pg_catalog.format(
+      '(select * from tock.%1$s_%2$s union all select * from tock.%1$s_%3$s)', p_table, p_oldest, p_newest)
+    else 'tock.' || p_table end
+$$;
 
 comment on function tock.leaves is
-  'What to read from for the rows of one epoch up to the newest: the leaf itself, two leaves, or beyond two the whole tree.';
+  'What to read from for the rows of some epochs: the leaf itself, two leaves, or beyond two the whole tree.';
 
 create or replace function tock.epoch_of(p_position bigint)
 returns integer
@@ -34,6 +26,17 @@ begin
 end $$;
 
 comment on function tock.epoch_of is 'The number of the epoch that a position lies in.';
+
+create or replace function tock.newest_epoch()
+returns integer
+language plpgsql
+stable
+as $$
+begin
+  return tock.epoch_of((select s.last_value from tock.positions s));
+end $$;
+
+comment on function tock.newest_epoch is 'The epoch that the sequence is in. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.';
 
 create or replace function tock.epoch_of_lease(p_lease uuid)
 returns integer
@@ -67,7 +70,7 @@ returns integer
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set lock_timeout = '50ms'
 as $$
 declare
@@ -79,7 +82,7 @@ declare
 begin
   loop
     select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
-    v_current := tock.epoch_of((select s.last_value from tock.positions s));
+    v_current := tock.newest_epoch();
     exit when v_newest.number - v_current >= p_ahead;
     v_end := v_newest.end_position + coalesce(p_width, least(1073741824,
       (v_newest.end_position - v_newest.first_position)

@@ -12,15 +12,13 @@ begin
   select s.number, s.awake into v_number, v_awake from tock.streams s
   where s.queue = p_queue and s.priority = p_priority and s.lane = p_lane and s.slot = p_slot;
   if v_number is null then
+    -- a conflict is a stream that the snapshot is too old to show: 40001
     insert into tock.streams (queue, priority, lane, slot, start_after)
       values (p_queue, p_priority, p_lane, p_slot, pg_catalog.nextval('tock.positions'))
-      returning number into v_number;
+      on conflict do nothing
+      returning number into strict v_number;
   elsif not v_awake then
-    -- a sleeping stream is empty; were it not, the cursor stays where it is
-    update tock.streams s set awake = true, start_after = case
-      when (select r.position from tock.runs r where r.stream = v_number and r.position > tock.cursor_of(v_number)
-            order by r.stream, r.position limit 1) is null
-      then pg_catalog.nextval('tock.positions') else s.start_after end
+    update tock.streams s set awake = true, start_after = pg_catalog.nextval('tock.positions')
     where s.number = v_number;
   elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform from tock.streams s where s.number = v_number for share;
@@ -50,7 +48,7 @@ returns integer
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$

@@ -5,7 +5,7 @@ returns bigint[]
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set jit = off
 as $$
 declare
@@ -79,7 +79,8 @@ begin
 
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
-      values ('enqueue', p_queue, p_request_id, v_digest, v_ids);
+      values ('enqueue', p_queue, p_request_id, v_digest, v_ids)
+      on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
   end if;
   return v_ids;
 end $$;

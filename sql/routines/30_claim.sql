@@ -3,33 +3,35 @@
 -- held: it reads the cursor, decides the range, inserts the lease and returns the payloads, so what
 -- is leased is what is delivered. The primary key of leases refuses a claim from a stale snapshot.
 --
--- Alone, as its transaction's only statement, it also promotes what is due and commits asynchronously.
+-- Alone, when the caller says that the call is its whole transaction, it also promotes what is due
+-- and commits asynchronously.
 --
 -- Bounded: 64 streams and about 8 MiB of payload a call (4 MiB from the first stream, one run of any
 -- size at least; 64 KiB from each further one). All rows of a lease lie in one epoch.
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
-  p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default null)
+  p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false)
 returns table (
   lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
   priority integer, tenant text, created_at timestamptz, payload jsonb)
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
 declare
   v_context text;
-  v_own boolean;
+  v_alone boolean;
   v_policy tock.queues := tock.policy(p_queue);
   v_seconds integer := coalesce(p_lease_seconds, v_policy.lease_seconds);
   v_until timestamptz := pg_catalog.clock_timestamp() + pg_catalog.make_interval(secs => v_seconds);
   v_digest bigint;
   v_seen tock.requests;
   v_hot boolean;
-  v_live integer;
+  v_oldest integer;
+  v_newest integer;
   v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
   v_left integer := p_limit;
   v_drawn integer := 0;
@@ -43,7 +45,7 @@ declare
 begin
   get diagnostics v_context = pg_context;
   perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
-  v_own := tock.is_alone(p_alone, v_context);
+  v_alone := tock.is_alone(p_alone, v_context);
   if p_request_id is not null then
     v_digest := pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_worker, p_limit, p_lease_seconds), 0);
     v_seen := tock.request_seen('claim', p_queue, p_request_id, v_digest);
@@ -52,7 +54,7 @@ begin
       return;
     end if;
   end if;
-  if v_own then
+  if v_alone then
     perform tock.ride_along();
   end if;
   if v_policy.paused then
@@ -61,13 +63,14 @@ begin
 
   v_hot := tock.hot_epoch() is not null
     and pg_catalog.current_setting('transaction_isolation') = 'read committed';
-  v_live := tock.oldest_live_epoch();
+  v_oldest := tock.oldest_live_epoch();
+  v_newest := tock.newest_epoch();
   <<streams>>
   loop
     if v_hot then
       v_batch := tock.candidates_hot(p_queue, v_seed, v_streams, 4 + pg_catalog.cardinality(v_streams));
     else
-      execute 'select array(' || tock.candidates_statement(v_live) || ')' into v_batch
+      execute 'select array(' || tock.candidates_statement(v_oldest, v_newest) || ')' into v_batch
         using p_queue, v_seed, v_streams, 4 + pg_catalog.cardinality(v_streams);
     end if;
     if pg_catalog.cardinality(v_batch) = 0 then
@@ -95,7 +98,7 @@ begin
           case when v_drawn = 0 then 4194304 else 65536 end, v_drawn = 0, v_policy.max_attempts, v_next.priority,
           v_epoch.first_position, v_epoch.end_position);
       else
-        return query execute tock.draw_statement(v_live) using v_next.stream, v_left, v_token, p_worker, v_until,
+        return query execute tock.draw_statement(v_oldest, v_newest) using v_next.stream, v_left, v_token, p_worker, v_until,
           case when v_drawn = 0 then 4194304 else 65536 end, v_drawn = 0, v_policy.max_attempts, v_next.priority,
           v_epoch.first_position, v_epoch.end_position;
       end if;
@@ -109,13 +112,14 @@ begin
 
   if v_drawn > 0 and p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, token)
-      values ('claim', p_queue, p_request_id, v_digest, v_token);
+      values ('claim', p_queue, p_request_id, v_digest, v_token)
+      on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
   end if;
-  if v_own then
+  if v_alone then
     -- a claim lost in a crash only makes its runs ready again
     perform pg_catalog.set_config('synchronous_commit', 'off', true);
   end if;
 end $$;
 
 comment on function tock.claim is
-  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that this call is the whole transaction; by default it is found out where that can be.';
+  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due.';

@@ -18,24 +18,22 @@ end $$;
 
 comment on function tock.check_claim is 'Raises TK422 for arguments that claim() doesn''t take.';
 
--- Alone: called from no function, nothing written before, and the client's message is this one
--- statement. Then committing asynchronously weakens nobody else's commit, and what is locked for
--- others' good is locked for a moment. Over the extended protocol the two timestamps differ for any
--- statement, and nothing tells a transaction's first from its only one: there the caller has to say.
+-- What the caller says is believed unless it is plainly wrong: called from a function, something
+-- written before, or another isolation. Nothing shows what the rest of the statement or transaction
+-- will write, and an asynchronous commit would weaken that: so it is never assumed.
 create or replace function tock.is_alone(p_alone boolean, p_context text)
 returns boolean
 language sql
 volatile
 as $$
-  select pg_catalog.strpos(p_context, E'\n') = 0
+  select p_alone
+    and pg_catalog.strpos(p_context, E'\n') = 0
     and pg_catalog.pg_current_xact_id_if_assigned() is null
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
-    and coalesce(p_alone, pg_catalog.statement_timestamp() = pg_catalog.transaction_timestamp()
-      and pg_catalog.current_query() !~ ';\s*[^\s;]')
 $$;
 
 comment on function tock.is_alone is
-  'Whether the calling verb is its transaction''s only statement, as far as the caller says (p_alone) or can be seen; p_context is its PG_CONTEXT.';
+  'Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.';
 
 -- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late.
 create or replace function tock.ride_along()
@@ -44,6 +42,7 @@ language plpgsql
 volatile
 as $$
 declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
   v_late text[];
   v_due boolean;
 begin
@@ -51,10 +50,10 @@ begin
     array(
       select d.name from tock.duties d
       where d.name in ('promote', 'reap') and coalesce(d.last_started_at, '-infinity')
-        < pg_catalog.now() - d.every_seconds * case d.name when 'promote' then 1 else 15 end * interval '1 second'),
+        < v_now - d.every_seconds * case d.name when 'promote' then 1 else 15 end * interval '1 second'),
     exists (
       select from tock.waiting w
-      where w.due_at <= pg_catalog.clock_timestamp() and w.due_at >= coalesce(
+      where w.due_at <= v_now and w.due_at >= coalesce(
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
       order by w.due_at limit 1)
     into v_late, v_due;
@@ -69,7 +68,7 @@ comment on function tock.ride_along is 'What a claim does for everybody before i
 -- A look without locks at the first streams that have something above their cursor: priority first,
 -- lanes and slots shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so
 -- that they end at the limit. $1 queue, $2 seed, $3 streams seen before, $4 how many
-create or replace function tock.candidates_statement(p_epoch integer)
+create or replace function tock.candidates_statement(p_oldest integer, p_newest integer)
 returns text
 language sql
 stable
@@ -88,14 +87,14 @@ as $$
     where (select r.position from %2$s r where r.stream = s.number and r.position > c.after_position
            order by r.stream, r.position limit 1) is not null
     limit $4$q$,
-    tock.leaves('leases', p_epoch), tock.leaves('runs', p_epoch))
+    tock.leaves('leases', p_oldest, p_newest), tock.leaves('runs', p_oldest, p_newest))
 $$;
 
 comment on function tock.candidates_statement is 'The statement that finds streams to draw from.';
 
 -- $1 stream, $2 limit, $3 token, $4 worker, $5 until, $6 bytes, $7 one at least, $8 max_attempts,
 -- $9 priority, $10 first and $11 end position of the lease's epoch
-create or replace function tock.draw_statement(p_epoch integer)
+create or replace function tock.draw_statement(p_oldest integer, p_newest integer)
 returns text
 language sql
 stable
@@ -126,7 +125,7 @@ as $$
     select $3, $5, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
       coalesce(p.max_attempts, $8)::integer, $9::integer, p.tenant, p.created_at, p.payload
     from picked p order by p.position$q$,
-    tock.leaves('leases', p_epoch), tock.leaves('runs', p_epoch),
+    tock.leaves('leases', p_oldest, p_newest), tock.leaves('runs', p_oldest, p_newest),
     -- under an old snapshot this turns the fence's refusal into a serialization failure
     case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
       then ' on conflict do nothing' else '' end)
@@ -135,7 +134,7 @@ $$;
 comment on function tock.draw_statement is 'The statement that leases a range of one stream and returns its runs.';
 
 -- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
-create or replace function tock.close_statement(p_epoch integer)
+create or replace function tock.close_statement(p_epoch integer, p_newest integer)
 returns text
 language sql
 stable
@@ -149,7 +148,7 @@ as $$
         where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
           and e.state <> 'done') as done)
     select sum(c.done)::integer from closed c$q$,
-    p_epoch, tock.leaves('results', p_epoch))
+    p_epoch, tock.leaves('results', p_epoch, p_newest))
 $$;
 
 comment on function tock.close_statement is
@@ -218,7 +217,7 @@ returns integer
 language sql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select greatest(1, least(30, pg_catalog.ceil(extract(epoch from
     (select w.due_at from tock.waiting w where w.queue = p_queue order by w.due_at limit 1)

@@ -37,7 +37,7 @@ declare
     %%s
     left join %3$s e on e.stream = r.stream and e.position = r.position
     where l.token = $1$q$,
-    p_epoch, tock.leaves('runs', p_epoch), tock.leaves('results', p_epoch));
+    p_epoch, tock.leaves('runs', p_epoch, tock.newest_epoch()), tock.leaves('results', p_epoch, tock.newest_epoch()));
   v_found bigint[];
 begin
   if p_ids is null then
@@ -81,7 +81,7 @@ begin
           where e.stream = o.stream and e.position > o.after_position and e.position <= o.last_position)
       for update skip locked) c
     where l.stream = c.stream and l.after_position = c.after_position$q$,
-    p_epoch, tock.leaves('results', p_epoch)) using p_lease;
+    p_epoch, tock.leaves('results', p_epoch, tock.newest_epoch())) using p_lease;
 end $$;
 
 comment on function tock.close_lease is 'Closes the rows of a lease whose runs are all accounted for.';

@@ -3,7 +3,7 @@ returns table (completed integer, refused bigint[])
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
@@ -27,7 +27,7 @@ begin
     if v_epoch = tock.hot_epoch() then
       select * into v_done from tock.close_hot(p_lease);
     else
-      execute tock.close_statement(v_epoch) into v_done using p_lease;
+      execute tock.close_statement(v_epoch, tock.newest_epoch()) into v_done using p_lease;
     end if;
     if v_done is not null then
       return query select v_done, '{}'::bigint[];

@@ -3,7 +3,7 @@ returns table (failed integer, dead integer, refused bigint[])
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$

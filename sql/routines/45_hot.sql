@@ -9,15 +9,14 @@ language plpgsql
 volatile
 as $$
 declare
-  v_oldest integer := tock.oldest_live_epoch();
+  v_oldest integer;
   v_newest tock.epochs;
-  v_candidates text := tock.candidates_statement(v_oldest);
-  v_draw text := tock.draw_statement(v_oldest);
 begin
+  -- the sequence moves on meanwhile: it is read once, and the texts and their validity follow from that
   perform pg_catalog.pg_advisory_xact_lock(
     tock.lock_space(), 1342177280 + (pg_catalog.hashtext('hot') & 268435455));
-  select e.* into v_newest from tock.epochs e
-  where e.number = tock.epoch_of((select s.last_value from tock.positions s));
+  v_oldest := tock.oldest_live_epoch();
+  select e.* into v_newest from tock.epochs e where e.number = tock.newest_epoch();
   execute pg_catalog.format($q$
     create or replace function tock.hot_epoch()
     returns integer language plpgsql stable as $f$
@@ -47,7 +46,8 @@ begin
     begin
       return query %5$s;
     end $f$;$q$,
-    v_newest.end_position, v_newest.number, v_candidates, v_draw, tock.close_statement(v_newest.number));
+    v_newest.end_position, v_newest.number, tock.candidates_statement(v_oldest, v_newest.number),
+    tock.draw_statement(v_oldest, v_newest.number), tock.close_statement(v_newest.number, v_newest.number));
 end $$;
 
 comment on function tock.write_hot is

@@ -5,17 +5,18 @@ returns integer
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
 declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
   v_expired tock.leases[];
   v_ended tock.ended[];
 begin
   v_expired := array(
     select l from tock.leases l
-    where l.closed_at is null and l.leased_until < pg_catalog.clock_timestamp()
+    where l.closed_at is null and l.leased_until < v_now
     order by l.leased_until limit 1000 for update skip locked);
   -- whole leases up to about p_limit runs, one at least
   v_expired := array(

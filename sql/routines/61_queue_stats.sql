@@ -6,7 +6,7 @@ returns table (
 language sql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 set jit = off
 as $$
   with queues as (

@@ -3,7 +3,7 @@ returns table (key text, prefix text, name text, scopes text[], queues text[], c
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -40,7 +40,7 @@ returns table (prefix text, name text, scopes text[], queues text[], created_at 
 language sql
 stable
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
   select k.prefix, k.name, k.scopes, k.queues, k.created_at, k.revoked_at from tock.keys k order by k.created_at
 $$;
@@ -52,7 +52,7 @@ returns boolean
 language plpgsql
 volatile
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 begin
   update tock.keys k set revoked_at = coalesce(k.revoked_at, pg_catalog.now()) where k.prefix = p_prefix;
@@ -66,7 +66,7 @@ returns boolean
 language plpgsql
 stable
 security definer
-set search_path = ''
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key tock.keys;
