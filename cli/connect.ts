@@ -30,7 +30,7 @@ export async function withDatabase<T>(
   url: string,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  if (!/^postgres(ql)?:$/.test(URL.parse(url)?.protocol ?? '')) {
+  if (!/^postgres(ql)?:/.test(url) || !URL.canParse(url)) {
     const next = 'It looks like postgres://role:password@host:5432/database.';
     throw new Failure('The database URL is not a PostgreSQL URL.', next, 2);
   }

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type NewTask, throughDoor } from '../doors/door.ts';
+import { Failure } from '../failure.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+
+type Given = {
+  priority?: number;
+  delay?: number;
+  tenant?: string;
+  maxAttempts?: number;
+  requestId?: string;
+  many?: boolean;
+};
+
+/** A call takes up to 10,000 tasks and 5 MB; a batch of these stays well below. */
+const batchTasks = 1000;
+const batchBytes = 2_000_000;
+
+function parse(json: string, where: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    const next = `A string needs its quotes too: tock enqueue mail '"hello"'`;
+    throw new Failure(`${where} is not JSON: ${(error as Error).message}.`, next, 2);
+  }
+}
+
+async function* batches(options: Given): AsyncGenerator<NewTask[]> {
+  let batch: NewTask[] = [];
+  let bytes = 0;
+  let line = 0;
+  for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    line++;
+    if (json.trim() === '') continue;
+    batch.push(newTask(parse(json, `Line ${line}`), options));
+    bytes += json.length;
+    if (batch.length < batchTasks && bytes < batchBytes) continue;
+    yield batch;
+    batch = [];
+    bytes = 0;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function newTask(payload: unknown, { priority, delay, tenant, maxAttempts }: Given): NewTask {
+  return {
+    payload,
+    ...(priority !== undefined && { priority }),
+    ...(delay !== undefined && { delay_seconds: delay }),
+    ...(tenant !== undefined && { tenant }),
+    ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
+  };
+}
+
+async function many(queue: string, options: Options<Given>): Promise<void> {
+  const { requestId = randomUUID(), json } = options;
+  const all: string[] = [];
+  let count = 0;
+  try {
+    await throughDoor(options, async (door) => {
+      let number = 0;
+      for await (const batch of batches(options)) {
+        const ids = await door.enqueue(queue, batch, `${requestId}:${++number}`);
+        count += ids.length;
+        if (json) all.push(...ids);
+        else process.stdout.write(`${ids.join('\n')}\n`);
+      }
+    });
+  } catch (error) {
+    if (count === 0 || !(error instanceof Failure)) throw error;
+    throw new Failure(
+      `${error.message}\nThe first ${count} tasks are enqueued already.`,
+      `Repeat the whole input with --request-id ${requestId}: none of them is enqueued twice.`,
+      error.exitCode,
+    );
+  }
+  if (json) print(options, { ids: all }, String);
+}
+
+async function enqueue(queue: string, given: string | undefined, options: Options<Given>) {
+  if (options.many) {
+    if (given === undefined || given === '-') return many(queue, options);
+    throw new Failure('--many reads tasks from stdin: leave the JSON out.', undefined, 2);
+  }
+  const json = given === '-' ? await text(process.stdin) : (given ?? 'null');
+  const payload = parse(json, given === '-' ? 'What came on stdin' : 'The payload');
+  const { requestId = randomUUID() } = options;
+  const ids = await throughDoor(options, (door) =>
+    door.enqueue(queue, [newTask(payload, options)], requestId),
+  );
+  print(options, { ids }, () => `${ids.join('\n')}\n`);
+}
+
+function number(value: string): number {
+  if (value.trim() !== '' && Number.isFinite(Number(value))) return Number(value);
+  throw new InvalidArgumentError('It is not a number.');
+}
+
+export function addEnqueue(program: Command): void {
+  program
+    .command('enqueue <queue> [json]')
+    .description('add a task and print its id; "-" reads the payload from stdin')
+    .option('--priority <0-9>', '0 comes first, 5 is the default', number)
+    .option('--delay <seconds>', 'not before that many seconds', number)
+    .option('--tenant <tenant>', 'whose task it is: tenants get their turns')
+    .option('--max-attempts <count>', 'give up after that many attempts', number)
+    .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
+    .option('--many', 'read one payload a line from stdin (NDJSON)')
+    .action((queue: string, json: string | undefined, _given, command: Command) =>
+      enqueue(queue, json, optionsOf(command)),
+    );
+}

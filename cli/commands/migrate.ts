@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import { migrate } from '../migrate.ts';
+import { optionsOf, print } from '../output.ts';
+import { databaseUrl } from '../settings.ts';
+
+export function addMigrate(program: Command): void {
+  program
+    .command('migrate')
+    .description('bring the database to this version of Tock; a second time changes nothing')
+    .action(async (_given, command: Command) => {
+      const options = optionsOf(command);
+      const log = (line: string) => options.json || process.stdout.write(`${line}\n`);
+      const report = await migrate(databaseUrl(options), { log });
+      const count = report.applied.length;
+      print(options, report, () =>
+        count ? `Applied ${count} migrations.\n` : 'No new migrations.\n',
+      );
+    });
+}

@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import { type Run, type Task, throughDoor } from '../doors/door.ts';
+import { Failure } from '../failure.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { table } from '../table.ts';
+
+function moment(at: unknown): string | null {
+  return at ? new Date(at as string).toISOString().replace('T', ' ').slice(0, 19) : null;
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 100 ? `${text.slice(0, 99)}…` : text;
+}
+
+function runRow(run: Run) {
+  const error = run.error as { message?: string } | null;
+  const said = error ? (error.message ?? brief(error)) : null;
+  const times = [moment(run.started_at), moment(run.ended_at)];
+  return [run.id, run.attempt, run.state, run.worker, ...times, said];
+}
+
+function describe(task: Task): string {
+  const facts = [
+    ['queue', task.queue],
+    ['state', task.state],
+    ['priority', String(task.priority)],
+    ['tenant', task.tenant as string | null],
+    ['attempt', `${task.attempt} of ${task.max_attempts}, ${task.lost} lost`],
+    ['created', moment(task.created_at)],
+    ['due', moment(task.run_at)],
+    ['ended', moment(task.ended_at)],
+    ['payload', brief(task.payload)],
+    ['result', task.result === null ? null : brief(task.result)],
+    ['error', task.error === null ? null : brief(task.error)],
+  ].filter((fact) => fact[1] !== null && fact[1] !== undefined);
+  const heading = ['run', 'attempt', 'state', 'worker', 'started', 'ended', 'error'];
+  const runs = task.runs.length > 0 ? `\n${table([heading, ...task.runs.map(runRow)])}` : '';
+  return `${table([['task', task.id], ...facts])}${runs}`;
+}
+
+async function show(id: string, options: Options) {
+  if (!/^\d{1,19}$/.test(id)) {
+    throw new Failure(`${id} is no task id.`, 'Ids are whole numbers, as enqueue printed them.', 2);
+  }
+  const task = await throughDoor(options, (door) => door.task(id));
+  if (!task) throw new Failure(`There is no task ${id}.`, 'Look for its id where it was made.', 3);
+  print(options, task, () => describe(task));
+}
+
+export function addTask(program: Command): void {
+  program
+    .command('task <id>')
+    .description('a task and all its runs')
+    .action((id: string, _given, command: Command) => show(id, optionsOf(command)));
+}

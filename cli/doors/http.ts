@@ -1,0 +1,79 @@
+import { Failure } from '../failure.ts';
+import type { Door } from './door.ts';
+
+type Problem = {
+  title?: string;
+  detail?: string;
+  field?: string;
+  hint?: string;
+  errors?: { field?: string; message?: string }[];
+};
+
+type Answer = { status: number; body: unknown };
+
+const advice: Record<number, string> = {
+  401: 'Set TOCK_KEY to a key from: tock key create',
+  403: 'Use a key with that scope and queue: tock key create',
+  413: 'Send less at once.',
+  429: 'Try again in a moment.',
+  503: 'Try again in a moment.',
+};
+
+function refused(origin: string, { status, body }: Answer): Failure {
+  const { title, detail, field, hint, errors = [] } = (body ?? {}) as Problem;
+  const said = detail ?? title ?? `status ${status} from ${origin}`;
+  const fields = errors.map((error) => `\n  ${error.field ?? ''}: ${error.message ?? ''}`);
+  const what = `${field && !said.includes(field) ? `${field}: ` : ''}${said}${fields.join('')}`;
+  const code = status === 404 ? 3 : status === 400 || status === 422 ? 2 : 1;
+  return new Failure(what, hint ?? advice[status], code);
+}
+
+/** Enqueueing carries a request id, so every call here may be repeated. */
+async function call(origin: string, key: string, path: string, body?: object): Promise<Answer> {
+  const init = {
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+  };
+  for (let tries = 1; ; tries++) {
+    try {
+      const signal = AbortSignal.timeout(60_000);
+      const response = await fetch(`${origin}${path}`, { ...init, signal });
+      const text = await response.text();
+      const json = /json/.test(response.headers.get('content-type') ?? '');
+      const answer = { status: response.status, body: json && text ? JSON.parse(text) : null };
+      if (response.ok || response.status === 404) return answer;
+      if (tries === 3 || (response.status !== 503 && response.status !== 429)) {
+        throw refused(origin, answer);
+      }
+    } catch (error) {
+      if (error instanceof Failure) throw error;
+      const { message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
+      if (tries === 3) {
+        throw new Failure(
+          `${origin} does not answer: ${cause?.code ?? cause?.message ?? message}.`,
+          'Start it (npm start), or correct TOCK_URL.',
+        );
+      }
+    }
+    await new Promise((wake) => setTimeout(wake, tries * 500));
+  }
+}
+
+export function httpDoor(origin: string, key: string): Door {
+  const found = async <T>(path: string, body?: object): Promise<T> => {
+    const answer = await call(origin, key, path, body);
+    if (answer.status === 404) throw refused(origin, answer);
+    return answer.body as T;
+  };
+  return {
+    async enqueue(queue, tasks, requestId) {
+      const path = `/v1/queues/${encodeURIComponent(queue)}/tasks`;
+      return (await found<{ ids: string[] }>(path, { tasks, request_id: requestId })).ids;
+    },
+    async task(id) {
+      const answer = await call(origin, key, `/v1/tasks/${id}`);
+      return answer.status === 404 ? null : (answer.body as never);
+    },
+    stats: async () => (await found<{ queues: never[] }>('/v1/queues')).queues,
+  };
+}

@@ -1,0 +1,62 @@
+import type pg from 'pg';
+import { Failure } from '../failure.ts';
+import type { Door, QueueStats, Task } from './door.ts';
+
+const missing = 'Bring the database to this version: tock migrate';
+
+/** Tock's own errors say what to do; PostgreSQL's get it from here. */
+function explain(cause: unknown): Error {
+  const { code = '', message, detail, hint } = cause as pg.DatabaseError;
+  if (/^TK\d{3}$/.test(code)) {
+    const field = detail ? `${detail}: ` : '';
+    return new Failure(field + message, hint || undefined, code === 'TK404' ? 3 : 2);
+  }
+  if (code === '3F000' || code === '42883' || code === '42P01') {
+    return new Failure(`This database has no such part of Tock: ${message}.`, missing);
+  }
+  if (code === '42501') {
+    const next = 'Connect as the role that migrated (DATABASE_URL).';
+    return new Failure(`This role may not do that: ${message}.`, next);
+  }
+  if (code) return new Failure(`PostgreSQL refused: ${message} (${code}).`, hint);
+  return cause as Error;
+}
+
+export async function ask<Row extends object>(
+  client: pg.Client,
+  sql: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  try {
+    return (await client.query<Row>(sql, values)).rows;
+  } catch (error) {
+    throw explain(error);
+  }
+}
+
+const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost, created_at, run_at,
+  ended_at, payload, result, error, runs`;
+
+export function sqlDoor(client: pg.Client): Door {
+  return {
+    async enqueue(queue, tasks, requestId) {
+      const [row] = await ask<{ ids: string[] }>(
+        client,
+        'select tock.enqueue(p_queue => $1, p_tasks => $2, p_request_id => $3) as ids',
+        [queue, JSON.stringify(tasks), requestId],
+      );
+      return row?.ids ?? [];
+    },
+    async task(id) {
+      const sql = `select ${columns} from tock.task(p_id => $1)`;
+      return (await ask<Task>(client, sql, [id]))[0] ?? null;
+    },
+    stats: () =>
+      ask<QueueStats>(
+        client,
+        `select queue, paused, ready::float8, running::float8, waiting::float8, dead::float8,
+           oldest_ready_at
+         from tock.queue_stats()`,
+      ),
+  };
+}

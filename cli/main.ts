@@ -1,0 +1,39 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { addEnqueue } from './commands/enqueue.ts';
+import { addKey } from './commands/key.ts';
+import { addMigrate } from './commands/migrate.ts';
+import { addStatus } from './commands/status.ts';
+import { addTask } from './commands/task.ts';
+import { Failure } from './failure.ts';
+
+function program(): Command {
+  const tock = new Command('tock')
+    .description('A task queue that lives in PostgreSQL')
+    .option('--json', 'print JSON')
+    .option('--database-url <url>', 'PostgreSQL; else DATABASE_URL, else .tock/dev.env')
+    .option('--url <url>', 'Tock over HTTP; else TOCK_URL, else .tock/dev.env')
+    .option('--key <key>', 'the key for it; else TOCK_KEY, else .tock/dev.env')
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError('See: tock --help')
+    .exitOverride();
+  for (const add of [addMigrate, addKey, addStatus, addEnqueue, addTask]) add(tock);
+  return tock;
+}
+
+async function run(args: string[]): Promise<number> {
+  try {
+    await program().parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    // Commander has printed what was wrong already; help and --version end with 0.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    const { message, stack } = error as Error;
+    process.stderr.write(`${process.env.TOCK_DEBUG ? stack : message}\n`);
+    return error instanceof Failure ? error.exitCode : 1;
+  }
+}
+
+// A reader that has seen enough, such as head, is no failure.
+process.stdout.on('error', () => process.exit(0));
+process.exitCode = await run(process.argv.slice(2));

@@ -1,0 +1,25 @@
+export type Cell = string | number | boolean | null | undefined;
+
+const shown = (cell: Cell) => (cell === null || cell === undefined ? '-' : String(cell));
+
+/** Pads columns to a width of their own, numbers to the right; `rows[0]` is the heading. */
+export function table(rows: Cell[][]): string {
+  const widths = (rows[0] ?? []).map((_, at) =>
+    Math.max(...rows.map((row) => shown(row[at]).length)),
+  );
+  const line = (row: Cell[]) =>
+    widths.map((width, at) => {
+      const right = rows.slice(1).every((other) => typeof (other[at] ?? 0) === 'number');
+      return right ? shown(row[at]).padStart(width) : shown(row[at]).padEnd(width);
+    });
+  return `${rows.map((row) => line(row).join('  ').trimEnd()).join('\n')}\n`;
+}
+
+/** A time span for people: 45 s, 12 min, 5 h, 3 d. */
+export function span(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800
+    ? `${Math.round(seconds / 3600)} h`
+    : `${Math.round(seconds / 86_400)} d`;
+}

@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { anyPort } from '../../scripts/stack/ports.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { tock } from './tock.ts';
+
+let db: Database;
+beforeAll(async () => {
+  db = await freshDatabase();
+});
+afterAll(() => db.drop());
+
+const cli = (args: string[], input?: string) =>
+  tock(args, { env: { DATABASE_URL: db.url }, input });
+const json = async (args: string[], input?: string) => {
+  const { code, out, err } = await cli([...args, '--json'], input);
+  expect(err).toBe('');
+  expect(code).toBe(0);
+  return JSON.parse(out);
+};
+
+test('a key is made, listed and revoked', async () => {
+  const made = await json(['key', 'create', 'ci', '--scope', 'enqueue,read', '--queue', 'mail']);
+  expect(made).toMatchObject({ name: 'ci', scopes: ['enqueue', 'read'], queues: ['mail'] });
+  const client = await db.connect();
+  const { rows } = await client.query("select tock.authorize($1, 'read', 'mail') as ok", [
+    made.key,
+  ]);
+  expect(rows).toEqual([{ ok: true }]);
+  expect((await cli(['key', 'list'])).out).toContain(`${made.prefix}  ci    enqueue,read  mail`);
+  expect((await cli(['key', 'revoke', made.prefix])).out).toBe(`Revoked ${made.prefix}.\n`);
+  const unknown = await cli(['key', 'revoke', 'tock_nothing']);
+  expect(unknown).toMatchObject({ code: 3, out: '' });
+  expect(unknown.err).toBe('There is no key with the prefix tock_nothing.\nSee: tock key list\n');
+});
+
+test('a task goes in and is shown with its runs', async () => {
+  const options = ['--priority', '2', '--tenant', 'acme', '--max-attempts', '3'];
+  const { out } = await cli(['enqueue', 'mail', '{"to":"a"}', ...options]);
+  const id = out.trim();
+  const client = await db.connect();
+  const claim = "select lease from tock.claim(p_queue => 'mail', p_worker => 'w1')";
+  const lease = (await client.query(claim)).rows[0].lease;
+  const error = JSON.stringify({ error: { name: 'Error', message: 'no route' } });
+  await client.query('select * from tock.fail(p_lease => $1, p_failures => $2)', [lease, error]);
+  expect(await json(['task', id])).toMatchObject({
+    id,
+    queue: 'mail',
+    state: 'waiting',
+    priority: 2,
+    tenant: 'acme',
+    payload: { to: 'a' },
+    runs: [{ state: 'failed', worker: 'w1', error: { message: 'no route' } }],
+  });
+  const shown = (await cli(['task', id])).out;
+  expect(shown).toMatch(/^task +\d+\nqueue +mail\nstate +waiting\n/);
+  expect(shown).toMatch(/failed +w1 .* no route\n$/);
+});
+
+test('payloads come from stdin, one or one a line, and a repeat adds none', async () => {
+  const one = await json(['enqueue', 'pipe', '-'], '[1, 2]\n');
+  expect((await json(['task', one.ids[0]])).payload).toEqual([1, 2]);
+  const lines = Array.from({ length: 2500 }, (_, n) => `{"n":${n}}`).join('\n');
+  const first = await cli(['enqueue', 'pipe', '--many', '--request-id', 'night'], `${lines}\n\n`);
+  const ids = first.out.trim().split('\n');
+  expect(new Set(ids).size).toBe(2500);
+  const again = await json(['enqueue', 'pipe', '--many', '--request-id', 'night'], lines);
+  expect(again.ids).toEqual(ids);
+  expect((await json(['task', ids[2499] ?? ''])).payload).toEqual({ n: 2499 });
+});
+
+test('a bad line says what is in already and how to go on', async () => {
+  const lines = `${'1\n'.repeat(1000)}{oops\n`;
+  const { code, out, err } = await cli(['enqueue', 'half', '--many'], lines);
+  expect(code).toBe(2);
+  expect(out.trim().split('\n')).toHaveLength(1000);
+  expect(err).toMatch(
+    /^Line 1001 is not JSON: .*\n.*\nThe first 1000 tasks are enqueued already\.\n/,
+  );
+  expect(err).toMatch(/--request-id [0-9a-f-]{36}: none of them is enqueued twice\.\n$/);
+});
+
+test('status shows queues, duties and epochs', async () => {
+  await cli(['enqueue', 'seen', 'null', '--delay', '3600']);
+  const status = await json(['status']);
+  expect(status.queues).toContainEqual(
+    expect.objectContaining({ queue: 'seen', ready: 0, waiting: 1, dead: 0 }),
+  );
+  expect(status.duties.map((duty: { name: string }) => duty.name)).toContain('reap');
+  expect(status.epochs).toMatchObject({ current: 1, ahead: 2 });
+  const shown = (await cli(['status'])).out;
+  expect(shown).toMatch(/^queue +ready +running +waiting +dead +oldest ready\n/);
+  expect(shown).toMatch(/\ntidy +60 min +never +no +- +-\n/);
+  expect(shown).toMatch(/\nEpoch 1, 2 ahead, [\d,]+ positions left\.\n$/);
+});
+
+test('mistakes give exit code 2 and what to do, without a stack', async () => {
+  const asked: [string[], RegExp][] = [
+    [['enqueue', 'mail', '{oops'], /The payload is not JSON/],
+    [['enqueue', 'mail', '1', '--priority', 'high'], /'high' is invalid.*not a number/],
+    [['enqueue', 'mail', '1', '--priority', '12'], /priority.*0/],
+    [['enqueue', 'no queue', '1'], /^queue: a queue's name is/],
+    [['enqueue', 'mail', '1', '--color', 'red'], /unknown option '--color'\nSee: tock --help/],
+    [['key', 'create', 'x'], /required option '--scope/],
+    [['key', 'create', 'x', '--scope', 'root'], /^scopes: scopes are one or more/],
+    [['task', 'one'], /one is no task id/],
+    [['status', '--database-url', 'nowhere'], /not a PostgreSQL URL/],
+    [['frobnicate'], /unknown command 'frobnicate'/],
+  ];
+  for (const [args, said] of asked) {
+    const { code, out, err } = await cli(args);
+    expect(err).toMatch(said);
+    expect(err).not.toMatch(/\n +at /);
+    expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
+  }
+});
+
+test('no such task is exit code 3, no such server is 1, nowhere to go is 2', async () => {
+  expect(await cli(['task', '5242880'])).toMatchObject({ code: 3, out: '' });
+  const dead = await cli(['status', '--database-url', 'postgres://t:word@127.0.0.1:1/x']);
+  expect(dead.code).toBe(1);
+  expect(dead.err).toMatch(/^PostgreSQL at 127\.0\.0\.1:1\/x can't be used: .*\nNothing listens/);
+  const url = `http://127.0.0.1:${await anyPort()}`;
+  const web = await cli(['enqueue', 'a', '1', '--url', url, '--key', 'k']);
+  expect(web).toMatchObject({ code: 1 });
+  expect(web.err).toContain(`${url} does not answer: ECONNREFUSED.\nStart it`);
+  const lost = await tock(['status']);
+  expect(lost).toMatchObject({ code: 2, out: '' });
+  expect(lost.err).toContain('Set TOCK_URL and TOCK_KEY, or DATABASE_URL');
+});
+
+test('.tock/dev.env in the current directory is found', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'tock-cli-'));
+  writeFileSync(join(home, 'dev.env'), `export DATABASE_URL='${db.url}'\n`);
+  const { code, out } = await tock(['migrate'], { env: { TOCK_HOME: home } });
+  rmSync(home, { recursive: true });
+  expect(out).toContain('No new migrations.\n');
+  expect(code).toBe(0);
+});
+
+test('a database that was never migrated is told so', async () => {
+  const postgres = new URL(db.url);
+  postgres.pathname = '/postgres';
+  const { code, err } = await cli(['task', '1048576', '--database-url', postgres.href]);
+  expect(err).toMatch(/no such part of Tock: schema "tock" does not exist\.\n.*tock migrate\n$/);
+  expect(code).toBe(1);
+});
