@@ -31,7 +31,7 @@ test.each([
         return { payload: { n: serial, text: `task ${serial}` }, tenant: `t${serial % 20}` };
       });
       const ids = await enqueue(on, queue, tasks);
-      ids.forEach((id, n) => sent.set(id, JSON.stringify(tasks[n]?.payload)));
+      for (const [n, id] of ids.entries()) sent.set(id, JSON.stringify(tasks[n]?.payload));
     }
 
     for (let call = 0; call < 5; call++) await send(client, total / 10);

@@ -78,17 +78,28 @@ test('a run claimed and completed in one transaction with other work is done wit
 
 const commit = (on: pg.Client) => value<string>(on, "select current_setting('synchronous_commit')");
 
-test('a claim of its own commits asynchronously', async () => {
+test('a claim that is alone in its transaction, and says so, commits asynchronously', async () => {
   await enqueue(client, 'own', numbered(2));
-  // The setting ends with the transaction: it is read by the same statement, after the claim.
-  const [row] = await rows<{ setting: string; id: string }>(
-    client,
-    `select c.id, current_setting('synchronous_commit') as setting
-     from tock.claim(p_queue => $1) c`,
-    ['own'],
-  );
-  expect(row?.setting).toBe('off');
+  // The setting ends with the transaction: the same statement reads it, after the claim.
+  const setting = (alone: boolean) =>
+    rows<{ setting: string }>(
+      client,
+      `select c.id, current_setting('synchronous_commit') as setting
+       from tock.claim(p_queue => $1, p_alone => $2) c`,
+      ['own', alone],
+    );
+  expect((await setting(true))[0]?.setting).toBe('off');
   expect(await commit(client)).toBe('on');
+  expect((await setting(false))[0]?.setting).toBe('on');
+});
+
+test('a claim that says it is alone but has a writer before it commits synchronously', async () => {
+  await enqueue(client, 'liar', numbered(1));
+  await client.query('begin');
+  await client.query('create temporary table work (id int)');
+  await client.query("select id from tock.claim(p_queue => 'liar', p_alone => true)");
+  expect(await commit(client)).toBe('on');
+  await client.query('commit');
 });
 
 test("a claim in a user's transaction leaves its commit as it was", async () => {

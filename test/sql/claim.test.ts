@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { claim, drain, enqueue, numbered, refusal, rows, value } from './support.ts';
+import { claim, drain, enqueue, numbered, type Run, refusal, rows, value } from './support.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -70,8 +70,8 @@ test("a lease lasts as long as asked, else as the queue's policy says", async ()
   await enqueue(client, 'leases', numbered(2));
   const seconds = async (options: { lease_seconds?: number }) => {
     const before = await value<Date>(client, 'select clock_timestamp()');
-    const [run] = await claim(client, 'leases', options);
-    return ((run?.leased_until as Date).getTime() - before.getTime()) / 1000;
+    const [run] = (await claim(client, 'leases', options)) as [Run];
+    return (run.leased_until.getTime() - before.getTime()) / 1000;
   };
   const asked = await seconds({ lease_seconds: 40 });
   const policy = await seconds({});

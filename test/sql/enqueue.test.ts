@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { claim, drain, enqueue, numbered, rows, task, value } from './support.ts';
+import { claim, drain, enqueue, numbered, rows, type TaskRow, task, value } from './support.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -46,9 +46,9 @@ test('an empty call makes no task', async () => {
 test('a task with a delay waits until then', async () => {
   const [id] = await enqueue(client, 'later', [{ payload: 1, delay_seconds: 3600 }]);
   const before = await value<Date>(client, 'select now()');
-  const found = await task(client, id as string);
-  expect(found?.state).toBe('waiting');
-  const seconds = ((found?.run_at as Date).getTime() - before.getTime()) / 1000;
+  const found = (await task(client, id as string)) as TaskRow;
+  expect(found.state).toBe('waiting');
+  const seconds = ((found.run_at as Date).getTime() - before.getTime()) / 1000;
   expect(seconds).toBeGreaterThan(3590);
   expect(seconds).toBeLessThanOrEqual(3600);
   expect(await claim(client, 'later')).toEqual([]);

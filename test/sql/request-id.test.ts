@@ -12,7 +12,6 @@ import {
   pidOf,
   reap,
   refusal,
-  value,
 } from './support.ts';
 
 let db: Database;
