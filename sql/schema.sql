@@ -266,7 +266,7 @@ table tock.runs_3 -- FOR VALUES FROM ('33554432') TO ('50331648')
   constraint runs_3_pkey PRIMARY KEY (stream, "position")
 
 table tock.streams
-  number integer not null default nextval('stream_numbers'::regclass)
+  number integer not null
   queue text not null
   priority smallint not null
   lane smallint not null
@@ -319,7 +319,7 @@ function tock.candidates_hot(text, integer, integer[], integer)
   returns candidate[]
   -- candidates_statement() for the epochs in use. Written by write_hot().
 
-function tock.candidates_statement(p_epoch integer)
+function tock.candidates_statement(p_oldest integer, p_newest integer)
   returns text
   -- The statement that finds streams to draw from.
 
@@ -339,9 +339,9 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
   -- Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.
 
-function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT NULL::boolean)
+function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that this call is the whole transaction; by default it is found out where that can be.
+  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due.
   -- for tock_edge
 
 function tock.close_hot(uuid)
@@ -352,7 +352,7 @@ function tock.close_lease(p_lease uuid, p_epoch integer)
   returns void
   -- Closes the rows of a lease whose runs are all accounted for.
 
-function tock.close_statement(p_epoch integer)
+function tock.close_statement(p_epoch integer, p_newest integer)
   returns text
   -- The statement that closes a whole lease as done; $1 token; null when it was closed or never there.
 
@@ -378,7 +378,7 @@ function tock.draw_hot(integer, integer, uuid, text, timestamp with time zone, i
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epochs in use. Written by write_hot().
 
-function tock.draw_statement(p_epoch integer)
+function tock.draw_statement(p_oldest integer, p_newest integer)
   returns text
   -- The statement that leases a range of one stream and returns its runs.
 
@@ -424,7 +424,7 @@ function tock.hot_epoch()
 
 function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
-  -- Whether the calling verb is its transaction's only statement, as far as the caller says (p_alone) or can be seen; p_context is its PG_CONTEXT.
+  -- Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.
 
 function tock.is_instant(p_text text)
   returns boolean
@@ -439,9 +439,9 @@ function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- The runs of an open lease, as its claim returned them; TK409 when it has ended.
 
-function tock.leaves(p_table text, p_from integer)
+function tock.leaves(p_table text, p_oldest integer, p_newest integer)
   returns text
-  -- What to read from for the rows of one epoch up to the newest: the leaf itself, two leaves, or beyond two the whole tree.
+  -- What to read from for the rows of some epochs: the leaf itself, two leaves, or beyond two the whole tree.
 
 function tock.lock_space()
   returns integer
@@ -454,6 +454,10 @@ function tock.make_queue(p_queue text)
 function tock.new_token(p_epoch integer)
   returns uuid
   -- A lease's token: random but for its last 28 bits, which name the epoch.
+
+function tock.newest_epoch()
+  returns integer
+  -- The epoch that the sequence is in. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.
 
 function tock.next_wake_at()
   returns timestamp with time zone
@@ -487,6 +491,11 @@ function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT fals
 function tock.put_queue(p_queue text, p_policy jsonb DEFAULT '{}'::jsonb)
   returns queues
   -- Makes a queue or changes the options named; the others stay. '*' is the default policy. TK422 names the option that is out of range.
+  -- for tock_edge
+
+function tock.queue(p_queue text)
+  returns SETOF queues
+  -- A queue's policy; no row when nobody has named it yet.
   -- for tock_edge
 
 function tock.queue_of_lease(p_lease uuid)
@@ -525,7 +534,7 @@ function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_diges
   returns requests
   -- What a call with this request id was given before, all null when it is new. TK422 when the call has changed since.
 
-function tock.rest(p_limit integer DEFAULT 1000)
+function tock.rest(p_limit integer DEFAULT 500)
   returns integer
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them, and settles epochs; returns how many fell asleep.
 
@@ -585,9 +594,9 @@ function tock.try_named_lock(p_name text)
   returns boolean
   -- Takes the lock of a duty (duty:NAME) or of making a queue (queue:NAME) until the end of the transaction, or says false at once.
 
-function tock.wait_for_claim(p_stream integer)
+function tock.wait_for_lock(p_key integer)
   returns boolean
-  -- Waits up to 50 ms for the claim of a stream: only when every stream with something was being claimed from.
+  -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
 
 function tock.write_hot()
   returns void

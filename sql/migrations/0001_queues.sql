@@ -27,14 +27,15 @@ create table tock.queues (
 
 insert into tock.queues (name) values ('*');
 
--- A stream's number is the low 20 bits of every id in it; 0 is kept for what waits.
-create sequence tock.stream_numbers as integer maxvalue 1048575;
+-- A stream's number is the low 20 bits of every id in it; 0 is kept for what waits. It cycles so that
+-- numbers burnt by rollbacks come round again; the primary key passes over those in use.
+create sequence tock.stream_numbers as integer maxvalue 1048575 cycle;
 
 -- The registry of streams. A row is committed with the stream's first run, so a run that can be seen
 -- has a stream that can be seen. Asleep means: nothing above its cursor, and claims don't look; the
 -- writer that wakes it moves start_after up, so that no claim reads far back.
 create table tock.streams (
-  number integer primary key default nextval('tock.stream_numbers'),
+  number integer primary key,
   queue text collate "C" not null,
   priority smallint not null,
   lane smallint not null,

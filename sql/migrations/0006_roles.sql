@@ -12,3 +12,11 @@ exception
     raise exception 'this role may not create the role tock_edge'
       using hint = 'have an administrator run: create role tock_edge nologin';
 end $$;
+
+-- Said by the role, as a transaction pooler takes no setting at connect.
+do $$
+begin
+  alter role tock_edge set statement_timeout = '30s';
+exception
+  when insufficient_privilege then null;
+end $$;

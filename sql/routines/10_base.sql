@@ -62,3 +62,21 @@ end $$;
 
 comment on function tock.take_slot is
   'The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.';
+
+create or replace function tock.wait_for_lock(p_key integer)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_timeout text := pg_catalog.current_setting('lock_timeout');
+begin
+  perform pg_catalog.set_config('lock_timeout', '50ms', true);
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), p_key);
+  perform pg_catalog.set_config('lock_timeout', v_timeout, true);
+  return true;
+exception
+  when lock_not_available then return false;
+end $$;
+
+comment on function tock.wait_for_lock is 'Takes the lock of a stream''s claim or of a slot, waiting up to 50 ms; false when that was not enough.';

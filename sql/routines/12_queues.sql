@@ -37,6 +37,10 @@ language plpgsql
 volatile
 as $$
 begin
+  if (select count(*) from tock.queues) > 10000 then
+    perform tock.refuse(422, 'there are 10,000 queues: no more are made by being named', 'queue',
+      'use tenants and priorities within a queue');
+  end if;
   if tock.try_named_lock('queue:' || p_queue) then
     insert into tock.queues (name, lease_seconds, max_attempts, max_lost, backoff_base_seconds,
       backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, max_payload_bytes)
@@ -109,3 +113,15 @@ end $$;
 
 comment on function tock.put_queue is
   'Makes a queue or changes the options named; the others stay. ''*'' is the default policy. TK422 names the option that is out of range.';
+
+create or replace function tock.queue(p_queue text)
+returns setof tock.queues
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select q.* from tock.queues q where q.name = p_queue
+$$;
+
+comment on function tock.queue is 'A queue''s policy; no row when nobody has named it yet.';

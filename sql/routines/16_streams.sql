@@ -12,11 +12,19 @@ begin
   select s.number, s.awake into v_number, v_awake from tock.streams s
   where s.queue = p_queue and s.priority = p_priority and s.lane = p_lane and s.slot = p_slot;
   if v_number is null then
-    -- a conflict is a stream that the snapshot is too old to show: 40001
-    insert into tock.streams (queue, priority, lane, slot, start_after)
-      values (p_queue, p_priority, p_lane, p_slot, pg_catalog.nextval('tock.positions'))
-      on conflict do nothing
-      returning number into strict v_number;
+    -- a conflict is a number still in use, or a stream that an old snapshot doesn't show: 40001
+    for v_try in 1 .. 1000 loop
+      insert into tock.streams (number, queue, priority, lane, slot, start_after)
+        values (pg_catalog.nextval('tock.stream_numbers'), p_queue, p_priority, p_lane, p_slot,
+          pg_catalog.nextval('tock.positions'))
+        on conflict do nothing
+        returning number into v_number;
+      exit when v_number is not null;
+    end loop;
+    if v_number is null then
+      perform tock.refuse(503, 'no number is free for another stream', null,
+        'there are over a million: use fewer queues, priorities and lanes');
+    end if;
   elsif not v_awake then
     update tock.streams s set awake = true, start_after = pg_catalog.nextval('tock.positions')
     where s.number = v_number;
@@ -42,8 +50,9 @@ $$;
 comment on function tock.cursor_of is 'Where a stream''s next claim starts, read through the whole tree: for duties and people, not for the hot path.';
 
 -- Both locks of a stream are held while it is judged: no writer of its slot is at work and no claim
--- is, so what is seen empty is empty.
-create or replace function tock.rest(p_limit integer default 1000)
+-- is, so what is seen empty is empty. Only streams that look empty are locked at all. A slot that is
+-- always busy is waited for: writers who find a waiter take another slot.
+create or replace function tock.rest(p_limit integer default 500)
 returns integer
 language plpgsql
 volatile
@@ -53,25 +62,34 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
+  v_stream record;
   v_slot integer;
-  v_stream integer;
+  v_held boolean;
   v_rested integer := 0;
 begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform tock.refuse(409, 'rest() has to run in read committed: an older snapshot doesn''t show what was just written');
   end if;
-  for v_slot in select distinct s.slot from tock.streams s where s.awake loop
-    continue when not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + v_slot);
-    for v_stream in select s.number from tock.streams s where s.awake and s.slot = v_slot loop
-      exit when v_rested >= p_limit;
-      continue when not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_stream);
-      update tock.streams s set awake = false
-      where s.number = v_stream and s.awake
-        and (select r.position from tock.runs r
-             where r.stream = v_stream and r.position > tock.cursor_of(v_stream)
-             order by r.stream, r.position limit 1) is null;
-      v_rested := v_rested + case when found then 1 else 0 end;
-    end loop;
+  for v_stream in
+    select s.number, s.slot from tock.streams s
+    where s.awake and (
+      select r.position from tock.runs r
+      where r.stream = s.number and r.position > tock.cursor_of(s.number)
+      order by r.stream, r.position limit 1) is null
+    order by s.slot limit p_limit
+  loop
+    if v_stream.slot is distinct from v_slot then
+      v_slot := v_stream.slot;
+      v_held := tock.wait_for_lock(1073741824 + v_slot);
+    end if;
+    continue when not v_held;
+    continue when not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_stream.number);
+    update tock.streams s set awake = false
+    where s.number = v_stream.number and s.awake
+      and (select r.position from tock.runs r
+           where r.stream = v_stream.number and r.position > tock.cursor_of(v_stream.number)
+           order by r.stream, r.position limit 1) is null;
+    v_rested := v_rested + case when found then 1 else 0 end;
   end loop;
   perform tock.settle_epochs();
   return v_rested;

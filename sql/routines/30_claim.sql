@@ -76,7 +76,7 @@ begin
     if pg_catalog.cardinality(v_batch) = 0 then
       -- nothing but streams that others are claiming from: worth a short wait for one of them
       exit when v_drawn > 0 or v_busy.stream is null;
-      exit when not tock.wait_for_claim(v_busy.stream);
+      exit when not tock.wait_for_lock(v_busy.stream);
       v_batch := array[v_busy];
       v_busy := null;
     end if;

@@ -165,25 +165,6 @@ $$;
 
 comment on function tock.new_token is 'A lease''s token: random but for its last 28 bits, which name the epoch.';
 
-create or replace function tock.wait_for_claim(p_stream integer)
-returns boolean
-language plpgsql
-volatile
-as $$
-declare
-  v_timeout text := pg_catalog.current_setting('lock_timeout');
-begin
-  perform pg_catalog.set_config('lock_timeout', '50ms', true);
-  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), p_stream);
-  perform pg_catalog.set_config('lock_timeout', v_timeout, true);
-  return true;
-exception
-  when lock_not_available then return false;
-end $$;
-
-comment on function tock.wait_for_claim is
-  'Waits up to 50 ms for the claim of a stream: only when every stream with something was being claimed from.';
-
 create or replace function tock.leased_runs(p_lease uuid)
 returns table (
   lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,

@@ -59,7 +59,7 @@ begin
     select d.name from tock.duties d
     where coalesce(d.last_started_at, '-infinity')
       <= pg_catalog.clock_timestamp() - (d.every_seconds - 1) * interval '1 second'
-    order by d.name
+    order by d.name = 'rest', d.name  -- rest holds locks until the end
   loop
     perform tock.run_duty(v_duty);
   end loop;

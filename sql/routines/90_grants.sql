@@ -6,7 +6,7 @@ revoke all on all routines in schema tock from public, tock_edge;
 
 grant usage on schema tock to tock_edge;
 grant execute on function
-  tock.put_queue, tock.enqueue, tock.enqueue_task, tock.claim, tock.retry_after_seconds, tock.complete,
+  tock.put_queue, tock.queue, tock.enqueue, tock.enqueue_task, tock.claim, tock.retry_after_seconds, tock.complete,
   tock.fail, tock.release, tock.extend, tock.task, tock.queue_stats, tock.tick, tock.next_wake_at,
   tock.create_key, tock.keys_list, tock.revoke_key, tock.authorize, tock.queue_of_lease, tock.queue_of_task
   to tock_edge;
