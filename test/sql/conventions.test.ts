@@ -1,0 +1,141 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { rows, value } from './support.ts';
+
+let db: Database;
+let client: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+const schema = "(select oid from pg_namespace where nspname = 'tock')";
+
+/** What the catalog says against a rule: nothing. */
+function rule(name: string, against: string): void {
+  test(name, async () => {
+    expect(await rows(client, against)).toEqual([]);
+  });
+}
+
+rule(
+  'every routine has a comment',
+  `select proname from pg_proc where pronamespace = ${schema}
+     and obj_description(oid, 'pg_proc') is null`,
+);
+
+rule(
+  'no routine has an overload',
+  `select proname from pg_proc where pronamespace = ${schema} group by proname having count(*) > 1`,
+);
+
+// What write_hot() writes is called by position, by claim() and complete() alone.
+rule(
+  'parameters are named p_ something',
+  `select p.proname, a.name from pg_proc p
+   cross join lateral unnest(coalesce(p.proargnames, array_fill(''::text, array[p.pronargs::int])))
+     with ordinality a(name, n)
+   where p.pronamespace = ${schema} and p.proname not like '%\\_hot'
+     and coalesce(p.proargmodes[a.n], 'i') in ('i', 'b', 'v') and a.name not like 'p\\_%'`,
+);
+
+rule(
+  'nothing is executable or readable by everybody',
+  `select p.proname from pg_proc p
+   cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+   where p.pronamespace = ${schema} and a.grantee = 0
+   union all
+   select c.relname from pg_class c cross join lateral aclexplode(c.relacl) a
+   where c.relnamespace = ${schema} and a.grantee = 0`,
+);
+
+rule(
+  'security definer implies a search_path of its own, without what callers can write to',
+  `select p.proname from pg_proc p
+   where p.pronamespace = ${schema} and p.prosecdef
+     and not exists (
+       select from unnest(p.proconfig) c
+       where c in ('search_path=""', 'search_path=', 'search_path=pg_catalog, pg_temp'))`,
+);
+
+rule(
+  'what the edge may call is security definer, or calls only what is',
+  `select p.proname from pg_proc p
+   where p.pronamespace = ${schema} and has_function_privilege('tock_edge', p.oid, 'execute')
+     and not p.prosecdef and p.proname <> 'enqueue_task'`,
+);
+
+rule(
+  'every table has a primary key',
+  `select c.relname from pg_class c
+   where c.relnamespace = ${schema} and c.relkind in ('r', 'p')
+     and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary)`,
+);
+
+rule(
+  'foreign keys are indexed',
+  `select k.conname from pg_constraint k
+   where k.connamespace = ${schema} and k.contype = 'f' and not exists (
+     select from pg_index i where i.indrelid = k.conrelid
+       and (i.indkey::int2[])[0:cardinality(k.conkey) - 1] @> k.conkey)`,
+);
+
+const bare = `
+  with parts as (
+    select h.inhparent as parent, h.inhrelid as part from pg_inherits h
+    join pg_class c on c.oid = h.inhparent
+    where c.relnamespace = ${schema} and c.relkind = 'p'
+  ), wanted as (
+    select p.part, i.indexrelid as parent_index from parts p join pg_index i on i.indrelid = p.parent
+  )
+  select w.part::regclass::text, w.parent_index::regclass::text from wanted w
+  where not exists (
+    select from pg_index i join pg_inherits h on h.inhrelid = i.indexrelid
+    where i.indrelid = w.part and h.inhparent = w.parent_index and i.indisvalid)`;
+
+test('every partition has its indexes, those made by rotate() too', async () => {
+  await client.query('select tock.rotate(p_ahead => 4, p_width => 1000)');
+  expect(await value(client, "select count(*)::int from pg_class where relname = 'runs_5'")).toBe(
+    1,
+  );
+  expect(await rows(client, bare)).toEqual([]);
+  const parents = await rows<{ count: number }>(
+    client,
+    `select count(*)::int from pg_inherits h join pg_class c on c.oid = h.inhparent
+     where c.relnamespace = ${schema} and c.relkind = 'p' group by c.oid`,
+  );
+  expect(new Set(parents.map((row) => row.count))).toEqual(new Set([5]));
+});
+
+test('epochs follow each other without a gap, and their tables cover just them', async () => {
+  const epochs = await rows<{ number: number; bounds: string; gap: string }>(
+    client,
+    `select e.number, e.first_position - lag(e.end_position, 1, 0) over (order by e.number) as gap,
+       format('FOR VALUES FROM (''%s'') TO (''%s'')', e.first_position, e.end_position) as bounds
+     from tock.epochs e order by e.number`,
+  );
+  for (const { number, bounds, gap } of epochs) {
+    expect(gap).toBe('0');
+    for (const table of ['runs', 'leases', 'results']) {
+      const [part] = await rows(
+        client,
+        `select pg_get_expr(c.relpartbound, c.oid) as bounds from pg_class c
+         where c.oid = to_regclass($1)`,
+        [`tock.${table}_${number}`],
+      );
+      expect(part).toEqual({ bounds });
+    }
+  }
+});
+
+test('positions come one by one: the sequence caches none and never turns', async () => {
+  const [sequence] = await rows(
+    client,
+    "select seqcache, seqincrement, seqcycle from pg_sequence where seqrelid = 'tock.positions'::regclass",
+  );
+  expect(sequence).toEqual({ seqcache: '1', seqincrement: '1', seqcycle: false });
+});
