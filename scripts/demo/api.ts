@@ -1,0 +1,38 @@
+export type Answer = { status: number; body: Record<string, unknown> };
+
+/** One call to Tock over HTTP; every call made through it is safe to repeat. */
+export type Api = (path: string, body?: object) => Promise<Answer>;
+
+/** Repeats what can be repeated (no answer, 429, 5xx) for half a minute. */
+export function api(url: string, key: string): Api {
+  return async (path, body) => {
+    const deadline = performance.now() + 30_000;
+    for (let tries = 1; ; tries++) {
+      let last = '';
+      try {
+        const response = await fetch(`${url}${path}`, {
+          ...(body && { method: 'POST', body: JSON.stringify(body) }),
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          signal: AbortSignal.timeout(15_000),
+        });
+        const text = await response.text();
+        const { status } = response;
+        if (status < 500 && status !== 429) return { status, body: text ? JSON.parse(text) : {} };
+        last = `${status} ${text}`;
+      } catch (error) {
+        last = error instanceof Error ? `${error.message} ${error.cause ?? ''}` : String(error);
+      }
+      if (performance.now() > deadline) {
+        throw new Error(`${url}${path} does not answer: ${last.trim()}\nSee .tock/worker.log.`);
+      }
+      await new Promise((wake) => setTimeout(wake, Math.min(tries * 100, 1000)));
+    }
+  };
+}
+
+/** The body of a 2xx answer; anything else is an error that says what came. */
+export async function expectOk<T>(answer: Promise<Answer>): Promise<T> {
+  const { status, body } = await answer;
+  if (status >= 200 && status < 300) return body as T;
+  throw new Error(`Tock answered ${status}: ${JSON.stringify(body)}`);
+}

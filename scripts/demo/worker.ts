@@ -1,0 +1,56 @@
+// A worker of the demo, a process of its own: claims, works and completes over HTTP, and says each
+// step as a line of JSON. Usage: node worker.ts <queue> <name> <root>, with TOCK_URL and TOCK_KEY
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { api, expectOk } from './api.ts';
+
+type Claim = {
+  lease: string | null;
+  tasks: { id: string; payload: { path: string } }[];
+  retry_after_seconds: number;
+};
+
+const [queue = '', worker = '', root = ''] = process.argv.slice(2);
+const call = api(process.env.TOCK_URL ?? '', process.env.TOCK_KEY ?? '');
+// Written before the next step is taken: the demo kills on such a line.
+const say = (step: object) => writeSync(1, `${JSON.stringify(step)}\n`);
+
+async function work(path: string): Promise<{ sha256: string; lines: number }> {
+  const hash = createHash('sha256');
+  let lines = 0;
+  for await (const chunk of createReadStream(join(root, path)) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    for (const byte of chunk) if (byte === 10) lines++;
+  }
+  return { sha256: hash.digest('hex'), lines };
+}
+
+async function turn(): Promise<void> {
+  const asked = { worker, limit: 20, lease_seconds: 10, request_id: randomUUID() };
+  const claim = await expectOk<Claim>(call(`/v1/queues/${queue}/claim`, asked));
+  if (claim.tasks.length === 0) {
+    const seconds = Math.min(Math.max(claim.retry_after_seconds, 0.2), 2);
+    await new Promise((wake) => setTimeout(wake, seconds * 1000));
+    return;
+  }
+  say({ claimed: claim.tasks.map((task) => task.id) });
+  const results = [];
+  for (const { id, payload } of claim.tasks) results.push({ id, result: await work(payload.path) });
+  const ended = call(`/v1/leases/${claim.lease}/complete`, { results });
+  if ((await ended).status === 409) return;
+  say({ completed: (await expectOk<{ completed: number }>(ended)).completed });
+}
+
+// The demo holds the other end: when it is gone, so is the reason to work.
+process.stdin.on('end', () => process.exit(0)).resume();
+process.on('SIGTERM', () => process.exit(0));
+// A terminal's Ctrl-C is the demo's to handle.
+process.on('SIGINT', () => {});
+
+try {
+  while (true) await turn();
+} catch (error) {
+  process.stderr.write(`${worker}: ${(error as Error).message}\n`);
+  process.exit(1);
+}
