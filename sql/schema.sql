@@ -341,7 +341,7 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
 
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due.
+  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.
   -- for tock_edge
 
 function tock.close_hot(uuid)
@@ -352,9 +352,9 @@ function tock.close_lease(p_lease uuid, p_epoch integer)
   returns void
   -- Closes the rows of a lease whose runs are all accounted for.
 
-function tock.close_statement(p_epoch integer, p_newest integer)
+function tock.close_statement(p_epoch integer)
   returns text
-  -- The statement that closes a whole lease as done; $1 token; null when it was closed or never there.
+  -- The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
@@ -383,8 +383,8 @@ function tock.draw_statement(p_oldest integer, p_newest integer)
   -- The statement that leases a range of one stream and returns its runs.
 
 function tock.end_runs(p_ended ended[])
-  returns void
-  -- Writes the results of runs and, for those that go on, the next run or its waiting entry.
+  returns integer
+  -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.
 
 function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint[]
@@ -403,6 +403,14 @@ function tock.epoch_of(p_position bigint)
 function tock.epoch_of_lease(p_lease uuid)
   returns integer
   -- The epoch that all rows of a lease lie in, from the token's last 28 bits (the other 94 are random); null when it can't be a lease.
+
+function tock.exceptions_hot(uuid)
+  returns SETOF integer
+  -- exceptions_statement() for the epoch in use. Written by write_hot().
+
+function tock.exceptions_statement(p_epoch integer, p_newest integer)
+  returns text
+  -- The statement that counts the runs of a lease that ended otherwise than done; $1 token.
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer)
   returns TABLE(leased_until timestamp with time zone, runs integer)
@@ -437,7 +445,7 @@ function tock.keys_list()
 
 function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- The runs of an open lease, as its claim returned them; TK409 when it has ended.
+  -- The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.
 
 function tock.leaves(p_table text, p_oldest integer, p_newest integer)
   returns text
@@ -600,4 +608,4 @@ function tock.wait_for_lock(p_key integer)
 
 function tock.write_hot()
   returns void
-  -- Writes hot_epoch(), candidates_hot(), draw_hot() and close_hot() for the epochs in use.
+  -- Writes hot_epoch(), candidates_hot(), draw_hot(), close_hot() and exceptions_hot() for the epochs in use.

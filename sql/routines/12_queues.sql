@@ -63,7 +63,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_key text;
+  v_option record;
   v_row tock.queues;
 begin
   if p_queue is distinct from '*' then
@@ -72,22 +72,28 @@ begin
   if pg_catalog.jsonb_typeof(p_policy) is distinct from 'object' then
     perform tock.refuse(422, 'a policy is an object', 'policy');
   end if;
-  for v_key in select pg_catalog.jsonb_object_keys(p_policy) loop
-    if v_key not in ('lease_seconds', 'max_attempts', 'max_lost', 'backoff_base_seconds', 'backoff_factor',
-      'backoff_cap_seconds', 'backoff_jitter', 'lanes', 'max_payload_bytes', 'paused')
-    then
-      perform tock.refuse(422, 'a queue has no option ' || v_key, v_key, 'options: lease_seconds, max_attempts, '
-        'max_lost, backoff_base_seconds, backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, '
+  for v_option in
+    select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, r.low, r.high, r.whole
+    from pg_catalog.jsonb_each(p_policy) o
+    left join (values
+      ('lease_seconds', 1, 86400, true), ('max_attempts', 1, 1000, true), ('max_lost', 1, 1000, true),
+      ('backoff_base_seconds', 0, 86400, false), ('backoff_factor', 1, 10, false),
+      ('backoff_cap_seconds', 0, 2678400, false), ('backoff_jitter', 0, 1, false), ('lanes', 1, 64, true),
+      ('max_payload_bytes', 1024, 4194304, true)) r (name, low, high, whole) on r.name = o.key
+  loop
+    if v_option.key = 'paused' then
+      if v_option.type <> 'boolean' then
+        perform tock.refuse(422, 'paused is true or false', 'paused');
+      end if;
+    elsif v_option.low is null then
+      perform tock.refuse(422, 'a queue has no option ' || v_option.key, v_option.key, 'options: lease_seconds, '
+        'max_attempts, max_lost, backoff_base_seconds, backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, '
         'max_payload_bytes, paused');
-    elsif pg_catalog.jsonb_typeof(p_policy -> v_key) <>
-      (case when v_key = 'paused' then 'boolean' else 'number' end)
+    elsif (case when v_option.type = 'number' then v_option.value::numeric not between v_option.low and v_option.high
+      or (v_option.whole and v_option.value::numeric % 1 <> 0) else true end)
     then
-      perform tock.refuse(422, v_key || ' is a ' || case when v_key = 'paused' then 'boolean' else 'number' end,
-        v_key);
-    elsif (v_key in ('lease_seconds', 'max_attempts', 'max_lost', 'lanes', 'max_payload_bytes')
-      and (p_policy ->> v_key)::numeric % 1 <> 0) or (v_key <> 'paused' and abs((p_policy ->> v_key)::numeric) > 1e7)
-    then
-      perform tock.refuse(422, v_key || ' is out of range or not whole', v_key);
+      perform tock.refuse(422, pg_catalog.format('%s is a %s from %s to %s', v_option.key,
+        case when v_option.whole then 'whole number' else 'number' end, v_option.low, v_option.high), v_option.key);
     end if;
   end loop;
   perform pg_catalog.pg_advisory_xact_lock(
@@ -96,15 +102,15 @@ begin
     perform tock.make_queue(p_queue);
   end if;
   update tock.queues q set
-    lease_seconds = coalesce((p_policy ->> 'lease_seconds')::integer, q.lease_seconds),
-    max_attempts = coalesce((p_policy ->> 'max_attempts')::integer, q.max_attempts),
-    max_lost = coalesce((p_policy ->> 'max_lost')::integer, q.max_lost),
-    backoff_base_seconds = coalesce((p_policy ->> 'backoff_base_seconds')::float8, q.backoff_base_seconds),
-    backoff_factor = coalesce((p_policy ->> 'backoff_factor')::float8, q.backoff_factor),
-    backoff_cap_seconds = coalesce((p_policy ->> 'backoff_cap_seconds')::float8, q.backoff_cap_seconds),
-    backoff_jitter = coalesce((p_policy ->> 'backoff_jitter')::float8, q.backoff_jitter),
-    lanes = coalesce((p_policy ->> 'lanes')::integer, q.lanes),
-    max_payload_bytes = coalesce((p_policy ->> 'max_payload_bytes')::integer, q.max_payload_bytes),
+    lease_seconds = coalesce((p_policy ->> 'lease_seconds')::numeric::integer, q.lease_seconds),
+    max_attempts = coalesce((p_policy ->> 'max_attempts')::numeric::integer, q.max_attempts),
+    max_lost = coalesce((p_policy ->> 'max_lost')::numeric::integer, q.max_lost),
+    backoff_base_seconds = coalesce(pg_catalog.round((p_policy ->> 'backoff_base_seconds')::numeric, 6)::float8, q.backoff_base_seconds),
+    backoff_factor = coalesce(pg_catalog.round((p_policy ->> 'backoff_factor')::numeric, 6)::float8, q.backoff_factor),
+    backoff_cap_seconds = coalesce(pg_catalog.round((p_policy ->> 'backoff_cap_seconds')::numeric, 6)::float8, q.backoff_cap_seconds),
+    backoff_jitter = coalesce(pg_catalog.round((p_policy ->> 'backoff_jitter')::numeric, 6)::float8, q.backoff_jitter),
+    lanes = coalesce((p_policy ->> 'lanes')::numeric::integer, q.lanes),
+    max_payload_bytes = coalesce((p_policy ->> 'max_payload_bytes')::numeric::integer, q.max_payload_bytes),
     paused = coalesce((p_policy ->> 'paused')::boolean, q.paused)
   where q.name = p_queue
   returning q.* into v_row;

@@ -52,7 +52,7 @@ begin
         else (pg_catalog.hashtext(t.task ->> 'tenant') & 2147483647) % v_policy.lanes end as lane,
       (t.task ->> 'max_attempts')::numeric::smallint as max_attempts,
       coalesce((t.task ->> 'run_at')::timestamptz,
-        v_now + (t.task ->> 'delay_seconds')::float8 * interval '1 second', v_now) as due_at,
+        v_now + pg_catalog.round((t.task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second', v_now) as due_at,
       v_slots[1 + (t.n - 1) / 5000] as slot
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
   ), opened as materialized (

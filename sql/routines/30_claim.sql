@@ -47,7 +47,8 @@ begin
   perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
   v_alone := tock.is_alone(p_alone, v_context);
   if p_request_id is not null then
-    v_digest := pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_worker, p_limit, p_lease_seconds), 0);
+    v_digest := pg_catalog.hashtextextended(
+      pg_catalog.jsonb_build_array(p_worker, p_limit, p_lease_seconds)::text, 0);
     v_seen := tock.request_seen('claim', p_queue, p_request_id, v_digest);
     if v_seen.token is not null then
       return query select * from tock.leased_runs(v_seen.token);
@@ -122,4 +123,4 @@ begin
 end $$;
 
 comment on function tock.claim is
-  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due.';
+  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.';

@@ -134,7 +134,7 @@ $$;
 comment on function tock.draw_statement is 'The statement that leases a range of one stream and returns its runs.';
 
 -- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
-create or replace function tock.close_statement(p_epoch integer, p_newest integer)
+create or replace function tock.close_statement(p_epoch integer)
 returns text
 language sql
 stable
@@ -143,16 +143,27 @@ as $$
     with closed as (
       update tock.leases_%1$s l set closed_at = now(), outcome = 'done'
       where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
-      returning l.runs - (
-        select count(*) from %2$s e
-        where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
-          and e.state <> 'done') as done)
-    select sum(c.done)::integer from closed c$q$,
-    p_epoch, tock.leaves('results', p_epoch, p_newest))
+      returning l.runs)
+    select sum(c.runs)::integer from closed c$q$, p_epoch)
 $$;
 
 comment on function tock.close_statement is
-  'The statement that closes a whole lease as done; $1 token; null when it was closed or never there.';
+  'The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.';
+
+-- Asked after the lease was closed: closing may have waited for a part that failed meanwhile.
+create or replace function tock.exceptions_statement(p_epoch integer, p_newest integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select count(*)::integer from tock.leases_%1$s l
+    join %2$s e on e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
+    where l.token = $1 and e.state <> 'done'$q$,
+    p_epoch, tock.leaves('results', p_epoch, p_newest))
+$$;
+
+comment on function tock.exceptions_statement is 'The statement that counts the runs of a lease that ended otherwise than done; $1 token.';
 
 create or replace function tock.new_token(p_epoch integer)
 returns uuid
@@ -183,15 +194,16 @@ begin
     from tock.leases l
     join tock.streams s on s.number = l.stream
     join tock.runs r on r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-    where l.token = p_lease and l.closed_at is null
+    where l.token = p_lease and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()
+      and not exists (select from tock.results e where e.stream = r.stream and e.position = r.position)
     order by s.priority, r.position;
   if not found then
-    perform tock.refuse(409, 'the claim with this request_id has ended', 'request_id',
+    perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
       'claim again with a new request_id');
   end if;
 end $$;
 
-comment on function tock.leased_runs is 'The runs of an open lease, as its claim returned them; TK409 when it has ended.';
+comment on function tock.leased_runs is 'The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.';
 
 create or replace function tock.retry_after_seconds(p_queue text)
 returns integer

@@ -1,7 +1,8 @@
--- The caller holds the lease row, so no two ends of a run race; the primary key is the net.
+-- The caller holds the lease row against reaping. Two calls that end the same run both come here:
+-- results' primary key decides, and only who wrote the result goes on with the task.
 -- again_at says when the task is to run again: now or earlier appends a run at once, later waits.
 create or replace function tock.end_runs(p_ended tock.ended[])
-returns void
+returns integer
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -10,6 +11,7 @@ as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_slot integer := -1;
+  v_count integer;
 begin
   if exists (select from unnest(p_ended) e where e.again_at <= v_now) then
     v_slot := tock.take_slot();
@@ -34,25 +36,31 @@ begin
       order by e.n) a
     left join tock.streams t
       on t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = v_slot
+  ), written as (
+    insert into tock.results (stream, position, state, result, error, next_id)
+    select e.stream, e.position, e.state, e.result, e.error, a.next_position << 20 | a.next_stream
+    from ended e left join again a using (n)
+    order by e.stream, e.position
+    on conflict do nothing
+    returning stream, position
   ), ready as (
     insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
     select a.next_stream, a.next_position, a.task_id, a.attempt, a.lost, a.max_attempts, a.tenant, a.created_at,
       a.bytes, a.payload
-    from again a where a.next_stream <> 0
+    from again a join written w using (stream, position) where a.next_stream <> 0
   ), later as (
     insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
       created_at, bytes, payload)
     select a.next_position, a.task_id, a.again_at, a.queue, a.priority, a.lane, a.attempt, a.lost, a.max_attempts,
       a.tenant, a.created_at, a.bytes, a.payload
-    from again a where a.next_stream = 0
+    from again a join written w using (stream, position) where a.next_stream = 0
   )
-  insert into tock.results (stream, position, state, result, error, next_id)
-  select e.stream, e.position, e.state, e.result, e.error, a.next_position << 20 | a.next_stream
-  from ended e left join again a using (n);
+  select count(*) into v_count from written;
+  return v_count;
 end $$;
 
 comment on function tock.end_runs is
-  'Writes the results of runs and, for those that go on, the next run or its waiting entry.';
+  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.';
 
 create or replace function tock.backoff_seconds(p_policy tock.queues, p_failures integer)
 returns double precision

@@ -1,5 +1,6 @@
 -- The first statement of every verb that ends part of a lease: the row is held against reaping and
--- closing, and what it says is read only in the next statement.
+-- closing, and what it says is read only in the next statement. A lease's rows are always locked in
+-- the order of the index on token (here, in extend() and in closing), so that they can't deadlock.
 create or replace function tock.hold_lease(p_lease uuid, p_epoch integer)
 returns boolean
 language plpgsql
@@ -11,7 +12,7 @@ declare
   v_rows integer;
 begin
   execute pg_catalog.format(
-    'select count(*) from (select from tock.leases_%s l where l.token = $1 order by l.stream for share) h', p_epoch)
+    'select count(*) from (select from tock.leases_%s l where l.token = $1 for share) h', p_epoch)
     into v_rows using p_lease;
   return v_rows > 0;
 end $$;

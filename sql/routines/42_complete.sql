@@ -12,6 +12,7 @@ declare
   v_epoch integer := tock.epoch_of_lease(p_lease);
   v_ids bigint[];
   v_runs tock.leased_run[];
+  v_ended tock.ended[];
   v_good bigint[];
   v_done integer;
 begin
@@ -26,30 +27,41 @@ begin
   if v_ids is null then
     if v_epoch = tock.hot_epoch() then
       select * into v_done from tock.close_hot(p_lease);
+      if v_done is not null then
+        select v_done - e into v_done from tock.exceptions_hot(p_lease) e;
+      end if;
     else
-      execute tock.close_statement(v_epoch, tock.newest_epoch()) into v_done using p_lease;
+      execute tock.close_statement(v_epoch) into v_done using p_lease;
+      if v_done is not null then
+        execute 'select $2 - (' || tock.exceptions_statement(v_epoch, tock.newest_epoch()) || ')'
+          into v_done using p_lease, v_done;
+      end if;
     end if;
-    if v_done is not null then
+    if v_done is null then
+      -- closed before: by this same call, which is answered the same, or by the reaper
+      v_runs := array(select r from tock.runs_of_lease(p_lease, v_epoch, null) r);
+      select count(*) into v_done from unnest(v_runs) r where r.state = 'done'
+        and not exists (select from unnest(v_runs) o where o.state = 'lost');
+    end if;
+    if v_done > 0 then
       return query select v_done, '{}'::bigint[];
-      return;
     end if;
-  elsif not tock.hold_lease(p_lease, v_epoch) then
     return;
   end if;
 
-  v_runs := array(select r from tock.runs_of_lease(p_lease, v_epoch, v_ids) r);
-  if v_ids is null then
-    -- the lease was closed before: by the same call, which is then answered the same, or not
-    select count(*) into v_done from unnest(v_runs) r where r.state = 'done';
-    if v_done > 0 and not exists (select from unnest(v_runs) r where r.state = 'lost') then
-      return query select v_done, '{}'::bigint[];
-    end if;
+  if not tock.hold_lease(p_lease, v_epoch) then
     return;
   end if;
-  perform tock.end_runs(array(
-    select row(r.stream, r.position, 'done', nullif(p_results -> (r.n - 1)::integer -> 'result', 'null'),
-      null, null, null, null)::tock.ended
-    from unnest(v_runs) r where r.state is null));
+  loop
+    v_runs := array(select r from tock.runs_of_lease(p_lease, v_epoch, v_ids) r);
+    v_ended := array(
+      select distinct on (r.stream, r.position)
+        row(r.stream, r.position, 'done', nullif(p_results -> (r.n - 1)::integer -> 'result', 'null'),
+          null, null, null, null)::tock.ended
+      from unnest(v_runs) r where r.state is null);
+    -- the same call, made again before it was answered, may have ended some meanwhile: look again
+    exit when tock.end_runs(v_ended) = pg_catalog.cardinality(v_ended);
+  end loop;
   v_good := array(select r.n from unnest(v_runs) r
     where r.state is null or (r.state = 'done'
       and (r.result is not distinct from nullif(p_results -> (r.n - 1)::integer -> 'result', 'null'))));

@@ -15,7 +15,6 @@ declare
     else p_failures end;
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_ids bigint[];
-  v_runs tock.leased_run[];
   v_mine tock.leased_run[];
   v_ended tock.ended[];
   v_dead integer;
@@ -27,25 +26,29 @@ begin
   if v_epoch is null or not tock.hold_lease(p_lease, v_epoch) then
     return;
   end if;
-  v_runs := array(select r from tock.runs_of_lease(p_lease, v_epoch, v_ids) r);
-  v_mine := array(select r from unnest(v_runs) r
-    where r.state is null or (r.state = 'failed' and r.error is not distinct from
-      nullif(v_given -> (case when v_all then 0 else r.n - 1 end)::integer -> 'error', 'null')));
-  if pg_catalog.cardinality(v_mine) = 0 then
-    return;
-  end if;
-  v_ended := array(
-    select row(r.stream, r.position, 'failed', null, nullif(f.item -> 'error', 'null'),
-      case when not coalesce((f.item ->> 'fatal')::boolean, false)
-          and r.attempt - r.lost < coalesce(r.max_attempts, p.max_attempts)
-        then v_now + interval '1 second' * coalesce((f.item ->> 'retry_in_seconds')::float8,
-          tock.backoff_seconds(p, r.attempt - r.lost)) end,
-      r.attempt + 1, r.lost)::tock.ended
-    from unnest(v_mine) r
-    cross join lateral (select v_given -> (case when v_all then 0 else r.n - 1 end)::integer as item) f
-    cross join lateral tock.policy(r.queue) p
-    where r.state is null);
-  perform tock.end_runs(v_ended);
+  loop
+    v_mine := array(select r from tock.runs_of_lease(p_lease, v_epoch, v_ids) r
+      where r.state is null or (r.state = 'failed' and r.error is not distinct from
+        nullif(v_given -> (case when v_all then 0 else r.n - 1 end)::integer -> 'error', 'null')));
+    if pg_catalog.cardinality(v_mine) = 0 then
+      return;
+    end if;
+    v_ended := array(
+      select distinct on (r.stream, r.position) row(r.stream, r.position, 'failed', null,
+        nullif(f.item -> 'error', 'null'),
+        case when not coalesce((f.item ->> 'fatal')::boolean, false)
+            and r.attempt - r.lost < coalesce(r.max_attempts, p.max_attempts)
+          then v_now + interval '1 second' * coalesce(
+            pg_catalog.round((f.item ->> 'retry_in_seconds')::numeric, 6)::float8,
+            tock.backoff_seconds(p, r.attempt - r.lost)) end,
+        r.attempt + 1, r.lost)::tock.ended
+      from unnest(v_mine) r
+      cross join lateral (select v_given -> (case when v_all then 0 else r.n - 1 end)::integer as item) f
+      cross join lateral tock.policy(r.queue) p
+      where r.state is null);
+    -- the same call, made again before it was answered, may have ended some meanwhile: look again
+    exit when tock.end_runs(v_ended) = pg_catalog.cardinality(v_ended);
+  end loop;
   perform tock.close_lease(p_lease, v_epoch);
   select (select count(*) from unnest(v_ended) e where e.again_at is null)
     + (select count(*) from unnest(v_mine) r where r.state = 'failed' and r.next_id is null) into v_dead;

@@ -12,19 +12,25 @@ declare
   v_epoch integer := tock.epoch_of_lease(p_lease);
   v_ids bigint[] := array(select distinct i from unnest(p_ids) i);
   v_mine tock.leased_run[];
+  v_ended tock.ended[];
 begin
   if v_epoch is null or not tock.hold_lease(p_lease, v_epoch) then
     return;
   end if;
-  v_mine := array(
-    select r from tock.runs_of_lease(p_lease, v_epoch, case when p_ids is not null then v_ids end) r
-    where r.state is null or r.state = 'superseded');
-  if pg_catalog.cardinality(v_mine) = 0 then
-    return;
-  end if;
-  perform tock.end_runs(array(
-    select row(r.stream, r.position, 'superseded', null, null, '-infinity', r.attempt, r.lost)::tock.ended
-    from unnest(v_mine) r where r.state is null));
+  loop
+    v_mine := array(
+      select r from tock.runs_of_lease(p_lease, v_epoch, case when p_ids is not null then v_ids end) r
+      where r.state is null or r.state = 'superseded');
+    if pg_catalog.cardinality(v_mine) = 0 then
+      return;
+    end if;
+    v_ended := array(
+      select distinct on (r.stream, r.position)
+        row(r.stream, r.position, 'superseded', null, null, '-infinity', r.attempt, r.lost)::tock.ended
+      from unnest(v_mine) r where r.state is null);
+    -- the same call, made again before it was answered, may have ended some meanwhile: look again
+    exit when tock.end_runs(v_ended) = pg_catalog.cardinality(v_ended);
+  end loop;
   perform tock.close_lease(p_lease, v_epoch);
   return query select pg_catalog.cardinality(v_mine),
     array(select i from unnest(v_ids) i where i <> all (array(select r.id from unnest(v_mine) r)) order by i);

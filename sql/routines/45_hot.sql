@@ -45,17 +45,25 @@ begin
     returns setof integer language plpgsql volatile set enable_seqscan = off set jit = off as $f$
     begin
       return query %5$s;
+    end $f$;
+
+    create or replace function tock.exceptions_hot(uuid)
+    returns setof integer language plpgsql volatile set enable_seqscan = off set jit = off as $f$
+    begin
+      return query %6$s;
     end $f$;$q$,
     v_newest.end_position, v_newest.number, tock.candidates_statement(v_oldest, v_newest.number),
-    tock.draw_statement(v_oldest, v_newest.number), tock.close_statement(v_newest.number, v_newest.number));
+    tock.draw_statement(v_oldest, v_newest.number), tock.close_statement(v_newest.number),
+    tock.exceptions_statement(v_newest.number, v_newest.number));
 end $$;
 
 comment on function tock.write_hot is
-  'Writes hot_epoch(), candidates_hot(), draw_hot() and close_hot() for the epochs in use.';
+  'Writes hot_epoch(), candidates_hot(), draw_hot(), close_hot() and exceptions_hot() for the epochs in use.';
 
 select tock.write_hot();
 
 comment on function tock.hot_epoch is 'The epoch in use, while the hot functions are right for it; else null. Written by write_hot().';
 comment on function tock.candidates_hot is 'candidates_statement() for the epochs in use. Written by write_hot().';
 comment on function tock.draw_hot is 'draw_statement() for the epochs in use. Written by write_hot().';
+comment on function tock.exceptions_hot is 'exceptions_statement() for the epoch in use. Written by write_hot().';
 comment on function tock.close_hot is 'close_statement() for the epoch in use. Written by write_hot().';

@@ -21,7 +21,8 @@ begin
   -- whole leases up to about p_limit runs, one at least
   v_expired := array(
     select b.lease from (
-      select e as lease, sum(e.runs) over (order by e.leased_until, e.stream, e.after_position) - e.runs as before
+      select e as lease, sum(e.runs) over (order by e.leased_until, e.token)
+        - sum(e.runs) over (partition by e.leased_until, e.token) as before
       from unnest(v_expired) e) b
     where b.before < p_limit);
   if pg_catalog.cardinality(v_expired) = 0 then

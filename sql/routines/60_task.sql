@@ -73,6 +73,9 @@ begin
       'ended_at', v_last.ended_at, 'error', v_last.error);
     v_next := v_last.next_id;
   end loop;
+  if v_task is null then
+    return;
+  end if;
   max_attempts := coalesce(max_attempts, (tock.policy(queue)).max_attempts);
   return next;
 end $$;

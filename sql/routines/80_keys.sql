@@ -15,7 +15,7 @@ begin
   if p_name is null or pg_catalog.length(p_name) not between 1 and 100 then
     perform tock.refuse(422, 'a key''s name is 1 to 100 characters', 'name');
   end if;
-  if coalesce(pg_catalog.cardinality(p_scopes), 0) = 0
+  if coalesce(pg_catalog.cardinality(p_scopes), 0) = 0 or pg_catalog.array_ndims(p_scopes) > 1
     or not p_scopes <@ array['enqueue', 'claim', 'read', 'admin']
   then
     perform tock.refuse(422, 'scopes are one or more of enqueue, claim, read, admin', 'scopes');
