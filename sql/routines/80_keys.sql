@@ -75,8 +75,8 @@ begin
   where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')) and k.revoked_at is null;
   if not found then
     perform tock.refuse(401, 'this key is not known', null, 'send Authorization: Bearer with a key from: tock key create');
-  elsif not p_scope = any (v_key.scopes) then
-    perform tock.refuse(403, 'this key has no scope ' || p_scope, null, 'it has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
+  elsif p_scope is null or not p_scope = any (v_key.scopes) then
+    perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), null, 'it has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
   elsif v_key.queues is not null and p_queue is not null and not p_queue = any (v_key.queues) then
     perform tock.refuse(403, 'this key is not for queue ' || p_queue, null,
       'it is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));
