@@ -1,0 +1,196 @@
+import type pg from 'pg';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  numbered,
+  type Run,
+  release,
+} from './support.ts';
+
+export type Load = {
+  queue: string;
+  /** A whole number from 0 below the one given. */
+  random: (below: number) => number;
+  going: boolean;
+  /** Ids whose enqueue was committed. */
+  accepted: Set<string>;
+  /** How often each SQLSTATE was met. */
+  refused: Map<string, number>;
+  /** Told each id whose completion was committed. */
+  complete: (id: string) => void;
+  connect: () => Promise<pg.Client>;
+};
+
+export function dice(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state * 1103515245 + 12345) % 2147483648;
+    return Math.floor((state / 2147483648) * below);
+  };
+}
+
+type Step = (on: pg.Client, load: Load) => Promise<void>;
+
+const pause = (load: Load, below: number) =>
+  new Promise((resolve) => setTimeout(resolve, load.random(below)));
+
+const tasks = (load: Load, count: number, options = {}) =>
+  numbered(count, 0, { tenant: `t${load.random(4)}`, priority: 4 + load.random(2), ...options });
+
+async function plain(on: pg.Client, load: Load): Promise<void> {
+  const ids = await enqueue(on, load.queue, tasks(load, 1 + load.random(6)));
+  for (const id of ids) load.accepted.add(id);
+}
+
+async function delayed(on: pg.Client, load: Load): Promise<void> {
+  const ids = await enqueue(on, load.queue, tasks(load, 2, { delay_seconds: load.random(5) / 10 }));
+  for (const id of ids) load.accepted.add(id);
+}
+
+async function rolledBack(on: pg.Client, load: Load): Promise<void> {
+  await on.query('begin');
+  await enqueue(on, load.queue, tasks(load, 2));
+  await pause(load, 200);
+  await on.query('rollback');
+}
+
+async function savepoints(on: pg.Client, load: Load): Promise<void> {
+  await on.query('begin; savepoint a');
+  await enqueue(on, load.queue, tasks(load, 2));
+  await on.query('rollback to a');
+  const kept = await enqueue(on, load.queue, tasks(load, 1));
+  await on.query('savepoint b');
+  await enqueue(on, load.queue, tasks(load, 4));
+  await pause(load, 300);
+  await on.query('rollback to b');
+  kept.push(...(await enqueue(on, load.queue, tasks(load, 2))));
+  await on.query('commit');
+  for (const id of kept) load.accepted.add(id);
+}
+
+async function oldWriter(on: pg.Client, load: Load): Promise<void> {
+  await on.query('begin isolation level repeatable read');
+  await on.query('select count(*) from tock.streams');
+  await pause(load, 150);
+  const ids = await enqueue(on, load.queue, tasks(load, 5));
+  await pause(load, 150);
+  await on.query('commit');
+  for (const id of ids) load.accepted.add(id);
+}
+
+const completing = async (on: pg.Client, load: Load, runs: Run[]) => {
+  if (await complete(on, leaseOf(runs))) for (const run of runs) load.complete(run.id);
+};
+
+async function worked(on: pg.Client, load: Load): Promise<void> {
+  const runs = await claim(on, load.queue, { limit: 1 + load.random(20) });
+  if (runs.length > 0) await completing(on, load, runs);
+  else await pause(load, 20);
+}
+
+/** A part done, a part failed, a part given back, and the rest lost. */
+async function torn(on: pg.Client, load: Load): Promise<void> {
+  const runs = await claim(on, load.queue, { limit: 12 });
+  if (runs.length === 0) return;
+  const lease = leaseOf(runs);
+  if (load.random(3) === 0) await expire(on, lease);
+  const ids = runs.map((run) => run.id);
+  const done = await complete(
+    on,
+    lease,
+    ids.slice(0, 3).map((id) => ({ id, result: 1 })),
+  );
+  const refused = new Set(done ? done.refused : ids);
+  for (const id of ids.slice(0, 3)) if (!refused.has(id)) load.complete(id);
+  await fail(
+    on,
+    lease,
+    ids
+      .slice(3, 7)
+      .map((id, n) => ({ id, ...(n % 2 && { retry_in_seconds: 0 }) }))
+      .concat(ids.length > 3 ? [] : [{ id: ids[0] as string }]),
+  );
+  if (ids.length > 7) await release(on, lease, ids.slice(7, 9));
+  await expire(on, lease);
+}
+
+async function inOneTransaction(on: pg.Client, load: Load): Promise<void> {
+  await on.query('begin');
+  const runs = await claim(on, load.queue, { limit: 5 });
+  await pause(load, 60);
+  const done = runs.length > 0 && (await complete(on, leaseOf(runs)));
+  const end = load.random(2) ? 'commit' : 'rollback';
+  await on.query(end);
+  if (done && end === 'commit') for (const run of runs) load.complete(run.id);
+}
+
+async function oldClaimer(on: pg.Client, load: Load): Promise<void> {
+  await on.query('begin isolation level repeatable read');
+  await on.query('select count(*) from tock.leases');
+  await pause(load, 20);
+  const runs = await claim(on, load.queue, { limit: 3 });
+  await on.query('commit');
+  if (runs.length > 0) await completing(on, load, runs);
+}
+
+async function going(load: Load, steps: [share: number, step: Step][]): Promise<void> {
+  const on = await load.connect();
+  const all = steps.flatMap(([share, step]) => Array<Step>(share).fill(step));
+  while (load.going) {
+    try {
+      await (all[load.random(all.length)] as Step)(on, load);
+    } catch (error) {
+      const code = (error as { code?: string }).code ?? String(error);
+      load.refused.set(code, (load.refused.get(code) ?? 0) + 1);
+      await on.query('rollback');
+    }
+  }
+}
+
+const many = (count: number, start: () => Promise<void>) => Array.from({ length: count }, start);
+
+export function startWriters(load: Load, count: number): Promise<void>[] {
+  const steps: [number, Step][] = [
+    [4, plain],
+    [1, delayed],
+    [1, rolledBack],
+    [2, savepoints],
+    [2, oldWriter],
+  ];
+  return many(count, () => going(load, steps));
+}
+
+export function startClaimers(load: Load, count: number): Promise<void>[] {
+  const steps: [number, Step][] = [
+    [6, worked],
+    [2, torn],
+    [1, inOneTransaction],
+    [1, oldClaimer],
+  ];
+  return many(count, () => going(load, steps));
+}
+
+export function startDuties(load: Load): Promise<void>[] {
+  const duty =
+    (statement: string, below: number): Step =>
+    async (on) => {
+      await on.query(statement);
+      await pause(load, below);
+    };
+  return [
+    going(load, [
+      [2, duty('select tock.reap(p_limit => 50)', 50)],
+      [2, duty('select tock.promote(p_limit => 20)', 50)],
+      [1, duty('select tock.promote(p_limit => 20, p_sweep => true)', 50)],
+    ]),
+    going(load, [[1, duty('select tock.reap()', 80)]]),
+    going(load, [
+      [3, duty('select tock.rest()', 60)],
+      [1, duty('select tock.rotate(p_ahead => 3, p_width => 5000)', 60)],
+    ]),
+  ];
+}

@@ -1,0 +1,146 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Scan, watchPlans } from './plans.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  extend,
+  fail,
+  leaseOf,
+  makeDue,
+  numbered,
+  reap,
+  release,
+  rows,
+  task,
+  value,
+} from './support.ts';
+
+let db: Database;
+let owner: pg.Client;
+
+// 100,000 runs of which 30,000 are done, 10,000 waiting tasks, 500 open leases, 2,000 request ids.
+beforeAll(async () => {
+  db = await freshDatabase();
+  owner = await db.connect();
+  // Statistics must be those that the test wants, not those of a passing autovacuum.
+  for (const { name } of await rows<{ name: string }>(
+    owner,
+    "select oid::regclass::text as name from pg_class where relnamespace = 'tock'::regnamespace and relkind = 'r'",
+  )) {
+    await owner.query(`alter table ${name} set (autovacuum_enabled = off)`);
+  }
+  const spread = (n: number) => ({ tenant: `t${n % 12}`, priority: 4 + (n % 2) });
+  for (let call = 0; call < 20; call++) {
+    await enqueue(
+      owner,
+      'hot',
+      numbered(5000).map((one, n) => ({ ...one, ...spread(n) })),
+    );
+  }
+  await enqueue(owner, 'hot', numbered(10_000, 0, { delay_seconds: 5000 }));
+  for (let call = 0; call < 300; call++) {
+    const lease = leaseOf(await claim(owner, 'hot', { limit: 100 }));
+    const done =
+      call % 3 ? undefined : (await claim(owner, 'hot', { limit: 1 })).map(({ id }) => ({ id }));
+    await complete(owner, lease, done && undefined);
+  }
+  for (let call = 0; call < 500; call++) await claim(owner, 'hot', { lease_seconds: 9999 });
+  await owner.query(
+    `insert into tock.requests (verb, queue, request_id, digest, ids)
+     select 'enqueue', 'hot', 'r' || n, n, '{1}' from generate_series(1, 2000) n`,
+  );
+}, 120_000);
+
+afterAll(() => db.drop());
+
+const statistics: [string, string[]][] = [
+  ['no', []],
+  [
+    'stale',
+    [
+      `update pg_class set reltuples = 0, relpages = 0
+       where relnamespace = 'tock'::regnamespace and relkind in ('r', 'p', 'i', 'I')`,
+    ],
+  ],
+  ['fresh', ['analyze']],
+];
+
+/** Each verb once, as a worker's day goes. */
+async function day(on: pg.Client): Promise<void> {
+  await enqueue(on, 'hot', numbered(1, 0, { priority: 0 }));
+  const request = `day-${await value(on, "select nextval('tock.positions')")}`;
+  await enqueue(on, 'hot', numbered(100, 0, { priority: 0 }), request);
+  await enqueue(on, 'hot', numbered(100, 0, { priority: 0 }), request);
+  await enqueue(on, 'hot', numbered(10, 0, { delay_seconds: 1000 }));
+  expect(await claim(on, 'hot')).toHaveLength(1);
+  const whole = await claim(on, 'hot', { limit: 100, request_id: request });
+  expect(await claim(on, 'hot', { limit: 100, request_id: request })).toHaveLength(100);
+  await extend(on, leaseOf(whole), 100);
+  await complete(on, leaseOf(whole));
+  for (let round = 0; round < 2; round++) {
+    const part = await claim(on, 'hot', { limit: 100 });
+    const names = part.map(({ id }) => ({ id, result: 1 }));
+    await complete(on, leaseOf(part), names.slice(0, 30));
+    await fail(
+      on,
+      leaseOf(part),
+      names.slice(30, 40).map(({ id }) => ({ id, retry_in_seconds: 0 })),
+    );
+    await fail(
+      on,
+      leaseOf(part),
+      names.slice(40, 50).map(({ id }) => ({ id })),
+    );
+    await release(
+      on,
+      leaseOf(part),
+      names.slice(50, 60).map(({ id }) => id),
+    );
+    await complete(on, leaseOf(part));
+    await task(on, part[35]?.id as string);
+  }
+  const lost = leaseOf(await claim(on, 'hot', { limit: 20 }));
+  await on.query(
+    'update tock.leases set leased_until = now() where token = $1 and closed_at is null',
+    [lost],
+  );
+  expect(await reap(on)).toBe(20);
+  await enqueue(on, 'due', numbered(5, 0, { delay_seconds: 1000 }));
+  await makeDue(on, 'due');
+  await on.query('select tock.promote(p_limit => 10)');
+  await on.query("select id from tock.claim(p_queue => 'due', p_alone => true)");
+  await on.query("select tock.retry_after_seconds('hot'), tock.next_wake_at()");
+}
+
+/** What a test of its own does and no verb: back-dating. */
+const own = /update tock\.(leases|waiting) set (leased_until|due_at)/;
+
+describe.each(statistics)('with 110,000 rows and %s statistics', (_, statements) => {
+  test.each(['auto', 'force_generic_plan'])(
+    'every statement of a verb finds its rows by an index, plans being %s',
+    async (mode) => {
+      const on = await db.connect(db.superUrl);
+      for (const statement of statements) await on.query(statement);
+      await on.query(`set plan_cache_mode = ${mode}`);
+      const plans = await watchPlans(on);
+      // Seven times: from the sixth on, 'auto' may go over to a generic plan.
+      for (let round = 0; round < (mode === 'auto' ? 7 : 2); round++) await day(on);
+      const scans = plans.scans().filter((scan) => !own.test(scan.query));
+      expect(scans.length).toBeGreaterThan(100);
+      const hot = /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions)$/;
+      const bad = (scan: Scan) =>
+        hot.test(scan.table) && (scan.node === 'Seq Scan' || scan.rows > 3000);
+      const told = new Set(
+        scans
+          .filter(bad)
+          .map(({ node, table, rows: n, query }) => `${node} ${table} ${n}: ${query}`),
+      );
+      expect([...told]).toEqual([]);
+      await plans.stop();
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,61 @@
+import type pg from 'pg';
+
+export type Scan = {
+  node: string;
+  table: string;
+  /** Rows read: those passed on and those filtered away, over all loops. */
+  rows: number;
+  query: string;
+};
+
+type Node = {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows'?: number;
+  'Actual Loops'?: number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: Node[];
+};
+
+function scansOf(node: Node, query: string): Scan[] {
+  const own: Scan[] = [];
+  const table = node['Relation Name'];
+  if (table && node['Node Type'] !== 'ModifyTable') {
+    const perLoop =
+      (node['Actual Rows'] ?? 0) +
+      (node['Rows Removed by Filter'] ?? 0) +
+      (node['Rows Removed by Index Recheck'] ?? 0);
+    own.push({
+      node: node['Node Type'],
+      table,
+      rows: perLoop * (node['Actual Loops'] ?? 1),
+      query,
+    });
+  }
+  return [...own, ...(node.Plans ?? []).flatMap((child) => scansOf(child, query))];
+}
+
+/** Has a superuser's session tell the plan of every statement, those inside functions too. */
+export async function watchPlans(client: pg.Client) {
+  const seen: Scan[] = [];
+  const listen = (notice: { message?: string }) => {
+    const text = notice.message?.match(/plan:\n(\{[\s\S]*\})$/)?.[1];
+    if (!text) return;
+    const plan = JSON.parse(text) as { 'Query Text': string; Plan: Node };
+    const query = plan['Query Text'].replace(/\s+/g, ' ').trim().slice(0, 160);
+    seen.push(...scansOf(plan.Plan, query));
+  };
+  client.on('notice', listen as never);
+  await client.query(`load 'auto_explain'; set client_min_messages = notice;
+    set auto_explain.log_level = notice; set auto_explain.log_min_duration = 0;
+    set auto_explain.log_nested_statements = on; set auto_explain.log_analyze = on;
+    set auto_explain.log_timing = off; set auto_explain.log_format = json`);
+  return {
+    scans: () => seen,
+    async stop() {
+      await client.query('set auto_explain.log_min_duration = -1');
+      client.off('notice', listen as never);
+    },
+  };
+}

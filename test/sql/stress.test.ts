@@ -1,0 +1,93 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import { dice, type Load, startClaimers, startDuties, startWriters } from './load.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  leaseOf,
+  makeDue,
+  promote,
+  reap,
+  rows,
+  value,
+} from './support.ts';
+
+let db: Database;
+let client: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+/** Ends everything still open, so that each task must have come to its end. */
+async function finish(load: Load): Promise<void> {
+  for (let round = 0; round < 200; round++) {
+    await client.query(
+      "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
+    );
+    while ((await reap(client)) > 0);
+    await makeDue(client, load.queue);
+    while ((await promote(client)) > 0);
+    const runs = await claim(client, load.queue, { limit: 1000 });
+    if (runs.length === 0) return;
+    await complete(client, leaseOf(runs));
+    for (const run of runs) load.complete(run.id);
+  }
+  throw new Error('There is no end of tasks.');
+}
+
+test('whatever writers, claimers and duties do at once, each task ends exactly once', async () => {
+  const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
+  const completed = new Map<string, number>();
+  const load: Load = {
+    queue: 'stress',
+    random: dice(seed),
+    going: true,
+    accepted: new Set(),
+    refused: new Map(),
+    complete: (id) => completed.set(id, (completed.get(id) ?? 0) + 1),
+    connect: () => db.connect(),
+  };
+  await client.query(`select tock.put_queue('stress', '{"max_attempts": 1000, "max_lost": 1000,
+    "backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.3, "lanes": 3}')`);
+  // Small epochs, so that an edge passes every second or so.
+  await enqueue(client, 'other', [{}]);
+  await client.query(
+    "select setval('tock.positions', (select max(end_position) - 2000 from tock.epochs))",
+  );
+  await client.query('select tock.rotate(p_ahead => 3, p_width => 5000)');
+  const working = [...startWriters(load, 8), ...startClaimers(load, 6), ...startDuties(load)];
+  const timer = setTimeout(() => {
+    load.going = false;
+  }, 15_000);
+  try {
+    await Promise.all(working);
+  } finally {
+    load.going = false;
+    clearTimeout(timer);
+  }
+  await expectWhole(client);
+  await finish(load);
+  await expectWhole(client);
+
+  // Only a claim or a task from an old snapshot may have been refused.
+  expect([...load.refused.keys()].filter((code) => code !== '40001')).toEqual([]);
+  const known = await rows<{ task: string }>(
+    client,
+    `select distinct coalesce(r.task_id, r.position << 20 | r.stream)::text as task
+     from tock.runs r join tock.streams s on s.number = r.stream where s.queue = 'stress'`,
+  );
+  expect(new Set(known.map((row) => row.task))).toEqual(load.accepted);
+  expect([...completed].filter(([, times]) => times !== 1)).toEqual([]);
+  expect(completed.size).toBe(load.accepted.size);
+  expect(load.accepted.size).toBeGreaterThan(1000);
+  const edges = await value<number>(client, 'select tock.epoch_of(last_value) from tock.positions');
+  expect(edges).toBeGreaterThan(3);
+  console.log(`seed ${seed}: ${load.accepted.size} tasks, up to epoch ${edges}`);
+}, 90_000);
