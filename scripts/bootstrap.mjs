@@ -38,7 +38,7 @@ function run(program, args, options, onOutput) {
     const child = spawn(program, args, options);
     const pass = (signal) => child.kill(signal);
     for (const signal of forwarded) process.on(signal, pass);
-    const watch = parentWatch(() => child.kill('SIGTERM'));
+    const watch = watchNpm(() => child.kill('SIGTERM'));
     child.stdout?.on('data', onOutput);
     child.stderr?.on('data', onOutput);
     const end = (code, signal) => {
@@ -54,39 +54,57 @@ function run(program, args, options, onOutput) {
   });
 }
 
-/** npm that is killed, or gets a SIGHUP, tells nobody: its child only gets another parent. */
-function parentWatch(onOrphaned) {
-  const parent = process.ppid;
-  const orphaned = () => process.ppid !== parent && onOrphaned();
-  return setInterval(() => process.env.npm_lifecycle_event && orphaned(), 500);
-}
-
-function alive(pid) {
+/** A process with its birth, since pids come round again; null when there is none. */
+function mark(pid) {
   try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error.code === 'EPERM';
+    if (process.platform !== 'linux') return process.kill(pid, 0) && `${pid}`;
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return `${pid} ${stat.slice(stat.lastIndexOf(')')).split(' ')[20]}`;
+  } catch {
+    return null;
   }
 }
 
-/** Runs the work as the only one of this checkout, or waits until another has done it. */
+/** The npm that runs this, with or without a shell between. */
+function npmAbove() {
+  let pid = process.ppid;
+  for (let level = 0; level < 2 && pid > 1; level++) {
+    try {
+      if (readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('npm')) return pid;
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+      pid = Number(stat.slice(stat.lastIndexOf(')')).split(' ')[2]);
+    } catch {
+      return 0;
+    }
+  }
+  return 0;
+}
+
+/** An npm that is killed, or gets a SIGHUP, tells nobody: what it started has to look. */
+function watchNpm(onGone) {
+  const pid = npmAbove();
+  const born = pid && mark(pid);
+  return setInterval(() => born && mark(pid) !== born && onGone(), 500);
+}
+
+/** Does the work as the only one of this checkout, or waits until another has; an exit code. */
 async function alone(work) {
   const lock = join(root, '.tock', 'install.lock');
   mkdirSync(dirname(lock), { recursive: true });
   for (let waited = false; ; waited = true) {
     try {
-      writeFileSync(lock, String(process.pid), { flag: 'wx' });
+      writeFileSync(lock, mark(process.pid), { flag: 'wx' });
       break;
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
-      const holder = Number(readFileSync(lock, 'utf8')) || 0;
-      if (holder && !alive(holder)) rmSync(lock, { force: true });
-      else if (!waited) say('Another command is installing: waiting for it.');
+      const holder = existsSync(lock) ? readFileSync(lock, 'utf8') : '';
+      if (holder && mark(Number.parseInt(holder, 10)) !== holder) rmSync(lock, { force: true });
+      else if (!waited) say(`Another command is installing (process ${holder}): waiting for it.`);
       await pause(0.2);
     }
   }
   try {
-    if (!installed()) await work();
+    return installed() ? 0 : await work();
   } finally {
     rmSync(lock, { force: true });
   }
@@ -108,13 +126,12 @@ async function install() {
     output += text;
   });
   clearInterval(progress);
-  if (signal) process.exit(128 + constants.signals[signal]);
+  if (signal) return 128 + constants.signals[signal];
   if (code !== 0) {
-    say(output.trimEnd().split('\n').slice(-15).join('\n'));
+    say(output.trimEnd().split('\n').slice(0, 30).join('\n'));
     say(`npm ci failed with code ${code}. Repair what it says above, then run this again.`);
-    process.exit(1);
-  }
-  say(`  installed in ${seconds()} s`);
+  } else say(`  installed in ${seconds()} s`);
+  return code;
 }
 
 /** The Node that runs TypeScript as it is: this one when new enough, else the npm package's. */
@@ -135,7 +152,8 @@ if (!file) {
   say('Usage: node scripts/bootstrap.mjs <file.ts> [arguments]');
   process.exit(2);
 }
-if (!installed()) await alone(install);
+const failed = installed() ? 0 : await alone(install);
+if (failed) process.exit(failed);
 const path = `${join(modules, '.bin')}${delimiter}${process.env.PATH}`;
 const options = { stdio: 'inherit', env: { ...process.env, PATH: path, TOCK_PARENT: process.pid } };
 const { code } = await run(await node(), [resolve(root, file), ...args], options);
