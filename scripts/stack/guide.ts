@@ -1,7 +1,7 @@
 /** What `npm start` ends with: where it is, the key, and three lines that take a task through. */
 export function guide(url: string, key: string, envFile: string): string {
   const post = `curl -sS -H 'authorization: Bearer ${key}' -H 'content-type: application/json'`;
-  const lease = `grep -o '"lease":"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
+  const lease = `grep -o '"lease" *: *"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
   return `
 Tock serves ${url}
 Key: ${key}

@@ -2,10 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
+import { gone, mark, signal } from '../../scripts/stack/processes.ts';
 import { processesOf, removeHome, start, temporaryHome } from './started.ts';
 
 const home = temporaryHome();
-afterAll(() => removeHome(home));
+afterAll(async () => {
+  const left = processesOf(home).map(mark);
+  for (const { pid } of left) signal(pid, 'SIGKILL');
+  await gone(left, 10);
+  removeHome(home);
+});
 
 const ready = 'Ctrl-C stops everything';
 
@@ -31,7 +37,7 @@ test('the printed lines take a task through, a second start is refused, Ctrl-C e
   expect(lines).toHaveLength(3);
   const pasted = execFileSync('sh', ['-c', lines.join('\n')], { encoding: 'utf8' });
   expect(pasted).toContain('"world"');
-  expect(pasted).toMatch(/"completed": ?1/);
+  expect(pasted).toMatch(/"completed" ?: ?1/);
   expect(statSync(`${home}/dev.env`).mode & 0o777).toBe(0o600);
 
   const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';
