@@ -188,12 +188,14 @@ export async function refusal(promise: Promise<unknown>): Promise<Refusal> {
   throw new Error('The call was meant to be refused, and was not.');
 }
 
+type Found<T> = Exclude<T, false | null | undefined>;
+
 /** Waits until the condition gives something true. */
 export async function until<T>(what: string, condition: () => Promise<T>, seconds = 20) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const found = await condition();
-    if (found) return found as NonNullable<T>;
+    if (found) return found as Found<T>;
     if (Date.now() > end) throw new Error(`Waited ${seconds} s in vain until ${what}.`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -1,0 +1,72 @@
+// Plants one bug after another in a copy of sql/ and says whether the test named with it fails.
+// usage: node scripts/planted.ts [part of a bug's name]
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Bug, bugs } from '../test/planted/bugs.ts';
+import { checkout } from './stack/place.ts';
+import { ended } from './stack/run.ts';
+
+type Report = {
+  testResults: { assertionResults: { status: string; title: string; failureMessages: string[] }[] }[];
+};
+
+function plant(bug: Bug, directory: string): void {
+  cpSync(join(checkout, 'sql'), directory, { recursive: true });
+  const path = join(directory, bug.file);
+  const sql = readFileSync(path, 'utf8');
+  const everywhere =
+    typeof bug.find === 'string' ? bug.find : new RegExp(bug.find.source, `${bug.find.flags}g`);
+  const planted = sql.replaceAll(everywhere, (...match) =>
+    bug.replace.replaceAll('$1', () => String(match[1])),
+  );
+  if (planted === sql) throw new Error(`${bug.file} has nothing like: ${bug.find}`);
+  writeFileSync(path, planted);
+}
+
+/** How the named test failed, in one line; null when it passed. */
+async function failure(bug: Bug, folder: string): Promise<string | null> {
+  const report = join(folder, 'report.json');
+  const [file, name] = bug.caught;
+  const pattern = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const out = ['--reporter=json', `--outputFile.json=${report}`];
+  const child = spawn('vitest', ['run', join('test', file), '-t', pattern, ...out], {
+    cwd: checkout,
+    env: { ...process.env, TOCK_SQL_DIRECTORY: join(folder, 'sql') },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr?.on('data', (data) => {
+    said += data;
+  });
+  await ended(child);
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
+  const results = testResults.flatMap((one) => one.assertionResults);
+  const ran = results.filter((one) => one.status === 'passed' || one.status === 'failed');
+  if (ran.length === 0) throw new Error(`${file} ran no test named ${name}. ${said.slice(0, 500)}`);
+  const failed = ran.find((one) => one.status === 'failed');
+  if (!failed) return null;
+  return (failed.failureMessages[0] ?? 'failed').split('\n')[0]?.slice(0, 160) ?? '';
+}
+
+const part = process.argv[2] ?? '';
+const chosen = bugs.filter((bug) => bug.name.includes(part));
+let missed = chosen.length === 0 ? 1 : 0;
+for (const bug of chosen) {
+  const folder = mkdtempSync(join(tmpdir(), 'tock-planted-'));
+  try {
+    plant(bug, join(folder, 'sql'));
+    const how = await failure(bug, folder);
+    if (how === null) missed++;
+    const outcome = how === null ? 'NOT CAUGHT' : `caught: ${how}`;
+    process.stdout.write(`${bug.name} (${bug.caught[0]})\n    ${outcome}\n`);
+  } catch (error) {
+    missed++;
+    process.stdout.write(`${bug.name} (${bug.caught[0]})\n    BROKEN: ${(error as Error).message}\n`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+process.stdout.write(`${chosen.length - missed} of ${chosen.length} caught\n`);
+process.exitCode = missed ? 1 : 0;

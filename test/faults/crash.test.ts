@@ -1,0 +1,173 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type OwnCluster, ownCluster } from '../database.ts';
+import { expectWhole } from '../sql/audit.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  leaseOf,
+  numbered,
+  reap,
+  rows,
+  value,
+} from '../sql/support.ts';
+
+let db: OwnCluster;
+
+beforeAll(async () => {
+  db = await ownCluster();
+}, 120_000);
+
+afterAll(() => db.drop());
+
+/** Runs until the server is gone. */
+async function untilGone(
+  count: number,
+  step: (on: pg.Client) => Promise<void>,
+): Promise<Promise<void>[]> {
+  const clients = await Promise.all(Array.from({ length: count }, () => db.connect()));
+  return clients.map(async (on) => {
+    for (;;) {
+      try {
+        await step(on);
+      } catch (error) {
+        if (/^(08|57P|E|$)/.test((error as { code?: string }).code ?? '')) return;
+        throw error;
+      }
+    }
+  });
+}
+
+async function claimAlone(on: pg.Client, limit: number): Promise<{ lease: string; id: string }[]> {
+  return rows(
+    on,
+    `select lease, id from tock.claim(p_queue => 'load', p_limit => $1, p_lease_seconds => 600, p_alone => true)`,
+    [limit],
+  );
+}
+
+/** Everything that the crash left: each id that is claimed now, completed. */
+async function rest(on: pg.Client): Promise<string[]> {
+  await on.query(
+    "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
+  );
+  while ((await reap(on)) > 0);
+  const seen: string[] = [];
+  for (;;) {
+    const runs = await claim(on, 'load', { limit: 1000 });
+    if (runs.length === 0) return seen;
+    seen.push(...runs.map((run) => run.id));
+    expect(await complete(on, leaseOf(runs))).toMatchObject({ completed: runs.length });
+  }
+}
+
+test('a server killed in mid-load, three times, loses no accepted task and repeats no completed one', async () => {
+  const accepted = new Set<string>();
+  const completed = new Set<string>();
+  for (let crash = 1; crash <= 3; crash++) {
+    const writers = await untilGone(4, async (on) => {
+      for (const id of await enqueue(on, 'load', numbered(3))) accepted.add(id);
+    });
+    const workers = await untilGone(4, async (on) => {
+      const runs = await claimAlone(on, 4);
+      const [first] = runs;
+      if (!first) return;
+      await complete(on, first.lease);
+      for (const run of runs) completed.add(run.id);
+    });
+    const goal = completed.size + 400;
+    await new Promise<void>((resolve) => {
+      const timer = setInterval(() => {
+        if (completed.size < goal) return;
+        clearInterval(timer);
+        resolve();
+      }, 5);
+    });
+    await db.kill9();
+    await Promise.all([...writers, ...workers]);
+    await db.start();
+
+    const client = await db.connect();
+    await expectWhole(client);
+    const again = await rest(client);
+    expect(again).toHaveLength(new Set(again).size);
+    expect(again.filter((id) => completed.has(id))).toEqual([]);
+    for (const id of again) completed.add(id);
+    expect([...accepted].filter((id) => !completed.has(id))).toEqual([]);
+    await expectWhole(client);
+  }
+}, 120_000);
+
+test('a completion acknowledged just before a crash holds, with nothing else written since', async () => {
+  const filler = await db.connect();
+  for (let call = 0; call < 4; call++) await enqueue(filler, 'load', numbered(1000));
+  const completed = new Set<string>();
+  const workers = await untilGone(4, async (on) => {
+    const runs = await claimAlone(on, 1);
+    const [first] = runs;
+    if (!first) return;
+    await complete(on, first.lease);
+    for (const run of runs) completed.add(run.id);
+  });
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      if (completed.size < 500) return;
+      clearInterval(timer);
+      resolve();
+    }, 1);
+  });
+  await db.kill9();
+  await Promise.all(workers);
+  await db.start();
+  const client = await db.connect();
+  const again = await rest(client);
+  expect(again.filter((id) => completed.has(id))).toEqual([]);
+  // A completion may have been made durable whose answer never came.
+  expect(again.length + completed.size).toBeGreaterThanOrEqual(4000 - workers.length);
+}, 120_000);
+
+test('a prepared task and a prepared claim survive a crash', async () => {
+  const writer = await db.connect();
+  await writer.query('begin');
+  const ids = await enqueue(writer, 'two-phase', numbered(2));
+  await writer.query("prepare transaction 'a task'");
+  const claimed = await enqueue(writer, 'held', numbered(2));
+  await writer.query('begin');
+  const lease = leaseOf(await claim(writer, 'held', { limit: 2 }));
+  await writer.query("prepare transaction 'a claim'");
+  await db.kill9();
+  await db.start();
+
+  const client = await db.connect();
+  const others = await enqueue(client, 'two-phase', numbered(2));
+  const claims = async (queue: string) =>
+    (await claim(client, queue, { limit: 9 })).map((run) => run.id);
+  expect(await claims('two-phase')).toEqual(others);
+  expect(await claims('held')).toEqual([]);
+  await client.query('select tock.rest()');
+  await client.query("commit prepared 'a task'");
+  await client.query("commit prepared 'a claim'");
+  expect(await claims('two-phase')).toEqual(ids);
+  expect(await claims('held')).toEqual([]);
+  expect(await complete(client, lease)).toEqual({ completed: 2, refused: [] });
+  expect(await value(client, 'select state from tock.task($1)', [claimed[0]])).toBe('done');
+  await expectWhole(client);
+});
+
+test('a claim lost in a crash only makes its runs ready again', async () => {
+  const client = await db.connect();
+  const ids = await enqueue(client, 'lost', numbered(50));
+  const runs = await rows<{ lease: string }>(
+    client,
+    "select lease from tock.claim(p_queue => 'lost', p_limit => 50, p_alone => true)",
+  );
+  await db.kill9();
+  await db.start();
+  const after = await db.connect();
+  await expire(after, runs[0]?.lease as string);
+  await reap(after);
+  expect((await claim(after, 'lost', { limit: 99 })).map((run) => run.id)).toEqual(ids);
+  await expectWhole(after);
+});

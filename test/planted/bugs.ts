@@ -1,0 +1,17 @@
+import { claims } from './claims.ts';
+import { ends } from './ends.ts';
+import { writes } from './writes.ts';
+
+/** A mistake in a file of sql/, and the test that must fail with it. */
+export type Bug = {
+  name: string;
+  /** Below sql/. */
+  file: string;
+  /** Each place that is found is replaced; none found is an error. */
+  find: string | RegExp;
+  replace: string;
+  /** Below test/, and the test's name or its beginning. */
+  caught: [file: string, test: string];
+};
+
+export const bugs: Bug[] = [...writes, ...claims, ...ends];

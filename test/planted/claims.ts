@@ -1,0 +1,131 @@
+import type { Bug } from './bugs.ts';
+
+/** Claims, and what they promise to other transactions. */
+export const claims: Bug[] = [
+  {
+    // The review's C1: the outer statement's snapshot is older than the one inside.
+    name: 'payloads are read by the statement around the claim',
+    file: 'routines/30_claim.sql',
+    find: /function tock\.claim\(([\s\S]*?)comment on function tock\.claim is/,
+    replace: `function tock.claim_inside($1
+      create function tock.claim(
+        p_queue text, p_worker text default null, p_limit integer default 1,
+        p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false)
+      returns table (
+        lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
+        priority integer, tenant text, created_at timestamptz, payload jsonb)
+      language sql volatile security definer as $x$
+        select c.lease, c.leased_until, c.id, c.run_id, c.attempt, c.max_attempts, c.priority, c.tenant,
+          c.created_at, r.payload
+        from tock.claim_inside(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id, p_alone) c
+        join tock.runs r on r.stream = (c.run_id & 1048575)::integer and r.position = c.run_id >> 20
+      $x$;
+      comment on function tock.claim is`,
+    caught: ['sql/claim-load.test.ts', 'eight workers at limit 7'],
+  },
+  {
+    name: 'a claim takes no lock',
+    file: 'routines/30_claim.sql',
+    find: 'if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream) then',
+    replace: 'if false then',
+    caught: ['sql/claim-load.test.ts', 'eight workers at limit 7'],
+  },
+  {
+    name: 'leases have no fence',
+    file: 'migrations/0002_runs.sql',
+    find: 'primary key (stream, after_position),',
+    replace: 'primary key (stream, after_position, token),',
+    caught: ['sql/claim-transactions.test.ts', 'a claim under a repeatable read snapshot from before'],
+  },
+  {
+    name: 'the fence says 23505 to an old snapshot',
+    file: 'routines/31_claim_parts.sql',
+    find: "then ' on conflict do nothing' else '' end",
+    replace: "then '' else '' end",
+    caught: ['sql/claim-transactions.test.ts', 'a claim under a serializable snapshot from before'],
+  },
+  {
+    name: "the cursor is the stream's start, not its newest lease",
+    file: 'routines/31_claim_parts.sql',
+    find: /greatest\(s\.start_after, coalesce\(\(\s*select l\.last_position from %1\$s l where l\.stream = \$1[\s\S]*?limit 1\), 0\)\)/,
+    replace: 's.start_after',
+    caught: ['sql/claim.test.ts', 'a claim gives no more than its limit'],
+  },
+  {
+    name: 'the cursor is an old lease, not the newest',
+    file: 'routines/31_claim_parts.sql',
+    find: 'order by l.stream desc, l.after_position desc limit 1',
+    replace: 'order by l.stream, l.after_position limit 1',
+    caught: ['sql/claim.test.ts', 'a claim gives no more than its limit'],
+  },
+  {
+    name: "a repeated claim's request id is ignored",
+    file: 'routines/30_claim.sql',
+    find: 'if v_seen.token is not null then',
+    replace: 'if false then',
+    caught: ['sql/request-id.test.ts', 'a claim repeated with its request id gives the same runs'],
+  },
+  {
+    name: 'a repeated claim gives runs that are no longer held',
+    file: 'routines/31_claim_parts.sql',
+    find: 'where l.token = p_lease and l.closed_at is null',
+    replace: 'where l.token = p_lease',
+    caught: ['sql/request-id.test.ts', 'a claim repeated after its lease has ended'],
+  },
+  {
+    name: 'priorities are not looked at in order',
+    file: 'routines/31_claim_parts.sql',
+    find: 'order by t.priority, pg_catalog.hashint4extended(t.lane, $2)',
+    replace: 'order by t.priority desc, pg_catalog.hashint4extended(t.lane, $2)',
+    caught: ['sql/claim.test.ts', 'tasks are claimed by priority'],
+  },
+  {
+    name: 'lanes have no turn',
+    file: 'routines/31_claim_parts.sql',
+    find: 'order by t.priority, pg_catalog.hashint4extended(t.lane, $2), pg_catalog.hashint4extended(t.slot, $2)',
+    replace: 'order by t.priority, t.number',
+    caught: ['sql/claim.test.ts', 'one claim takes over the lanes'],
+  },
+  {
+    name: "a claim's answer is not bounded in bytes",
+    file: 'routines/31_claim_parts.sql',
+    find: 'where n.upto <= $6 or (n.n = 1 and $7)',
+    replace: '',
+    caught: ['sql/claim.test.ts', 'a task with large payloads'],
+  },
+  {
+    name: 'a paused queue gives tasks',
+    file: 'routines/30_claim.sql',
+    find: 'if v_policy.paused then',
+    replace: 'if false then',
+    caught: ['sql/claim.test.ts', 'a paused queue takes tasks'],
+  },
+  {
+    name: 'every claim commits asynchronously',
+    file: 'routines/31_claim_parts.sql',
+    find: 'select p_alone\n',
+    replace: 'select true\n',
+    caught: ['sql/claim-transactions.test.ts', 'nor does a claim beside other statements'],
+  },
+  {
+    name: 'a claim believes that it is alone after a write',
+    file: 'routines/31_claim_parts.sql',
+    find: 'and pg_catalog.pg_current_xact_id_if_assigned() is null',
+    replace: '',
+    caught: ['sql/claim-transactions.test.ts', 'a claim that says it is alone but has a writer'],
+  },
+  {
+    name: 'sequential scans are back in the hot functions',
+    file: 'routines/45_hot.sql',
+    find: 'set enable_seqscan = off',
+    replace: '',
+    caught: ['sql/plans.test.ts', 'with 110,000 rows'],
+  },
+  {
+    name: 'sequential scans are back in looking up the runs of a lease',
+    file: 'routines/41_lease_parts.sql',
+    find: /set enable_(seqscan|bitmapscan|hashjoin|mergejoin) = off/,
+    replace: '',
+    caught: ['sql/plans.test.ts', 'with 110,000 rows'],
+  },
+];
