@@ -19,6 +19,7 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
 as $$
 declare

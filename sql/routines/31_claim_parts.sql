@@ -183,6 +183,7 @@ returns table (
 language plpgsql
 stable
 set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
 as $$
 #variable_conflict use_column
@@ -193,9 +194,12 @@ begin
       s.priority::integer, r.tenant, r.created_at, r.payload
     from tock.leases l
     join tock.streams s on s.number = l.stream
-    join tock.runs r on r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+    cross join lateral (
+      select r.* from tock.runs r
+      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+      offset 0) r
     where l.token = p_lease and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()
-      and not exists (select from tock.results e where e.stream = r.stream and e.position = r.position)
+      and (select e.position from tock.results e where e.stream = r.stream and e.position = r.position) is null
     order by s.priority, r.position;
   if not found then
     perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',

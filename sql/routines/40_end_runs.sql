@@ -6,6 +6,7 @@ returns integer
 language plpgsql
 volatile
 set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
 as $$
 declare

@@ -6,6 +6,7 @@ returns boolean
 language plpgsql
 volatile
 set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
 as $$
 declare
@@ -21,41 +22,50 @@ comment on function tock.hold_lease is 'Locks a lease''s rows for share; false w
 
 -- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids
 -- left over are looked for among the lease's retried runs.
+-- The laterals with offset 0 are fences: the planner may not begin with all runs of a stream.
 create or replace function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
 returns setof tock.leased_run
 language plpgsql
 volatile
 set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
 as $$
 declare
+  v_newest integer := tock.newest_epoch();
   v_statement text := pg_catalog.format($q$
-    select %%s as n, %%s as id, r.stream, r.position, s.queue, r.attempt, r.lost, r.max_attempts,
+    select %%1$s as n, %%2$s as id, r.stream, r.position, s.queue, r.attempt, r.lost, r.max_attempts,
       coalesce(e.state, l.outcome), e.result, e.error, e.next_id
     from tock.leases_%1$s l
     join tock.streams s on s.number = l.stream
-    join %2$s r on r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-    %%s
-    left join %3$s e on e.stream = r.stream and e.position = r.position
+    %%3$s
+    cross join lateral (
+      select r.stream, r.position, r.task_id, r.attempt, r.lost, r.max_attempts from %2$s r
+      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position %%4$s
+      offset 0) r
+    %%5$s
+    left join lateral (
+      select e.state, e.result, e.error, e.next_id from %3$s e
+      where e.stream = r.stream and e.position = r.position offset 0) e on true
     where l.token = $1$q$,
-    p_epoch, tock.leaves('runs', p_epoch, tock.newest_epoch()), tock.leaves('results', p_epoch, tock.newest_epoch()));
-  v_found bigint[];
+    p_epoch, tock.leaves('runs', p_epoch, v_newest), tock.leaves('results', p_epoch, v_newest));
+  v_runs tock.leased_run[];
 begin
   if p_ids is null then
-    return query execute pg_catalog.format(v_statement, 'r.position', 'coalesce(r.task_id, r.position << 20 | r.stream)', '')
-      using p_lease;
+    return query execute pg_catalog.format(v_statement,
+      'r.position', 'coalesce(r.task_id, r.position << 20 | r.stream)', '', '', '') using p_lease;
     return;
   end if;
-  return query execute pg_catalog.format(v_statement, 'g.n', 'g.id',
-    'join unnest($2) with ordinality g(id, n) on r.position = g.id >> 20 and l.stream = (g.id & 1048575)::integer')
-    using p_lease, p_ids;
-  execute pg_catalog.format('select array(select q.n from (' || v_statement || ') q)', 'g.n', 'g.id',
-    'join unnest($2) with ordinality g(id, n) on r.position = g.id >> 20 and l.stream = (g.id & 1048575)::integer')
-    into v_found using p_lease, p_ids;
-  if pg_catalog.cardinality(v_found) < pg_catalog.cardinality(p_ids) then
-    return query execute pg_catalog.format(v_statement, 'g.n', 'g.id',
-      'join unnest($2) with ordinality g(id, n) on r.task_id = g.id and not g.n = any ($3)')
-      using p_lease, p_ids, v_found;
+  execute 'select array(select row(q.*)::tock.leased_run from ('
+    || pg_catalog.format(v_statement, 'g.n', 'g.id',
+      'join unnest($2) with ordinality g(id, n) on l.stream = (g.id & 1048575)::integer',
+      'and r.position = g.id >> 20', '')
+    || ') q)' into v_runs using p_lease, p_ids;
+  return query select * from unnest(v_runs);
+  if pg_catalog.cardinality(v_runs) < pg_catalog.cardinality(p_ids) then
+    return query execute pg_catalog.format(v_statement, 'g.n', 'g.id', '', 'and r.task_id is not null',
+      'join unnest($2) with ordinality g(id, n) on g.id = r.task_id and g.n <> all ($3)')
+      using p_lease, p_ids, array(select r.n from unnest(v_runs) r);
   end if;
 end $$;
 
@@ -69,6 +79,9 @@ returns void
 language plpgsql
 volatile
 set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 set jit = off
 as $$
 begin

@@ -2,7 +2,8 @@
 -- is most of its cost (ARCHITECTURE.md has the numbers). These functions hold them as plain SQL for
 -- the epochs in use, so that sessions keep their plans. They are only right while the sequence is
 -- within the newest epoch they read: hot_epoch() says so, and is null from then until they are made
--- again. Until then claim() and complete() plan their statements at each call.
+-- again. Until then claim() and complete() plan their statements at each call. Planner settings are
+-- those of claim() and complete(), which alone call them.
 create or replace function tock.write_hot()
 returns void
 language plpgsql
@@ -25,7 +26,7 @@ begin
     end $f$;
 
     create or replace function tock.candidates_hot(text, integer, integer[], integer)
-    returns tock.candidate[] language plpgsql volatile set enable_seqscan = off set jit = off as $f$
+    returns tock.candidate[] language plpgsql volatile as $f$
     begin
       return array(%3$s);
     end $f$;
@@ -35,20 +36,20 @@ begin
     returns table (
       lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
       priority integer, tenant text, created_at timestamptz, payload jsonb)
-    language plpgsql volatile set enable_seqscan = off set jit = off as $f$
+    language plpgsql volatile as $f$
     #variable_conflict use_column
     begin
       return query %4$s;
     end $f$;
 
     create or replace function tock.close_hot(uuid)
-    returns setof integer language plpgsql volatile set enable_seqscan = off set jit = off as $f$
+    returns setof integer language plpgsql volatile as $f$
     begin
       return query %5$s;
     end $f$;
 
     create or replace function tock.exceptions_hot(uuid)
-    returns setof integer language plpgsql volatile set enable_seqscan = off set jit = off as $f$
+    returns setof integer language plpgsql volatile as $f$
     begin
       return query %6$s;
     end $f$;$q$,

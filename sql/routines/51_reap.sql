@@ -7,6 +7,7 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
 as $$
 declare
@@ -36,8 +37,11 @@ begin
     from unnest(v_expired) l
     join tock.streams s on s.number = l.stream
     cross join lateral tock.policy(s.queue) p
-    join tock.runs r on r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-    where not exists (select from tock.results e where e.stream = r.stream and e.position = r.position)
+    cross join lateral (
+      select r.stream, r.position, r.attempt, r.lost from tock.runs r
+      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+      offset 0) r  -- a fence: the planner may not begin with all runs of a stream
+    where (select e.position from tock.results e where e.stream = r.stream and e.position = r.position) is null
     order by r.position);
   perform tock.end_runs(v_ended);
   update tock.leases l set closed_at = pg_catalog.now(), outcome = case
