@@ -50,6 +50,11 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   await client.query(settings(options.lockSeconds));
   const server = await askServer(client);
   checkRights(server);
+  if (server.owner !== null && server.owner !== server.role) {
+    // What another role made, the owner could not replace the next time.
+    log(`Migrating as ${server.owner}, which owns the schema tock`);
+    await client.query(`set local role ${server.owner}`);
+  }
   const applied = await pending(client, files.migrations, server);
   for (const file of applied) {
     log(`Applying ${file.name}`);

@@ -46,7 +46,7 @@ function describeQueues(queues: QueueStats[]): string {
   const rows = queues.map((q) => {
     const since = q.oldest_ready_at && (Date.now() - Date.parse(q.oldest_ready_at)) / 1000;
     const oldest = since ? span(Math.max(0, since)) : null;
-    return [q.queue, q.ready, q.running, q.waiting, q.dead, oldest, q.paused ? 'paused' : ''];
+    return [q.name, q.ready, q.running, q.waiting, q.dead, oldest, q.paused ? 'paused' : ''];
   });
   const heading = ['queue', 'ready', 'running', 'waiting', 'dead', 'oldest ready', ''];
   return rows.length > 0 ? table([heading, ...rows]) : 'No queues yet: tock enqueue makes one.\n';

@@ -33,7 +33,7 @@ export type Task = {
 };
 
 export type QueueStats = {
-  queue: string;
+  name: string;
   paused: boolean;
   ready: number;
   running: number;

@@ -6,7 +6,7 @@ type Problem = {
   detail?: string;
   field?: string;
   hint?: string;
-  errors?: { field?: string; message?: string }[];
+  errors?: { field: string; detail: string }[];
 };
 
 type Answer = { status: number; body: unknown };
@@ -22,8 +22,9 @@ const advice: Record<number, string> = {
 function refused(origin: string, { status, body }: Answer): Failure {
   const { title, detail, field, hint, errors = [] } = (body ?? {}) as Problem;
   const said = detail ?? title ?? `status ${status} from ${origin}`;
-  const fields = errors.map((error) => `\n  ${error.field ?? ''}: ${error.message ?? ''}`);
-  const what = `${field && !said.includes(field) ? `${field}: ` : ''}${said}${fields.join('')}`;
+  // The first one is the detail.
+  const more = errors.slice(1).map((error) => `\n${error.field}: ${error.detail}`);
+  const what = `${field && !said.includes(field) ? `${field}: ` : ''}${said}${more.join('')}`;
   const code = status === 404 ? 3 : status === 400 || status === 422 ? 2 : 1;
   return new Failure(what, hint ?? advice[status], code);
 }

@@ -54,7 +54,7 @@ export function sqlDoor(client: pg.Client): Door {
     stats: () =>
       ask<QueueStats>(
         client,
-        `select queue, paused, ready::float8, running::float8, waiting::float8, dead::float8,
+        `select queue as name, paused, ready::float8, running::float8, waiting::float8, dead::float8,
            oldest_ready_at
          from tock.queue_stats()`,
       ),

@@ -86,7 +86,7 @@ test('status shows queues, duties and epochs', async () => {
   await cli(['enqueue', 'seen', 'null', '--delay', '3600']);
   const status = await json(['status']);
   expect(status.queues).toContainEqual(
-    expect.objectContaining({ queue: 'seen', ready: 0, waiting: 1, dead: 0 }),
+    expect.objectContaining({ name: 'seen', ready: 0, waiting: 1, dead: 0 }),
   );
   expect(status.duties.map((duty: { name: string }) => duty.name)).toContain('reap');
   expect(status.epochs).toMatchObject({ current: 1, ahead: 2 });

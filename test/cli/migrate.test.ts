@@ -85,3 +85,17 @@ test('it works through a transaction pooler', async ({ skip }) => {
   expect((await migrate(pooled.href)).applied.length).toBeGreaterThan(0);
   expect((await migrate(pooled.href)).applied).toEqual([]);
 });
+
+test('what a superuser migrates belongs to the owner of the schema', async () => {
+  const db = await emptyDatabase();
+  const directory = toySql();
+  await migrate(db.url, { directory });
+  addSql(directory, { 'migrations/0002_more.sql': 'create table tock.more ();' });
+  await migrate(db.superUrl, { directory });
+  expect(
+    await db.query(
+      "select distinct relowner::regrole::text as owner from pg_class where relnamespace = 'tock'::regnamespace",
+    ),
+  ).toEqual([{ owner: 'tock' }]);
+  expect((await migrate(db.url, { directory })).applied).toEqual([]);
+});

@@ -1,0 +1,46 @@
+import { afterAll, expect, test } from 'vitest';
+import { checkout } from '../../scripts/stack/place.ts';
+import { anyPort } from '../../scripts/stack/ports.ts';
+import { execute } from '../cli/tock.ts';
+import { processesOf, removeHome, temporaryHome } from '../stack/started.ts';
+
+const home = temporaryHome();
+afterAll(() => removeHome(home));
+
+// Up to a minute of it is waiting: before 1.5 pg_cron reaps once a minute.
+test('the demo starts a stack, loses a worker, and every task is done right and once', async () => {
+  const [postgres, pgbouncer, worker] = [await anyPort(), await anyPort(), await anyPort()];
+  const { code, out, err } = await execute(
+    [process.execPath, 'scripts/demo.ts', '--files', '200'],
+    {
+      cwd: checkout,
+      env: {
+        DATABASE_URL: '',
+        TOCK_HOME: home,
+        TOCK_POSTGRESQL_PORT: String(postgres),
+        TOCK_PGBOUNCER_PORT: String(pgbouncer),
+        TOCK_WORKER_PORT: String(worker),
+      },
+    },
+  );
+  expect({ code, err }, out).toEqual({ code: 0, err: '' });
+  const row = (name: string) =>
+    Number(new RegExp(`^\\| ${name} +\\| +([\\d.]+) \\|$`, 'm').exec(out)?.[1]);
+  expect(row('tasks')).toBe(200);
+  expect(row('right')).toBe(200);
+  expect(row('wrong')).toBe(0);
+  expect(row('lost')).toBeGreaterThanOrEqual(1);
+  expect(row('runs')).toBe(200 + row('lost'));
+  expect(row('seconds')).toBeGreaterThan(0);
+  expect(out).toMatch(/kill -9 of worker-\d/);
+  expect(out).toMatch(/taken back by pg_cron's tock:(reap|tick)/);
+  expect(processesOf(home)).toEqual([]);
+}, 300_000);
+
+test('a count that is none is refused', async () => {
+  const { code, out } = await execute([process.execPath, 'scripts/demo.ts', '--files', 'many'], {
+    cwd: checkout,
+  });
+  expect(out).toContain('--files is a whole number');
+  expect(code).toBe(2);
+});
