@@ -1,0 +1,50 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { methodNotAllowed } from 'hono/method-not-allowed';
+import { requestId } from 'hono/request-id';
+import { limitBody } from './body.ts';
+import type { App, Env } from './endpoint.ts';
+import { problem, refusal } from './problem.ts';
+import type { Connect } from './query.ts';
+import { claim } from './routes/claim.ts';
+import { health } from './routes/health.ts';
+import { keys } from './routes/keys.ts';
+import { leases } from './routes/leases.ts';
+import { openapi } from './routes/openapi.ts';
+import { queues } from './routes/queues.ts';
+import { stats } from './routes/stats.ts';
+import { tasks } from './routes/tasks.ts';
+import { tick } from './routes/tick.ts';
+
+const routes = [tasks, claim, leases, queues, keys, tick, stats, health, openapi];
+
+/** The HTTP door; `connect` is its way to the database. */
+export function createApp(connect: Connect): App {
+  const app: App = new OpenAPIHono<Env>();
+  app.onError(problem);
+  app.notFound((c) => {
+    const hint = 'GET /openapi.json lists the routes.';
+    return problem(refusal(404, `There is no ${c.req.path}.`, { hint }), c);
+  });
+  app.use(requestId());
+  app.use(async (c, next) => {
+    await next();
+    c.header('Cache-Control', 'no-store');
+    c.header('X-Content-Type-Options', 'nosniff');
+  });
+  app.use(
+    methodNotAllowed({
+      app,
+      onMethodNotAllowed: (c, methods) => {
+        const headers = { Allow: methods.join(', ') };
+        const hint = `It takes ${headers.Allow}.`;
+        return problem(
+          refusal(405, `${c.req.path} takes no ${c.req.method}.`, { hint, headers }),
+          c,
+        );
+      },
+    }),
+  );
+  app.use(limitBody);
+  for (const route of routes) route(app, connect);
+  return app;
+}

@@ -1,0 +1,71 @@
+import type { Context } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { findHazard } from './hazards.ts';
+import { refusal } from './problem.ts';
+
+/** The text goes to SQL as it came, so that no number passes through a double. */
+export type Body = { text: string; json: object };
+
+const MAX_BYTES = 5 * 1024 * 1024;
+export const MAX_ITEMS = 10_000;
+
+/** Refuses bodies over 5 MiB, without reading them to their end. */
+export const limitBody = bodyLimit({
+  maxSize: MAX_BYTES,
+  onError: () => {
+    throw refusal(413, `A body is up to ${MAX_BYTES} bytes.`, {
+      field: 'body',
+      hint: 'Split it into several calls.',
+    });
+  },
+});
+
+function decode(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw refusal(400, 'The body is not UTF-8.', { field: 'body' });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : '';
+    throw refusal(400, `The body is not JSON: ${reason}`, { field: 'body' });
+  }
+}
+
+// Before validation, which would describe each of a million wrong items.
+function refuseMany(json: object): void {
+  for (const [field, value] of Object.entries(json)) {
+    if (Array.isArray(value) && value.length > MAX_ITEMS) {
+      throw refusal(422, `${field}: up to ${MAX_ITEMS} items a call`, {
+        field,
+        hint: 'Split it into several calls.',
+      });
+    }
+  }
+}
+
+/** The body of a request; none at all is an empty object, where that will do. */
+export async function readBody(c: Context, needed = false): Promise<Body> {
+  const text = decode(await c.req.arrayBuffer());
+  if (text.trim() === '' && !needed) return { text: '{}', json: {} };
+  const type = c.req.header('content-type');
+  if (type && !/^application\/([\w.-]+\+)?json *(;|$)/i.test(type)) {
+    throw refusal(415, 'The body has to be JSON.', {
+      field: 'Content-Type',
+      hint: 'Send Content-Type: application/json.',
+    });
+  }
+  const json = parse(text);
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw refusal(422, 'The body is an object.', { field: 'body' });
+  }
+  refuseMany(json);
+  const hazard = findHazard(text);
+  if (hazard) throw refusal(422, `${hazard.field}: ${hazard.detail}`, { field: hazard.field });
+  return { text, json };
+}

@@ -1,0 +1,150 @@
+import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { bearerKey } from './authorize.ts';
+import { readBody } from './body.ts';
+import { refusal } from './problem.ts';
+import type { Bindings, Connect } from './query.ts';
+import { requestIdOf } from './request_id.ts';
+import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
+import { validate } from './validate.ts';
+
+export type Env = { Bindings: Bindings };
+export type App = OpenAPIHono<Env>;
+
+export type Call<P, B> = {
+  params: P;
+  body: B;
+  /** The body as it came. */
+  text: string;
+  /** Of a repeatable call, when it has one. */
+  requestId: string | null;
+  /** Aborted when the client has gone. */
+  gone: AbortSignal;
+};
+
+/** What every verb's statement selects; body is the answer's JSON, as PostgreSQL wrote it. */
+export type Answer = { body: string; found?: boolean } | undefined;
+
+/** One route: what it takes, its one statement, what it answers. */
+export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
+  method: 'get' | 'post' | 'put' | 'delete';
+  path: string;
+  summary: string;
+  params: P;
+  /** A union is of a batch and of one item. */
+  body?: B;
+  /** What tells the batch from the one item. */
+  batchKey?: string;
+  needsBody?: boolean;
+  /** Takes request_id, or the header Idempotency-Key. */
+  repeatable?: boolean;
+  /** By authorized(): $1 is the key. */
+  statement: string;
+  /** From $2 on. */
+  values(call: Call<z.output<P>, z.output<B>>): unknown[];
+  /** Runs the statement again, for a call that waits. */
+  repeat?(once: () => Promise<Answer>, call: Call<z.output<P>, z.output<B>>): Promise<Answer>;
+  answer: z.ZodType;
+  status?: 200 | 201;
+  /** What it means when there is no row. */
+  none?: { status: 404 | 409; detail: string; hint: string };
+};
+
+type Shape = { body?: z.ZodType; batchKey?: string };
+
+const nothing = { text: '{}', json: {} };
+
+/** Content of a route's document. */
+export function json(schema: z.ZodType) {
+  return { content: { 'application/json': { schema } } };
+}
+
+type Route = Omit<RouteConfig, 'responses'> & {
+  responses: Record<number, RouteConfig['responses'][number]>;
+};
+
+/** A route's entry in the OpenAPI document, which with any route names the problem answer. */
+export function documented(route: Route) {
+  const content = { 'application/problem+json': { schema: problemSchema } };
+  const responses = {
+    ...route.responses,
+    default: { description: 'A problem (RFC 9457)', content },
+  };
+  return createRoute({ ...route, responses });
+}
+
+function document<P extends z.ZodObject, B extends z.ZodType>(endpoint: Endpoint<P, B>) {
+  const { method, path, summary, params, body, needsBody, answer, status = 200 } = endpoint;
+  return documented({
+    method,
+    path,
+    summary,
+    security: [{ key: [] }],
+    request: {
+      params,
+      ...(endpoint.repeatable && { headers: repeatHeaders }),
+      ...(body && { body: { ...json(body), required: needsBody ?? false } }),
+    },
+    responses: { [status]: { description: summary, ...json(answer) } },
+  });
+}
+
+function isBatch({ batchKey }: Shape, body: object): boolean {
+  return batchKey !== undefined && Object.hasOwn(body, batchKey);
+}
+
+// A union as such would say of a wrong task only that it is no batch either.
+function schemaOf(shape: Shape, body: object): z.ZodType {
+  if (!(shape.body instanceof z.ZodUnion)) return shape.body ?? z.unknown();
+  const [batch, one] = shape.body.options as [z.ZodType, z.ZodType];
+  return isBatch(shape, body) ? batch : one;
+}
+
+// SQL knows batches only: of one item it speaks as of tasks[0].
+function renamed(error: unknown, shape: Shape, body: object): unknown {
+  const { batchKey } = shape;
+  if (batchKey !== undefined && !isBatch(shape, body) && error instanceof Error) {
+    const { detail } = error as { detail?: string };
+    const prefix = `${batchKey}[0]`;
+    if (detail?.startsWith(prefix)) {
+      Object.assign(error, { detail: detail.slice(prefix.length + 1) || 'body' });
+    }
+  }
+  return error;
+}
+
+async function callOf<P extends z.ZodObject, B extends z.ZodType>(
+  endpoint: Endpoint<P, B>,
+  c: Context<Env>,
+): Promise<Call<z.output<P>, z.output<B>>> {
+  const params = validate(endpoint.params, c.req.param());
+  validate(noQuery, c.req.query());
+  const { text, json } = endpoint.body ? await readBody(c, endpoint.needsBody) : nothing;
+  const body = validate(schemaOf(endpoint, json), json) as z.output<B>;
+  const headers = endpoint.repeatable ? validate(repeatHeaders, c.req.header()) : {};
+  const requestId = requestIdOf(json, headers['idempotency-key']);
+  return { params, body, text, requestId, gone: c.req.raw.signal };
+}
+
+/** Serves an endpoint: key and input are looked at, then one statement does it all. */
+export function serve<P extends z.ZodObject, B extends z.ZodType>(
+  app: App,
+  connect: Connect,
+  endpoint: Endpoint<P, B>,
+): void {
+  const route = document(endpoint);
+  app.openAPIRegistry.registerPath(route);
+  const { statement, values, repeat, none, status = 200 } = endpoint;
+  app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), async (c) => {
+    const key = bearerKey(c.req.header('authorization'));
+    const call = await callOf(endpoint, c);
+    const answer = await connect(c.env, (query) => {
+      const once = async () => (await query(statement, [key, ...values(call)]))[0] as Answer;
+      return repeat ? repeat(once, call) : once();
+    }).catch((error) => {
+      throw renamed(error, endpoint, call.body as object);
+    });
+    if (!answer && none) throw refusal(none.status, none.detail, { hint: none.hint });
+    return c.body(answer?.body ?? '{}', status, { 'Content-Type': 'application/json' });
+  });
+}

@@ -1,0 +1,89 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { statusOf } from './sqlstate.ts';
+
+export type FieldError = { field: string; detail: string };
+
+/** What a refusal says besides its status and detail; `hint` is what to do next. */
+type More = {
+  field?: string | undefined;
+  hint?: string | undefined;
+  errors?: FieldError[] | undefined;
+  headers?: Record<string, string>;
+};
+
+type Refusal = More & { status: ContentfulStatusCode; detail: string };
+
+const kinds: Record<number, [slug: string, title: string]> = {
+  400: ['malformed', 'The request is malformed'],
+  401: ['unauthorized', 'A valid key is needed'],
+  403: ['forbidden', 'The key does not allow this'],
+  404: ['not-found', 'There is no such thing'],
+  405: ['method-not-allowed', 'The method is not allowed here'],
+  409: ['conflict', 'It is no longer yours to do'],
+  413: ['too-large', 'The request is too large'],
+  415: ['not-json', 'The body is not JSON'],
+  422: ['invalid', 'Something in the request is not as it should be'],
+  500: ['failed', 'Something went wrong in Tock'],
+  503: ['unavailable', 'The database is not available'],
+};
+
+/** To be thrown: becomes a problem answer. */
+export function refusal(status: ContentfulStatusCode, detail: string, more: More = {}) {
+  return new HTTPException(status, { message: detail, cause: more });
+}
+
+type DatabaseError = Error & { code?: string; detail?: string; hint?: string; constraint?: string };
+
+const again = 'Repeat the call; with the same request_id it does nothing twice.';
+
+function fromDatabase(error: DatabaseError): Refusal {
+  const status = statusOf(error.code);
+  const { message, detail, hint, constraint } = error;
+  if (error.code?.startsWith('TK')) {
+    return { status, detail: message, field: detail || undefined, hint: hint || undefined };
+  }
+  switch (status) {
+    case 409:
+      return { status, detail: 'This exists already.' };
+    case 422:
+      // A constraint's name is a sentence.
+      return { status, detail: constraint?.replaceAll('_', ' ') ?? message };
+    case 503:
+      return { status, detail: 'The database is out of reach, or too busy.', hint: again };
+    default:
+      return { status: 500, detail: "It is in the Worker's log.", hint: again };
+  }
+}
+
+function refusalOf(error: Error): Refusal {
+  if (error instanceof HTTPException) {
+    return {
+      status: error.status as ContentfulStatusCode,
+      detail: error.message,
+      ...(error.cause as More),
+    };
+  }
+  return fromDatabase(error);
+}
+
+function headersOf({ status, headers }: Refusal): Record<string, string> {
+  return {
+    ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
+    ...(status === 503 && { 'Retry-After': '1' }),
+    ...headers,
+    'Content-Type': 'application/problem+json',
+  };
+}
+
+/** The one place where a refusal or an accident becomes an answer: RFC 9457, never a stack trace. */
+export function problem(error: Error, c: Context): Response {
+  const refused = refusalOf(error);
+  const { status, detail, field, hint, errors } = refused;
+  if (status >= 500 && !(error instanceof HTTPException))
+    console.error(`${status} ${(error as DatabaseError).code ?? ''} ${error.message}`);
+  const [slug, title] = kinds[status] ?? ['refused', 'The request was refused'];
+  const body = { type: `urn:tock:problem:${slug}`, title, status, detail, field, hint, errors };
+  return c.body(JSON.stringify(body), status, headersOf(refused));
+}

@@ -1,0 +1,64 @@
+import { z } from '@hono/zod-openapi';
+import { authorized } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import { poll } from '../poll.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const body = z.strictObject({
+  worker: s.text(200).nullish(),
+  limit: s.whole(1, 10_000).default(1),
+  lease_seconds: s.leaseSeconds.nullish(),
+  wait_seconds: s.whole(0, 30).default(0),
+  request_id: s.requestId.nullish(),
+});
+
+const run = z.strictObject({
+  id: s.id,
+  run_id: s.id,
+  attempt: s.count,
+  max_attempts: s.count,
+  priority: s.count,
+  tenant: z.string().nullable(),
+  created_at: s.moment,
+  payload: s.anything,
+});
+
+/** /v1/queues/:queue/claim. The runs come from claim() alone: a join would read an older snapshot. */
+export function claim(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'post',
+    path: '/v1/queues/{queue}/claim',
+    summary: 'Lease what is ready, or wait for it up to wait_seconds',
+    params: s.queueParams,
+    body,
+    repeatable: true,
+    statement: authorized(
+      'claim',
+      '$2',
+      `count(*) > 0 as found, json_build_object('lease', (array_agg(c.lease))[1],
+        'leased_until', (array_agg(c.leased_until))[1],
+        'tasks', coalesce(json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text,
+          'attempt', c.attempt, 'max_attempts', c.max_attempts, 'priority', c.priority,
+          'tenant', c.tenant, 'created_at', c.created_at, 'payload', c.payload)), '[]'),
+        'retry_after_seconds', case when count(*) > 0 then 0
+          else tock.retry_after_seconds(p_queue => $2) end)::text as body`,
+      `tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
+        p_request_id => $6, p_alone => true) as c`,
+    ),
+    values: ({ params, body, requestId }) => [
+      params.queue,
+      body.worker,
+      body.limit,
+      body.lease_seconds,
+      requestId,
+    ],
+    repeat: (once, { body, gone }) => poll(once, body.wait_seconds, gone),
+    answer: z.strictObject({
+      lease: s.leaseToken.nullable(),
+      leased_until: s.moment.nullable(),
+      tasks: z.array(run),
+      retry_after_seconds: s.count,
+    }),
+  });
+}

@@ -1,0 +1,26 @@
+import { z } from '@hono/zod-openapi';
+import { type App, documented, json } from '../endpoint.ts';
+import { refusal } from '../problem.ts';
+import type { Connect } from '../query.ts';
+
+const healthy = z.strictObject({ status: z.literal('ok'), database: z.literal('reachable') });
+
+/** /v1/health: for anybody, so it says no more than whether the database answers. */
+export function health(app: App, connect: Connect): void {
+  const route = documented({
+    method: 'get',
+    path: '/v1/health',
+    summary: 'Whether the database answers',
+    responses: { 200: { description: 'It does', ...json(healthy) } },
+  });
+  app.openAPIRegistry.registerPath(route);
+  app.get(route.getRoutingPath(), async (c) => {
+    try {
+      await connect(c.env, (query) => query('select 1 as one'));
+    } catch (error) {
+      console.error(`health: ${error instanceof Error ? error.message : error}`);
+      throw refusal(503, 'The database does not answer.', { hint: 'Try again in a moment.' });
+    }
+    return c.json({ status: 'ok', database: 'reachable' } satisfies z.output<typeof healthy>);
+  });
+}

@@ -1,0 +1,85 @@
+import { z } from '@hono/zod-openapi';
+import { authorized, everyQueue } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const path = '/v1/keys';
+const prefixError = 'tock_ and eight hexadecimal digits, as the list of keys gives it';
+const prefix = z.string({ error: prefixError }).regex(/^tock_[0-9a-f]{8}$/, { error: prefixError });
+const scope = z.enum(['enqueue', 'claim', 'read', 'admin'], {
+  error: 'one of enqueue, claim, read, admin',
+});
+
+const made = z.strictObject({
+  name: s.text(100),
+  scopes: s.list(scope, 1),
+  queues: s.list(s.queueName, 1).nullish().openapi({ description: 'Left out: all queues.' }),
+});
+const key = z.strictObject({
+  prefix,
+  name: z.string(),
+  scopes: z.array(scope),
+  queues: z.array(s.queueName).nullable(),
+  created_at: s.moment,
+});
+
+const columns = `'prefix', k.prefix, 'name', k.name, 'scopes', k.scopes, 'queues', k.queues,
+  'created_at', k.created_at`;
+
+/** /v1/keys: only for keys of every queue, or a limited one could make itself an unlimited one. */
+export function keys(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'post',
+    path,
+    summary: 'Make a key; it is shown this once',
+    params: s.noParams,
+    body: made,
+    needsBody: true,
+    statement: authorized(
+      'admin',
+      everyQueue,
+      `json_build_object('key', k.key, ${columns})::text as body`,
+      'tock.create_key(p_name => $2, p_scopes => $3::text[], p_queues => $4::text[]) as k',
+    ),
+    values: ({ body }) => [body.name, body.scopes, body.queues],
+    answer: key.extend({ key: z.string() }),
+    status: 201,
+  });
+
+  serve(app, connect, {
+    method: 'get',
+    path,
+    summary: 'All keys, but for their secret part',
+    params: s.noParams,
+    statement: authorized(
+      'admin',
+      everyQueue,
+      `json_build_object('keys', coalesce(json_agg(
+        json_build_object(${columns}, 'revoked_at', k.revoked_at)), '[]'))::text as body`,
+      'tock.keys_list() as k',
+    ),
+    values: () => [],
+    answer: z.strictObject({ keys: z.array(key.extend({ revoked_at: s.moment.nullable() })) }),
+  });
+
+  serve(app, connect, {
+    method: 'delete',
+    path: `${path}/{prefix}`,
+    summary: 'End a key at once',
+    params: z.strictObject({ prefix }),
+    statement: authorized(
+      'admin',
+      everyQueue,
+      `json_build_object('prefix', $2::text, 'revoked', true)::text as body`,
+      '(select from tock.revoke_key(p_prefix => $2::text) as k (revoked) where k.revoked) as done',
+    ),
+    values: ({ params }) => [params.prefix],
+    answer: z.strictObject({ prefix, revoked: z.literal(true) }),
+    none: {
+      status: 404,
+      detail: 'There is no key with this prefix.',
+      hint: 'GET /v1/keys lists them.',
+    },
+  });
+}

@@ -1,0 +1,91 @@
+import { z } from '@hono/zod-openapi';
+import { authorized } from '../authorize.ts';
+import { type App, type Endpoint, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const params = z.strictObject({ lease: s.leaseToken });
+const refused = z.array(s.id).openapi({ description: "Ids that were not this lease's." });
+
+const result = z.strictObject({ id: s.id, result: s.anything.optional() });
+const outcome = {
+  error: s.anything.optional(),
+  retry_in_seconds: s.seconds.nullish(),
+  fatal: s.flag.nullish(),
+};
+const failure = z.strictObject({ id: s.id, ...outcome });
+
+type Verb<B extends z.ZodType> = Pick<
+  Endpoint<typeof params, B>,
+  'summary' | 'batchKey' | 'values'
+> & {
+  name: string;
+  body: B;
+  /** What the verb returns, in SQL; the lease is $2. */
+  select: string;
+  from: string;
+  answer: z.ZodType;
+};
+
+/** /v1/leases/:lease/… : no row means that the lease is unknown or somebody else's by now. */
+export function leases(app: App, connect: Connect): void {
+  const verb = <B extends z.ZodType>({ name, select, from, ...endpoint }: Verb<B>) =>
+    serve(app, connect, {
+      ...endpoint,
+      method: 'post',
+      path: `/v1/leases/{lease}/${name}`,
+      params,
+      statement: authorized(
+        'claim',
+        'tock.queue_of_lease(p_lease => $2::uuid)',
+        `json_build_object(${select})::text as body`,
+        from,
+      ),
+      none: {
+        status: 409,
+        detail: 'This lease is no longer yours: it is unknown, has ended or was given to another.',
+        hint: 'Drop the work and claim again; what was not completed is done by somebody else.',
+      },
+    });
+
+  verb({
+    name: 'complete',
+    summary: 'End runs as done: those in results, or all that are left',
+    body: z.strictObject({ results: s.list(result, 1).optional() }),
+    select: "'completed', v.completed, 'refused', v.refused::text[]",
+    from: `tock.complete(p_lease => $2::uuid, p_results => $3::jsonb -> 'results') as v`,
+    values: ({ params, text }) => [params.lease, text],
+    answer: z.strictObject({ completed: s.count, refused }),
+  });
+
+  verb({
+    name: 'fail',
+    summary: 'End runs as failed: those in failures, or all that are left',
+    body: z.union([z.strictObject({ failures: s.list(failure, 1) }), z.strictObject(outcome)]),
+    batchKey: 'failures',
+    select: "'failed', v.failed, 'dead', v.dead, 'refused', v.refused::text[]",
+    from: `tock.fail(p_lease => $2::uuid, p_failures => coalesce($3::jsonb -> 'failures', $3::jsonb)) as v`,
+    values: ({ params, text }) => [params.lease, text],
+    answer: z.strictObject({ failed: s.count, dead: s.count, refused }),
+  });
+
+  verb({
+    name: 'release',
+    summary: 'Give runs back unharmed: those in ids, or all that are left',
+    body: z.strictObject({ ids: s.list(s.id, 1).optional() }),
+    select: "'released', v.released, 'refused', v.refused::text[]",
+    from: 'tock.release(p_lease => $2::uuid, p_ids => $3::bigint[]) as v',
+    values: ({ params, body }) => [params.lease, body.ids],
+    answer: z.strictObject({ released: s.count, refused }),
+  });
+
+  verb({
+    name: 'extend',
+    summary: "Move the lease's end to lease_seconds from now",
+    body: z.strictObject({ lease_seconds: s.leaseSeconds.optional() }),
+    select: "'leased_until', v.leased_until, 'runs', v.runs",
+    from: 'tock.extend(p_lease => $2::uuid, p_seconds => $3) as v',
+    values: ({ params, body }) => [params.lease, body.lease_seconds],
+    answer: z.strictObject({ leased_until: s.moment, runs: s.count }),
+  });
+}

@@ -1,0 +1,103 @@
+import { z } from '@hono/zod-openapi';
+import { authorized } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const options = {
+  payload: s.anything.optional(),
+  delay_seconds: s.seconds.nullish(),
+  run_at: s.instant.nullish(),
+  priority: s.whole(0, 9).nullish().openapi({ description: '0 is first; 5 by default.' }),
+  tenant: s.text(200).nullish(),
+  max_attempts: s.whole(1, 1000).nullish(),
+};
+
+type When = { delay_seconds?: number | null | undefined; run_at?: string | null | undefined };
+
+const once = {
+  error: 'give delay_seconds or run_at, not both',
+  path: ['delay_seconds'],
+};
+const oneTime = (task: When) => task.delay_seconds == null || task.run_at == null;
+
+const task = z.strictObject(options).refine(oneTime, once).openapi('Task');
+const single = z
+  .strictObject({ ...options, request_id: s.requestId.nullish() })
+  .refine(oneTime, once);
+const batch = z.strictObject({ tasks: s.list(task, 0), request_id: s.requestId.nullish() });
+
+const moment = s.moment.nullable();
+const run = z.strictObject({
+  id: s.id,
+  attempt: s.count,
+  state: z.string(),
+  worker: z.string().nullable(),
+  started_at: moment,
+  ended_at: moment,
+  error: s.anything,
+});
+const found = z.strictObject({
+  id: s.id,
+  queue: s.queueName,
+  state: z.enum(['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired']),
+  priority: s.count,
+  tenant: z.string().nullable(),
+  attempt: s.count,
+  max_attempts: s.count,
+  lost: s.count,
+  created_at: s.moment,
+  run_at: moment,
+  ended_at: moment,
+  payload: s.anything,
+  result: s.anything,
+  error: s.anything,
+  runs: z.array(run),
+});
+
+/** /v1/queues/:queue/tasks and /v1/tasks/:id */
+export function tasks(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'post',
+    path: '/v1/queues/{queue}/tasks',
+    summary: 'Enqueue one task, or all of up to 10,000',
+    params: s.queueParams,
+    body: z.union([batch, single]),
+    batchKey: 'tasks',
+    needsBody: true,
+    repeatable: true,
+    statement: authorized(
+      'enqueue',
+      '$2',
+      `json_build_object('ids', t.ids::text[])::text as body`,
+      `tock.enqueue(p_queue => $2, p_request_id => $4,
+        p_tasks => coalesce($3::jsonb -> 'tasks', jsonb_build_array($3::jsonb - 'request_id'))) as t (ids)`,
+    ),
+    values: ({ params, text, requestId }) => [params.queue, text, requestId],
+    answer: z.strictObject({ ids: z.array(s.id) }),
+    status: 201,
+  });
+
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/tasks/{id}',
+    summary: 'A task and all its runs',
+    params: z.strictObject({ id: s.id }),
+    statement: authorized(
+      'read',
+      'tock.queue_of_task(p_id => $2::bigint)',
+      `json_build_object('id', t.id::text, 'queue', t.queue, 'state', t.state, 'priority', t.priority,
+        'tenant', t.tenant, 'attempt', t.attempt, 'max_attempts', t.max_attempts, 'lost', t.lost,
+        'created_at', t.created_at, 'run_at', t.run_at, 'ended_at', t.ended_at, 'payload', t.payload,
+        'result', t.result, 'error', t.error, 'runs', t.runs)::text as body`,
+      'tock.task(p_id => $2::bigint) as t',
+    ),
+    values: ({ params }) => [params.id],
+    answer: found,
+    none: {
+      status: 404,
+      detail: 'There is no task with this id.',
+      hint: 'Use an id that enqueue gave; a task is forgotten when its retention has passed.',
+    },
+  });
+}

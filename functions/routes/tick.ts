@@ -1,0 +1,24 @@
+import { z } from '@hono/zod-openapi';
+import { authorized, everyQueue } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+/** /v1/tick: an external wake, for a database that slept. */
+export function tick(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'post',
+    path: '/v1/tick',
+    summary: 'Do what is due, and say when to come again',
+    params: s.noParams,
+    body: z.strictObject({}),
+    statement: authorized(
+      'admin',
+      everyQueue,
+      `json_build_object('next_wake_at', t.next_wake_at)::text as body`,
+      'tock.tick() as t (next_wake_at)',
+    ),
+    values: () => [],
+    answer: z.strictObject({ next_wake_at: s.moment.nullable() }),
+  });
+}

@@ -1,0 +1,85 @@
+import { z } from '@hono/zod-openapi';
+import { MAX_ITEMS } from './body.ts';
+
+const TEN_YEARS = 315_360_000;
+
+/** A whole number; the message says what is allowed. */
+export function whole(min: number, max: number) {
+  const error = `a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+export function number(min: number, max: number) {
+  const error = `a number from ${min} to ${max}`;
+  return z.number({ error }).min(min, { error }).max(max, { error });
+}
+
+export function text(max: number) {
+  const error = `a string of 1 to ${max} characters`;
+  return z.string({ error }).min(1, { error }).max(max, { error });
+}
+
+export function list<T extends z.ZodType>(item: T, min: number) {
+  const error = `a list of ${min} to ${MAX_ITEMS} items`;
+  return z.array(item, { error }).min(min, { error }).max(MAX_ITEMS, { error });
+}
+
+function shaped(pattern: RegExp, error: string) {
+  return z.string({ error }).regex(pattern, { error });
+}
+
+export const flag = z.boolean({ error: 'true or false' });
+
+const idError = 'a whole number in a string, as enqueue and claim gave it';
+
+/** Strings on the wire: a bigint is more than a double can hold. */
+export const id = shaped(/^[1-9]\d{0,18}$/, idError)
+  .refine((value) => value.length < 19 || value <= '9223372036854775807', { error: idError })
+  .openapi({ example: '1048577' });
+
+const nameError = 'a name of 1 to 100 letters, digits and _ . : -, starting with a letter or digit';
+export const queueName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
+  example: 'mail',
+});
+export const queueOrDefault = shaped(
+  /^([A-Za-z0-9][A-Za-z0-9_.:-]{0,99}|\*)$/,
+  `${nameError}; or * for the default policy`,
+);
+
+export const leaseToken = shaped(
+  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+  'a UUID, as claim gave it',
+).openapi({ format: 'uuid' });
+
+export const seconds = number(0, TEN_YEARS);
+export const leaseSeconds = whole(1, 86_400);
+
+/** Repeating a call with its request id, within 24 hours, gives the same answer and does nothing twice. */
+export const requestId = text(200);
+export const repeatHeaders = z.object({ 'idempotency-key': requestId.optional() });
+
+const instantError = 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z';
+export const instant = z.iso.datetime({ offset: true, error: instantError });
+
+/** In answers; null where there is none. */
+export const moment = z.string().openapi({ format: 'date-time' });
+export const count = z.int().min(0);
+/** Any JSON. */
+export const anything = z.unknown().openapi({ description: 'Any JSON.' });
+
+export const noParams = z.strictObject({});
+export const queueParams = z.strictObject({ queue: queueName });
+/** No route reads a query string yet: whatever is in it is a mistake. */
+export const noQuery = z.strictObject({});
+
+export const problemSchema = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    field: z.string().optional().openapi({ description: 'What is wrong, like tasks[3].priority.' }),
+    hint: z.string().optional().openapi({ description: 'What to do next.' }),
+    errors: z.array(z.strictObject({ field: z.string(), detail: z.string() })).optional(),
+  })
+  .openapi('Problem');

@@ -1,0 +1,13 @@
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+
+const unavailable = /^(08|40001|40P01|53|55P03|57P0|57014)/;
+const invalid = /^(22|23514|54)/;
+
+/** The HTTP status of a SQLSTATE. Tock's own say it themselves: TK404 is 404. */
+export function statusOf(code: string | undefined): ContentfulStatusCode {
+  if (!code) return 500;
+  if (/^TK[45]\d\d$/.test(code)) return Number(code.slice(2)) as ContentfulStatusCode;
+  if (code === '23505') return 409;
+  if (invalid.test(code)) return 422;
+  return unavailable.test(code) ? 503 : 500;
+}

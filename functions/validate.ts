@@ -1,0 +1,31 @@
+import type { z } from '@hono/zod-openapi';
+import { type FieldError, refusal } from './problem.ts';
+
+const SHOWN = 10;
+
+type Path = readonly PropertyKey[];
+
+/** ['tasks', 3, 'priority'] -> tasks[3].priority */
+function fieldOf(path: Path): string {
+  const steps = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`));
+  return steps.join('').replace(/^\./, '').slice(0, 200) || 'body';
+}
+
+function described(issue: z.core.$ZodIssue): FieldError[] {
+  if (issue.code !== 'unrecognized_keys') {
+    return [{ field: fieldOf(issue.path), detail: issue.message }];
+  }
+  return issue.keys.slice(0, SHOWN).map((key) => ({
+    field: fieldOf([...issue.path, key]),
+    detail: 'there is no such option',
+  }));
+}
+
+/** The input as its schema makes it, or a 422 that names what is wrong. */
+export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  const errors = result.error.issues.slice(0, SHOWN).flatMap(described).slice(0, SHOWN);
+  const [first] = errors;
+  throw refusal(422, `${first?.field}: ${first?.detail}`, { field: first?.field, errors });
+}

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+test('a claim that finds nothing says when to come back', async () => {
+  const empty = await tock.send('POST /v1/queues/empty/claim', { body: { worker: 'w' } });
+  expect(empty).toMatchObject({
+    status: 200,
+    body: { lease: null, leased_until: null, tasks: [], retry_after_seconds: expect.any(Number) },
+  });
+  expect(empty.body.retry_after_seconds).toBeGreaterThan(0);
+});
+
+test('a claim repeated by its request id gives the same tasks', async () => {
+  await tock.send('POST /v1/queues/again/tasks', { body: { tasks: [{}, {}, {}] } });
+  const body = { worker: 'w', limit: 2, request_id: 'r1' };
+  const first = await tock.send('POST /v1/queues/again/claim', { body });
+  expect(first.body.tasks).toHaveLength(2);
+  const { request_id, ...same } = body;
+  const second = await tock.send('POST /v1/queues/again/claim', {
+    body: same,
+    headers: { 'Idempotency-Key': request_id },
+  });
+  expect(second.body).toEqual(first.body);
+  const ended = await tock.send(`POST /v1/leases/${first.body.lease}/complete`);
+  expect(ended.body.completed).toBe(2);
+  expect(await tock.send('POST /v1/queues/again/claim', { body })).toMatchObject({ status: 409 });
+});
+
+test('a claim takes as many as its limit, for as long as it asks', async () => {
+  await tock.send('POST /v1/queues/limit/tasks', { body: { tasks: Array(20).fill({}) } });
+  const claimed = await tock.send('POST /v1/queues/limit/claim', {
+    body: { limit: 7, lease_seconds: 3600 },
+  });
+  expect(claimed.body.tasks).toHaveLength(7);
+  const left = new Date(claimed.body.leased_until).getTime() - Date.now();
+  expect(left).toBeGreaterThan(3_590_000);
+});
+
+test('a claim that waits gets a task enqueued later, with few statements', async () => {
+  const from = tock.statements.length;
+  const waiting = tock.send('POST /v1/queues/poll/claim', { body: { wait_seconds: 10 } });
+  await expect.poll(() => tock.statements.length - from, { timeout: 5000 }).toBeGreaterThan(3);
+  await tock.send('POST /v1/queues/poll/tasks', { body: { payload: 'late' } });
+  const claimed = await waiting;
+  expect(claimed.body.tasks).toMatchObject([{ payload: 'late' }]);
+});
+
+test('a claim that waits in vain asks twice a second at most, and ends in time', async () => {
+  const [from, started] = [tock.statements.length, performance.now()];
+  const empty = await tock.send('POST /v1/queues/vain/claim', { body: { wait_seconds: 3 } });
+  const seconds = (performance.now() - started) / 1000;
+  expect(empty.body).toMatchObject({ lease: null, tasks: [] });
+  expect(seconds).toBeGreaterThan(2.9);
+  expect(seconds).toBeLessThan(4.5);
+  const sent = tock.statements.slice(from);
+  expect(new Set(sent.map(({ text }) => text)).size).toBe(1);
+  // The first second has the quick ones: 0, 50, 150, 350, 750 ms.
+  expect(sent.length).toBeLessThanOrEqual(9);
+});
+
+test('a claim stops asking when its client has gone', async () => {
+  const from = tock.statements.length;
+  const client = new AbortController();
+  const started = performance.now();
+  const waiting = tock.send('POST /v1/queues/gone/claim', {
+    body: { wait_seconds: 30 },
+    signal: client.signal,
+  });
+  await expect.poll(() => tock.statements.length - from).toBeGreaterThan(1);
+  client.abort();
+  await waiting.catch(() => {});
+  expect(performance.now() - started).toBeLessThan(5000);
+});

@@ -1,0 +1,77 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+import { connectPg } from '../../functions/query.ts';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+const log = vi.spyOn(console, 'error').mockImplementation(() => {});
+afterEach(() => log.mockClear());
+
+/** An app whose database is not there, or not this one. */
+async function without(DATABASE_URL: string, path: string) {
+  const app = createApp((_env, use) => connectPg({ DATABASE_URL }, use));
+  return app.request(path, { headers: { authorization: `Bearer ${tock.key}` } });
+}
+
+test('anybody may ask whether the database answers', async () => {
+  const reply = await tock.send('GET /v1/health', { key: null });
+  expect(reply).toMatchObject({ status: 200, body: { status: 'ok', database: 'reachable' } });
+});
+
+test('without a database the answer is 503 and when to try again, nothing of the inside', async () => {
+  const wrong = new URL(tock.database.edgeUrl);
+  wrong.port = '1';
+  const other = new URL(tock.database.edgeUrl);
+  other.password = 'wrong';
+  for (const [url, path] of [
+    [wrong.href, '/v1/queues'],
+    [wrong.href, '/v1/health'],
+    [other.href, '/v1/health'],
+    ['', '/v1/queues'],
+  ] as const) {
+    const reply = await without(url, path);
+    expect(reply.status).toBe(503);
+    expect(reply.headers.get('retry-after')).toBe('1');
+    const text = await reply.text();
+    expect(JSON.parse(text)).toMatchObject({ type: 'urn:tock:problem:unavailable' });
+    expect(text).not.toMatch(/ECONN|127\.0\.0\.1|tock_edge|password|\bat /);
+  }
+  expect(log).toHaveBeenCalledTimes(4);
+  expect(log.mock.calls.join()).not.toContain(new URL(tock.database.edgeUrl).password);
+});
+
+test('an accident inside is a 500 that tells nothing of it', async () => {
+  const app = createApp(() => Promise.reject(new Error('secret detail')));
+  const reply = await app.request('/v1/queues', { headers: { authorization: 'Bearer k' } });
+  expect(reply.status).toBe(500);
+  expect(await reply.text()).not.toMatch(/secret|\bat |\.ts/);
+  expect(log.mock.calls.join()).toContain('secret detail');
+});
+
+test('a route that is not there is a 404, a method that is not is a 405 with those that are', async () => {
+  expect(await tock.send('GET /v1/nothing')).toMatchObject({
+    status: 404,
+    body: { type: 'urn:tock:problem:not-found' },
+  });
+  const wrong = await tock.send('DELETE /v1/queues/q');
+  expect(wrong.status).toBe(405);
+  expect(wrong.headers.get('allow')).toBe('PUT, GET, HEAD');
+  expect(wrong.headers.get('content-type')).toBe('application/problem+json');
+});
+
+test('no answer is cached or sniffed, and each has a request id, the one sent if there was one', async () => {
+  for (const route of ['GET /v1/health', 'GET /v1/nothing', 'POST /v1/queues', 'POST /v1/tick']) {
+    const { headers } = await tock.send(route, { headers: { 'X-Request-Id': 'mine' } });
+    expect(headers.get('x-request-id'), route).toBe('mine');
+    expect(headers.get('cache-control'), route).toBe('no-store');
+    expect(headers.get('x-content-type-options'), route).toBe('nosniff');
+  }
+  expect((await tock.send('GET /v1/health')).headers.get('x-request-id')).toMatch(
+    /^[0-9a-f-]{36}$/,
+  );
+});

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { findHazard } from '../../functions/hazards.ts';
+import { statusOf } from '../../functions/sqlstate.ts';
+
+test.each([
+  ['{"a": "\\\\u0000"}', 'a backslash before u0000'],
+  ['{"a": "\\ud83d\\ude00", "😀": "\\\\ud83d"}', 'a whole surrogate pair'],
+  ['{"a": "1e400", "1e400": 1e99, "b": [true, false, null, 1E-9, 12e+05]}', 'small exponents'],
+  [`${'['.repeat(512)}${']'.repeat(512)}`, 'nesting of 512 levels'],
+  ['{"a": "\\"", "b": "\\\\", "c": "\\\\\\"e999"}', 'escaped quotes'],
+  ['[]', 'nothing'],
+])('%s is no hazard: %s', (text) => {
+  expect(findHazard(text)).toBeNull();
+});
+
+test.each([
+  ['{"a": [{}, [1, 2], {"b": 1, "c": "\\u0000"}]}', 'a[2].c'],
+  ['{"a": {"b": {}}, "c": [[], [5, 1e100]]}', 'c[1][1]'],
+  ['{"a": "x\\\\", "b": "\\uDC00"}', 'b'],
+  ['{"a b": {"\\u00e9": -1.5E-400}}', 'a b.é'],
+  ['{"a": 1, "b": {"\\u0000": 1}}', 'b'],
+  ['[1e999]', '[0]'],
+])('the hazard in %s is at %s', (text, field) => {
+  expect(findHazard(text)?.field).toBe(field);
+});
+
+test('five megabytes are looked through in a moment', () => {
+  const tasks = Array.from({ length: 10_000 }, (_, n) => ({ payload: { n, x: 'y'.repeat(430) } }));
+  const text = JSON.stringify({ tasks });
+  const started = performance.now();
+  expect(findHazard(text)).toBeNull();
+  expect(performance.now() - started).toBeLessThan(500);
+});
+
+test.each([
+  ['TK404', 404],
+  ['TK503', 503],
+  ['22P05', 422],
+  ['22003', 422],
+  ['23514', 422],
+  ['54001', 422],
+  ['23505', 409],
+  ['40001', 503],
+  ['40P01', 503],
+  ['53300', 503],
+  ['55P03', 503],
+  ['57014', 503],
+  ['57P01', 503],
+  ['08006', 503],
+  ['42501', 500],
+  ['XX000', 500],
+  ['TK999', 500],
+  [undefined, 500],
+])('SQLSTATE %s is HTTP %i', (code, status) => {
+  expect(statusOf(code)).toBe(status);
+});

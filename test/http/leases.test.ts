@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+let count = 0;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+/** A lease over so many fresh tasks, in a queue of its own. */
+async function lease(tasks: number, options: object = {}) {
+  const queue = `lease${++count}`;
+  const body = { tasks: Array.from({ length: tasks }, (_, n) => ({ payload: n, ...options })) };
+  await tock.send(`POST /v1/queues/${queue}/tasks`, { body });
+  const claimed = await tock.send(`POST /v1/queues/${queue}/claim`, { body: { limit: tasks } });
+  const ids: string[] = claimed.body.tasks.map((task: { id: string }) => task.id);
+  const end = (verb: string, body?: unknown) =>
+    tock.send(`POST /v1/leases/${claimed.body.lease}/${verb}`, { body });
+  return { queue, ids, end, until: new Date(claimed.body.leased_until) };
+}
+
+test('a whole lease is completed by an empty object, or by no body at all', async () => {
+  const [first, second] = [await lease(3), await lease(2)];
+  expect((await first.end('complete', {})).body).toEqual({ completed: 3, refused: [] });
+  expect((await second.end('complete')).body).toEqual({ completed: 2, refused: [] });
+});
+
+test('completing again with the same content gets the same answer', async () => {
+  const { ids, end } = await lease(2);
+  const results = ids.map((id) => ({ id, result: id }));
+  expect((await end('complete', { results })).body).toEqual({ completed: 2, refused: [] });
+  expect((await end('complete', { results })).body).toEqual({ completed: 2, refused: [] });
+});
+
+test("a part of a lease is completed, and an id that is not the lease's is named", async () => {
+  const { ids, end } = await lease(2);
+  const other = await lease(1);
+  const results = [{ id: ids[0] }, { id: other.ids[0] }];
+  expect((await end('complete', { results })).body).toEqual({ completed: 1, refused: other.ids });
+});
+
+test('a lease that is unknown or was lost can do nothing', async () => {
+  const { end, queue } = await lease(1);
+  await tock.owner.query(
+    "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
+  );
+  await tock.owner.query('select tock.reap()');
+  for (const verb of ['complete', 'fail', 'release', 'extend']) {
+    const unknown = `POST /v1/leases/00000000-0000-4000-8000-00000000000f/${verb}`;
+    for (const reply of [await end(verb, {}), await tock.send(unknown)]) {
+      expect(reply, verb).toMatchObject({ status: 409, body: { hint: expect.any(String) } });
+    }
+  }
+  const again = await tock.send(`POST /v1/queues/${queue}/claim`);
+  expect(again.body.tasks).toMatchObject([{ attempt: 2 }]);
+});
+
+test('runs fail with an error of their own and are tried again when asked', async () => {
+  const { ids, end, queue } = await lease(2);
+  const failures = [
+    { id: ids[0], error: { name: 'Oops', message: 'no' }, retry_in_seconds: 0 },
+    { id: ids[1], error: 'gone', fatal: true },
+  ];
+  expect((await end('fail', { failures })).body).toEqual({ failed: 2, dead: 1, refused: [] });
+  const dead = await tock.send(`GET /v1/tasks/${ids[1]}`);
+  expect(dead.body).toMatchObject({ state: 'dead', error: 'gone' });
+  const again = await tock.send(`POST /v1/queues/${queue}/claim`, { body: { wait_seconds: 5 } });
+  expect(again.body.tasks).toMatchObject([{ id: ids[0], attempt: 2 }]);
+});
+
+test('a whole lease fails by one object, or by nothing at all', async () => {
+  const [first, second] = [await lease(2), await lease(2)];
+  const failed = await first.end('fail', { error: 'all', fatal: true });
+  expect(failed.body).toEqual({ failed: 2, dead: 2, refused: [] });
+  expect((await second.end('fail')).body).toEqual({ failed: 2, dead: 0, refused: [] });
+});
+
+test('runs are released unharmed, some or all, and come again as the same attempt', async () => {
+  const { ids, end, queue } = await lease(3);
+  expect((await end('release', { ids: [ids[1]] })).body).toEqual({ released: 1, refused: [] });
+  // All of them: the one released before counts again, as in any repeated call.
+  expect((await end('release')).body).toEqual({ released: 3, refused: [] });
+  const again = await tock.send(`POST /v1/queues/${queue}/claim`, { body: { limit: 3 } });
+  expect(again.body.tasks.map((task: { attempt: number }) => task.attempt)).toEqual([1, 1, 1]);
+});
+
+test("a lease's end moves", async () => {
+  const { end, until } = await lease(2);
+  const extended = await end('extend', { lease_seconds: 600 });
+  expect(extended.body).toMatchObject({ runs: 2 });
+  expect(new Date(extended.body.leased_until).getTime() - until.getTime()).toBeGreaterThan(500_000);
+  expect((await end('extend')).status).toBe(200);
+});

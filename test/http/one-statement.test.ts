@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+test('every request is one statement: check and work together', async () => {
+  const statements = async (route: string, body?: unknown) => {
+    const from = tock.statements.length;
+    const { status, ...reply } = await tock.send(route, { body });
+    expect(status, route).toBeLessThan(300);
+    const sent = tock.statements.slice(from);
+    expect(sent, route).toHaveLength(1);
+    expect(sent[0]?.text, route).not.toContain(';');
+    return { sent: sent[0]?.text ?? '', ...reply };
+  };
+  const tasks = [{}, {}, {}, {}, {}];
+  const enqueued = await statements('POST /v1/queues/one/tasks', { tasks, request_id: 'r' });
+  const lease = async () => (await statements('POST /v1/queues/one/claim', {})).body.lease;
+  const id = enqueued.body.ids[0];
+  const made = await statements('POST /v1/keys', { name: 'k', scopes: ['read'] });
+  const rest = [
+    await statements(`POST /v1/leases/${await lease()}/complete`, {}),
+    await statements(`POST /v1/leases/${await lease()}/fail`, {}),
+    await statements(`POST /v1/leases/${await lease()}/release`, {}),
+    await statements(`POST /v1/leases/${await lease()}/extend`, {}),
+    await statements(`GET /v1/tasks/${id}`),
+    await statements('PUT /v1/queues/one', {}),
+    await statements('GET /v1/queues/one'),
+    await statements('GET /v1/queues'),
+    await statements('GET /v1/stats'),
+    await statements('GET /v1/keys'),
+    await statements(`DELETE /v1/keys/${made.body.prefix}`),
+    await statements('POST /v1/tick', {}),
+  ];
+  for (const { sent } of [enqueued, made, ...rest])
+    expect(sent).toContain('tock.authorize(p_key => $1');
+  const health = await statements('GET /v1/health');
+  expect(health.sent).toBe('select 1 as one');
+});
+
+test('a key is judged before the verb does anything', async () => {
+  const key = await tock.makeKey(['read']);
+  const { rows: before } = await tock.owner.query(
+    'select last_value, is_called from tock.positions',
+  );
+  const refused = await tock.send('POST /v1/queues/unheard/tasks', { key, body: { payload: 1 } });
+  expect(refused.status).toBe(403);
+  // A sequence keeps its value even when the statement is undone: the verb never ran.
+  const { rows: after } = await tock.owner.query(
+    'select last_value, is_called from tock.positions',
+  );
+  expect(after).toEqual(before);
+  expect((await tock.send('GET /v1/queues/unheard')).status).toBe(404);
+});

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+test('the OpenAPI document is for anybody and names every route', async () => {
+  const { status, body } = await tock.send('GET /openapi.json', { key: null });
+  expect(status).toBe(200);
+  expect(body.openapi).toBe('3.1.0');
+  const routes = Object.entries(body.paths).flatMap(([path, methods]) =>
+    Object.keys(methods as object).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(routes.sort()).toEqual([
+    'DELETE /v1/keys/{prefix}',
+    'GET /v1/health',
+    'GET /v1/keys',
+    'GET /v1/queues',
+    'GET /v1/queues/{queue}',
+    'GET /v1/stats',
+    'GET /v1/tasks/{id}',
+    'POST /v1/keys',
+    'POST /v1/leases/{lease}/complete',
+    'POST /v1/leases/{lease}/extend',
+    'POST /v1/leases/{lease}/fail',
+    'POST /v1/leases/{lease}/release',
+    'POST /v1/queues/{queue}/claim',
+    'POST /v1/queues/{queue}/tasks',
+    'POST /v1/tick',
+    'PUT /v1/queues/{queue}',
+  ]);
+});
+
+test('the document says what is validated: limits, unknown options, the problem answer', async () => {
+  const { body } = await tock.send('GET /openapi.json');
+  const claim = body.paths['/v1/queues/{queue}/claim'].post;
+  const { schema } = claim.requestBody.content['application/json'];
+  expect(schema).toMatchObject({
+    additionalProperties: false,
+    properties: { limit: { minimum: 1, maximum: 10_000, default: 1 } },
+  });
+  expect(claim.security).toEqual([{ key: [] }]);
+  expect(claim.responses.default.content['application/problem+json'].schema).toEqual({
+    $ref: '#/components/schemas/Problem',
+  });
+  expect(body.components.schemas.Task.properties.priority).toMatchObject({
+    minimum: 0,
+    maximum: 9,
+  });
+  expect(body.components.securitySchemes.key).toMatchObject({ type: 'http', scheme: 'bearer' });
+});

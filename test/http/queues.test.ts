@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+test('a queue is made by PUT, and a second one changes only what it names', async () => {
+  const made = await tock.send('PUT /v1/queues/mail', {
+    body: { lease_seconds: 30, max_attempts: 3 },
+  });
+  expect(made).toMatchObject({ status: 200, body: { name: 'mail', lease_seconds: 30, lanes: 8 } });
+  const changed = await tock.send('PUT /v1/queues/mail', { body: { paused: true } });
+  expect(changed.body).toEqual({ ...made.body, paused: true });
+});
+
+test('the default policy is the queue *, and new queues start with it', async () => {
+  await tock.send('PUT /v1/queues/*', { body: { max_attempts: 7 } });
+  await tock.send('POST /v1/queues/fresh/tasks', { body: { payload: 1 } });
+  const got = await tock.send('GET /v1/queues/fresh');
+  expect(got).toMatchObject({
+    status: 200,
+    body: { name: 'fresh', max_attempts: 7, ready: 1, running: 0, waiting: 0, dead: 0 },
+  });
+});
+
+test('the edge takes each option up to the same limit as the database', async () => {
+  const limits = {
+    lease_seconds: [1, 86_400],
+    max_attempts: [1, 1000],
+    max_lost: [1, 1000],
+    backoff_base_seconds: [0, 86_400],
+    backoff_factor: [1, 10],
+    backoff_cap_seconds: [0, 2_678_400],
+    backoff_jitter: [0, 1],
+    lanes: [1, 64],
+    max_payload_bytes: [1024, 4_194_304],
+  };
+  for (const [option, [least, most]] of Object.entries(limits) as [string, [number, number]][]) {
+    for (const value of [least, most]) {
+      const taken = await tock.send('PUT /v1/queues/limits', { body: { [option]: value } });
+      expect(taken, `${option} ${value}`).toMatchObject({ status: 200, body: { [option]: value } });
+    }
+    for (const value of [least - 1, most + 1]) {
+      const refused = await tock.send('PUT /v1/queues/limits', { body: { [option]: value } });
+      expect(refused, `${option} ${value}`).toMatchObject({ status: 422, body: { field: option } });
+      const put = 'select tock.put_queue(p_queue => $1, p_policy => $2)';
+      await expect(tock.owner.query(put, ['limits', { [option]: value }])).rejects.toThrow();
+    }
+  }
+});
+
+test('a queue that nobody named is not found', async () => {
+  expect((await tock.send('GET /v1/queues/nobody')).status).toBe(404);
+});
+
+test('all queues are listed with what is in them, and summed up', async () => {
+  await tock.send('POST /v1/queues/counted/tasks', {
+    body: { tasks: [{}, {}, { delay_seconds: 60 }] },
+  });
+  await tock.send('POST /v1/queues/counted/claim');
+  const { body } = await tock.send('GET /v1/queues');
+  expect(body.queues).toContainEqual({
+    name: 'counted',
+    paused: false,
+    ready: 1,
+    running: 1,
+    waiting: 1,
+    dead: 0,
+    oldest_ready_at: expect.any(String),
+  });
+  const stats = await tock.send('GET /v1/stats');
+  expect(stats.body).toMatchObject({ queues: body.queues.length, waiting: 1, running: 1 });
+  expect(stats.body.next_wake_at).toEqual(expect.any(String));
+});
+
+test('a tick does what is due and says when to come again', async () => {
+  await tock.send('POST /v1/queues/ticked/tasks', { body: { delay_seconds: 600 } });
+  const ticked = await tock.send('POST /v1/tick');
+  expect(ticked).toMatchObject({ status: 200, body: { next_wake_at: expect.any(String) } });
+  const { rows } = await tock.owner.query(
+    'select count(*)::int as n from tock.duties where last_ok_at is not null',
+  );
+  expect(rows[0].n).toBeGreaterThan(0);
+});

@@ -1,0 +1,97 @@
+import type pg from 'pg';
+import { createApp } from '../../functions/app.ts';
+import { type Connect, connectPg } from '../../functions/query.ts';
+import { type Database, freshDatabase } from '../database.ts';
+
+type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
+
+export const everything: Scope[] = ['enqueue', 'claim', 'read', 'admin'];
+
+export type Reply = {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks at whatever came
+  body: any;
+};
+
+export type Send = {
+  body?: unknown;
+  /** Sent as it is, instead of body. */
+  raw?: BodyInit;
+  key?: string | null;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+};
+
+export type Service = {
+  database: Database;
+  /** As the owner, to look behind the scenes. */
+  owner: pg.Client;
+  key: string;
+  makeKey(scopes: Scope[], queues?: string[] | null): Promise<string>;
+  /** `POST /v1/…`, as a request in memory. */
+  send(route: string, options?: Send): Promise<Reply>;
+  /** Statements sent to the database so far. */
+  statements: { text: string; at: number }[];
+  connect: Connect;
+};
+
+/** The app on a database of its own, as the role tock_edge through PgBouncer where there is one. */
+export async function service(): Promise<Service> {
+  const database = await freshDatabase();
+  const owner = await database.connect();
+  const statements: Service['statements'] = [];
+  const connect: Connect = (_env, use) =>
+    connectPg({ DATABASE_URL: database.poolUrl ?? database.edgeUrl }, (query) =>
+      use((text, values) => {
+        statements.push({ text, at: performance.now() });
+        return query(text, values);
+      }),
+    );
+  const app = createApp(connect);
+
+  async function makeKey(scopes: Scope[], queues: string[] | null = null): Promise<string> {
+    const { rows } = await owner.query(
+      'select key from tock.create_key(p_name => $1, p_scopes => $2, p_queues => $3)',
+      ['test', scopes, queues],
+    );
+    return rows[0].key;
+  }
+
+  const key = await makeKey(everything);
+
+  async function send(route: string, options: Send = {}): Promise<Reply> {
+    const [method = 'GET', path = '/'] = route.split(' ');
+    const content =
+      options.raw ?? (options.body === undefined ? null : JSON.stringify(options.body));
+    const headers = new Headers(options.headers);
+    if (content !== null && !headers.has('content-type')) {
+      headers.set('content-type', 'application/json');
+    }
+    if (options.key !== null) headers.set('authorization', `Bearer ${options.key ?? key}`);
+    const { signal = null } = options;
+    const response = await app.request(path, { method, headers, body: content, signal });
+    const text = await response.text();
+    const json = response.headers.get('content-type')?.includes('json');
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: json ? JSON.parse(text) : undefined,
+    };
+  }
+
+  return { database, owner, key, makeKey, send, statements, connect };
+}
+
+/** What a request must not have changed when it was refused: rows per table of Tock's. */
+export async function rowCounts(owner: pg.Client): Promise<Record<string, number>> {
+  const { rows } = await owner.query(`
+    select c.relname as name, (xpath('/row/n/text()', query_to_xml(
+      format('select count(*) as n from tock.%I', c.relname), false, true, '')))[1]::text::int as n
+    from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p')
+      and not c.relispartition
+    order by c.relname`);
+  return Object.fromEntries(rows.map(({ name, n }) => [name, n]));
+}
