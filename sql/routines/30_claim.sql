@@ -7,7 +7,7 @@
 -- and commits asynchronously.
 --
 -- Bounded: 64 streams and about 8 MiB of payload a call (4 MiB from the first stream, one run of any
--- size at least; 64 KiB from each further one). All rows of a lease lie in one epoch.
+-- size at least; 2 MiB from the second, 32 KiB from each further one). All rows of a lease lie in one epoch.
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false)
@@ -37,6 +37,7 @@ declare
   v_left integer := p_limit;
   v_drawn integer := 0;
   v_got integer;
+  v_bytes integer;
   v_streams integer[] := '{}';
   v_batch tock.candidate[];
   v_next tock.candidate;
@@ -95,13 +96,14 @@ begin
         v_token := case when v_drawn > 0 then v_token end;
         continue;
       end if;
+      v_bytes := case v_drawn when 0 then 4194304 when 1 then 2097152 else 32768 end;
       if v_hot then
         return query select * from tock.draw_hot(v_next.stream, v_left, v_token, p_worker, v_until,
-          case when v_drawn = 0 then 4194304 else 65536 end, v_drawn = 0, v_policy.max_attempts, v_next.priority,
+          v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority,
           v_epoch.first_position, v_epoch.end_position);
       else
         return query execute tock.draw_statement(v_oldest, v_newest) using v_next.stream, v_left, v_token, p_worker, v_until,
-          case when v_drawn = 0 then 4194304 else 65536 end, v_drawn = 0, v_policy.max_attempts, v_next.priority,
+          v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority,
           v_epoch.first_position, v_epoch.end_position;
       end if;
       get diagnostics v_got = row_count;
