@@ -106,14 +106,8 @@ async function torn(on: pg.Client, load: Load): Promise<void> {
   );
   const refused = new Set(done ? done.refused : ids);
   for (const id of ids.slice(0, 3)) if (!refused.has(id)) load.complete(id);
-  await fail(
-    on,
-    lease,
-    ids
-      .slice(3, 7)
-      .map((id, n) => ({ id, ...(n % 2 && { retry_in_seconds: 0 }) }))
-      .concat(ids.length > 3 ? [] : [{ id: ids[0] as string }]),
-  );
+  const failures = ids.slice(3, 7).map((id, n) => ({ id, ...(n % 2 && { retry_in_seconds: 0 }) }));
+  if (failures.length > 0) await fail(on, lease, failures);
   if (ids.length > 7) await release(on, lease, ids.slice(7, 9));
   await expire(on, lease);
 }
