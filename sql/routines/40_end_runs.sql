@@ -31,7 +31,9 @@ begin
         r.bytes, r.payload, coalesce(r.task_id, r.position << 20 | r.stream) as task_id,
         s.queue, s.priority, s.lane
       from ended e
-      join tock.runs r on r.stream = e.stream and r.position = e.position
+      cross join lateral (
+        select r.* from tock.runs r where r.stream = e.stream and r.position = e.position
+        offset 0) r  -- a fence: the planner may not look up by the stream alone
       join tock.streams s on s.number = e.stream
       where e.again_at is not null
       order by e.n) a
