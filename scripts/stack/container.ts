@@ -27,7 +27,7 @@ async function removeLeft(volume: string): Promise<void> {
   const { container } = await getContainerRuntimeClient();
   for (const found of await container.list()) {
     if (found.Labels[label] !== volume) continue;
-    await container.remove(container.getById(found.Id));
+    await container.getById(found.Id).remove({ force: true });
   }
 }
 
