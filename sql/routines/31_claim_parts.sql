@@ -157,9 +157,12 @@ language sql
 stable
 as $$
   select pg_catalog.format($q$
-    select count(*)::integer from tock.leases_%1$s l
-    join %2$s e on e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
-    where l.token = $1 and e.state <> 'done'$q$,
+    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
+    select coalesce(sum(x.exceptions), 0)::integer from leased l
+    cross join lateral (
+      select count(*) as exceptions from %2$s e
+      where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
+        and e.state <> 'done') x$q$,
     p_epoch, tock.leaves('results', p_epoch, p_newest))
 $$;
 
@@ -189,17 +192,19 @@ as $$
 #variable_conflict use_column
 begin
   return query
+    with leased as materialized (
+      select l.* from tock.leases l
+      where l.token = p_lease and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp())
     select l.token, l.leased_until, coalesce(r.task_id, r.position << 20 | r.stream), r.position << 20 | r.stream,
       r.attempt::integer, coalesce(r.max_attempts, (tock.policy(s.queue)).max_attempts)::integer,
       s.priority::integer, r.tenant, r.created_at, r.payload
-    from tock.leases l
+    from leased l
     join tock.streams s on s.number = l.stream
     cross join lateral (
       select r.* from tock.runs r
       where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
       offset 0) r
-    where l.token = p_lease and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()
-      and (select e.position from tock.results e where e.stream = r.stream and e.position = r.position) is null
+    where (select e.position from tock.results e where e.stream = r.stream and e.position = r.position) is null
     order by s.priority, r.position;
   if not found then
     perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',

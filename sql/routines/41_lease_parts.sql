@@ -22,7 +22,8 @@ comment on function tock.hold_lease is 'Locks a lease''s rows for share; false w
 
 -- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids
 -- left over are looked for among the lease's retried runs.
--- The laterals with offset 0 are fences: the planner may not begin with all runs of a stream.
+-- The materialized lease and the laterals with offset 0 are fences: with poor statistics the planner
+-- would begin with all runs, or all leases, of a stream.
 create or replace function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
 returns setof tock.leased_run
 language plpgsql
@@ -34,9 +35,10 @@ as $$
 declare
   v_newest integer := tock.newest_epoch();
   v_statement text := pg_catalog.format($q$
+    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
     select %%1$s as n, %%2$s as id, r.stream, r.position, s.queue, r.attempt, r.lost, r.max_attempts,
       coalesce(e.state, l.outcome), e.result, e.error, e.next_id
-    from tock.leases_%1$s l
+    from leased l
     join tock.streams s on s.number = l.stream
     %%3$s
     cross join lateral (
@@ -46,8 +48,7 @@ declare
     %%5$s
     left join lateral (
       select e.state, e.result, e.error, e.next_id from %3$s e
-      where e.stream = r.stream and e.position = r.position offset 0) e on true
-    where l.token = $1$q$,
+      where e.stream = r.stream and e.position = r.position offset 0) e on true$q$,
     p_epoch, tock.leaves('runs', p_epoch, v_newest), tock.leaves('results', p_epoch, v_newest));
   v_runs tock.leased_run[];
 begin

@@ -88,8 +88,8 @@ declare
   v_queue text;
 begin
   if v_epoch is not null then
-    execute pg_catalog.format('select s.queue from tock.leases_%s l join tock.streams s on s.number = l.stream '
-      'where l.token = $1 limit 1', v_epoch) into v_queue using p_lease;
+    execute pg_catalog.format('select s.queue from tock.streams s where s.number = '
+      '(select l.stream from tock.leases_%s l where l.token = $1 limit 1)', v_epoch) into v_queue using p_lease;
   end if;
   return v_queue;
 end $$;
