@@ -31,9 +31,8 @@ async function removeLeft(volume: string): Promise<void> {
   }
 }
 
-async function launch(options: HostOptions): Promise<StartedTestContainer> {
+async function launch(options: HostOptions, name: string): Promise<StartedTestContainer> {
   const { say, ports, kept } = options;
-  const name = await image(say);
   const container = new LocalContainer(name)
     .withExposedPorts(...ports.map((port) => ({ container: port, host: port })))
     .withWaitStrategy(Wait.forSuccessfulCommand('true'));
@@ -46,10 +45,15 @@ async function launch(options: HostOptions): Promise<StartedTestContainer> {
   return say.step('Starting a Docker container', () => container.start());
 }
 
-/** A Docker container as a host. If we die without closing it, testcontainers' reaper ends it. */
-export async function container(options: HostOptions): Promise<Host> {
+/**
+ * A Docker container as a host; null when its image can't be had. If we die without closing it,
+ * testcontainers' reaper ends it.
+ */
+export async function container(options: HostOptions): Promise<Host | null> {
   const { signal } = options;
-  const started = await launch(options);
+  const name = await image(options.say);
+  if (!name) return null;
+  const started = await launch(options, name);
   const exec = (argv: string[]) => started.exec(argv, { user: 'postgres', workingDir: folder });
   const shell = (script: string, ...args: string[]) => exec(['sh', '-c', script, 'sh', ...args]);
 

@@ -3,16 +3,26 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GenericContainer, getContainerRuntimeClient, ImageName } from 'testcontainers';
 import { checkout } from './place.ts';
+import { lastLines } from './run.ts';
 import type { Say } from './say.ts';
 
-/** The image of this repository's Dockerfile, built when this engine hasn't got it yet. */
-export async function image(say: Say): Promise<string> {
+/**
+ * The image of this repository's Dockerfile, built when this engine hasn't got it yet; null when it
+ * can't be, as without a way to the registry or to Debian.
+ */
+export async function image(say: Say): Promise<string | null> {
   const text = readFileSync(join(checkout, 'Dockerfile'));
   const name = `tock-postgres:${createHash('sha256').update(text).digest('hex').slice(0, 12)}`;
   const client = await getContainerRuntimeClient();
   if (await client.image.exists(ImageName.fromString(name))) return name;
-  await say.step('Building the Docker image with PostgreSQL, pg_cron and PgBouncer', () =>
-    GenericContainer.fromDockerfile(checkout).build(name, { deleteOnExit: false }),
-  );
-  return name;
+  try {
+    await say.step('Building the Docker image with PostgreSQL, pg_cron and PgBouncer', () =>
+      GenericContainer.fromDockerfile(checkout).build(name, { deleteOnExit: false }),
+    );
+    return name;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    say.note(`The Docker image can't be built: ${lastLines(why, 5)}\nTrying without Docker.`);
+    return null;
+  }
 }

@@ -30,7 +30,8 @@ export async function openHost(options: HostOptions): Promise<Host> {
   const { say, signal, name } = options;
   if (await dockerAnswers()) {
     const { container } = await import('./container.ts');
-    return container(options);
+    const host = await container(options);
+    if (host) return host;
   }
   const installed = await packaged(say, signal);
   const user = await databaseUser();
