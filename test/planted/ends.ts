@@ -55,7 +55,8 @@ export const ends: Bug[] = [
     name: 'a completion commits asynchronously',
     file: 'routines/42_complete.sql',
     find: /begin\n {2}if p_results is not null/,
-    replace: "begin\n  perform pg_catalog.set_config('synchronous_commit', 'off', true);\n  if p_results is not null",
+    replace:
+      "begin\n  perform pg_catalog.set_config('synchronous_commit', 'off', true);\n  if p_results is not null",
     caught: ['faults/crash.test.ts', 'a completion acknowledged just before a crash'],
   },
   {

@@ -3,12 +3,14 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
 import {
+  blocked,
   claim,
   complete,
   drain,
   enqueue,
   leaseOf,
   numbered,
+  pidOf,
   refusal,
   rows,
   value,
@@ -56,6 +58,20 @@ test('a claim under a repeatable read snapshot takes what its snapshot shows', a
   expect(runs.map((run) => run.payload)).toEqual([0, 1]);
   expect((await claim(client, 'early', { limit: 10 })).map((run) => run.payload)).toEqual([2, 3]);
   await expectWhole(client);
+});
+
+test('a claim that had to wait delivers all that it leases, also what came meanwhile', async () => {
+  const holder = await open();
+  expect(await claim(holder, 'late', { limit: 9, request_id: 'same' })).toEqual([]);
+  const claimer = await db.connect();
+  const pid = await pidOf(claimer);
+  const waiting = claim(claimer, 'late', { limit: 9, request_id: 'same' });
+  await blocked(client, pid);
+  const ids = await enqueue(client, 'late', numbered(3));
+  await holder.query('commit');
+  const runs = await waiting;
+  expect(runs.map((run) => [run.id, run.payload])).toEqual(ids.map((id, n) => [id, n]));
+  expect(await value(client, 'select sum(runs)::int from tock.leases')).toBe(3);
 });
 
 test('a run claimed and completed in one transaction with other work is done with it', async () => {
