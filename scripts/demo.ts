@@ -38,7 +38,7 @@ async function demo(files: number, signal: AbortSignal): Promise<boolean> {
     await shift(call, place, ids.length, signal);
     const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
     say('All done. Comparing every result with its file, read directly.');
-    const { runs, lost, right, wrong } = await check(call, ids, paths, checkout);
+    const { runs, lost, right, wrong } = await check(call, ids, paths, checkout, signal);
     for (const line of wrong.slice(0, 10)) say(`wrong: ${line}`);
     const reapers = lost.length > 0 ? await reapedBy(stack.DATABASE_URL, lost) : [];
     const byCron = lost.length > 0 && !reapers.includes(null);

@@ -33,11 +33,13 @@ export async function check(
   ids: string[],
   paths: string[],
   root: string,
+  stopping: AbortSignal,
 ): Promise<Verdict> {
   const verdict: Verdict = { runs: 0, lost: [], right: 0, wrong: [] };
   let next = 0;
   const some = async () => {
     for (let at = next++; at < ids.length; at = next++) {
+      stopping.throwIfAborted();
       const path = paths[at] ?? '';
       const task = await expectOk<Task>(call(`/v1/tasks/${ids[at]}`));
       verdict.runs += task.runs.length;
@@ -47,6 +49,12 @@ export async function check(
       else verdict.right++;
     }
   };
-  await Promise.all(Array.from({ length: 8 }, some));
+  const tell = () => process.stdout.write(`  ${next} of ${ids.length} compared\n`);
+  const timer = setInterval(tell, 5000);
+  try {
+    await Promise.all(Array.from({ length: 8 }, some));
+  } finally {
+    clearInterval(timer);
+  }
   return verdict;
 }
