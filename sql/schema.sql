@@ -453,11 +453,15 @@ function tock.leaves(p_table text, p_oldest integer, p_newest integer)
 
 function tock.lock_space()
   returns integer
-  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim), 2^30 + slot, 2^30 + 2^28 + hash (a duty or the making of a queue).
+  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim), 2^30 + slot, or named_key().
 
 function tock.make_queue(p_queue text)
   returns void
   -- Makes a queue named for the first time, with the default policy.
+
+function tock.named_key(p_kind text, p_name text)
+  returns integer
+  -- Second key of the lock of a duty or of making a queue (p_kind): apart from each other, so that no queue's name can stop a duty.
 
 function tock.new_token(p_epoch integer)
   returns uuid
@@ -597,10 +601,6 @@ function tock.tick()
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
   -- Deletes request ids older than a day and what pg_cron noted about Tock's jobs a day ago, up to p_limit of each.
-
-function tock.try_named_lock(p_name text)
-  returns boolean
-  -- Takes the lock of a duty (duty:NAME) or of making a queue (queue:NAME) until the end of the transaction, or says false at once.
 
 function tock.wait_for_lock(p_key integer)
   returns boolean

@@ -21,19 +21,18 @@ as $$
 $$;
 
 comment on function tock.lock_space is
-  'First key of every advisory lock: the schema''s oid. Second keys: a stream''s number (its claim), 2^30 + slot, 2^30 + 2^28 + hash (a duty or the making of a queue).';
+  'First key of every advisory lock: the schema''s oid. Second keys: a stream''s number (its claim), 2^30 + slot, or named_key().';
 
-create or replace function tock.try_named_lock(p_name text)
-returns boolean
+create or replace function tock.named_key(p_kind text, p_name text)
+returns integer
 language sql
-volatile
+immutable
 as $$
-  select pg_catalog.pg_try_advisory_xact_lock(
-    tock.lock_space(), 1342177280 + (pg_catalog.hashtext(p_name) & 268435455))
+  select 1342177280 + (pg_catalog.hashtext(p_name) & 134217727) + case p_kind when 'queue' then 134217728 else 0 end
 $$;
 
-comment on function tock.try_named_lock is
-  'Takes the lock of a duty (duty:NAME) or of making a queue (queue:NAME) until the end of the transaction, or says false at once.';
+comment on function tock.named_key is
+  'Second key of the lock of a duty or of making a queue (p_kind): apart from each other, so that no queue''s name can stop a duty.';
 
 -- The lowest free slot keeps streams few; a transaction that has one starts at its own (tock.slot is
 -- only where to begin: a session may have set it to anything, so the lock is always taken).

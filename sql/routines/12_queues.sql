@@ -41,7 +41,7 @@ begin
     perform tock.refuse(422, 'there are 10,000 queues: no more are made by being named', 'queue',
       'use tenants and priorities within a queue');
   end if;
-  if tock.try_named_lock('queue:' || p_queue) then
+  if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue)) then
     insert into tock.queues (name, lease_seconds, max_attempts, max_lost, backoff_base_seconds,
       backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, max_payload_bytes)
     select p_queue, q.lease_seconds, q.max_attempts, q.max_lost, q.backoff_base_seconds,
@@ -96,8 +96,7 @@ begin
         case when v_option.whole then 'whole number' else 'number' end, v_option.low, v_option.high), v_option.key);
     end if;
   end loop;
-  perform pg_catalog.pg_advisory_xact_lock(
-    tock.lock_space(), 1342177280 + (pg_catalog.hashtext('queue:' || p_queue) & 268435455));
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue));
   if p_queue <> '*' then
     perform tock.make_queue(p_queue);
   end if;

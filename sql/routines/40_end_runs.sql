@@ -24,21 +24,20 @@ begin
     select e.* from unnest(p_ended) with ordinality
       e(stream, position, state, result, error, again_at, attempt, lost, n)
   ), again as materialized (
-    select pg_catalog.nextval('tock.positions') as next_position,
-      case when a.again_at <= v_now then t.number else 0 end as next_stream, a.*
+    select pg_catalog.nextval('tock.positions') as next_position, a.*
     from (
       select e.n, e.again_at, e.attempt, e.lost, r.stream, r.position, r.max_attempts, r.tenant, r.created_at,
         r.bytes, r.payload, coalesce(r.task_id, r.position << 20 | r.stream) as task_id,
-        s.queue, s.priority, s.lane
+        s.queue, s.priority, s.lane, case when e.again_at <= v_now then t.number else 0 end as next_stream
       from ended e
       cross join lateral (
         select r.* from tock.runs r where r.stream = e.stream and r.position = e.position
         offset 0) r  -- a fence: the planner may not look up by the stream alone
       join tock.streams s on s.number = e.stream
+      left join tock.streams t
+        on t.queue = s.queue and t.priority = s.priority and t.lane = s.lane and t.slot = v_slot
       where e.again_at is not null
       order by e.n) a
-    left join tock.streams t
-      on t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = v_slot
   ), written as (
     insert into tock.results (stream, position, state, result, error, next_id)
     select e.stream, e.position, e.state, e.result, e.error, a.next_position << 20 | a.next_stream

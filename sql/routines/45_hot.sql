@@ -14,8 +14,7 @@ declare
   v_newest tock.epochs;
 begin
   -- the sequence moves on meanwhile: it is read once, and the texts and their validity follow from that
-  perform pg_catalog.pg_advisory_xact_lock(
-    tock.lock_space(), 1342177280 + (pg_catalog.hashtext('hot') & 268435455));
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'hot'));
   v_oldest := tock.oldest_live_epoch();
   select e.* into v_newest from tock.epochs e where e.number = tock.newest_epoch();
   execute pg_catalog.format($q$

@@ -17,7 +17,7 @@ begin
     perform tock.refuse(422, 'there is no duty ' || coalesce(p_duty, 'null'), 'duty',
       'duties: promote, reap, rest, rotate, tidy');
   end if;
-  if not tock.try_named_lock('duty:' || p_duty) then
+  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) then
     return null;
   end if;
   v_amount := case p_duty
