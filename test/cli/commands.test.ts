@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { tock } from './tock.ts';
@@ -133,9 +133,9 @@ test('no such task is exit code 3, no such server is 1, nowhere to go is 2', asy
 
 test('.tock/dev.env in the current directory is found', async () => {
   const home = mkdtempSync(join(tmpdir(), 'tock-cli-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
   writeFileSync(join(home, 'dev.env'), `export DATABASE_URL='${db.url}'\n`);
   const { code, out } = await tock(['migrate'], { env: { TOCK_HOME: home } });
-  rmSync(home, { recursive: true });
   expect(out).toContain('No new migrations.\n');
   expect(code).toBe(0);
 });
