@@ -1,5 +1,5 @@
 // Plants one bug after another in a copy of sql/ and says whether the test named with it fails.
-// usage: node scripts/planted.ts [part of a bug's name]
+// usage: node scripts/planted.ts [part of a bug's name or of its test's file] ...
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,9 @@ import { checkout } from './stack/place.ts';
 import { ended } from './stack/run.ts';
 
 type Report = {
-  testResults: { assertionResults: { status: string; title: string; failureMessages: string[] }[] }[];
+  testResults: {
+    assertionResults: { status: string; title: string; failureMessages: string[] }[];
+  }[];
 };
 
 function plant(bug: Bug, directory: string): void {
@@ -19,7 +21,7 @@ function plant(bug: Bug, directory: string): void {
   const everywhere =
     typeof bug.find === 'string' ? bug.find : new RegExp(bug.find.source, `${bug.find.flags}g`);
   const planted = sql.replaceAll(everywhere, (...match) =>
-    bug.replace.replaceAll('$1', () => String(match[1])),
+    bug.replace.replaceAll('{inside}', () => String(match[1])),
   );
   if (planted === sql) throw new Error(`${bug.file} has nothing like: ${bug.find}`);
   writeFileSync(path, planted);
@@ -47,11 +49,15 @@ async function failure(bug: Bug, folder: string): Promise<string | null> {
   if (ran.length === 0) throw new Error(`${file} ran no test named ${name}. ${said.slice(0, 500)}`);
   const failed = ran.find((one) => one.status === 'failed');
   if (!failed) return null;
-  return (failed.failureMessages[0] ?? 'failed').split('\n')[0]?.slice(0, 160) ?? '';
+  const [message = ''] = failed.failureMessages;
+  // Then the planted SQL itself is wrong, and any test would have failed.
+  if (/syntax error|does not exist/.test(message)) throw new Error(message.split('\n')[0]);
+  return message.split('\n')[0]?.slice(0, 160) ?? '';
 }
 
-const part = process.argv[2] ?? '';
-const chosen = bugs.filter((bug) => bug.name.includes(part));
+const parts = process.argv.slice(2);
+const asked = (bug: Bug) => parts.some((part) => `${bug.name} ${bug.caught[0]}`.includes(part));
+const chosen = bugs.filter((bug) => parts.length === 0 || asked(bug));
 let missed = chosen.length === 0 ? 1 : 0;
 for (const bug of chosen) {
   const folder = mkdtempSync(join(tmpdir(), 'tock-planted-'));
@@ -63,7 +69,9 @@ for (const bug of chosen) {
     process.stdout.write(`${bug.name} (${bug.caught[0]})\n    ${outcome}\n`);
   } catch (error) {
     missed++;
-    process.stdout.write(`${bug.name} (${bug.caught[0]})\n    BROKEN: ${(error as Error).message}\n`);
+    process.stdout.write(
+      `${bug.name} (${bug.caught[0]})\n    BROKEN: ${(error as Error).message}\n`,
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -9,6 +9,7 @@ export type Bug = {
   file: string;
   /** Each place that is found is replaced; none found is an error. */
   find: string | RegExp;
+  /** {inside} stands for what the first group of `find` matched. */
   replace: string;
   /** Below test/, and the test's name or its beginning. */
   caught: [file: string, test: string];

@@ -26,8 +26,8 @@ export const ends: Bug[] = [
   {
     name: 'any run may be completed under any lease',
     file: 'routines/41_lease_parts.sql',
-    find: 'where l.token = $1$q$',
-    replace: 'where $1 is not null$q$',
+    find: 'l where l.token = $1)',
+    replace: 'l where $1 is not null)',
     caught: ['sql/complete.test.ts', "another lease's tasks are refused"],
   },
   {
@@ -47,7 +47,7 @@ export const ends: Bug[] = [
   {
     name: "a retried run is not found by its task's id",
     file: 'routines/41_lease_parts.sql',
-    find: 'if pg_catalog.cardinality(v_found) < pg_catalog.cardinality(p_ids) then',
+    find: 'if pg_catalog.cardinality(v_runs) < pg_catalog.cardinality(p_ids) then',
     replace: 'if false then',
     caught: ['sql/task.test.ts', 'a retried task is completed by its own id'],
   },
@@ -62,7 +62,7 @@ export const ends: Bug[] = [
   {
     name: 'the reaper does not look for results',
     file: 'routines/51_reap.sql',
-    find: /where not exists \(select from tock\.results e[^)]*\)|where e\.state is null|where d\.position is null/,
+    find: /where \(select e\.position from tock\.results e[^)]*\) is null/,
     replace: '',
     caught: ['sql/reap.test.ts', 'a task done before its lease ended'],
   },
