@@ -6,12 +6,12 @@ export type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
 export const everyQueue = "'*'";
 
 /**
- * Puts the key's check in front of a verb, in its statement. $1 is the key; `queue` the SQL of the
- * queue it must be for; `select` and `from` are the verb's. The verb refers to what the check
- * returned, so it can't run before.
+ * Puts the key's check in front of a verb, in its statement, and makes the columns selected the
+ * fields of the answer. $1 is the key; `queue` the SQL of the queue it must be for. The verb refers
+ * to what the check returned, so it can't run before.
  */
 export function authorized(scope: Scope, queue: string, select: string, from: string): string {
-  return `select answer.*
+  return `select row_to_json(answer)::text as body
 from tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue}) as key (allowed)
 cross join lateral (select ${select} from ${from} where key.allowed offset 0) as answer`;
 }

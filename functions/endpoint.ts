@@ -22,8 +22,8 @@ export type Call<P, B> = {
   gone: AbortSignal;
 };
 
-/** What every verb's statement selects; body is the answer's JSON, as PostgreSQL wrote it. */
-export type Answer = { body: string; found?: boolean } | undefined;
+/** What every verb's statement gives; body is the answer's JSON, as PostgreSQL wrote it. */
+export type Answer = { body: string } | undefined;
 
 /** One route: what it takes, its one statement, what it answers. */
 export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {

@@ -22,6 +22,7 @@ function pause(ms: number, gone: AbortSignal): Promise<void> {
  */
 export async function poll(
   once: () => Promise<Answer>,
+  empty: (body: string) => boolean,
   seconds: number,
   gone: AbortSignal,
 ): Promise<Answer> {
@@ -29,7 +30,7 @@ export async function poll(
   for (let wait = FIRST_MS; ; wait = Math.min(wait * 2, LONGEST_MS)) {
     const answer = await once();
     const left = end - Date.now();
-    if (!answer || answer.found || left <= 0) return answer;
+    if (!answer || !empty(answer.body) || left <= 0) return answer;
     // Apart from each other, or all who wait would ask in step.
     await pause(Math.min(left, wait * (0.8 + 0.4 * Math.random())), gone);
     if (gone.aborted) return answer;

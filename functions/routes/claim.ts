@@ -24,6 +24,8 @@ const run = z.strictObject({
   payload: s.anything,
 });
 
+const foundNothing = (body: string) => body.startsWith('{"lease":null,');
+
 /** /v1/queues/:queue/claim. The runs come from claim() alone: a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
   serve(app, connect, {
@@ -36,15 +38,15 @@ export function claim(app: App, connect: Connect): void {
     statement: authorized(
       'claim',
       '$2',
-      `count(*) > 0 as found, json_build_object('lease', (array_agg(c.lease))[1],
-        'leased_until', (array_agg(c.leased_until))[1],
-        'tasks', coalesce(json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text,
-          'attempt', c.attempt, 'max_attempts', c.max_attempts, 'priority', c.priority,
-          'tenant', c.tenant, 'created_at', c.created_at, 'payload', c.payload)), '[]'),
-        'retry_after_seconds', case when count(*) > 0 then 0
-          else tock.retry_after_seconds(p_queue => $2) end)::text as body`,
+      `(array_agg(c.lease))[1] as lease, (array_agg(c.leased_until))[1] as leased_until,
+        coalesce(json_agg(run), '[]') as tasks,
+        case when count(*) > 0 then 0 else tock.retry_after_seconds(p_queue => $2) end
+          as retry_after_seconds`,
       `tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
-        p_request_id => $6, p_alone => true) as c`,
+        p_request_id => $6, p_alone => true) as c
+        cross join lateral (
+          select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority,
+            c.tenant, c.created_at, c.payload) as run`,
     ),
     values: ({ params, body, requestId }) => [
       params.queue,
@@ -53,7 +55,7 @@ export function claim(app: App, connect: Connect): void {
       body.lease_seconds,
       requestId,
     ],
-    repeat: (once, { body, gone }) => poll(once, body.wait_seconds, gone),
+    repeat: (once, { body, gone }) => poll(once, foundNothing, body.wait_seconds, gone),
     answer: z.strictObject({
       lease: s.leaseToken.nullable(),
       leased_until: s.moment.nullable(),

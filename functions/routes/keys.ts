@@ -24,8 +24,7 @@ const key = z.strictObject({
   created_at: s.moment,
 });
 
-const columns = `'prefix', k.prefix, 'name', k.name, 'scopes', k.scopes, 'queues', k.queues,
-  'created_at', k.created_at`;
+const columns = 'k.prefix, k.name, k.scopes, k.queues, k.created_at';
 
 /** /v1/keys: only for keys of every queue, or a limited one could make itself an unlimited one. */
 export function keys(app: App, connect: Connect): void {
@@ -39,7 +38,7 @@ export function keys(app: App, connect: Connect): void {
     statement: authorized(
       'admin',
       everyQueue,
-      `json_build_object('key', k.key, ${columns})::text as body`,
+      `k.key, ${columns}`,
       'tock.create_key(p_name => $2, p_scopes => $3::text[], p_queues => $4::text[]) as k',
     ),
     values: ({ body }) => [body.name, body.scopes, body.queues],
@@ -55,9 +54,8 @@ export function keys(app: App, connect: Connect): void {
     statement: authorized(
       'admin',
       everyQueue,
-      `json_build_object('keys', coalesce(json_agg(
-        json_build_object(${columns}, 'revoked_at', k.revoked_at)), '[]'))::text as body`,
-      'tock.keys_list() as k',
+      "coalesce(json_agg(k order by k.created_at), '[]') as keys",
+      `(select ${columns}, k.revoked_at from tock.keys_list() as k) as k`,
     ),
     values: () => [],
     answer: z.strictObject({ keys: z.array(key.extend({ revoked_at: s.moment.nullable() })) }),
@@ -71,8 +69,8 @@ export function keys(app: App, connect: Connect): void {
     statement: authorized(
       'admin',
       everyQueue,
-      `json_build_object('prefix', $2::text, 'revoked', true)::text as body`,
-      '(select from tock.revoke_key(p_prefix => $2::text) as k (revoked) where k.revoked) as done',
+      '$2::text as prefix, k.revoked',
+      '(select r.revoked from tock.revoke_key(p_prefix => $2::text) as r (revoked) where r.revoked) as k',
     ),
     values: ({ params }) => [params.prefix],
     answer: z.strictObject({ prefix, revoked: z.literal(true) }),

@@ -28,13 +28,10 @@ const stats = {
   oldest_ready_at: s.moment.nullable(),
 };
 
-const policyColumns = `'name', q.name, 'lease_seconds', q.lease_seconds, 'max_attempts', q.max_attempts,
-  'max_lost', q.max_lost, 'backoff_base_seconds', q.backoff_base_seconds,
-  'backoff_factor', q.backoff_factor, 'backoff_cap_seconds', q.backoff_cap_seconds,
-  'backoff_jitter', q.backoff_jitter, 'lanes', q.lanes, 'max_payload_bytes', q.max_payload_bytes,
-  'paused', q.paused, 'created_at', q.created_at`;
-const statsColumns = `'ready', s.ready, 'running', s.running, 'waiting', s.waiting, 'dead', s.dead,
-  'oldest_ready_at', s.oldest_ready_at`;
+const policyColumns = `q.name, q.lease_seconds, q.max_attempts, q.max_lost, q.backoff_base_seconds,
+  q.backoff_factor, q.backoff_cap_seconds, q.backoff_jitter, q.lanes, q.max_payload_bytes, q.paused,
+  q.created_at`;
+const statsColumns = 's.ready, s.running, s.waiting, s.dead, s.oldest_ready_at';
 
 const params = z.strictObject({ queue: s.queueOrDefault });
 
@@ -49,7 +46,7 @@ export function queues(app: App, connect: Connect): void {
     statement: authorized(
       'admin',
       '$2',
-      `json_build_object(${policyColumns})::text as body`,
+      policyColumns,
       'tock.put_queue(p_queue => $2, p_policy => $3::jsonb) as q',
     ),
     values: ({ params, text }) => [params.queue, text],
@@ -64,7 +61,7 @@ export function queues(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       '$2',
-      `json_build_object(${policyColumns}, ${statsColumns})::text as body`,
+      `${policyColumns}, ${statsColumns}`,
       'tock.queue(p_queue => $2) as q left join tock.queue_stats(p_queue => $2) as s on true',
     ),
     values: ({ params }) => [params.queue],
@@ -84,9 +81,8 @@ export function queues(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       everyQueue,
-      `json_build_object('queues', coalesce(json_agg(json_build_object('name', s.queue,
-        'paused', s.paused, ${statsColumns}) order by s.queue), '[]'))::text as body`,
-      'tock.queue_stats() as s',
+      "coalesce(json_agg(q order by q.name), '[]') as queues",
+      `(select s.queue as name, s.paused, ${statsColumns} from tock.queue_stats() as s) as q`,
     ),
     values: () => [],
     answer: z.strictObject({

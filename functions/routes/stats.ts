@@ -14,10 +14,9 @@ export function stats(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       everyQueue,
-      `json_build_object('queues', count(*), 'ready', coalesce(sum(q.ready), 0),
-        'running', coalesce(sum(q.running), 0), 'waiting', coalesce(sum(q.waiting), 0),
-        'dead', coalesce(sum(q.dead), 0), 'oldest_ready_at', min(q.oldest_ready_at),
-        'next_wake_at', tock.next_wake_at())::text as body`,
+      `count(*) as queues, coalesce(sum(q.ready), 0) as ready, coalesce(sum(q.running), 0) as running,
+        coalesce(sum(q.waiting), 0) as waiting, coalesce(sum(q.dead), 0) as dead,
+        min(q.oldest_ready_at) as oldest_ready_at, tock.next_wake_at() as next_wake_at`,
       'tock.queue_stats() as q',
     ),
     values: () => [],

@@ -69,7 +69,7 @@ export function tasks(app: App, connect: Connect): void {
     statement: authorized(
       'enqueue',
       '$2',
-      `json_build_object('ids', t.ids::text[])::text as body`,
+      't.ids::text[] as ids',
       `tock.enqueue(p_queue => $2, p_request_id => $4,
         p_tasks => coalesce($3::jsonb -> 'tasks', jsonb_build_array($3::jsonb - 'request_id'))) as t (ids)`,
     ),
@@ -86,10 +86,8 @@ export function tasks(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       'tock.queue_of_task(p_id => $2::bigint)',
-      `json_build_object('id', t.id::text, 'queue', t.queue, 'state', t.state, 'priority', t.priority,
-        'tenant', t.tenant, 'attempt', t.attempt, 'max_attempts', t.max_attempts, 'lost', t.lost,
-        'created_at', t.created_at, 'run_at', t.run_at, 'ended_at', t.ended_at, 'payload', t.payload,
-        'result', t.result, 'error', t.error, 'runs', t.runs)::text as body`,
+      `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
+        t.created_at, t.run_at, t.ended_at, t.payload, t.result, t.error, t.runs`,
       'tock.task(p_id => $2::bigint) as t',
     ),
     values: ({ params }) => [params.id],

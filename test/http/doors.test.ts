@@ -75,3 +75,26 @@ test('no answer is cached or sniffed, and each has a request id, the one sent if
     /^[0-9a-f-]{36}$/,
   );
 });
+
+test('no request leaves a connection behind', async () => {
+  // Unused but for its key: there is no pooler between.
+  const { database, key, owner } = await service();
+  const app = createApp((_env, use) => connectPg({ DATABASE_URL: database.edgeUrl }, use));
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const replies = await Promise.all([
+    app.request('/v1/health'),
+    app.request('/v1/queues', { headers }),
+    app.request('/v1/queues', { headers: { authorization: 'Bearer wrong' } }),
+    app.request('/v1/queues/q/claim', { method: 'POST', headers, body: '{"wait_seconds": 1}' }),
+  ]);
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 401, 200]);
+  await expect
+    .poll(async () => {
+      const { rows } = await owner.query(
+        "select from pg_stat_activity where datname = current_database() and usename = 'tock_edge'",
+      );
+      return rows.length;
+    })
+    .toBe(0);
+  await database.drop();
+});

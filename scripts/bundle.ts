@@ -1,0 +1,37 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { checkout } from './stack/place.ts';
+import { run } from './stack/run.ts';
+
+const MOST_BYTES = 1_000_000;
+
+export type Bundle = { code: string; bytes: number; compressed: number };
+
+/** What `wrangler deploy` would upload, made without network or account; throws when it is too large. */
+export async function bundle(): Promise<Bundle> {
+  const folder = mkdtempSync(join(tmpdir(), 'tock-bundle-'));
+  try {
+    const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
+    const quiet = { WRANGLER_SEND_METRICS: 'false', XDG_CONFIG_HOME: folder };
+    await run([process.execPath, wrangler, 'deploy', '--dry-run', '--outdir', folder], {
+      cwd: checkout,
+      env: { ...process.env, ...quiet },
+    });
+    const code = readFileSync(join(folder, 'index.js'));
+    const compressed = gzipSync(code, { level: 9 }).length;
+    if (compressed > MOST_BYTES) {
+      throw new Error(`The bundle is ${compressed} bytes compressed, over ${MOST_BYTES}.`);
+    }
+    return { code: code.toString(), bytes: code.length, compressed };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) {
+  const { bytes, compressed } = await bundle();
+  const kb = (size: number) => `${Math.round(size / 1000)} kB`;
+  process.stdout.write(`The Worker's bundle: ${kb(bytes)}, ${kb(compressed)} compressed.\n`);
+}

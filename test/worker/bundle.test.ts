@@ -1,0 +1,62 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Bundle, bundle } from '../../scripts/bundle.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Served, serveBundle } from './workerd.ts';
+
+let made: Bundle;
+let database: Database;
+let served: Served;
+
+beforeAll(async () => {
+  made = await bundle();
+  database = await freshDatabase();
+  served = await serveBundle(made.code, database.poolUrl ?? database.edgeUrl);
+});
+
+afterAll(async () => {
+  await served?.stop();
+  await database?.drop();
+});
+
+test('the Worker can be deployed: its bundle is made offline and is under 1 MB compressed', () => {
+  const { code, bytes, compressed } = made;
+  process.stdout.write(`The Worker's bundle: ${bytes} bytes, ${compressed} compressed.\n`);
+  expect(compressed).toBeLessThan(1_000_000);
+  expect(code).not.toContain(process.cwd());
+});
+
+test('the very bundle that is deployed serves in workerd', async () => {
+  const health = async () => {
+    const response = await fetch(`${served.url}/v1/health`).catch(() => null);
+    return response?.json();
+  };
+  await expect.poll(health).toEqual({ status: 'ok', database: 'reachable' });
+});
+
+test('a claim that waits stops asking when its client has gone', async () => {
+  const owner = await database.connect();
+  const { rows } = await owner.query(
+    "select key from tock.create_key(p_name => 'w', p_scopes => array['claim'])",
+  );
+  const watcher = await database.connect(database.superUrl);
+  const lastAsked = async () => {
+    const asked = await watcher.query(
+      `select extract(epoch from clock_timestamp() - max(query_start))::float8 as seconds
+       from pg_stat_activity
+       where datname = $1 and usename = 'tock_edge' and query like '%tock.claim(%'`,
+      [database.name],
+    );
+    return asked.rows[0].seconds ?? Number.POSITIVE_INFINITY;
+  };
+  const client = connect(served.port, '127.0.0.1');
+  client.write(
+    `POST /v1/queues/q/claim HTTP/1.1\r\nHost: tock\r\nAuthorization: Bearer ${rows[0].key}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 19\r\n\r\n{"wait_seconds":30}',
+  );
+  await expect.poll(lastAsked, { timeout: 5000 }).toBeLessThan(0.5);
+  // By a reset: of a mere FIN workerd takes no notice.
+  client.resetAndDestroy();
+  // While it waits it asks every 1.2 s at least.
+  await expect.poll(lastAsked, { timeout: 10_000, interval: 200 }).toBeGreaterThan(3);
+});

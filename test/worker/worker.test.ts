@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { anyPort } from '../../scripts/stack/ports.ts';
+import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { removeHome, temporaryHome } from '../stack/started.ts';
+
+const home = temporaryHome();
+let database: Database;
+let worker: Worker;
+let url: string;
+let key: string;
+
+beforeAll(async () => {
+  process.env.TOCK_HOME = home;
+  database = await freshDatabase();
+  const owner = await database.connect();
+  const { rows } = await owner.query(
+    "select key from tock.create_key(p_name => 'worker', p_scopes => array['enqueue', 'claim', 'read'])",
+  );
+  key = rows[0].key;
+  const port = await anyPort();
+  url = `http://127.0.0.1:${port}`;
+  worker = startWorker(port, database.poolUrl ?? database.edgeUrl);
+  await healthy(url, worker, new AbortController().signal);
+});
+
+afterAll(async () => {
+  await worker?.stop();
+  await database?.drop();
+  removeHome(home);
+});
+
+async function post(path: string, body: unknown = {}) {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+test('a task goes through workerd and PgBouncer', async () => {
+  const payload = { n: 1, text: '😀' };
+  const enqueued = await post('/v1/queues/worker/tasks', { payload });
+  expect(enqueued).toMatchObject({ status: 201, body: { ids: [expect.any(String)] } });
+  const claimed = await post('/v1/queues/worker/claim', { worker: 'w' });
+  expect(claimed.body.tasks).toMatchObject([{ id: enqueued.body.ids[0], payload }]);
+  const completed = await post(`/v1/leases/${claimed.body.lease}/complete`);
+  expect(completed).toEqual({ status: 200, body: { completed: 1, refused: [] } });
+});
+
+test('10,000 tasks go in and out of workerd in one call each', async () => {
+  const tasks = Array.from({ length: 10_000 }, (_, n) => ({ payload: n }));
+  const enqueued = await post('/v1/queues/many/tasks', { tasks });
+  expect(enqueued.body.ids).toHaveLength(10_000);
+  const seen = new Set<number>();
+  while (seen.size < 10_000) {
+    const { body } = await post('/v1/queues/many/claim', { limit: 10_000 });
+    expect(body.tasks.length).toBeGreaterThan(0);
+    for (const task of body.tasks) seen.add(task.payload);
+    await post(`/v1/leases/${body.lease}/complete`);
+  }
+});
+
+test('a refusal in workerd is a problem answer', async () => {
+  const refused = await post('/v1/queues/worker/tasks', { tasks: [{ priority: 99 }] });
+  expect(refused).toMatchObject({ status: 422, body: { field: 'tasks[0].priority' } });
+  const response = await fetch(`${url}/openapi.json`);
+  expect(await response.json()).toMatchObject({ openapi: '3.1.0' });
+});
+
+test('a cron trigger ticks', async () => {
+  const owner = await database.connect();
+  const ok = 'select count(*)::int as n from tock.duties where last_ok_at is not null';
+  await owner.query('update tock.duties set last_started_at = null, last_ok_at = null');
+  const response = await fetch(`${url}/cdn-cgi/handler/scheduled`);
+  expect(response.status).toBe(200);
+  const { rows } = await owner.query(ok);
+  expect(rows[0].n).toBeGreaterThan(0);
+});

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { anyPort } from '../../scripts/stack/ports.ts';
+import { ended } from '../../scripts/stack/run.ts';
+
+const workerd: string = createRequire(import.meta.url)('workerd').default;
+
+const config = (port: number, databaseUrl: string) => `
+using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "tock", worker = .tock),
+    (name = "internet", network = (allow = ["public", "private"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "tock")],
+);
+const tock :Workerd.Worker = (
+  modules = [(name = "index.js", esModule = embed "index.js")],
+  compatibilityDate = "2026-10-23",
+  compatibilityFlags = ["enable_request_signal"],
+  bindings = [(name = "DATABASE_URL", text = "${databaseUrl}")],
+);`;
+
+export type Served = { url: string; port: number; stop(): Promise<void> };
+
+/** A deployable bundle in workerd itself, without what wrangler dev puts in front of it. */
+export async function serveBundle(code: string, databaseUrl: string): Promise<Served> {
+  const folder = mkdtempSync(join(tmpdir(), 'tock-workerd-'));
+  const port = await anyPort();
+  writeFileSync(join(folder, 'index.js'), code);
+  writeFileSync(join(folder, 'config.capnp'), config(port, databaseUrl), { mode: 0o600 });
+  const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], { stdio: 'inherit' });
+  const over = ended(child);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    async stop() {
+      child.kill('SIGKILL');
+      await over;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
