@@ -315,6 +315,10 @@ function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
   -- Seconds to wait after the n-th failure: base * factor^(n-1), capped, less a random share of up to the jitter.
 
+function tock.cancel_overdue(p_seconds integer DEFAULT 60)
+  returns integer
+  -- Cancels statements of this role that have been at a duty for longer than p_seconds; returns how many.
+
 function tock.candidates_hot(text, integer, integer[], integer)
   returns candidate[]
   -- candidates_statement() for the epochs in use. Written by write_hot().
@@ -562,7 +566,7 @@ function tock.revoke_key(p_prefix text)
 
 function tock.ride_along()
   returns void
-  -- What a claim does for everybody before it looks for itself: promote what is due, and duties that are late.
+  -- What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval.
 
 function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer

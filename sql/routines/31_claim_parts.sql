@@ -49,7 +49,7 @@ begin
   select
     array(
       select d.name from tock.duties d
-      where d.name in ('promote', 'reap') and coalesce(d.last_started_at, '-infinity')
+      where d.name in ('promote', 'reap', 'rotate') and coalesce(d.last_started_at, '-infinity')
         < v_now - d.every_seconds * case d.name when 'promote' then 1 else 15 end * interval '1 second'),
     exists (
       select from tock.waiting w
@@ -63,7 +63,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and duties that are late.';
+comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval.';
 
 -- A look without locks at the first streams that have something above their cursor: priority first,
 -- lanes and slots shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so

@@ -1,6 +1,25 @@
--- Bounded, guarded by a try-lock, and on record. What the duty did is undone when it fails; the
--- record of its failure stays. statement_timeout is set by the cron job: set here it would only hold
--- from the next statement on.
+-- pg_cron's background workers know no statement_timeout, and one set inside a function would only
+-- hold from the next statement on. So the jobs watch over each other.
+create or replace function tock.cancel_overdue(p_seconds integer default 60)
+returns integer
+language sql
+volatile
+as $$
+  select count(pg_catalog.pg_cancel_backend(a.pid))::integer
+  from tock.duties d
+  join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
+    and l.objid::bigint = tock.named_key('duty', d.name)
+    and l.database = (select b.oid from pg_catalog.pg_database b where b.datname = pg_catalog.current_database())
+  join pg_catalog.pg_stat_activity a on a.pid = l.pid
+  where a.state = 'active' and a.pid <> pg_catalog.pg_backend_pid() and a.usename = current_user
+    and a.query_start < pg_catalog.clock_timestamp() - p_seconds * interval '1 second'
+$$;
+
+comment on function tock.cancel_overdue is
+  'Cancels statements of this role that have been at a duty for longer than p_seconds; returns how many.';
+
+-- Bounded by its limits, guarded by a try-lock, and on record. What the duty did is undone when it
+-- fails or is canceled; the record of that stays.
 create or replace function tock.run_duty(p_duty text)
 returns integer
 language plpgsql
@@ -17,6 +36,7 @@ begin
     perform tock.refuse(422, 'there is no duty ' || coalesce(p_duty, 'null'), 'duty',
       'duties: promote, reap, rest, rotate, tidy');
   end if;
+  perform tock.cancel_overdue();
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) then
     return null;
   end if;

@@ -151,3 +151,23 @@ test('request ids are kept for a day, and then forgotten in bounded steps', asyn
   expect(await value(client, 'select tock.tidy()')).toBe(0);
   expect(await enqueue(client, 'q', [{}], 'young')).toEqual([first]);
 });
+
+test('a duty that hangs is canceled by the next one, and only a duty is', async () => {
+  const hung = await db.connect();
+  const busy = await db.connect();
+  await hung.query('begin');
+  await hung.query(
+    "select pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate'))",
+  );
+  const canceled = hung.query('select pg_sleep(60)').catch((error) => error.code);
+  const working = busy.query('select pg_sleep(60)').catch((error) => error.code);
+  const cancel = () => value<number>(client, 'select tock.cancel_overdue(0)');
+  await expect.poll(cancel).toBe(1);
+  expect(await canceled).toBe('57014');
+  await hung.query('rollback');
+  expect(await cancel()).toBe(0);
+  await client.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where query = 'select pg_sleep(60)' and pid <> pg_backend_pid()",
+  );
+  expect(await working).toBe('57P01');
+});

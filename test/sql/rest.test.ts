@@ -145,3 +145,19 @@ test('a claim under a snapshot from before the sleep doubles nothing', async () 
   expect((await claim(client, 'early', { limit: 5 })).map((run) => run.id)).toEqual(ids);
   await expectWhole(client);
 });
+
+test('a slot kept by an open transaction keeps no other slot awake', async () => {
+  for (let queue = 0; queue < 5; queue++) await enqueue(client, `first${queue}`, numbered(1));
+  const holder = await db.connect();
+  await holder.query('begin');
+  await enqueue(holder, 'open', numbered(1));
+  await enqueue(client, 'second', numbered(1));
+  for (const queue of ['first0', 'first1', 'first2', 'first3', 'first4', 'second']) {
+    await drain(client, queue);
+  }
+  expect(await value<number>(client, 'select tock.rest(2)')).toBe(1);
+  const left = await rows(client, 'select distinct slot from tock.streams where awake');
+  expect(left).toEqual([{ slot: 0 }]);
+  await holder.query('commit');
+  expect(await claim(client, 'open', { limit: 5 })).toHaveLength(1);
+});
