@@ -52,7 +52,9 @@ async function failure(bug: Bug, folder: string): Promise<string | null> {
   const [message = ''] = failed.failureMessages;
   // Then the planted SQL itself is wrong, and any test would have failed.
   if (/syntax error|does not exist/.test(message)) throw new Error(message.split('\n')[0]);
-  return message.split('\n')[0]?.slice(0, 160) ?? '';
+  return (message.split('\n')[0] ?? '')
+    .replace('Error: STACK_TRACE_ERROR', 'timed out')
+    .slice(0, 160);
 }
 
 const parts = process.argv.slice(2);

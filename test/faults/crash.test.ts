@@ -101,6 +101,10 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
 }, 120_000);
 
 test('a completion acknowledged just before a crash holds, with nothing else written since', async () => {
+  // What was committed asynchronously would be written within 0.2 s: here it would be lost for sure.
+  const admin = await db.connect(db.superUrl);
+  await admin.query("alter system set wal_writer_delay = '10s'");
+  await admin.query('select pg_reload_conf()');
   const filler = await db.connect();
   for (let call = 0; call < 4; call++) await enqueue(filler, 'load', numbered(1000));
   const completed = new Set<string>();

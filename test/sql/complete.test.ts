@@ -51,7 +51,9 @@ test('all tasks of a lease are done by one call, and the call repeated answers t
   expect(await state(runs[0])).toBe('running');
   const answer = { completed: 20, refused: [] };
   expect(await complete(client, lease)).toEqual(answer);
+  const ended = (await task(client, runs[0]?.id as string))?.ended_at;
   expect(await complete(client, lease)).toEqual(answer);
+  expect((await task(client, runs[0]?.id as string))?.ended_at).toEqual(ended);
   for (const run of runs) expect(await state(run)).toBe('done');
 });
 

@@ -17,7 +17,7 @@ const tables = `
           and not exists (select from pg_constraint n where n.conindid = i.indexrelid)), '')
     || coalesce(E'\\n  with (' || array_to_string(c.reloptions, ', ') || ')', '') as text
   from pg_class c
-  where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p', 'v')
+  where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p', 'v') and ($1 or not c.relispartition)
   order by c.relname`;
 
 const others = `
@@ -38,10 +38,10 @@ const routines = `
     case when $1 then E'\\n' || pg_get_functiondef(p.oid) else '' end) as text
   from pg_proc p where p.pronamespace = 'tock'::regnamespace order by p.proname`;
 
-/** The whole schema as text, the same on every supported PostgreSQL; bodies add every definition. */
+/** The schema as text, the same on every supported PostgreSQL; bodies add definitions and partitions. */
 export async function describeSchema(client: pg.Client, bodies = false): Promise<string> {
   const parts = [
-    await client.query(tables),
+    await client.query(tables, [bodies]),
     await client.query(others),
     await client.query(routines, [bodies]),
   ];
