@@ -65,6 +65,8 @@ test('10,000 tasks go in and out of workerd in one call each', async () => {
 test('a refusal in workerd is a problem answer', async () => {
   const refused = await post('/v1/queues/worker/tasks', { tasks: [{ priority: 99 }] });
   expect(refused).toMatchObject({ status: 422, body: { field: 'tasks[0].priority' } });
+  const large = await post('/v1/queues/worker/tasks', { payload: 'x'.repeat(6_000_000) });
+  expect(large).toMatchObject({ status: 413, body: { field: 'body' } });
   const response = await fetch(`${url}/openapi.json`);
   expect(await response.json()).toMatchObject({ openapi: '3.1.0' });
 });
