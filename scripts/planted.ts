@@ -1,10 +1,11 @@
 // Plants one bug after another in a copy of sql/ and says whether the test named with it fails.
 // usage: node scripts/planted.ts [part of a bug's name or of its test's file] ...
 import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Bug, bugs } from '../test/planted/bugs.ts';
+import { plant } from '../test/planted/plant.ts';
 import { checkout } from './stack/place.ts';
 import { ended } from './stack/run.ts';
 
@@ -13,19 +14,6 @@ type Report = {
     assertionResults: { status: string; title: string; failureMessages: string[] }[];
   }[];
 };
-
-function plant(bug: Bug, directory: string): void {
-  cpSync(join(checkout, 'sql'), directory, { recursive: true });
-  const path = join(directory, bug.file);
-  const sql = readFileSync(path, 'utf8');
-  const everywhere =
-    typeof bug.find === 'string' ? bug.find : new RegExp(bug.find.source, `${bug.find.flags}g`);
-  const planted = sql.replaceAll(everywhere, (...match) =>
-    bug.replace.replaceAll('{inside}', () => String(match[1])),
-  );
-  if (planted === sql) throw new Error(`${bug.file} has nothing like: ${bug.find}`);
-  writeFileSync(path, planted);
-}
 
 /** How the named test failed, in one line; null when it passed. */
 async function failure(bug: Bug, folder: string): Promise<string | null> {
