@@ -95,7 +95,13 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
     expect(again).toHaveLength(new Set(again).size);
     expect(again.filter((id) => completed.has(id))).toEqual([]);
     for (const id of again) completed.add(id);
-    expect([...accepted].filter((id) => !completed.has(id))).toEqual([]);
+    // A completion may have been made durable whose answer never came: of four runs for each worker.
+    const unanswered = [...accepted].filter((id) => !completed.has(id));
+    expect(unanswered.length).toBeLessThanOrEqual(16);
+    for (const id of unanswered) {
+      expect(await value(client, 'select state from tock.task($1)', [id])).toBe('done');
+      completed.add(id);
+    }
     await expectWhole(client);
   }
 }, 120_000);
