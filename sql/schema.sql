@@ -52,63 +52,6 @@ table tock.leases -- partition by RANGE (after_position)
   CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token)
   CREATE INDEX open_leases_by_deadline ON ONLY tock.leases USING btree (leased_until) WHERE (closed_at IS NULL)
 
-table tock.leases_1 -- FOR VALUES FROM ('0') TO ('16777216')
-  after_position bigint not null
-  last_position bigint not null
-  token uuid not null
-  claimed_at timestamp with time zone not null default now()
-  leased_until timestamp with time zone not null
-  closed_at timestamp with time zone
-  stream integer not null
-  runs integer not null
-  worker text
-  outcome text
-  constraint closed_lease_has_outcome CHECK (((closed_at IS NULL) = (outcome IS NULL)))
-  constraint lease_is_a_range CHECK (((last_position > after_position) AND (runs > 0)))
-  constraint leases_1_pkey PRIMARY KEY (stream, after_position)
-  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['done'::text, 'lost'::text])))
-  CREATE INDEX leases_1_leased_until_idx ON tock.leases_1 USING btree (leased_until) WHERE (closed_at IS NULL)
-  CREATE INDEX leases_1_token_idx ON tock.leases_1 USING btree (token)
-  with (fillfactor=70)
-
-table tock.leases_2 -- FOR VALUES FROM ('16777216') TO ('33554432')
-  after_position bigint not null
-  last_position bigint not null
-  token uuid not null
-  claimed_at timestamp with time zone not null default now()
-  leased_until timestamp with time zone not null
-  closed_at timestamp with time zone
-  stream integer not null
-  runs integer not null
-  worker text
-  outcome text
-  constraint closed_lease_has_outcome CHECK (((closed_at IS NULL) = (outcome IS NULL)))
-  constraint lease_is_a_range CHECK (((last_position > after_position) AND (runs > 0)))
-  constraint leases_2_pkey PRIMARY KEY (stream, after_position)
-  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['done'::text, 'lost'::text])))
-  CREATE INDEX leases_2_leased_until_idx ON tock.leases_2 USING btree (leased_until) WHERE (closed_at IS NULL)
-  CREATE INDEX leases_2_token_idx ON tock.leases_2 USING btree (token)
-  with (fillfactor=70)
-
-table tock.leases_3 -- FOR VALUES FROM ('33554432') TO ('50331648')
-  after_position bigint not null
-  last_position bigint not null
-  token uuid not null
-  claimed_at timestamp with time zone not null default now()
-  leased_until timestamp with time zone not null
-  closed_at timestamp with time zone
-  stream integer not null
-  runs integer not null
-  worker text
-  outcome text
-  constraint closed_lease_has_outcome CHECK (((closed_at IS NULL) = (outcome IS NULL)))
-  constraint lease_is_a_range CHECK (((last_position > after_position) AND (runs > 0)))
-  constraint leases_3_pkey PRIMARY KEY (stream, after_position)
-  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['done'::text, 'lost'::text])))
-  CREATE INDEX leases_3_leased_until_idx ON tock.leases_3 USING btree (leased_until) WHERE (closed_at IS NULL)
-  CREATE INDEX leases_3_token_idx ON tock.leases_3 USING btree (token)
-  with (fillfactor=70)
-
 table tock.migrations
   number integer not null
   name text not null
@@ -174,45 +117,6 @@ table tock.results -- partition by RANGE ("position")
   constraint state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'lost'::text, 'cancelled'::text, 'superseded'::text, 'expired'::text])))
   CREATE INDEX dead_results ON ONLY tock.results USING btree (stream) WHERE ((next_id IS NULL) AND (state = ANY (ARRAY['failed'::text, 'lost'::text])))
 
-table tock.results_1 -- FOR VALUES FROM ('0') TO ('16777216')
-  "position" bigint not null
-  next_id bigint
-  ended_at timestamp with time zone not null default now()
-  stream integer not null
-  state text not null
-  result jsonb
-  error jsonb
-  constraint only_the_unfinished_go_on CHECK (((next_id IS NULL) OR (state = ANY (ARRAY['failed'::text, 'lost'::text, 'superseded'::text]))))
-  constraint results_1_pkey PRIMARY KEY (stream, "position")
-  constraint state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'lost'::text, 'cancelled'::text, 'superseded'::text, 'expired'::text])))
-  CREATE INDEX results_1_stream_idx ON tock.results_1 USING btree (stream) WHERE ((next_id IS NULL) AND (state = ANY (ARRAY['failed'::text, 'lost'::text])))
-
-table tock.results_2 -- FOR VALUES FROM ('16777216') TO ('33554432')
-  "position" bigint not null
-  next_id bigint
-  ended_at timestamp with time zone not null default now()
-  stream integer not null
-  state text not null
-  result jsonb
-  error jsonb
-  constraint only_the_unfinished_go_on CHECK (((next_id IS NULL) OR (state = ANY (ARRAY['failed'::text, 'lost'::text, 'superseded'::text]))))
-  constraint results_2_pkey PRIMARY KEY (stream, "position")
-  constraint state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'lost'::text, 'cancelled'::text, 'superseded'::text, 'expired'::text])))
-  CREATE INDEX results_2_stream_idx ON tock.results_2 USING btree (stream) WHERE ((next_id IS NULL) AND (state = ANY (ARRAY['failed'::text, 'lost'::text])))
-
-table tock.results_3 -- FOR VALUES FROM ('33554432') TO ('50331648')
-  "position" bigint not null
-  next_id bigint
-  ended_at timestamp with time zone not null default now()
-  stream integer not null
-  state text not null
-  result jsonb
-  error jsonb
-  constraint only_the_unfinished_go_on CHECK (((next_id IS NULL) OR (state = ANY (ARRAY['failed'::text, 'lost'::text, 'superseded'::text]))))
-  constraint results_3_pkey PRIMARY KEY (stream, "position")
-  constraint state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'lost'::text, 'cancelled'::text, 'superseded'::text, 'expired'::text])))
-  CREATE INDEX results_3_stream_idx ON tock.results_3 USING btree (stream) WHERE ((next_id IS NULL) AND (state = ANY (ARRAY['failed'::text, 'lost'::text])))
-
 table tock.runs -- partition by RANGE ("position")
   "position" bigint not null
   task_id bigint
@@ -225,45 +129,6 @@ table tock.runs -- partition by RANGE ("position")
   tenant text
   payload jsonb
   constraint runs_pkey PRIMARY KEY (stream, "position")
-
-table tock.runs_1 -- FOR VALUES FROM ('0') TO ('16777216')
-  "position" bigint not null
-  task_id bigint
-  created_at timestamp with time zone not null default now()
-  stream integer not null
-  bytes integer not null
-  attempt smallint not null default 1
-  lost smallint not null default 0
-  max_attempts smallint
-  tenant text
-  payload jsonb
-  constraint runs_1_pkey PRIMARY KEY (stream, "position")
-
-table tock.runs_2 -- FOR VALUES FROM ('16777216') TO ('33554432')
-  "position" bigint not null
-  task_id bigint
-  created_at timestamp with time zone not null default now()
-  stream integer not null
-  bytes integer not null
-  attempt smallint not null default 1
-  lost smallint not null default 0
-  max_attempts smallint
-  tenant text
-  payload jsonb
-  constraint runs_2_pkey PRIMARY KEY (stream, "position")
-
-table tock.runs_3 -- FOR VALUES FROM ('33554432') TO ('50331648')
-  "position" bigint not null
-  task_id bigint
-  created_at timestamp with time zone not null default now()
-  stream integer not null
-  bytes integer not null
-  attempt smallint not null default 1
-  lost smallint not null default 0
-  max_attempts smallint
-  tenant text
-  payload jsonb
-  constraint runs_3_pkey PRIMARY KEY (stream, "position")
 
 table tock.streams
   number integer not null
