@@ -182,7 +182,7 @@ function tock.backoff_seconds(p_policy queues, p_failures integer)
 
 function tock.cancel_overdue(p_seconds integer DEFAULT 60)
   returns integer
-  -- Cancels statements of this role that have been at a duty for longer than p_seconds; returns how many.
+  -- Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; returns how many.
 
 function tock.candidates_hot(text, integer, integer[], integer)
   returns candidate[]
@@ -243,13 +243,17 @@ function tock.cursor_of(p_stream integer)
   returns bigint
   -- Where a stream's next claim starts, read through the whole tree: for duties and people, not for the hot path.
 
-function tock.draw_hot(integer, integer, uuid, text, timestamp with time zone, integer, boolean, smallint, smallint, bigint, bigint)
+function tock.cursor_statement(p_oldest integer, p_newest integer)
+  returns text
+  -- The statement that reads a stream's cursor.
+
+function tock.draw_hot(p_stream integer, p_first bigint, p_end bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epochs in use. Written by write_hot().
 
 function tock.draw_statement(p_oldest integer, p_newest integer)
   returns text
-  -- The statement that leases a range of one stream and returns its runs.
+  -- The statement that leases what lies above a stream's cursor and returns it, in order.
 
 function tock.end_runs(p_ended ended[])
   returns integer

@@ -7,6 +7,7 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);

@@ -1,7 +1,7 @@
 -- Lock order: promotion's rows (skip locked), one stream after another by trying, never waiting while
--- something was drawn. Each stream is drawn from in one statement that starts after its lock is
--- held: it reads the cursor, decides the range, inserts the lease and returns the payloads, so what
--- is leased is what is delivered. The primary key of leases refuses a claim from a stale snapshot.
+-- something was drawn. With a stream's lock held its cursor can't move: it is read, and one further
+-- statement decides the range, inserts the lease and returns the payloads, so what is leased is what
+-- is delivered. The primary key of leases refuses a claim from a stale snapshot.
 --
 -- Alone, when the caller says that the call is its whole transaction, it also promotes what is due
 -- and commits asynchronously.
@@ -21,6 +21,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_context text;
@@ -41,6 +42,7 @@ declare
   v_streams integer[] := '{}';
   v_batch tock.candidate[];
   v_next tock.candidate;
+  v_after bigint;
   v_busy tock.candidate;
   v_epoch tock.epochs;
   v_token uuid;
@@ -71,10 +73,10 @@ begin
   <<streams>>
   loop
     if v_hot then
-      v_batch := tock.candidates_hot(p_queue, v_seed, v_streams, 4 + pg_catalog.cardinality(v_streams));
+      v_batch := tock.candidates_hot(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams));
     else
       execute 'select array(' || tock.candidates_statement(v_oldest, v_newest) || ')' into v_batch
-        using p_queue, v_seed, v_streams, 4 + pg_catalog.cardinality(v_streams);
+        using p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams);
     end if;
     if pg_catalog.cardinality(v_batch) = 0 then
       -- nothing but streams that others are claiming from: worth a short wait for one of them
@@ -98,13 +100,13 @@ begin
       end if;
       v_bytes := case v_drawn when 0 then 4194304 when 1 then 2097152 else 32768 end;
       if v_hot then
-        return query select * from tock.draw_hot(v_next.stream, v_left, v_token, p_worker, v_until,
-          v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority,
-          v_epoch.first_position, v_epoch.end_position);
+        return query select * from tock.draw_hot(v_next.stream, v_epoch.first_position, v_epoch.end_position,
+          v_left, v_token, p_worker, v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
       else
-        return query execute tock.draw_statement(v_oldest, v_newest) using v_next.stream, v_left, v_token, p_worker, v_until,
-          v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority,
-          v_epoch.first_position, v_epoch.end_position;
+        execute tock.cursor_statement(v_oldest, v_newest) into v_after using v_next.stream;
+        continue when v_after not between v_epoch.first_position and v_epoch.end_position - 1;
+        return query execute tock.draw_statement(v_oldest, v_newest) using v_next.stream, v_after,
+          v_left, v_token, p_worker, v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority;
       end if;
       get diagnostics v_got = row_count;
       v_left := v_left - v_got;

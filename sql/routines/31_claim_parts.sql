@@ -92,46 +92,57 @@ $$;
 
 comment on function tock.candidates_statement is 'The statement that finds streams to draw from.';
 
--- $1 stream, $2 limit, $3 token, $4 worker, $5 until, $6 bytes, $7 one at least, $8 max_attempts,
--- $9 priority, $10 first and $11 end position of the lease's epoch
+-- Read with the stream's claim lock held, in a statement of its own: from then on it can't move. $1 stream
+create or replace function tock.cursor_statement(p_oldest integer, p_newest integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select greatest(s.start_after, coalesce((
+      select l.last_position from %1$s l where l.stream = $1
+      order by l.stream desc, l.after_position desc limit 1), 0))
+    from tock.streams s where s.number = $1$q$,
+    tock.leaves('leases', p_oldest, p_newest))
+$$;
+
+comment on function tock.cursor_statement is 'The statement that reads a stream''s cursor.';
+
+-- $1 stream, $2 cursor, $3 limit, $4 token, $5 worker, $6 until, $7 bytes, $8 one at least,
+-- $9 max_attempts, $10 priority
 create or replace function tock.draw_statement(p_oldest integer, p_newest integer)
 returns text
 language sql
 stable
 as $$
   select pg_catalog.format($q$
-    with cursor as materialized (
-      select greatest(s.start_after, coalesce((
-        select l.last_position from %1$s l where l.stream = $1
-        order by l.stream desc, l.after_position desc limit 1), 0)) as after_position
-      from tock.streams s where s.number = $1
-    ), picked as materialized (
+    with picked as materialized (
       select n.* from (
-        select r.*, sum(r.bytes + 256) over w as upto, row_number() over w as n
+        select r.*, sum(r.bytes + 256) over (order by r.position) as upto
         from (
           select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.bytes, r.payload
-          from %2$s r
-          where r.stream = $1 and r.position > (select c.after_position from cursor c)
-            and (select c.after_position >= $10 and c.after_position < $11 from cursor c)
-          order by r.stream, r.position limit $2) r
-        window w as (order by r.position)) n
-      where n.upto <= $6 or (n.n = 1 and $7)
+          from %2$s r where r.stream = $1 and r.position > $2
+          order by r.stream, r.position limit $3) r) n
+      where n.upto <= $7 or ($8 and n.upto = n.bytes + 256)
     ), leased as (
-      insert into tock.leases (stream, after_position, last_position, runs, token, worker, leased_until)
-      select $1, c.after_position, p.last_position, p.runs, $3, $4, $5
-      from cursor c, (select max(p.position) as last_position, count(*) as runs from picked p) p
+      insert into %1$s (stream, after_position, last_position, runs, token, worker, leased_until)
+      select $1, $2, p.last_position, p.runs, $4, $5, $6
+      from (select max(p.position) as last_position, count(*) as runs from picked p) p
       where p.runs > 0%3$s
     )
-    select $3, $5, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
-      coalesce(p.max_attempts, $8)::integer, $9::integer, p.tenant, p.created_at, p.payload
-    from picked p order by p.position$q$,
-    tock.leaves('leases', p_oldest, p_newest), tock.leaves('runs', p_oldest, p_newest),
+    select $4, $6, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
+      coalesce(p.max_attempts, $9)::integer, $10::integer, p.tenant, p.created_at, p.payload
+    from picked p$q$,
+    -- of one leaf it is the one: finding a row's partition costs more than inserting it
+    case when p_newest <= p_oldest then tock.leaves('leases', p_oldest, p_newest) else 'tock.leases' end,
+    tock.leaves('runs', p_oldest, p_newest),
     -- under an old snapshot this turns the fence's refusal into a serialization failure
     case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
       then ' on conflict do nothing' else '' end)
 $$;
 
-comment on function tock.draw_statement is 'The statement that leases a range of one stream and returns its runs.';
+comment on function tock.draw_statement is
+  'The statement that leases what lies above a stream''s cursor and returns it, in order.';
 
 -- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
 create or replace function tock.close_statement(p_epoch integer)

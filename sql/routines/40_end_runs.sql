@@ -8,6 +8,7 @@ volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();

@@ -7,6 +7,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -49,6 +50,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -60,14 +62,15 @@ begin
   if v_epoch is null then
     return;
   end if;
+  -- one deadline for all rows of the lease, so that it is reaped whole
   return query execute pg_catalog.format($q$
     with extended as (
-      update tock.leases_%s l set leased_until = greatest(l.leased_until, clock_timestamp()
-        + interval '1 second' * coalesce($2, (tock.policy(tock.queue_of_lease($1))).lease_seconds))
+      update tock.leases_%s l set leased_until = greatest(l.leased_until, $2)
       where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
       returning l.leased_until, l.runs)
     select min(e.leased_until), sum(e.runs)::integer from extended e having count(*) > 0$q$, v_epoch)
-    using p_lease, p_seconds;
+    using p_lease, pg_catalog.clock_timestamp() + interval '1 second'
+      * coalesce(p_seconds, (tock.policy(tock.queue_of_lease(p_lease))).lease_seconds);
 end $$;
 
 comment on function tock.extend is
@@ -82,6 +85,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_epoch integer := tock.epoch_of_lease(p_lease);

@@ -12,11 +12,18 @@ as $$
 declare
   v_oldest integer;
   v_newest tock.epochs;
+  v_draw text;
+  v_names text[] := array['p_stream', 'v_after', 'p_limit', 'p_token', 'p_worker', 'p_until', 'p_bytes', 'p_one',
+    'p_max_attempts', 'p_priority'];
 begin
   -- the sequence moves on meanwhile: it is read once, and the texts and their validity follow from that
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'hot'));
   v_oldest := tock.oldest_live_epoch();
   select e.* into v_newest from tock.epochs e where e.number = tock.newest_epoch();
+  v_draw := tock.draw_statement(v_oldest, v_newest.number);
+  for v_n in reverse 10 .. 1 loop
+    v_draw := pg_catalog.replace(v_draw, '$' || v_n, v_names[v_n]);
+  end loop;
   execute pg_catalog.format($q$
     create or replace function tock.hot_epoch()
     returns integer language plpgsql stable as $f$
@@ -30,15 +37,20 @@ begin
       return array(%3$s);
     end $f$;
 
-    create or replace function tock.draw_hot(integer, integer, uuid, text, timestamptz, integer, boolean, smallint,
-      smallint, bigint, bigint)
+    create or replace function tock.draw_hot(p_stream integer, p_first bigint, p_end bigint, p_limit integer,
+      p_token uuid, p_worker text, p_until timestamptz, p_bytes integer, p_one boolean, p_max_attempts smallint,
+      p_priority smallint)
     returns table (
       lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
       priority integer, tenant text, created_at timestamptz, payload jsonb)
     language plpgsql volatile as $f$
     #variable_conflict use_column
+    declare
+      v_after bigint := (%7$s);
     begin
-      return query %4$s;
+      if v_after >= p_first and v_after < p_end then
+        return query %4$s;
+      end if;
     end $f$;
 
     create or replace function tock.close_hot(uuid)
@@ -53,8 +65,9 @@ begin
       return query %6$s;
     end $f$;$q$,
     v_newest.end_position, v_newest.number, tock.candidates_statement(v_oldest, v_newest.number),
-    tock.draw_statement(v_oldest, v_newest.number), tock.close_statement(v_newest.number),
-    tock.exceptions_statement(v_newest.number, v_newest.number));
+    v_draw, tock.close_statement(v_newest.number),
+    tock.exceptions_statement(v_newest.number, v_newest.number),
+    tock.cursor_statement(v_oldest, v_newest.number));
 end $$;
 
 comment on function tock.write_hot is

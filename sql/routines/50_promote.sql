@@ -9,6 +9,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();

@@ -9,6 +9,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
@@ -23,7 +24,7 @@ begin
   v_expired := array(
     select b.lease from (
       select e as lease, sum(e.runs) over (order by e.leased_until, e.token)
-        - sum(e.runs) over (partition by e.leased_until, e.token) as before
+        - sum(e.runs) over (partition by e.token) as before
       from unnest(v_expired) e) b
     where b.before < p_limit);
   if pg_catalog.cardinality(v_expired) = 0 then

@@ -5,18 +5,21 @@ returns integer
 language sql
 volatile
 as $$
-  select count(pg_catalog.pg_cancel_backend(a.pid))::integer
-  from tock.duties d
-  join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
-    and l.objid::bigint = tock.named_key('duty', d.name)
-    and l.database = (select b.oid from pg_catalog.pg_database b where b.datname = pg_catalog.current_database())
-  join pg_catalog.pg_stat_activity a on a.pid = l.pid
-  where a.state = 'active' and a.pid <> pg_catalog.pg_backend_pid() and a.usename = current_user
-    and a.query_start < pg_catalog.clock_timestamp() - p_seconds * interval '1 second'
+  select count(pg_catalog.pg_cancel_backend(o.pid))::integer
+  from (
+    select distinct a.pid
+    from tock.duties d
+    join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
+      and l.objid::bigint = tock.named_key('duty', d.name)
+      and l.database = (select b.oid from pg_catalog.pg_database b where b.datname = pg_catalog.current_database())
+    join pg_catalog.pg_stat_activity a on a.pid = l.pid
+    where a.state = 'active' and a.pid <> pg_catalog.pg_backend_pid() and a.usename = current_user
+      and a.query ~ 'tock\.(tick|run_duty)\('
+      and a.query_start < pg_catalog.clock_timestamp() - p_seconds * interval '1 second') o
 $$;
 
 comment on function tock.cancel_overdue is
-  'Cancels statements of this role that have been at a duty for longer than p_seconds; returns how many.';
+  'Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; returns how many.';
 
 -- Bounded by its limits, guarded by a try-lock, and on record. What the duty did is undone when it
 -- fails or is canceled; the record of that stays.

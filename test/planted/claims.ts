@@ -94,7 +94,7 @@ export const claims: Bug[] = [
   {
     name: "a claim's answer is not bounded in bytes",
     file: 'routines/31_claim_parts.sql',
-    find: 'where n.upto <= $6 or (n.n = 1 and $7)',
+    find: 'where n.upto <= $7 or ($8 and n.upto = n.bytes + 256)',
     replace: '',
     caught: ['sql/claim.test.ts', 'a task with large payloads'],
   },
@@ -129,8 +129,8 @@ export const claims: Bug[] = [
   {
     name: "the planner may begin a claim with all of a queue's streams",
     file: 'routines/31_claim_parts.sql',
-    find: 'order by r.stream, r.position limit $2) r',
-    replace: 'order by r.position + 0 limit $2) r',
+    find: 'order by r.stream, r.position limit $3) r',
+    replace: 'order by r.position + 0 limit $3) r',
     caught: ['sql/plans.test.ts', 'with 110,000 rows'],
   },
   {

@@ -119,8 +119,8 @@ export const ends: Bug[] = [
   {
     name: 'an extension may shorten a lease',
     file: 'routines/44_release_extend.sql',
-    find: 'leased_until = greatest(l.leased_until, clock_timestamp()',
-    replace: 'leased_until = greatest(null, clock_timestamp()',
+    find: 'leased_until = greatest(l.leased_until, $2)',
+    replace: 'leased_until = $2',
     caught: ['sql/release-extend.test.ts', 'a lease is extended from now'],
   },
   {

@@ -159,7 +159,7 @@ test('a duty that hangs is canceled by the next one, and only a duty is', async 
   await hung.query(
     "select pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate'))",
   );
-  const canceled = hung.query('select pg_sleep(60)').catch((error) => error.code);
+  const canceled = hung.query('select pg_sleep(60) /* tock.tick() */').catch((error) => error.code);
   const working = busy.query('select pg_sleep(60)').catch((error) => error.code);
   const cancel = () => value<number>(client, 'select tock.cancel_overdue(0)');
   await expect.poll(cancel).toBe(1);
