@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addKey } from './commands/key.ts';
@@ -7,15 +8,28 @@ import { addStatus } from './commands/status.ts';
 import { addTask } from './commands/task.ts';
 import { Failure } from './failure.ts';
 
+/** Of package.json, beside cli/ in the source tree and beside dist/ in the package. */
+function version(): string {
+  const [beside, above] = ['../package.json', '../../package.json'].map((path) => {
+    try {
+      return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')).version as string;
+    } catch {
+      return null;
+    }
+  });
+  return beside ?? above ?? 'unknown';
+}
+
 function program(): Command {
   const tock = new Command('tock')
     .description('A task queue that lives in PostgreSQL')
+    .version(version())
     .option('--json', 'print JSON')
     .option('--database-url <url>', 'PostgreSQL; else DATABASE_URL, else .tock/dev.env')
     .option('--url <url>', 'Tock over HTTP; else TOCK_URL, else .tock/dev.env')
     .option('--key <key>', 'the key for it; else TOCK_KEY, else .tock/dev.env')
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('See: tock --help')
+    .showHelpAfterError('Add --help to see what it takes.')
     .exitOverride();
   for (const add of [addMigrate, addKey, addStatus, addEnqueue, addTask]) add(tock);
   return tock;

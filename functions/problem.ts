@@ -29,6 +29,13 @@ const kinds: Record<number, [slug: string, title: string]> = {
   503: ['unavailable', 'The database is not available'],
 };
 
+/** What to do next, where nobody said it better. */
+const hints: Record<number, string> = {
+  400: 'Send JSON in UTF-8.',
+  413: 'Split it into several calls.',
+  422: 'GET /openapi.json says what this route takes.',
+};
+
 /** To be thrown: becomes a problem answer. */
 export function refusal(status: ContentfulStatusCode, detail: string, more: More = {}) {
   return new HTTPException(status, { message: detail, cause: more });
@@ -80,7 +87,9 @@ function headersOf({ status, headers }: Refusal): Record<string, string> {
 /** The one place where a refusal or an accident becomes an answer: RFC 9457, never a stack trace. */
 export function problem(error: Error, c: Context): Response {
   const refused = refusalOf(error);
-  const { status, detail, field, hint, errors } = refused;
+  const { status, detail, field, errors } = refused;
+  const said = refused.hint ?? hints[status];
+  const hint = said && said[0]?.toUpperCase() + said.slice(1);
   if (status >= 500 && !(error instanceof HTTPException))
     console.error(`${status} ${(error as DatabaseError).code ?? ''} ${error.message}`);
   const [slug, title] = kinds[status] ?? ['refused', 'The request was refused'];

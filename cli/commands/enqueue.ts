@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
-import { type NewTask, throughDoor } from '../doors/door.ts';
+import { throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
@@ -19,23 +19,25 @@ type Given = {
 const batchTasks = 1000;
 const batchBytes = 2_000_000;
 
-function parse(json: string, where: string): unknown {
+/** Checks a payload's JSON; it goes on as it came, so that no number passes through a double. */
+function checked(json: string, where: string): string {
   try {
-    return JSON.parse(json);
+    JSON.parse(json);
+    return json.trim();
   } catch (error) {
     const next = `A string needs its quotes too: tock enqueue mail '"hello"'`;
     throw new Failure(`${where} is not JSON: ${(error as Error).message}.`, next, 2);
   }
 }
 
-async function* batches(options: Given): AsyncGenerator<NewTask[]> {
-  let batch: NewTask[] = [];
+async function* batches(options: Given): AsyncGenerator<string[]> {
+  let batch: string[] = [];
   let bytes = 0;
   let line = 0;
   for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     line++;
     if (json.trim() === '') continue;
-    batch.push(newTask(parse(json, `Line ${line}`), options));
+    batch.push(newTask(checked(json, `Line ${line}`), options));
     bytes += json.length;
     if (batch.length < batchTasks && bytes < batchBytes) continue;
     yield batch;
@@ -45,14 +47,10 @@ async function* batches(options: Given): AsyncGenerator<NewTask[]> {
   if (batch.length > 0) yield batch;
 }
 
-function newTask(payload: unknown, { priority, delay, tenant, maxAttempts }: Given): NewTask {
-  return {
-    payload,
-    ...(priority !== undefined && { priority }),
-    ...(delay !== undefined && { delay_seconds: delay }),
-    ...(tenant !== undefined && { tenant }),
-    ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
-  };
+/** A task's JSON. */
+function newTask(payload: string, { priority, delay, tenant, maxAttempts }: Given): string {
+  const options = { priority, delay_seconds: delay, tenant, max_attempts: maxAttempts };
+  return `${JSON.stringify(options).slice(0, -1)},"payload":${payload}}`.replace('{,', '{');
 }
 
 async function many(queue: string, options: Options<Given>): Promise<void> {
@@ -86,7 +84,7 @@ async function enqueue(queue: string, given: string | undefined, options: Option
     throw new Failure('--many reads tasks from stdin: leave the JSON out.', undefined, 2);
   }
   const json = given === '-' ? await text(process.stdin) : (given ?? 'null');
-  const payload = parse(json, given === '-' ? 'What came on stdin' : 'The payload');
+  const payload = checked(json, given === '-' ? 'What came on stdin' : 'The payload');
   const { requestId = randomUUID() } = options;
   const ids = await throughDoor(options, (door) =>
     door.enqueue(queue, [newTask(payload, options)], requestId),

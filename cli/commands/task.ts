@@ -40,7 +40,7 @@ function describe(task: Task): string {
 }
 
 async function show(id: string, options: Options) {
-  if (!/^\d{1,19}$/.test(id)) {
+  if (!/^\d{1,19}$/.test(id) || BigInt(id) > 9223372036854775807n) {
     throw new Failure(`${id} is no task id.`, 'Ids are whole numbers, as enqueue printed them.', 2);
   }
   const task = await throughDoor(options, (door) => door.task(id));

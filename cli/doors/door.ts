@@ -3,14 +3,6 @@ import { type GlobalOptions, way } from '../settings.ts';
 import { httpDoor } from './http.ts';
 import { sqlDoor } from './sql.ts';
 
-export type NewTask = {
-  payload: unknown;
-  priority?: number;
-  delay_seconds?: number;
-  tenant?: string;
-  max_attempts?: number;
-};
-
 export type Run = {
   id: string;
   attempt: number;
@@ -44,7 +36,8 @@ export type QueueStats = {
 
 /** The same few verbs, over HTTP or in SQL. */
 export type Door = {
-  enqueue(queue: string, tasks: NewTask[], requestId: string): Promise<string[]>;
+  /** Each task as its JSON text. */
+  enqueue(queue: string, tasks: string[], requestId: string): Promise<string[]>;
   /** Null when there is no such task. */
   task(id: string): Promise<Task | null>;
   stats(): Promise<QueueStats[]>;

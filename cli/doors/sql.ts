@@ -43,7 +43,7 @@ export function sqlDoor(client: pg.Client): Door {
       const [row] = await ask<{ ids: string[] }>(
         client,
         'select tock.enqueue(p_queue => $1, p_tasks => $2, p_request_id => $3) as ids',
-        [queue, JSON.stringify(tasks), requestId],
+        [queue, `[${tasks.join()}]`, requestId],
       );
       return row?.ids ?? [];
     },

@@ -3,6 +3,15 @@ import { type App, documented, json } from '../endpoint.ts';
 import { refusal } from '../problem.ts';
 import type { Connect } from '../query.ts';
 
+const WAIT_MS = 5_000;
+
+/** A probe wants its answer soon, also when the database is frozen. */
+function late(): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`no answer in ${WAIT_MS} ms`)), WAIT_MS);
+  });
+}
+
 const healthy = z.strictObject({ status: z.literal('ok'), database: z.literal('reachable') });
 
 /** /v1/health: for anybody, so it says no more than whether the database answers. */
@@ -16,7 +25,7 @@ export function health(app: App, connect: Connect): void {
   app.openAPIRegistry.registerPath(route);
   app.get(route.getRoutingPath(), async (c) => {
     try {
-      await connect(c.env, (query) => query('select 1 as one'));
+      await Promise.race([connect(c.env, (query) => query('select 1 as one')), late()]);
     } catch (error) {
       console.error(`health: ${error instanceof Error ? error.message : error}`);
       throw refusal(503, 'The database does not answer.', { hint: 'Try again in a moment.' });

@@ -95,7 +95,7 @@ export function tasks(app: App, connect: Connect): void {
     none: {
       status: 404,
       detail: 'There is no task with this id.',
-      hint: 'Use an id that enqueue gave; a task is forgotten when its retention has passed.',
+      hint: 'Use an id that enqueue gave.',
     },
   });
 }

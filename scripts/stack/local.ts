@@ -2,9 +2,10 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cluster } from './cluster.ts';
 import { secrets } from './files.ts';
+import type { Host } from './host.ts';
 import { home } from './place.ts';
 import { startPooler } from './pooler.ts';
-import { freePort } from './ports.ts';
+import { freePort, isFree } from './ports.ts';
 import { makeCron, makeDatabase, makeOwner } from './roles.ts';
 import { record } from './running.ts';
 import type { Say } from './say.ts';
@@ -19,6 +20,25 @@ const name = 'tock';
 function forget(): void {
   for (const file of ['secrets.json', 'dev.env', 'worker']) {
     rmSync(join(home(), file), { recursive: true, force: true });
+  }
+}
+
+/** Starts on a port; when somebody took it since it was chosen, on the next. A container's are fixed. */
+async function onPort<T>(
+  what: 'PostgreSQL' | 'PgBouncer',
+  first: number,
+  { local }: Host,
+  say: Say,
+  start: (port: number) => Promise<T>,
+): Promise<T> {
+  let port = first;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await start(port);
+    } catch (error) {
+      if (!local || tries === 5 || (await isFree(port))) throw error;
+      port = await freePort(what, say.note);
+    }
   }
 }
 
@@ -45,31 +65,37 @@ export async function localDatabase(
   }
   const words = secrets();
   const log = `${host.folder}/postgres.log`;
-  const options = { port, password: words.superuser, cronDatabase: name, log };
-  const database = cluster(host, options);
-  onStop('PostgreSQL', database.stop);
-  await say.step(`Starting PostgreSQL on 127.0.0.1:${port}`, async () => {
-    await database.start();
-    if (host.local) record('PostgreSQL', database.pid);
-    needs('PostgreSQL', database.ended, log);
-  });
+  const database = await say.step(`Starting PostgreSQL on 127.0.0.1:${port}`, () =>
+    onPort('PostgreSQL', port, host, say, async (free) => {
+      const options = { port: free, password: words.superuser, cronDatabase: name, log };
+      const made = cluster(host, options);
+      onStop('PostgreSQL', made.stop);
+      await made.start();
+      if (host.local) record('PostgreSQL', made.pid);
+      needs('PostgreSQL', made.ended, log);
+      return made;
+    }),
+  );
   await say.step('Making the role, the database and pg_cron', async () => {
     await makeOwner(database.url(), words.owner);
     await makeDatabase(database.url(), name);
     await makeCron(database.url(name));
   });
-  await say.step(`Starting PgBouncer on 127.0.0.1:${poolPort}`, async () => {
-    const users = { tock: words.owner, tock_edge: words.edge };
-    const poolLog = `${host.folder}/pgbouncer.log`;
-    const settings = { port: poolPort, postgresPort: port, users, log: poolLog };
-    const pooler = await startPooler(host, settings);
-    onStop('PgBouncer', pooler.stop);
-    if (host.local) record('PgBouncer', pooler.pid);
-    needs('PgBouncer', pooler.ended, poolLog);
-  });
+  const pooler = await say.step(`Starting PgBouncer on 127.0.0.1:${poolPort}`, () =>
+    onPort('PgBouncer', poolPort, host, say, async (free) => {
+      const users = { tock: words.owner, tock_edge: words.edge };
+      const poolLog = `${host.folder}/pgbouncer.log`;
+      const settings = { port: free, postgresPort: database.port, users, log: poolLog };
+      const made = await startPooler(host, settings);
+      onStop('PgBouncer', made.stop);
+      if (host.local) record('PgBouncer', made.pid);
+      needs('PgBouncer', made.ended, poolLog);
+      return made;
+    }),
+  );
   return {
-    owner: `postgres://tock:${words.owner}@127.0.0.1:${port}/${name}`,
-    pooled: `postgres://tock_edge:${words.edge}@127.0.0.1:${poolPort}/${name}`,
+    owner: `postgres://tock:${words.owner}@127.0.0.1:${database.port}/${name}`,
+    pooled: `postgres://tock_edge:${words.edge}@127.0.0.1:${pooler.port}/${name}`,
     edgePassword: words.edge,
   };
 }

@@ -11,6 +11,10 @@ function listening(port: number): Promise<number | null> {
   });
 }
 
+export async function isFree(port: number): Promise<boolean> {
+  return (await listening(port)) !== null;
+}
+
 const preferences = { PostgreSQL: 5433, PgBouncer: 6433, Worker: 8787 };
 
 /**

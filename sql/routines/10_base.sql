@@ -3,10 +3,18 @@ create or replace function tock.refuse(
 returns void
 language plpgsql
 as $$
+declare
+  v_code text := 'TK' || p_status;
 begin
-  raise exception using
-    errcode = 'TK' || p_status, message = p_message,
-    detail = coalesce(p_field, ''), hint = coalesce(p_hint, '');
+  -- an option that is null is an error of its own, and an empty one is printed
+  if p_field is null and p_hint is null then
+    raise exception using errcode = v_code, message = p_message;
+  elsif p_field is null then
+    raise exception using errcode = v_code, message = p_message, hint = p_hint;
+  elsif p_hint is null then
+    raise exception using errcode = v_code, message = p_message, detail = p_field;
+  end if;
+  raise exception using errcode = v_code, message = p_message, detail = p_field, hint = p_hint;
 end $$;
 
 comment on function tock.refuse is

@@ -85,7 +85,8 @@ begin
       array['payload', 'this queue takes payloads of up to ' || p_max_payload_bytes || ' bytes of JSON']
     else tock.option_error(v_task - 'payload') end;
   perform tock.refuse(422, v_error[2],
-    pg_catalog.rtrim(pg_catalog.format('tasks[%s].%s', v_n - 1, v_error[1]), '.'));
+    pg_catalog.rtrim(pg_catalog.format('tasks[%s].%s', v_n - 1, v_error[1]), '.'),
+    case when v_error[1] = 'payload' then 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes' end);
 end $$;
 
 comment on function tock.refuse_bad_tasks is 'Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.';

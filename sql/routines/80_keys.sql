@@ -20,7 +20,7 @@ begin
   then
     perform tock.refuse(422, 'scopes are one or more of enqueue, claim, read, admin', 'scopes');
   end if;
-  if pg_catalog.cardinality(p_queues) = 0 then
+  if pg_catalog.cardinality(p_queues) = 0 or pg_catalog.array_ndims(p_queues) > 1 then
     perform tock.refuse(422, 'queues are one or more names, or left out for all', 'queues');
   end if;
   foreach v_queue in array coalesce(p_queues, '{}') loop
@@ -76,10 +76,13 @@ begin
   if not found then
     perform tock.refuse(401, 'this key is not known', null, 'send Authorization: Bearer with a key from: tock key create');
   elsif p_scope is null or not p_scope = any (v_key.scopes) then
-    perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), null, 'it has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
+    perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), null, 'use one that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
+  elsif v_key.queues is not null and p_queue = '*' then
+    perform tock.refuse(403, 'this concerns all queues, and this key is for some', null,
+      'use a key made without naming queues');
   elsif v_key.queues is not null and p_queue is not null and not p_queue = any (v_key.queues) then
-    perform tock.refuse(403, 'this key is not for queue ' || p_queue, null,
-      'it is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));
+    perform tock.refuse(403, 'this key is not for that queue', null,
+      'use another; this one is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));
   end if;
   return true;
 end $$;

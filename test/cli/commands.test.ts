@@ -102,7 +102,7 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
     [['enqueue', 'mail', '1', '--priority', 'high'], /'high' is invalid.*not a number/],
     [['enqueue', 'mail', '1', '--priority', '12'], /priority.*0/],
     [['enqueue', 'no queue', '1'], /^queue: a queue's name is/],
-    [['enqueue', 'mail', '1', '--color', 'red'], /unknown option '--color'\nSee: tock --help/],
+    [['enqueue', 'mail', '1', '--color', 'red'], /unknown option '--color'\nAdd --help/],
     [['key', 'create', 'x'], /required option '--scope/],
     [['key', 'create', 'x', '--scope', 'root'], /^scopes: scopes are one or more/],
     [['task', 'one'], /one is no task id/],
