@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseParent } from './place.ts';
 import { gone, signal, workingIn } from './processes.ts';
-import { databaseUser } from './user.ts';
+import { databaseUser, hasDatabaseUser } from './user.ts';
 
 function running(pid: number): boolean {
   try {
@@ -15,6 +15,7 @@ function running(pid: number): boolean {
 
 /** Removes the folders `test-<pid>-...` of test runs that were killed, and what still works there. */
 export async function sweepTests(): Promise<void> {
+  if (!(await hasDatabaseUser())) return;
   const parent = await databaseParent(await databaseUser());
   for (const name of readdirSync(parent)) {
     const pid = /^test-(\d+)-/.exec(name)?.[1];

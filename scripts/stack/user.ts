@@ -14,6 +14,11 @@ export async function databaseUser(): Promise<DatabaseUser> {
   return { name: 'postgres', uid: Number(id), gid: Number(group), switched: true };
 }
 
+/** False on a machine where PostgreSQL was never installed: then nothing of it can be left behind. */
+export async function hasDatabaseUser(): Promise<boolean> {
+  return process.getuid?.() !== 0 || (await attempt(['id', '-u', 'postgres'])).code === 0;
+}
+
 /** Makes a folder that belongs to the database user alone. */
 export function ownFolder(path: string, user: DatabaseUser): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
