@@ -50,7 +50,8 @@ async function* batches(options: Given): AsyncGenerator<string[]> {
 /** A task's JSON. */
 function newTask(payload: string, { priority, delay, tenant, maxAttempts }: Given): string {
   const options = { priority, delay_seconds: delay, tenant, max_attempts: maxAttempts };
-  return `${JSON.stringify(options).slice(0, -1)},"payload":${payload}}`.replace('{,', '{');
+  const given = JSON.stringify(options).slice(1, -1);
+  return `{"payload":${payload}${given && `,${given}`}}`;
 }
 
 async function many(queue: string, options: Options<Given>): Promise<void> {

@@ -71,7 +71,7 @@ async function revoke(prefix: string, options: Options) {
 
 export function addKey(program: Command): void {
   const key = program.command('key').description('the keys of the HTTP door');
-  const scope = new Option('--scope <scope>', `one or more of ${scopes.join(', ')}`);
+  const scope = new Option('--scope <scope>', `${scopes.join(', ')}: repeat it, or use commas`);
   key
     .command('create <name>')
     .description('make a key and show it, this once')

@@ -13,10 +13,12 @@ exception
       using hint = 'have an administrator run: create role tock_edge nologin';
 end $$;
 
--- Said by the role, as a transaction pooler takes no setting at connect.
+-- Said by the role, as a transaction pooler takes no setting at connect. One open transaction that
+-- holds a lease must not fill the pool with those who wait for it.
 do $$
 begin
   alter role tock_edge set statement_timeout = '30s';
+  alter role tock_edge set lock_timeout = '2s';
 exception
   when insufficient_privilege then null;
 end $$;

@@ -14,19 +14,22 @@ as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_expired tock.leases[];
+  v_last uuid;
   v_ended tock.ended[];
 begin
   v_expired := array(
     select l from tock.leases l
     where l.closed_at is null and l.leased_until < v_now
     order by l.leased_until limit 1000 for update skip locked);
-  -- whole leases up to about p_limit runs, one at least
+  -- whole leases up to about p_limit runs, one at least: the last of a full batch may be cut
+  v_last := case when pg_catalog.cardinality(v_expired) = 1000
+    and v_expired[1].token <> v_expired[1000].token then v_expired[1000].token end;
   v_expired := array(
     select b.lease from (
       select e as lease, sum(e.runs) over (order by e.leased_until, e.token)
         - sum(e.runs) over (partition by e.token) as before
       from unnest(v_expired) e) b
-    where b.before < p_limit);
+    where b.before < p_limit and (b.lease).token is distinct from v_last);
   if pg_catalog.cardinality(v_expired) = 0 then
     return 0;
   end if;

@@ -33,7 +33,8 @@ set lock_timeout = '1s'
 as $$
 declare
   v_started timestamptz := pg_catalog.clock_timestamp();
-  v_amount integer;
+  v_done integer;
+  v_amount integer := 0;
 begin
   if not exists (select from tock.duties d where d.name = p_duty) then
     perform tock.refuse(422, 'there is no duty ' || coalesce(p_duty, 'null'), 'duty',
@@ -43,13 +44,19 @@ begin
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) then
     return null;
   end if;
-  v_amount := case p_duty
-    when 'promote' then tock.promote(10000, true)
-    when 'reap' then tock.reap()
-    when 'rest' then tock.rest()
-    when 'rotate' then tock.rotate()
-    when 'tidy' then tock.tidy()
-  end;
+  loop
+    v_done := case p_duty
+      when 'promote' then tock.promote(10000, true)
+      when 'reap' then tock.reap()
+      when 'rest' then tock.rest()
+      when 'rotate' then tock.rotate()
+      when 'tidy' then tock.tidy()
+    end;
+    v_amount := v_amount + v_done;
+    -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute
+    exit when v_done = 0 or p_duty not in ('promote', 'reap')
+      or pg_catalog.clock_timestamp() > v_started + interval '20 seconds';
+  end loop;
   update tock.duties d set
     last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
     last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started), last_error = null, failures = 0

@@ -71,6 +71,16 @@ test('payloads come from stdin, one or one a line, and a repeat adds none', asyn
   expect((await json(['task', ids[2499] ?? ''])).payload).toEqual({ n: 2499 });
 });
 
+test('a payload goes in as it was typed, whatever its numbers and strings', async () => {
+  const payload = '{"n": 12345678901234567890, "s": "{, }"}';
+  const client = await db.connect();
+  for (const options of [[], ['--priority', '1']]) {
+    const { out } = await cli(['enqueue', 'exact', payload, ...options]);
+    const { rows } = await client.query('select payload::text from tock.task($1)', [out.trim()]);
+    expect(rows).toEqual([{ payload }]);
+  }
+});
+
 test('a bad line says what is in already and how to go on', async () => {
   const lines = `${'1\n'.repeat(1000)}{oops\n`;
   const { code, out, err } = await cli(['enqueue', 'half', '--many'], lines);

@@ -206,3 +206,10 @@ test('a lease over several streams is reaped whole', async () => {
   expect(await claim(client, 'q', { limit: 100 })).toHaveLength(40);
   await expectWhole(client);
 });
+
+test('the duty takes back more lost tasks than one batch holds', async () => {
+  await enqueue(client, 'many', numbered(1500));
+  while ((await claim(client, 'many', { limit: 1 })).length > 0);
+  await client.query("update tock.leases set leased_until = now() - interval '1 s'");
+  expect(await value<number>(client, "select tock.run_duty('reap')")).toBe(1500);
+});
