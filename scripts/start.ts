@@ -55,7 +55,8 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
 }
 
 async function main(args: string[]): Promise<number> {
-  const reset = args.includes('--reset');
+  // npm takes `npm start --reset` for a setting of its own, and tells us so
+  const reset = args.includes('--reset') || process.env.npm_config_reset === 'true';
   const unknown = args.filter((arg) => arg !== '--reset');
   if (unknown.length > 0) {
     const asked = unknown.every((arg) => arg === '--help' || arg === '-h');

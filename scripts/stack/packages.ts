@@ -50,6 +50,11 @@ ${otherWays}`,
   );
 }
 
+const onPath = (program: string) =>
+  (process.env.PATH ?? '').split(':').some((folder) => existsSync(`${folder}/${program}`));
+
+/** With curl where there is none: the lines that `npm start` prints need it. */
 export function packageNames(major: number): string[] {
-  return [`postgresql-${major}`, `postgresql-${major}-cron`, 'pgbouncer'];
+  const curl = onPath('curl') ? [] : ['curl'];
+  return [`postgresql-${major}`, `postgresql-${major}-cron`, 'pgbouncer', ...curl];
 }

@@ -60,6 +60,7 @@ test('without pg_cron it says what will not happen by itself', async () => {
   }
 });
 
+// The shared database of pg_cron: another file may be waiting in it for a job's next minute.
 test('with pg_cron every job is scheduled, once however often it migrates', async ({ skip }) => {
   if (!stackInfo().cron) skip();
   const db = await cronDatabase();
@@ -74,7 +75,7 @@ test('with pg_cron every job is scheduled, once however often it migrates', asyn
   } finally {
     await db.drop();
   }
-});
+}, 180_000);
 
 test('it works through a transaction pooler', async ({ skip }) => {
   const { poolHost, poolPort } = stackInfo();
