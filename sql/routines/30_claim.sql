@@ -99,16 +99,19 @@ begin
         continue;
       end if;
       v_bytes := case v_drawn when 0 then 4194304 when 1 then 2097152 else 32768 end;
+      v_got := 0;
       if v_hot then
         return query select * from tock.draw_hot(v_next.stream, v_epoch.first_position, v_epoch.end_position,
           v_left, v_token, p_worker, v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
+        get diagnostics v_got = row_count;
       else
         execute tock.cursor_statement(v_oldest, v_newest) into v_after using v_next.stream;
-        continue when v_after not between v_epoch.first_position and v_epoch.end_position - 1;
-        return query execute tock.draw_statement(v_oldest, v_newest) using v_next.stream, v_after,
-          v_left, v_token, p_worker, v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority;
+        if v_after between v_epoch.first_position and v_epoch.end_position - 1 then
+          return query execute tock.draw_statement(v_oldest, v_newest) using v_next.stream, v_after,
+            v_left, v_token, p_worker, v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority;
+          get diagnostics v_got = row_count;
+        end if;
       end if;
-      get diagnostics v_got = row_count;
       v_left := v_left - v_got;
       v_drawn := v_drawn + case when v_got > 0 then 1 else 0 end;
       v_token := case when v_drawn > 0 then v_token end;
