@@ -120,13 +120,6 @@ export const claims: Bug[] = [
     caught: ['sql/claim-transactions.test.ts', 'a claim that says it is alone but has a writer'],
   },
   {
-    name: 'sequential scans are back in claims',
-    file: 'routines/30_claim.sql',
-    find: /set enable_(seqscan|bitmapscan) = off/,
-    replace: '',
-    caught: ['sql/plans.test.ts', 'with 110,000 rows'],
-  },
-  {
     name: "the planner may begin a claim with all of a queue's streams",
     file: 'routines/31_claim_parts.sql',
     find: 'order by r.stream, r.position limit $3) r',
