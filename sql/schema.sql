@@ -441,9 +441,9 @@ function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::big
   returns integer
   -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each); returns how many it made.
 
-function tock.run_duty(p_duty text)
+function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
   returns integer
-  -- Does one duty now and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.
+  -- Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.
 
 function tock.run_state(p_stream integer, p_position bigint)
   returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)

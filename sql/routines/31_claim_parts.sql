@@ -57,7 +57,7 @@ begin
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
       order by w.due_at limit 1)
     into v_late, v_due;
-  perform tock.run_duty(d) from unnest(v_late) d;
+  perform tock.run_duty(d, 0) from unnest(v_late) d;
   if v_due then
     perform tock.promote(1000);
   end if;

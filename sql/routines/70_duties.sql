@@ -23,7 +23,7 @@ comment on function tock.cancel_overdue is
 
 -- Bounded by its limits, guarded by a try-lock, and on record. What the duty did is undone when it
 -- fails or is canceled; the record of that stays.
-create or replace function tock.run_duty(p_duty text)
+create or replace function tock.run_duty(p_duty text, p_seconds integer default 5)
 returns integer
 language plpgsql
 volatile
@@ -53,9 +53,10 @@ begin
       when 'tidy' then tock.tidy()
     end;
     v_amount := v_amount + v_done;
-    -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute
+    -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
+    -- sees what comes back before the end, and a claim on its way must not wait for more than one
     exit when v_done = 0 or p_duty not in ('promote', 'reap')
-      or pg_catalog.clock_timestamp() > v_started + interval '20 seconds';
+      or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.duties d set
     last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
@@ -73,7 +74,7 @@ exception
 end $$;
 
 comment on function tock.run_duty is
-  'Does one duty now and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.';
+  'Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.';
 
 create or replace function tock.tick()
 returns timestamptz

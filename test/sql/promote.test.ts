@@ -172,3 +172,11 @@ test('an empty claim says when to come back', async () => {
   expect(soon).toBeLessThanOrEqual(12);
   expect([await retry('far'), await retry('now'), await retry('none')]).toEqual([30, 1, 30]);
 });
+
+test('a claim whose sweep is late does one batch of it and no more', async () => {
+  await enqueue(client, 'many', numbered(12_000, 0, { delay_seconds: 100 }));
+  await makeDue(client, 'many');
+  await client.query('update tock.duties set last_started_at = null');
+  await client.query("select id from tock.claim(p_queue => 'many', p_alone => true)");
+  expect(await value<number>(client, 'select count(*)::int from tock.waiting')).toBe(1000);
+});
