@@ -68,8 +68,10 @@ begin
 
   v_hot := tock.hot_epoch() is not null
     and pg_catalog.current_setting('transaction_isolation') = 'read committed';
-  v_oldest := tock.oldest_live_epoch();
-  v_newest := tock.newest_epoch();
+  if not v_hot then
+    v_oldest := tock.oldest_live_epoch();
+    v_newest := tock.newest_epoch();
+  end if;
   <<streams>>
   loop
     if v_hot then
@@ -88,7 +90,8 @@ begin
     foreach v_next in array v_batch loop
       v_streams := v_streams || v_next.stream;
       if v_token is null then
-        select e.* into v_epoch from tock.epochs e where e.number = tock.epoch_of(v_next.after_position);
+        select e.* into v_epoch from tock.epochs e
+        where e.first_position <= v_next.after_position order by e.first_position desc limit 1;
         v_token := tock.new_token(v_epoch.number);
       elsif v_next.after_position not between v_epoch.first_position and v_epoch.end_position - 1 then
         continue;
