@@ -74,14 +74,14 @@ begin
   select k.* into v_key from tock.keys k
   where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')) and k.revoked_at is null;
   if not found then
-    perform tock.refuse(401, 'this key is not known', null, 'send Authorization: Bearer with a key from: tock key create');
+    perform tock.refuse(401, 'this key is not known', 'Authorization', 'send Authorization: Bearer with a key from: tock key create');
   elsif p_scope is null or not p_scope = any (v_key.scopes) then
-    perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), null, 'use one that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
+    perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), 'Authorization', 'use one that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
   elsif v_key.queues is not null and p_queue = '*' then
-    perform tock.refuse(403, 'this concerns all queues, and this key is for some', null,
+    perform tock.refuse(403, 'this concerns all queues, and this key is for some', 'Authorization',
       'use a key made without naming queues');
   elsif v_key.queues is not null and p_queue is not null and not p_queue = any (v_key.queues) then
-    perform tock.refuse(403, 'this key is not for that queue', null,
+    perform tock.refuse(403, 'this key is not for that queue', 'Authorization',
       'use another; this one is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));
   end if;
   return true;

@@ -38,7 +38,11 @@ test.each(scopes)('%s asks for the scope %s', async (route, scope) => {
   const refused = await tock.send(route, { ...body(route), key: await tock.makeKey(others) });
   expect(refused).toMatchObject({
     status: 403,
-    body: { type: 'urn:tock:problem:forbidden', detail: expect.stringContaining(scope) },
+    body: {
+      type: 'urn:tock:problem:forbidden',
+      detail: expect.stringContaining(scope),
+      field: 'Authorization',
+    },
   });
   const allowed = await tock.send(route, { ...body(route), key: await tock.makeKey([scope]) });
   expect([200, 201, 404, 409]).toContain(allowed.status);
