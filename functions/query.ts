@@ -1,65 +1,56 @@
-import pg from 'pg';
+import { connectHyperdrive } from './ways/hyperdrive.ts';
+import { misconfigured } from './ways/misconfigured.ts';
+import { connectNeonHttp } from './ways/neon_http.ts';
+import { connectNeonWs } from './ways/neon_ws.ts';
+import { connectPg } from './ways/pg.ts';
 
 /** One statement in, rows out. Throws an error whose `code` is a SQLSTATE. */
 export type Query = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
 
 export type Bindings = {
-  /** postgres://… of a transaction pooler, as the role tock_edge; a secret. */
+  /** postgres://… of a transaction pooler or of Neon, as the role tock_edge; a secret. */
   DATABASE_URL?: string;
+  /** pg, neon-http or neon-ws; by default neon-http for a host in neon.tech, pg for any other. */
+  TOCK_DRIVER?: string;
+  /** https://host[:port] of a proxy that speaks Neon's protocols, for a Neon of one's own. */
+  TOCK_NEON_PROXY?: string;
+  /** Comes before all of them. */
   HYPERDRIVE?: { connectionString: string };
 };
 
-/** Opens a way to the database for the time of `use`: the only door there is. */
+/**
+ * Opens a way to the database for the time of `use`: the only door there is. Nothing is tried twice
+ * here, as nobody knows whether a lost statement was done: the caller repeats, with its request id.
+ */
 export type Connect = <T>(env: Bindings, use: (query: Query) => Promise<T>) => Promise<T>;
 
-const CONNECT_MS = 5_000;
-// The role's own statement_timeout, 30 s, comes first and says so better.
-const QUERY_MS = 35_000;
-const END_MS = 1_000;
+const drivers = new Map<string, Connect>([
+  ['pg', connectPg],
+  ['neon-http', connectNeonHttp],
+  ['neon-ws', connectNeonWs],
+]);
 
-// What the driver and the network throw has no SQLSTATE: it gets the one of a broken connection.
-function named(error: unknown, code: string): Error {
-  if (error instanceof pg.DatabaseError) return error;
-  const message = error instanceof Error ? error.message || error.name : String(error);
-  return Object.assign(new Error(message), { code });
+function isNeon(url: string): boolean {
+  return URL.canParse(url) && new URL(url).hostname.endsWith('.neon.tech');
 }
 
-/** Waits no longer than it takes: a dead network must not hold the answer up. */
-async function end(client: pg.Client): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, END_MS);
-  });
-  await Promise.race([client.end().catch(() => {}), late]);
-  clearTimeout(timer);
-}
-
-/**
- * With `pg`, through a transaction pooler: nothing is kept in the session and no statement is named.
- * Workers share no socket between requests, so each opens and closes its own.
- */
-export const connectPg: Connect = async (env, use) => {
-  const connectionString = env.HYPERDRIVE?.connectionString ?? env.DATABASE_URL;
-  if (!connectionString) throw named('The Worker has no DATABASE_URL.', '08001');
-  const client = new pg.Client({
-    connectionString,
-    connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: QUERY_MS,
-  });
-  // A connection that breaks between two statements is told by the next one.
-  client.on('error', () => {});
-  try {
-    await client.connect().catch((error) => {
-      throw named(error, '08001');
-    });
-    return await use(async (text, values) => {
-      try {
-        return (await client.query(text, values)).rows;
-      } catch (error) {
-        throw named(error, '08006');
-      }
-    });
-  } finally {
-    await end(client);
+/** The way that the bindings ask for; throws when they ask for none there is. */
+export function chooseWay(env: Bindings): Connect {
+  if (env.HYPERDRIVE) return connectHyperdrive;
+  if (!env.DATABASE_URL) {
+    throw misconfigured(
+      'The Worker has no DATABASE_URL.',
+      'set it with: wrangler secret put DATABASE_URL; or bind HYPERDRIVE',
+    );
   }
-};
+  const way = drivers.get(env.TOCK_DRIVER || (isNeon(env.DATABASE_URL) ? 'neon-http' : 'pg'));
+  if (way) return way;
+  // Not what it is: somebody may have put a secret there.
+  throw misconfigured(
+    'The Worker knows no driver of the name in TOCK_DRIVER.',
+    `set TOCK_DRIVER to one of ${[...drivers.keys()].join(', ')}, or leave it out`,
+  );
+}
+
+/** By the way that the bindings ask for. */
+export const connect: Connect = async (env, use) => chooseWay(env)(env, use);

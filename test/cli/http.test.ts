@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '../../functions/app.ts';
-import { connectPg } from '../../functions/query.ts';
+import { connect } from '../../functions/query.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { tock } from './tock.ts';
 
@@ -14,7 +14,7 @@ let refuseNext = 0;
 
 /** The real app on a Node server. */
 async function serve(): Promise<Server> {
-  const app = createApp(connectPg);
+  const app = createApp(connect);
   const made = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);

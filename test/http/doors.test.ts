@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createApp } from '../../functions/app.ts';
-import { connectPg } from '../../functions/query.ts';
+import { connect } from '../../functions/query.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -14,7 +14,7 @@ afterEach(() => log.mockClear());
 
 /** An app whose database is not there, or not this one. */
 async function without(DATABASE_URL: string, path: string) {
-  const app = createApp((_env, use) => connectPg({ DATABASE_URL }, use));
+  const app = createApp((_env, use) => connect({ DATABASE_URL }, use));
   return app.request(path, { headers: { authorization: `Bearer ${tock.key}` } });
 }
 
@@ -79,7 +79,7 @@ test('no answer is cached or sniffed, and each has a request id, the one sent if
 test('no request leaves a connection behind', async () => {
   // Unused but for its key: there is no pooler between.
   const { database, key, owner } = await service();
-  const app = createApp((_env, use) => connectPg({ DATABASE_URL: database.edgeUrl }, use));
+  const app = createApp((_env, use) => connect({ DATABASE_URL: database.edgeUrl }, use));
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const replies = await Promise.all([
     app.request('/v1/health'),

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { createApp } from '../../functions/app.ts';
-import { type Connect, connectPg } from '../../functions/query.ts';
+import { type Connect, connect as open } from '../../functions/query.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
 type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
@@ -43,7 +43,7 @@ export async function service(): Promise<Service> {
   const owner = await database.connect();
   const statements: Service['statements'] = [];
   const connect: Connect = (_env, use) =>
-    connectPg({ DATABASE_URL: database.poolUrl ?? database.edgeUrl }, (query) =>
+    open({ DATABASE_URL: database.poolUrl ?? database.edgeUrl }, (query) =>
       use((text, values) => {
         statements.push({ text, at: performance.now() });
         return query(text, values);

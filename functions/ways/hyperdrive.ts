@@ -1,0 +1,15 @@
+import type { Connect } from '../query.ts';
+import { connectPg } from './pg.ts';
+
+/**
+ * Hyperdrive caches what looks like reading, for a minute unless told otherwise, and a claim looks
+ * like reading to it. It caches no statement that names a volatile function of PostgreSQL's own.
+ * The planner drops the expression.
+ */
+const UNCACHED = 'with uncached as (select random())\n';
+
+/** With pg, through Hyperdrive's transaction pool. */
+export const connectHyperdrive: Connect = (env, use) =>
+  connectPg({ DATABASE_URL: env.HYPERDRIVE?.connectionString }, (query) =>
+    use((text, values) => query(UNCACHED + text, values)),
+  );

@@ -1,0 +1,58 @@
+import type { Query } from '../query.ts';
+import { named } from './named.ts';
+
+/** What pg's client and Neon's have in common. */
+type Client = {
+  connect(): Promise<unknown>;
+  query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+  end(): Promise<void>;
+  on(event: 'error', listener: () => void): unknown;
+};
+
+const END_MS = 1_000;
+
+/** The role's own statement_timeout, 30 s, comes first and says so better. */
+export const QUERY_MS = 35_000;
+
+/** Waits no longer than it takes: a dead network must not hold the answer up. */
+async function end(client: Client): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, END_MS);
+  });
+  await Promise.race([client.end().catch(() => {}), late]);
+  clearTimeout(timer);
+}
+
+async function connected(open: () => Client): Promise<Client> {
+  let client: Client | undefined;
+  try {
+    client = open();
+    // A connection that breaks between two statements is told by the next one.
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  } catch (error) {
+    if (client) await end(client);
+    throw named(error, '08001');
+  }
+}
+
+/** Workers share no socket between requests, so each opens and closes its own. */
+export async function session<T>(
+  open: () => Client,
+  use: (query: Query) => Promise<T>,
+): Promise<T> {
+  const client = await connected(open);
+  try {
+    return await use(async (text, values) => {
+      try {
+        return (await client.query(text, values)).rows;
+      } catch (error) {
+        throw named(error, '08006');
+      }
+    });
+  } finally {
+    await end(client);
+  }
+}
