@@ -1,12 +1,14 @@
 # PostgreSQL with pg_cron, and PgBouncer, for `npm start` and `npm test` where a Docker engine runs.
 # It only waits: scripts/stack/container.ts starts the servers in it, as on a machine of its own.
-FROM debian:trixie-slim
+ARG DEBIAN=trixie
+FROM debian:${DEBIAN}-slim
+ARG POSTGRES=17
 ENV DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8
 RUN apt-get update \
   && mkdir -p /etc/postgresql-common/createcluster.d \
   && echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.d/tock.conf \
   && apt-get install -y --no-install-recommends \
-    postgresql-17 postgresql-17-cron pgbouncer tini \
+    postgresql-${POSTGRES} postgresql-${POSTGRES}-cron pgbouncer tini \
   && rm -rf /var/lib/apt/lists/* \
   && install -d -o postgres -g postgres -m 700 /var/lib/tock
 USER postgres

@@ -12,14 +12,17 @@ export type Passwords = { owner: string; edge: string };
 export type TestCluster = {
   cluster: Cluster;
   passwords: Passwords;
-  /** A PgBouncer in transaction mode over all its databases. */
+  /** A PgBouncer in transaction mode over all its databases, where the host has one. */
   pool(): Promise<Pooler>;
   close(): Promise<void>;
 };
 
 let count = 0;
 
-/** A private cluster, started, with the role tock and pg_cron in the database `cronDatabase`. */
+/**
+ * A private cluster, started, with the role tock and the database `cronDatabase`, in which pg_cron is
+ * where the host has it. TOCK_TEST_POSTGRES says which version of PostgreSQL it is.
+ */
 export async function testCluster(cronDatabase: string, say: Say): Promise<TestCluster> {
   const ports = [await anyPort(), await anyPort()] as const;
   const name = `test-${process.pid}-${++count}`;
@@ -30,10 +33,21 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
   const passwords = { owner: word(), edge: word() };
   const made = cluster(host, options);
   let pooler: Pooler | null = null;
-  await made.start();
-  await makeOwner(made.url(), passwords.owner);
-  await makeDatabase(made.url(), cronDatabase);
-  await makeCron(made.url(cronDatabase));
+  async function close(): Promise<void> {
+    await pooler?.stop();
+    await made.stop();
+    await host.remove(host.folder);
+    await host.close?.();
+  }
+  try {
+    await made.start();
+    await makeOwner(made.url(), passwords.owner);
+    await makeDatabase(made.url(), cronDatabase);
+    if (host.cron) await makeCron(made.url(cronDatabase));
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     cluster: made,
     passwords,
@@ -47,12 +61,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
       pooler = await startPooler(host, { port: ports[1], users, ...files });
       return pooler;
     },
-    async close() {
-      await pooler?.stop();
-      await made.stop();
-      await host.remove(host.folder);
-      await host.close?.();
-    },
+    close,
   };
 }
 

@@ -6,6 +6,10 @@ import { prepare, testCluster } from './cluster.ts';
 
 /** What the run's setup tells the tests. Without a PgBouncer of ours there is no pool. */
 export type Stack = {
+  /** PostgreSQL's major version. */
+  major: number;
+  /** What it is, like `PostgreSQL 17.6 of Debian 13 in a folder, with pg_cron 1.6`. */
+  name: string;
   superUrl: string;
   ownerPassword: string;
   edgePassword: string;
@@ -98,7 +102,7 @@ export async function freshDatabase(): Promise<Database> {
 /** pg_cron's own database, one for all tests: waits until no other test uses it, until drop(). */
 export async function cronDatabase(): Promise<Database> {
   const stack = stackInfo();
-  if (!stack.cron) throw new Error("TOCK_TEST_DATABASE_URL's cluster has no pg_cron in tock_cron.");
+  if (!stack.cron) throw new Error(`There is no pg_cron in tock_cron: this is ${stack.name}.`);
   const holder = new pg.Client({ connectionString: stack.superUrl });
   holder.on('error', () => {});
   await holder.connect();
@@ -106,24 +110,26 @@ export async function cronDatabase(): Promise<Database> {
   return database(stack, 'tock_cron', () => holder.end());
 }
 
-/** A cluster of the test's own, with pg_cron, that it may kill; drop() ends it and its data. */
+/** A cluster of the test's own, with pg_cron where the host has it, that it may kill; drop() ends it and its data. */
 export async function ownCluster(): Promise<OwnCluster> {
   const made = await testCluster('tock', softly);
   const { cluster, passwords } = made;
   const stack: Stack = {
+    major: cluster.host.major,
+    name: `PostgreSQL ${cluster.host.major} ${cluster.host.origin}`,
     superUrl: cluster.url(),
     ownerPassword: passwords.owner,
     edgePassword: passwords.edge,
-    cron: true,
+    cron: cluster.host.cron,
   };
   const own = database(stack, 'tock', made.close);
   await prepare(own.url, passwords.edge);
-  const pooler = await made.pool();
+  const pooler = cluster.host.pgbouncer ? await made.pool() : null;
   const poolUrl = new URL(own.edgeUrl);
-  poolUrl.port = String(pooler.port);
+  if (pooler) poolUrl.port = String(pooler.port);
   const { kill9, start, stop } = cluster;
   return Object.defineProperty(
-    { ...own, poolUrl: poolUrl.href, kill9, start, stop },
+    { ...own, ...(pooler && { poolUrl: poolUrl.href }), kill9, start, stop },
     'postmasterPid',
     {
       get: () => cluster.pid,

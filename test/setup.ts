@@ -1,12 +1,11 @@
+import { askVersions, described } from '../scripts/stack/described.ts';
 import { makeCron, makeDatabase, makeOwner, withClient } from '../scripts/stack/roles.ts';
 import { aloud, type Say } from '../scripts/stack/say.ts';
 import { sweepTests } from '../scripts/stack/sweep.ts';
 import { prepare, testCluster } from './cluster.ts';
 import type { Stack } from './database.ts';
 
-function publish(stack: Stack): void {
-  process.env.TOCK_TEST_STACK = JSON.stringify(stack);
-}
+let close = async () => {};
 
 function as(url: string, role: string, password: string, database: string): string {
   const parsed = new URL(url);
@@ -24,27 +23,30 @@ async function templates(superUrl: string, owner: string, edge: string, cron: bo
   }
 }
 
-async function ownStack(say: Say): Promise<() => Promise<void>> {
+async function ownStack(say: Say): Promise<Stack> {
   await sweepTests();
   const made = await testCluster('tock_cron', say);
   const { cluster, passwords } = made;
-  await templates(cluster.url(), passwords.owner, passwords.edge, true);
-  const pooler = await made.pool();
-  publish({
+  const { cron, major, pgbouncer } = cluster.host;
+  // From here on: migrating may fail, and nothing may stay behind.
+  close = made.close;
+  await templates(cluster.url(), passwords.owner, passwords.edge, cron);
+  const pooler = pgbouncer ? await made.pool() : null;
+  return {
+    major,
+    name: await described(cluster.host, cluster.url()),
     superUrl: cluster.url(),
     ownerPassword: passwords.owner,
     edgePassword: passwords.edge,
-    poolHost: '127.0.0.1',
-    poolPort: pooler.port,
-    cron: true,
+    ...(pooler && { poolHost: '127.0.0.1', poolPort: pooler.port }),
+    cron,
     postmasterPid: cluster.pid,
     dataDir: cluster.data,
-  });
-  return made.close;
+  };
 }
 
 /** Somebody else's cluster: its roles tock and tock_edge get the passwords of the tests. */
-async function givenStack(superUrl: string): Promise<() => Promise<void>> {
+async function givenStack(superUrl: string): Promise<Stack> {
   const password = 'tock-test';
   await makeOwner(superUrl, password);
   const cron = await withClient(superUrl, async (client) => {
@@ -61,17 +63,24 @@ async function givenStack(superUrl: string): Promise<() => Promise<void>> {
     );
   }
   await templates(superUrl, password, password, cron);
-  publish({ superUrl, ownerPassword: password, edgePassword: password, cron });
-  return async () => {};
+  const { postgres } = await askVersions(superUrl);
+  const name = await described({ origin: 'of TOCK_TEST_DATABASE_URL' }, superUrl);
+  const passwords = { ownerPassword: password, edgePassword: password };
+  return { major: Number.parseInt(postgres, 10), name, superUrl, ...passwords, cron };
 }
-
-let close = async () => {};
 
 /** vitest's globalSetup: one cluster for the run, a migrated template in it, gone at the end. */
 export async function setup(): Promise<void> {
   const given = process.env.TOCK_TEST_DATABASE_URL;
   const name = given ? 'Preparing TOCK_TEST_DATABASE_URL' : 'Starting a test cluster';
-  close = await aloud.step(name, () => (given ? givenStack(given) : ownStack(aloud)));
+  try {
+    const stack = await aloud.step(name, () => (given ? givenStack(given) : ownStack(aloud)));
+    process.env.TOCK_TEST_STACK = JSON.stringify(stack);
+    aloud.note(`The tests run on ${stack.name}.`);
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 export function teardown(): Promise<void> {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { attempt, lastLines, run } from './run.ts';
+import { attempt, lastLines } from './run.ts';
 import type { Say } from './say.ts';
 
 const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' };
@@ -56,25 +56,15 @@ async function apt(say: Say, args: string[], signal?: AbortSignal) {
   });
 }
 
-export async function aptInstall(
-  say: Say,
-  packageNames: (major: number) => string[],
-  signal?: AbortSignal,
-): Promise<void> {
+export async function aptUpdate(say: Say, signal?: AbortSignal): Promise<void> {
   await say.step('Updating the list of packages (apt-get update)', async () => {
     const { code, out } = await apt(say, ['update', '-q'], signal);
     signal?.throwIfAborted();
     if (code !== 0) say.note(`it failed; trying with the list as it is:\n${lastLines(out, 4)}`);
   });
-  const major = await newestPackaged();
-  if (!major) {
-    throw new Error(
-      'No apt source offers PostgreSQL 15 to 18 with pg_cron. Debian 12 and newer have both in main,\n' +
-        'Ubuntu in universe, and https://wiki.postgresql.org/wiki/Apt has them for every release.\n' +
-        'Or start a Docker engine, or set DATABASE_URL, then run this again.',
-    );
-  }
-  const names = packageNames(major);
+}
+
+export async function aptInstall(say: Say, names: string[], signal?: AbortSignal): Promise<void> {
   await say.step(`Installing ${names.join(', ')} (apt-get install)`, async () => {
     raiseShields();
     try {
@@ -90,5 +80,4 @@ export async function aptInstall(
       lowerShields();
     }
   });
-  await run([`/usr/lib/postgresql/${major}/bin/postgres`, '--version']);
 }

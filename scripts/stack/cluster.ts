@@ -28,9 +28,11 @@ function configuration(host: Host, options: ClusterOptions): string {
     listen_addresses: host.listen,
     port: String(options.port),
     unix_socket_directories: '',
-    shared_preload_libraries: 'pg_cron',
-    'cron.database_name': options.cronDatabase,
-    'cron.use_background_workers': 'on',
+    ...(host.cron && {
+      shared_preload_libraries: 'pg_cron',
+      'cron.database_name': options.cronDatabase,
+      'cron.use_background_workers': 'on',
+    }),
     max_worker_processes: '24',
     max_connections: '200',
     max_prepared_transactions: '20',
@@ -119,7 +121,7 @@ export function cluster(host: Host, options: ClusterOptions): Cluster {
     const made = await host.read(`${data}/PG_VERSION`);
     if (made && Number(made) !== host.major) {
       throw new Error(
-        `The data was made by PostgreSQL ${made.trim()}, and this is ${host.name}.\n` +
+        `The data was made by PostgreSQL ${made.trim()}, and this is version ${host.major}\n${host.origin}.\n` +
           'Start afresh, without the data, by: npm start -- --reset',
       );
     }

@@ -51,7 +51,8 @@ async function launch(options: HostOptions, name: string): Promise<StartedTestCo
  */
 export async function container(options: HostOptions): Promise<Host | null> {
   const { signal } = options;
-  const name = await image(options.say);
+  const major = options.postgres ?? 17;
+  const name = await image(options.say, major);
   if (!name) return null;
   const started = await launch(options, name);
   const exec = (argv: string[]) => started.exec(argv, { user: 'postgres', workingDir: folder });
@@ -66,9 +67,10 @@ export async function container(options: HostOptions): Promise<Host | null> {
   }
 
   return {
-    name: 'PostgreSQL 17 in a Docker container',
-    major: 17,
-    bin: '/usr/lib/postgresql/17/bin',
+    origin: 'in a Docker container',
+    major,
+    cron: true,
+    bin: `/usr/lib/postgresql/${major}/bin`,
     pgbouncer: '/usr/sbin/pgbouncer',
     folder,
     listen: '*',

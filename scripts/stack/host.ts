@@ -6,14 +6,20 @@ export type Daemon = {
   signal(name: NodeJS.Signals): Promise<void>;
 };
 
-/** Where PostgreSQL and PgBouncer run: this machine, or a container. Paths are the host's own. */
+/**
+ * Where PostgreSQL and PgBouncer run: this machine, a folder of it, or a container. Paths are the
+ * host's own.
+ */
 export type Host = {
-  /** What to call it, like `PostgreSQL 15 from Debian's packages`. */
-  name: string;
+  /** Where its PostgreSQL comes from, like `from the system's packages`. */
+  origin: string;
   major: number;
+  /** Whether its PostgreSQL has pg_cron. */
+  cron: boolean;
   /** The folder of PostgreSQL's programs. */
   bin: string;
-  pgbouncer: string;
+  /** Null where there is none. */
+  pgbouncer: string | null;
   /** The folder that the database user owns: holds the cluster and PgBouncer's files. */
   folder: string;
   /** Address to listen on, as seen from inside the host. Outside it is always 127.0.0.1. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GenericContainer, getContainerRuntimeClient, ImageName } from 'testcontainers';
+import { releases } from './debian.ts';
 import { checkout } from './place.ts';
 import { lastLines } from './run.ts';
 import type { Say } from './say.ts';
@@ -10,14 +11,20 @@ import type { Say } from './say.ts';
  * The image of this repository's Dockerfile, built when this engine hasn't got it yet; null when it
  * can't be, as without a way to the registry or to Debian.
  */
-export async function image(say: Say): Promise<string | null> {
+export async function image(say: Say, major: number): Promise<string | null> {
   const text = readFileSync(join(checkout, 'Dockerfile'));
-  const name = `tock-postgres:${createHash('sha256').update(text).digest('hex').slice(0, 12)}`;
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
+  const name = `tock-postgres:${major}-${hash}`;
   const client = await getContainerRuntimeClient();
   if (await client.image.exists(ImageName.fromString(name))) return name;
   try {
-    await say.step('Building the Docker image with PostgreSQL, pg_cron and PgBouncer', () =>
-      GenericContainer.fromDockerfile(checkout).build(name, { deleteOnExit: false }),
+    const args = { DEBIAN: releases[major]?.release ?? '', POSTGRES: String(major) };
+    await say.step(
+      `Building the Docker image with PostgreSQL ${major}, pg_cron and PgBouncer`,
+      () =>
+        GenericContainer.fromDockerfile(checkout)
+          .withBuildArgs(args)
+          .build(name, { deleteOnExit: false }),
     );
     return name;
   } catch (error) {

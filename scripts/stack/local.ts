@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cluster } from './cluster.ts';
+import { described } from './described.ts';
 import { secrets } from './files.ts';
 import type { Host } from './host.ts';
 import { home } from './place.ts';
@@ -55,7 +56,6 @@ export async function localDatabase(
     openHost({ name: 'postgres', ports, say, signal, kept: true }),
   );
   if (host.close) onStop('the container', host.close);
-  say.note(host.name);
   if (reset) {
     await say.step('Forgetting all data (--reset)', async () => {
       await host.clear(`${host.folder}/data`);
@@ -81,6 +81,7 @@ export async function localDatabase(
     await makeDatabase(database.url(), name);
     await makeCron(database.url(name));
   });
+  say.note(`This is ${await described(host, database.url(name))}.`);
   const pooler = await say.step(`Starting PgBouncer on 127.0.0.1:${poolPort}`, () =>
     onPort('PgBouncer', poolPort, host, say, async (free) => {
       const users = { tock: words.owner, tock_edge: words.edge };

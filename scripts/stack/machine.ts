@@ -14,34 +14,52 @@ import { alive, childrenOf, gone, mark, signal, workingIn } from './processes.ts
 import { ended, lastLines, run } from './run.ts';
 import type { DatabaseUser } from './user.ts';
 
-/** This machine as a host; `folder` must be one that the database user can enter. */
-export function machine(
-  installed: Installed,
-  user: DatabaseUser,
-  folder: string,
-  stopping?: AbortSignal,
-): Host {
-  const identity = user.switched ? { uid: user.uid, gid: user.gid } : {};
-  const env = { PATH: process.env.PATH, HOME: folder, LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' };
+export type MachineOptions = {
+  installed: Installed;
+  origin: string;
+  user: DatabaseUser;
+  /** One that the database user can enter. */
+  folder: string;
+  /** The folder that the programs see as the root; paths must mean the same inside. */
+  root?: string;
+  signal?: AbortSignal | undefined;
+};
+
+/** This machine as a host. */
+export function machine(options: MachineOptions): Host {
+  const { installed, origin, user, folder, root, signal: stopping } = options;
+  const locale = { LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' };
+  const env = {
+    PATH: `${process.env.PATH}:/usr/sbin:/usr/bin:/sbin:/bin`,
+    HOME: folder,
+    ...locale,
+  };
+
+  /** The command as the database user, in the folder; `keep` is said to setpriv. */
+  function command(argv: string[], keep: string[] = []): string[] {
+    const identity = user.switched
+      ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups']
+      : [];
+    const orders = [...keep, ...identity];
+    const switched = orders.length > 0 ? ['setpriv', ...orders, '--'] : [];
+    return root
+      ? ['chroot', root, ...switched, 'env', '-C', folder, ...argv]
+      : [...switched, ...argv];
+  }
+
   return {
-    name: `PostgreSQL ${installed.major} from the system's packages`,
-    major: installed.major,
-    bin: installed.bin,
-    pgbouncer: installed.pgbouncer,
+    ...installed,
+    origin,
     folder,
     listen: '127.0.0.1',
     local: true,
     ...(stopping && { signal: stopping }),
-    run: (argv) =>
-      run(argv, { ...identity, env, cwd: folder, ...(stopping && { signal: stopping }) }),
+    run: (argv) => run(command(argv), { env, cwd: folder, ...(stopping && { signal: stopping }) }),
     async start(argv, { log, orphaned }) {
       stopping?.throwIfAborted();
       // The kernel sends the signal when this process dies, even by kill -9.
-      const keeper = ['setpriv', '--pdeathsig', orphaned.replace('SIG', '')];
-      if (user.switched) {
-        keeper.push(`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups');
-      }
-      const [program = '', ...args] = [...keeper, '--', ...argv];
+      const keeper = ['--pdeathsig', orphaned.replace('SIG', '')];
+      const [program = '', ...args] = command(argv, keeper);
       const out = openSync(log, 'w', 0o600);
       const child = spawn(program, args, {
         env,

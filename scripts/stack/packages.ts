@@ -1,25 +1,32 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { aptInstall, newestPackaged } from './apt.ts';
+import { aptInstall, aptUpdate, newestPackaged } from './apt.ts';
+import { run } from './run.ts';
 import type { Say } from './say.ts';
 
-/** PostgreSQL with pg_cron, and PgBouncer, where Debian's and Ubuntu's packages put them. */
-export type Installed = { major: number; bin: string; pgbouncer: string };
+/** PostgreSQL and what is with it, where Debian's and Ubuntu's packages put them. */
+export type Installed = { major: number; bin: string; cron: boolean; pgbouncer: string | null };
 
 export const oldest = 15;
 export const newest = 18;
 
 const pgbouncers = ['/usr/sbin/pgbouncer', '/usr/local/sbin/pgbouncer', '/usr/local/bin/pgbouncer'];
 
+export function installedPgbouncer(): string | null {
+  return pgbouncers.find((path) => existsSync(path)) ?? null;
+}
+
+/** PostgreSQL with pg_cron, the newest unless a version is asked for, if PgBouncer is there too. */
 export function installedPostgres(major?: number): Installed | null {
   const root = '/usr/lib/postgresql';
-  const pgbouncer = pgbouncers.find((path) => existsSync(path));
+  const pgbouncer = installedPgbouncer();
   const majors = (existsSync(root) ? readdirSync(root).map(Number) : [])
     .filter((version) => version >= oldest && version <= newest)
     .filter((version) => existsSync(`${root}/${version}/bin/initdb`))
     .filter((version) => existsSync(`${root}/${version}/lib/pg_cron.so`))
     .sort((a, b) => b - a);
   const found = major === undefined ? majors[0] : majors.find((version) => version === major);
-  return found && pgbouncer ? { major: found, bin: `${root}/${found}/bin`, pgbouncer } : null;
+  if (!found || !pgbouncer) return null;
+  return { major: found, bin: `${root}/${found}/bin`, cron: true, pgbouncer };
 }
 
 const otherWays = `Or start a Docker engine, or set DATABASE_URL to a PostgreSQL ${oldest} to ${newest} \
@@ -42,7 +49,16 @@ export async function packaged(say: Say, signal?: AbortSignal): Promise<Installe
 ${otherWays}`,
     );
   }
-  await aptInstall(say, packageNames, signal);
+  await aptUpdate(say, signal);
+  const major = await newestPackaged();
+  if (!major) {
+    throw new Error(
+      'No apt source offers PostgreSQL 15 to 18 with pg_cron. Debian 12 and newer have both in main,\n' +
+        `Ubuntu in universe, and https://wiki.postgresql.org/wiki/Apt has them for every release.\n${otherWays}`,
+    );
+  }
+  await aptInstall(say, packageNames(major), signal);
+  await run([`/usr/lib/postgresql/${major}/bin/postgres`, '--version']);
   const now = installedPostgres();
   if (now) return now;
   throw new Error(

@@ -49,6 +49,7 @@ log_disconnections = 0
 /** A PgBouncer in transaction mode that serves every database of one cluster. */
 export async function startPooler(host: Host, options: PoolerOptions): Promise<Pooler> {
   const users = Object.entries(options.users).map(([name, word]) => `"${name}" "${word}"\n`);
+  if (!host.pgbouncer) throw new Error(`There is no PgBouncer beside PostgreSQL ${host.origin}.`);
   // md5 between client and pooler: a Worker connects anew for each request, and SCRAM costs
   // milliseconds each time. The pooler itself still uses SCRAM with PostgreSQL.
   await host.write(`${host.folder}/users.txt`, users.join(''));

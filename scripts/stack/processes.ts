@@ -70,15 +70,24 @@ export function childrenOf(parent: number): ProcessMark[] {
     .map(mark);
 }
 
-/** Processes working in a folder: for a data folder, its postmaster and every child of it. */
-export function workingIn(folder: string): ProcessMark[] {
+function workingWhere(chosen: (folder: string) => boolean): ProcessMark[] {
   return pids()
     .filter((pid) => {
       try {
-        return readlinkSync(`/proc/${pid}/cwd`) === folder;
+        return chosen(readlinkSync(`/proc/${pid}/cwd`));
       } catch {
         return false;
       }
     })
     .map(mark);
+}
+
+/** Processes working in a folder: for a data folder, its postmaster and every child of it. */
+export function workingIn(folder: string): ProcessMark[] {
+  return workingWhere((place) => place === folder);
+}
+
+/** Processes working in a folder or in one below it. */
+export function workingUnder(folder: string): ProcessMark[] {
+  return workingWhere((place) => `${place}/`.startsWith(`${folder}/`));
 }

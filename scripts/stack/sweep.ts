@@ -1,7 +1,8 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { databasesOf, debianFolders } from './debian.ts';
 import { databaseParent } from './place.ts';
-import { gone, signal, workingIn } from './processes.ts';
+import { gone, signal, workingUnder } from './processes.ts';
 import { databaseUser, hasDatabaseUser } from './user.ts';
 
 function running(pid: number): boolean {
@@ -16,14 +17,17 @@ function running(pid: number): boolean {
 /** Removes the folders `test-<pid>-...` of test runs that were killed, and what still works there. */
 export async function sweepTests(): Promise<void> {
   if (!(await hasDatabaseUser())) return;
-  const parent = await databaseParent(await databaseUser());
-  for (const name of readdirSync(parent)) {
-    const pid = /^test-(\d+)-/.exec(name)?.[1];
-    if (!pid || running(Number(pid))) continue;
-    const folder = join(parent, name);
-    const found = [...workingIn(folder), ...workingIn(join(folder, 'data'))];
-    for (const one of found) signal(one.pid, 'SIGKILL');
-    await gone(found, 5);
-    rmSync(folder, { recursive: true, force: true });
+  const own = await databaseParent(await databaseUser());
+  for (const parent of [own, ...debianFolders().map(databasesOf)]) {
+    if (!existsSync(parent)) continue;
+    for (const name of readdirSync(parent)) {
+      const pid = /^test-(\d+)-/.exec(name)?.[1];
+      if (!pid || running(Number(pid))) continue;
+      const folder = join(parent, name);
+      const found = workingUnder(folder);
+      for (const one of found) signal(one.pid, 'SIGKILL');
+      await gone(found, 5);
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 }

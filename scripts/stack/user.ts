@@ -7,11 +7,10 @@ export type DatabaseUser = { name: string; uid: number; gid: number; switched: b
 export async function databaseUser(): Promise<DatabaseUser> {
   const uid = process.getuid?.() ?? -1;
   if (uid !== 0) return { name: 'you', uid, gid: process.getgid?.() ?? -1, switched: false };
-  const [id, group] = await Promise.all([
-    run(['id', '-u', 'postgres']),
-    run(['id', '-g', 'postgres']),
-  ]);
-  return { name: 'postgres', uid: Number(id), gid: Number(group), switched: true };
+  // With a Docker engine nobody has installed PostgreSQL here, nor made its user.
+  const name = (await hasDatabaseUser()) ? 'postgres' : 'nobody';
+  const [id, group] = await Promise.all([run(['id', '-u', name]), run(['id', '-g', name])]);
+  return { name, uid: Number(id), gid: Number(group), switched: true };
 }
 
 /** False on a machine where PostgreSQL was never installed: then nothing of it can be left behind. */

