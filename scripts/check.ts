@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { checkout, home } from './stack/place.ts';
-import { ended } from './stack/run.ts';
+import { command } from './check/command.ts';
+import { type Outcome, suite } from './check/suite.ts';
+import { summary } from './check/summary.ts';
+import { onOthers, onVersion, type Version } from './check/versions.ts';
 
 /** The checks that count as one each; vitest counts its tests. A new one goes here. */
 const checks: { name: string; argv: string[] }[] = [
@@ -10,53 +9,33 @@ const checks: { name: string; argv: string[] }[] = [
   { name: 'types', argv: ['tsc', '--noEmit'] },
 ];
 
-let running: ReturnType<typeof spawn> | null = null;
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(name, () => running?.kill(name));
-}
-
-async function succeeds([program = '', ...args]: string[]): Promise<boolean> {
-  const child = spawn(program, args, { cwd: checkout, stdio: 'inherit' });
-  running = child;
-  await ended(child);
-  if (child.signalCode) process.exit(130);
-  return child.exitCode === 0;
-}
-
-type Count = { passed: number; failed: number };
-
-/** Every test counts, and so does a file, or a run, that broke outside of any test. */
-function count(report: string, succeeded: boolean): Count {
-  if (!existsSync(report)) return { passed: 0, failed: 1 };
-  const result = JSON.parse(readFileSync(report, 'utf8'));
-  const files: { status: string; assertionResults: { status: string }[] }[] = result.testResults;
-  const broken = files.filter(
-    ({ status, assertionResults }) =>
-      status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
-  );
-  const failed: number = result.numFailedTests + broken.length;
-  return { passed: result.numPassedTests, failed: failed || (succeeded ? 0 : 1) };
-}
-
-async function tests(args: string[]): Promise<Count> {
-  const report = join(home(), `vitest-${process.pid}.json`);
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const succeeded = await succeeds(['vitest', 'run', ...reporters, ...args]);
-  const result = count(report, succeeded);
-  rmSync(report, { force: true });
-  return result;
-}
-
 const args = process.argv.slice(2);
-const total: Count = { passed: 0, failed: 0 };
+const asked = Number(process.env.TOCK_TEST_POSTGRES);
+const total = { passed: 0, failed: 0 };
+
+/** The files that are named, on one PostgreSQL; else everything on ours and the rest on the others. */
+async function tests(): Promise<(Outcome | Version)[]> {
+  if (asked && args.length === 0) return [await onVersion(asked)];
+  process.stdout.write(`- tests: vitest run ${args.join(' ')}\n`);
+  const own = await suite(args.length > 0 ? args.join(' ') : 'all tests', args);
+  if (args.length > 0 || !own.stack) return [own];
+  if (!process.env.TOCK_TEST_DATABASE_URL) return [own, ...(await onOthers(own.stack.major))];
+  process.stdout.write('TOCK_TEST_DATABASE_URL is set: no other PostgreSQL was tested.\n');
+  return [own];
+}
+
 for (const { name, argv } of args.length > 0 ? [] : checks) {
   process.stdout.write(`- ${name}: ${argv.join(' ')}\n`);
-  if (await succeeds(argv)) total.passed++;
+  const { succeeded, seconds } = await command(argv);
+  process.stdout.write(`  ${succeeded ? 'passed' : 'FAILED'} in ${seconds} s\n`);
+  if (succeeded) total.passed++;
   else total.failed++;
 }
-process.stdout.write('- tests: vitest run\n');
-const { passed, failed } = await tests(args);
-total.passed += passed;
-total.failed += failed;
-process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
+const results = await tests();
+for (const result of results) {
+  if ('cannot' in result) continue;
+  total.passed += result.passed;
+  total.failed += result.failed;
+}
+process.stdout.write(`${summary(results)}${total.passed} passed, ${total.failed} failed\n`);
 process.exit(total.failed > 0 ? 1 : 0);

@@ -1,0 +1,29 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Report } from '../../test/report.ts';
+import { home } from '../stack/place.ts';
+import { command } from './command.ts';
+
+/** One run of vitest on one PostgreSQL, and what of the tests it was. */
+export type Outcome = Report & { what: string; seconds: number };
+
+/** Runs tests, on the PostgreSQL of a version or on the machine's own; all unless `args` name some. */
+export async function suite(what: string, args: string[], postgres?: number): Promise<Outcome> {
+  const file = join(home(), `report-${process.pid}.json`);
+  rmSync(file, { force: true });
+  const env = { TOCK_TEST_REPORT: file, ...(postgres && { TOCK_TEST_POSTGRES: String(postgres) }) };
+  const { succeeded, seconds } = await command(['vitest', 'run', ...args], env);
+  const report = read(file);
+  rmSync(file, { force: true });
+  // What broke without a test's failing, or before there was a report, is a failure too.
+  const failed = report.failed || (succeeded ? 0 : 1);
+  return { ...report, failed, what, seconds };
+}
+
+function read(file: string): Report {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return { stack: null, passed: 0, failed: 1, skipped: [] };
+  }
+}
