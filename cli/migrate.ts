@@ -6,6 +6,7 @@ import { type Watch, watchBlockers } from './migrate/blockers.ts';
 import { cronMissing } from './migrate/cron.ts';
 import { readSql, type SqlFiles } from './migrate/files.ts';
 import { pending, recordMigration } from './migrate/history.ts';
+import { checkRoles } from './migrate/roles.ts';
 import { askServer, checkRights, checkServer } from './migrate/server.ts';
 
 export { Failure as MigrateError } from './failure.ts';
@@ -55,6 +56,7 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
     log(`Migrating as ${server.owner}, which owns the schema tock`);
     await client.query(`set local role ${server.owner}`);
   }
+  await checkRoles(client);
   const applied = await pending(client, files.migrations, server);
   for (const file of applied) {
     log(`Applying ${file.name}`);
@@ -68,8 +70,11 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   return { report: { applied: applied.map((file) => file.name), ...report }, missing };
 }
 
+// The last two: another database's migration was setting up the same roles.
 const passing = (error: pg.DatabaseError) =>
-  error.code === '40P01' || error.code === '40001' || /concurrently updated/.test(error.message);
+  error.code === '40P01' ||
+  error.code === '40001' ||
+  /concurrently updated|pg_db_role_setting_/.test(error.message);
 
 function explain(cause: unknown, watch: Watch | null): Error {
   const error = cause as pg.DatabaseError;

@@ -1,12 +1,35 @@
--- Re-made every time: nothing is executable by PUBLIC; the edge may call verbs and nothing else.
-revoke all on schema tock from public;
-revoke all on all tables in schema tock from public, tock_edge;
-revoke all on all sequences in schema tock from public, tock_edge;
-revoke all on all routines in schema tock from public, tock_edge;
+-- Who may call what, in one place and made anew every time. What stands here is a verb; everything else
+-- is inner, and its owner's alone. Nothing is open to PUBLIC, and nobody has a right on a table.
+revoke all on schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
+revoke all on all tables in schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
+revoke all on all sequences in schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
+revoke all on all routines in schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
 
-grant usage on schema tock to tock_edge;
+grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
+
+-- giving work
 grant execute on function
-  tock.put_queue, tock.queue, tock.enqueue, tock.enqueue_task, tock.claim, tock.retry_after_seconds, tock.complete,
-  tock.fail, tock.release, tock.extend, tock.task, tock.queue_stats, tock.tick, tock.next_wake_at,
-  tock.create_key, tock.keys_list, tock.revoke_key, tock.authorize, tock.queue_of_lease, tock.queue_of_task
-  to tock_edge;
+  tock.enqueue, tock.enqueue_task, tock.queue_of_task
+  to tock_producer, tock_admin, tock_edge;
+
+-- doing it
+grant execute on function
+  tock.claim, tock.retry_after_seconds, tock.complete, tock.fail, tock.release, tock.extend,
+  tock.queue_of_lease, tock.next_wake_at
+  to tock_worker, tock_admin, tock_edge;
+
+-- asking how it went
+grant execute on function tock.task to tock_producer, tock_worker, tock_admin, tock_edge;
+
+-- governing
+grant execute on function
+  tock.put_queue, tock.queue, tock.queue_stats, tock.create_key, tock.keys_list, tock.revoke_key, tock.tick
+  to tock_admin, tock_edge;
+
+-- the duties one by one
+grant execute on function
+  tock.run_duty, tock.promote, tock.reap, tock.rest, tock.rotate, tock.tidy
+  to tock_admin;
+
+-- letting a key in
+grant execute on function tock.authorize to tock_edge;

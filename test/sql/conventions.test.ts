@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { mayCall, plainVerbs } from './roles.ts';
 import { rows, value } from './support.ts';
 
 let db: Database;
@@ -53,20 +54,33 @@ rule(
    where c.relnamespace = ${schema} and a.grantee = 0`,
 );
 
+// With an empty path, or with pg_temp left out, types would be looked for in the caller's pg_temp first.
 rule(
-  'security definer implies a search_path of its own, without what callers can write to',
-  `select p.proname from pg_proc p
+  'security definer implies the one search_path in which callers have no say',
+  `select p.proname, p.proconfig from pg_proc p
    where p.pronamespace = ${schema} and p.prosecdef
-     and not exists (
-       select from unnest(p.proconfig) c
-       where c in ('search_path=""', 'search_path=', 'search_path=pg_catalog, pg_temp'))`,
+     and not coalesce('search_path=pg_catalog, pg_temp' = any (p.proconfig), false)`,
 );
 
+const names = (list: string[]) => `array[${list.map((name) => `'${name}'`).join()}]`;
+
+// So whoever writes a verb and forgets its grant hears of it, and inner functions need no list.
 rule(
-  'what the edge may call is security definer, or calls only what is',
-  `select p.proname from pg_proc p
-   where p.pronamespace = ${schema} and has_function_privilege('tock_edge', p.oid, 'execute')
-     and not p.prosecdef and p.proname <> 'enqueue_task'`,
+  "a verb is security definer or plain, and what is security definer is somebody's verb",
+  `select p.proname, p.prosecdef from pg_proc p
+   cross join lateral (
+     select p.prosecdef or p.proname = any (${names(plainVerbs)}) as verb, exists (
+       select from unnest(${names(Object.keys(mayCall).filter((role) => role !== 'outsider'))}) r
+       where has_function_privilege(r, p.oid, 'execute')) as called) v
+   where p.pronamespace = ${schema} and v.verb <> v.called`,
+);
+
+// A type of the caller's would bring its own operators into what runs as the owner.
+rule(
+  'no routine takes an argument of whatever type its caller likes',
+  `select p.proname, t.typname from pg_proc p
+   cross join lateral unnest(p.proargtypes::oid[]) a(type) join pg_type t on t.oid = a.type
+   where p.pronamespace = ${schema} and (t.typtype = 'p' or t.typname = 'record')`,
 );
 
 rule(

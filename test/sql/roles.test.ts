@@ -1,64 +1,150 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { claim, complete, enqueue, leaseOf, numbered, refusal, rows } from './support.ts';
+import { dropMembers, type Member, makeMembers, mayCall, outcomes, routines } from './roles.ts';
+import { claim, complete, enqueue, leaseOf, numbered, rows, value } from './support.ts';
 
 let db: Database;
+let owner: pg.Client;
 let edge: pg.Client;
+let members: Member[] = [];
 
 beforeAll(async () => {
   db = await freshDatabase();
+  owner = await db.connect();
   edge = await db.connect(db.edgeUrl);
+  members = await makeMembers(db);
 });
 
-afterAll(() => db.drop());
+afterAll(async () => {
+  const { superUrl } = db;
+  await db.drop();
+  await dropMembers(superUrl, members);
+});
 
-const verbs = [
-  'authorize',
-  'claim',
-  'complete',
-  'create_key',
-  'enqueue',
-  'enqueue_task',
-  'extend',
-  'fail',
-  'keys_list',
-  'next_wake_at',
-  'put_queue',
-  'queue_of_lease',
-  'queue_of_task',
-  'queue_stats',
-  'release',
-  'retry_after_seconds',
-  'revoke_key',
-  'task',
-  'tick',
-];
+const byName = (names: string[]) => [...names].sort();
 
-test('the edge may call the verbs and no other routine', async () => {
-  const may = await rows<{ name: string }>(
-    edge,
+const granted = (grantee: string) =>
+  rows<{ name: string }>(
+    owner,
     `select p.proname as name from pg_proc p
-     where p.pronamespace = (select oid from pg_namespace where nspname = 'tock')
-       and has_function_privilege('tock_edge', p.oid, 'execute') order by 1`,
-  );
-  const granted = may.map((row) => row.name).filter((name) => name !== 'queue');
-  expect(granted).toEqual(verbs);
+     where p.pronamespace = 'tock'::regnamespace and has_function_privilege($1, p.oid, 'execute')`,
+    [grantee],
+  ).then((found) => found.map((row) => row.name));
+
+test('each role may call its verbs and no other routine, by the catalog', async () => {
+  for (const { role, name } of members) {
+    if (role !== 'outsider')
+      expect(byName(await granted(role)), role).toEqual(byName(mayCall[role] ?? []));
+    expect(byName(await granted(name)), name).toEqual(byName(mayCall[role] ?? []));
+  }
 });
 
-test('the edge has no right on any table or sequence, nor may it make things', async () => {
-  const may = await rows(
-    edge,
-    `select c.relname from pg_class c
-     where c.relnamespace = (select oid from pg_namespace where nspname = 'tock')
-       and c.relkind in ('r', 'p', 'v', 'm', 'S')
-       and case when c.relkind = 'S' then has_sequence_privilege('tock_edge', c.oid, 'usage, select, update')
-         else has_table_privilege('tock_edge', c.oid, 'select, insert, update, delete, truncate, references, trigger')
-           or has_any_column_privilege('tock_edge', c.oid, 'select, insert, update, references') end`,
+test('each role tries every routine: its verbs let it in, all else is refused', async () => {
+  const all = await routines(owner);
+  expect(all.length).toBeGreaterThan(60);
+  for (const { role, client } of members) {
+    const codes = await outcomes(
+      client,
+      all.map((one) => one.call),
+    );
+    // Another code of this class would mean that the call was never made.
+    expect(codes.filter((code) => code?.startsWith('42') && code !== '42501')).toEqual([]);
+    const letIn = all.filter((_, n) => codes[n] !== '42501').map((one) => one.name);
+    expect(byName(letIn), role).toEqual(byName(mayCall[role] ?? []));
+  }
+});
+
+test('no role gets at a table or sequence in any way', async () => {
+  await owner.query('select tock.rotate(p_ahead => 4, p_width => 1000)');
+  const found = await rows<{ name: string; kind: string; column: string }>(
+    owner,
+    `select format('tock.%I', c.relname) as name, c.relkind as kind, quote_ident(a.attname) as column
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum = 1
+     where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')`,
   );
-  expect(may).toEqual([]);
-  expect((await refusal(edge.query('select * from tock.runs'))).code).toBe('42501');
-  expect((await refusal(edge.query('create table tock.mine (id int)'))).code).toBe('42501');
+  expect(found.length).toBeGreaterThan(20);
+  const ways = found.flatMap(({ name, kind, column }) =>
+    kind === 'S'
+      ? [
+          `select * from ${name}`,
+          `select nextval('${name}')`,
+          `select currval('${name}')`,
+          `select setval('${name}', 1)`,
+          `alter sequence ${name} cache 50`,
+        ]
+      : [
+          `select from ${name}`,
+          `select ${column} from ${name} where false`,
+          `insert into ${name} default values`,
+          `update ${name} set ${column} = ${column}`,
+          `delete from ${name} where false`,
+          `truncate ${name}`,
+          `lock ${name} in access share mode`,
+          `copy ${name} to stdout`,
+          `create temporary table mine (like ${name})`,
+          `create index on ${name} (${column})`,
+          `create trigger mine before insert on ${name} execute function suppress_redundant_updates_trigger()`,
+          `alter table ${name} add column mine integer`,
+          `comment on table ${name} is 'mine'`,
+          `grant select on ${name} to public`,
+          `drop table ${name}`,
+        ],
+  );
+  for (const { role, client } of members) {
+    const codes = await outcomes(client, ways);
+    expect(
+      ways.filter((_, n) => codes[n] !== '42501'),
+      role,
+    ).toEqual([]);
+  }
+});
+
+test('no role makes, changes or drops anything in the schema', async () => {
+  const ways = [
+    'create table tock.mine (id integer)',
+    'create view tock.mine as select 1',
+    'create sequence tock.mine',
+    'create type tock.mine as (id integer)',
+    "create function tock.mine() returns integer language sql as 'select 1'",
+    "create or replace function tock.hot_epoch() returns integer language sql as 'select 1'",
+    'create operator tock.= (leftarg = text, rightarg = text, function = texteq)',
+    'alter function tock.hot_epoch() security definer',
+    'alter function tock.tick() set search_path = public',
+    'alter type tock.ended add attribute mine integer',
+    'grant execute on function tock.hot_epoch() to public',
+    'alter default privileges in schema tock grant execute on functions to public',
+    'drop function tock.hot_epoch()',
+    'alter schema tock rename to mine',
+    'drop schema tock',
+    'set local role tock',
+    'set local session authorization tock',
+  ];
+  for (const { role, client } of members) {
+    const codes = await outcomes(client, ways);
+    const went = ways.filter((_, n) => codes[n] !== '42501');
+    // Default privileges are one's own: these open nothing but what oneself could make in the schema.
+    expect(
+      went.filter((way) => !way.startsWith('alter default')),
+      role,
+    ).toEqual([]);
+  }
+});
+
+test('a task goes through three hands, each with its own role', async () => {
+  const [producer, worker, admin] = members.map((one) => one.client) as [
+    pg.Client,
+    pg.Client,
+    pg.Client,
+  ];
+  await admin.query(
+    `select tock.put_queue(p_queue => 'hands', p_policy => '{"lease_seconds": 30}')`,
+  );
+  const [id] = await enqueue(producer, 'hands', numbered(1), 'r');
+  const lease = leaseOf(await claim(worker, 'hands', { request_id: 'c' }));
+  expect(await complete(worker, lease, [{ id, result: 1 }])).toMatchObject({ completed: 1 });
+  expect(await value(producer, 'select state from tock.task(p_id => $1)', [id])).toBe('done');
+  await admin.query('select tock.tick()');
 });
 
 test('a task goes through by the edge alone', async () => {
@@ -66,17 +152,6 @@ test('a task goes through by the edge alone', async () => {
   const lease = leaseOf(await claim(edge, 'edge', { request_id: 'c' }));
   expect(await complete(edge, lease, [{ id, result: 1 }])).toMatchObject({ completed: 1 });
   await edge.query('select tock.tick()');
-});
-
-test("a verb doesn't follow the caller's search path", async () => {
-  await edge.query('set search_path = pg_temp, public');
-  await edge.query('create temporary table queues (name text, paused boolean)');
-  await edge.query(
-    "create function pg_temp.now() returns timestamptz language sql as 'select null::timestamptz'",
-  );
-  await enqueue(edge, 'path', numbered(1));
-  expect(await claim(edge, 'path')).toHaveLength(1);
-  await edge.query('reset search_path');
 });
 
 test('a task goes through a transaction pooler', async () => {

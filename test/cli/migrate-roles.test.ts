@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { migrate } from '../../cli/migrate.ts';
+import { makeDatabase, withClient } from '../../scripts/stack/roles.ts';
+import { softly } from '../../scripts/stack/say.ts';
+import { type TestCluster, testCluster } from '../cluster.ts';
+
+// Roles belong to the cluster: here it is one that has none of Tock's yet.
+let made: TestCluster;
+beforeAll(async () => {
+  made = await testCluster('tock_roles', softly);
+});
+afterAll(() => made.close());
+
+const all = ['tock_admin', 'tock_edge', 'tock_producer', 'tock_worker'];
+
+async function asSuper<T extends object>(sql: string): Promise<T[]> {
+  return withClient(made.cluster.url(), async (client) => (await client.query(sql)).rows);
+}
+
+const present = async () =>
+  (
+    await asSuper<{ rolname: string }>(
+      "select rolname from pg_roles where rolname like 'tock\\_%' order by 1",
+    )
+  ).map((row) => row.rolname);
+
+async function database(name: string): Promise<string> {
+  await makeDatabase(made.cluster.url(), name);
+  const url = new URL(made.cluster.url(name));
+  url.username = 'tock';
+  url.password = made.passwords.owner;
+  return url.href;
+}
+
+async function dropAll(names: string[]): Promise<void> {
+  for (const name of names) await asSuper(`drop database ${name} with (force)`);
+  for (const role of await present()) await asSuper(`drop role ${role}`);
+}
+
+const callers = `
+  select p.proname || ' ' || string_agg(r.rolname, ' ' order by r.rolname) as may
+  from pg_proc p join pg_roles r on r.rolname like 'tock\\_%' and has_function_privilege(r.rolname, p.oid, 'execute')
+  where p.pronamespace = 'tock'::regnamespace group by p.oid, p.proname order by 1`;
+
+const mayCall = (url: string) =>
+  withClient(url, async (client) => (await client.query(callers)).rows);
+
+async function loseRoles(names: string[], roles: string[]): Promise<void> {
+  for (const name of names) {
+    await withClient(made.cluster.url(name), (client) =>
+      client.query(`drop owned by ${roles.join()}`),
+    );
+  }
+  await asSuper(`drop role ${roles.join()}`);
+}
+
+test('two databases of a new cluster are migrated at once, and share the roles', async () => {
+  for (const edge of ['', 'create role tock_edge nologin']) {
+    const urls = await Promise.all(['one', 'two'].map(database));
+    expect(await present()).toEqual([]);
+    await asSuper(edge);
+    const reports = await Promise.all(urls.map((url) => migrate(url)));
+    for (const { applied } of reports) expect(applied.length).toBeGreaterThan(5);
+    expect(await present()).toEqual(all);
+    const granted = await mayCall(urls[0] as string);
+    expect(granted).toContainEqual({ may: 'claim tock_admin tock_edge tock_worker' });
+    expect(await mayCall(urls[1] as string)).toEqual(granted);
+    // As before an upgrade: nothing older makes one wait for the other.
+    await loseRoles(['one', 'two'], ['tock_producer', 'tock_worker', 'tock_admin']);
+    await Promise.all(urls.map((url) => migrate(url)));
+    expect(await Promise.all(urls.map(mayCall))).toEqual([granted, granted]);
+    await dropAll(['one', 'two']);
+  }
+}, 120_000);
+
+test('who may not create roles is told what an administrator has to run, all of it at once', async () => {
+  const url = await database('three');
+  await asSuper('alter role tock nocreaterole');
+  const refused = await migrate(url).catch((error: Error) => error.message);
+  const told = String(refused).match(/(create|alter) role .*;/g) ?? [];
+  const creating = told.filter((line) => line.startsWith('create'));
+  expect(creating.map((line) => line.split(' ')[2]).sort()).toEqual(all);
+  expect(await present()).toEqual([]);
+  await asSuper(told.slice(0, 2).join('\n'));
+  await expect(migrate(url)).rejects.toThrow(told[2]);
+  await asSuper(told.slice(2).join('\n'));
+  expect((await migrate(url)).applied.length).toBeGreaterThan(5);
+  await asSuper('alter role tock createrole');
+  await dropAll(['three']);
+});
+
+test('where a dump came without its roles, the next deploy makes and grants them', async () => {
+  const url = await database('four');
+  await migrate(url);
+  const before = await mayCall(url);
+  await loseRoles(['four'], all);
+  expect((await migrate(url)).applied).toEqual([]);
+  expect(await mayCall(url)).toEqual(before);
+  const [edge] = await asSuper("select rolconfig from pg_roles where rolname = 'tock_edge'");
+  expect(edge).toEqual({ rolconfig: ['statement_timeout=30s', 'lock_timeout=2s'] });
+});

@@ -1,0 +1,188 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { dropMembers, type Member, makeMembers, mayCall } from './roles.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  extend,
+  fail,
+  leaseOf,
+  numbered,
+  release,
+  rows,
+  task,
+  value,
+} from './support.ts';
+
+let db: Database;
+let owner: pg.Client;
+let members: Member[] = [];
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  owner = await db.connect();
+  members = await makeMembers(db);
+});
+
+afterAll(async () => {
+  const { superUrl } = db;
+  await db.drop();
+  await dropMembers(superUrl, members);
+});
+
+const memberOf = (role: string) => members.find((one) => one.role === role)?.client as pg.Client;
+
+/** All that a role may do with a task, as far as it may. */
+async function life(client: pg.Client, role: string, queue: string): Promise<void> {
+  const may = (verb: string) => mayCall[role]?.includes(verb);
+  const source = may('enqueue') ? client : owner;
+  const delayed = numbered(1, 9, { run_at: '2030-01-31T09:00:00Z', tenant: 'a' });
+  const ids = await enqueue(source, queue, [...numbered(6), ...delayed], 'again');
+  expect(await enqueue(source, queue, [...numbered(6), ...delayed], 'again')).toEqual(ids);
+  const runAt = 'select extract(epoch from run_at)::bigint from tock.task(p_id => $1)';
+  expect(await value(client, runAt, [ids[6]])).toBe('1896080400');
+  const worker = may('claim') ? client : owner;
+  const lease = leaseOf(await claim(worker, queue, { limit: 6, request_id: 'once' }));
+  expect((await extend(worker, lease, 600))?.runs).toBe(6);
+  expect(await fail(worker, lease, [{ id: ids[0], retry_in_seconds: 900 }])).toMatchObject({
+    failed: 1,
+  });
+  expect(await release(worker, lease, [ids[1] as string])).toMatchObject({ released: 1 });
+  expect(await complete(worker, lease, [{ id: ids[2], result: 'a' }])).toMatchObject({
+    completed: 1,
+  });
+  expect(await complete(worker, lease)).toMatchObject({ completed: 4 });
+  expect(await drain(worker, queue)).toHaveLength(1);
+  expect((await task(client, ids[3] as string))?.state).toBe('done');
+  if (may('put_queue')) {
+    await client.query('select tock.put_queue(p_queue => $1)', [queue]);
+    await client.query('select * from tock.queue_stats()');
+    await client.query("select * from tock.create_key(p_name => 'k', p_scopes => '{read}')");
+    await client.query('select tock.tick()');
+  }
+}
+
+/** Temporary things with the names of all that is used inside; each would say that it was reached. */
+const traps = `
+  set search_path = pg_catalog, pg_temp;
+  create function pg_temp.sprung(anyelement) returns boolean language plpgsql as $f$
+  begin
+    raise exception 'sprung as %', current_user;
+  end $f$;
+  do $$
+  declare
+    v_name text;
+  begin
+    for v_name in
+      select format('%I.%I', 'pg_catalog', t.typname) from pg_catalog.pg_type t
+      where t.typname in ('text', 'int2', 'int4', 'int8', 'bool', 'float8', 'numeric', 'jsonb', 'uuid',
+        'timestamptz', 'interval', 'bit', 'name', 'oid', 'regnamespace', 'regclass', 'bytea')
+    loop
+      execute format('create domain pg_temp.%I as %s check (pg_temp.sprung(value))', split_part(v_name, '.', 2), v_name);
+    end loop;
+    for v_name in select unnest(array['now', 'clock_timestamp', 'random', 'pg_backend_pid', 'gen_random_uuid'])
+    loop
+      execute format('create function pg_temp.%I() returns boolean language sql as ''select pg_temp.sprung(1)''', v_name);
+    end loop;
+    for v_name in
+      select unnest(array['queues', 'streams', 'epochs', 'runs', 'leases', 'results', 'marks', 'waiting', 'promotions',
+        'requests', 'duties', 'keys', 'migrations', 'reports', 'positions', 'pg_proc', 'pg_class', 'pg_locks',
+        'pg_database', 'pg_stat_activity', 'pg_extension', 'pg_sequence', 'pg_namespace', 'one', 'candidate'])
+    loop
+      execute format('create view pg_temp.%I as select pg_temp.sprung(1::pg_catalog.int4)', v_name);
+    end loop;
+  end $$;
+  create operator pg_temp.= (leftarg = pg_catalog.text, rightarg = pg_catalog.text, function = pg_catalog.textne);
+  set search_path = pg_temp, tock, pg_catalog`;
+
+test("what a caller puts in its own temporary schema is reached by nobody's verb", async () => {
+  for (const { role } of members.slice(0, 4)) {
+    const client = memberOf(role);
+    await client.query('begin');
+    await client.query(traps);
+    expect(
+      await value(client, 'select exists (select from pg_temp.sprung(1::pg_catalog.int4))').catch(
+        (e) => e.message,
+      ),
+    ).toContain(`sprung as test_`);
+    await client.query('rollback');
+    await client.query(traps);
+    await life(client, role, `trap-${role}`);
+    await client.query('discard all');
+  }
+});
+
+// What one session has set must not stay in what everybody runs.
+test("a caller's settings change nothing, for itself or for those after it", async () => {
+  const client = memberOf('tock_admin');
+  await client.query(`
+    set standard_conforming_strings = off; set escape_string_warning = off; set backslash_quote = off;
+    set datestyle = 'SQL, DMY'; set timezone = 'Asia/Kathmandu'; set intervalstyle = 'sql_standard';
+    set bytea_output = escape; set extra_float_digits = -3; set lc_numeric = 'C'; set array_nulls = off;
+    set transform_null_equals = on; set quote_all_identifiers = on; set check_function_bodies = off;
+    set plan_cache_mode = force_custom_plan;
+    set enable_indexscan = off; set enable_nestloop = off; set cursor_tuple_fraction = 0;
+    set tock.slot = '999'`);
+  await owner.query('update tock.duties set last_started_at = null');
+  await owner.query(
+    "select setval('tock.positions', (select max(end_position) - 2 from tock.epochs))",
+  );
+  await client.query('select tock.rotate(p_width => 1000)');
+  await enqueue(owner, 'crossing', numbered(10));
+  await client.query('select tock.rotate(p_width => 1000)');
+  await client.query('select tock.rotate()');
+  // Backslashes in the verbs' own patterns: whoever sets this finds its instants refused, no more.
+  await client.query('set standard_conforming_strings = on');
+  await life(client, 'tock_admin', 'odd');
+  await life(owner, 'tock_admin', 'even');
+  const other = await db.connect();
+  await other.query("set datestyle = 'ISO, MDY'; set timezone = 'UTC'");
+  await life(other, 'tock_admin', 'other');
+  expect(await value(other, 'select tock.hot_epoch()')).toBe(
+    await value(other, 'select tock.newest_epoch()'),
+  );
+});
+
+const open = `
+  select distinct 'function ' || p.oid::regprocedure as opened from pg_proc p
+  cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+  where p.pronamespace = 'tock'::regnamespace and a.grantee = 0
+  union all
+  select distinct 'table ' || c.oid::regclass from pg_class c
+  cross join lateral aclexplode(c.relacl) a left join pg_roles r on r.oid = a.grantee
+  where c.relnamespace = 'tock'::regnamespace and (a.grantee = 0 or r.rolname like 'tock\\_%')`;
+
+test('what is made between two deploys is as closed as what a deploy made', async () => {
+  await owner.query(`
+    alter default privileges in schema tock grant select on tables to public;
+    alter default privileges in schema tock grant all on tables to tock_producer, tock_worker, tock_admin, tock_edge;
+    alter default privileges in schema tock grant execute on functions to public`);
+  const hot = await rows<{ drop: string }>(
+    owner,
+    `select 'drop function ' || p.oid::regprocedure as drop from pg_proc p
+     where p.pronamespace = 'tock'::regnamespace and p.proname like '%\\_hot' and p.proname <> 'write_hot'`,
+  );
+  expect(hot.length).toBeGreaterThan(3);
+  // A new function is open to PUBLIC; one that is replaced keeps its rights.
+  for (const { drop } of hot) await owner.query(drop);
+  const newest = 'select max(number) from tock.epochs';
+  const before = await value<number>(owner, newest);
+  await owner.query('select tock.write_hot(), tock.rotate(p_ahead => 5, p_width => 1000)');
+  expect(await value<number>(owner, newest)).toBeGreaterThan(before);
+  expect(await rows(owner, open)).toEqual([]);
+});
+
+test("a lease is whose token it is; nobody's guess is a token", async () => {
+  const worker = memberOf('tock_worker');
+  await enqueue(owner, 'leased', numbered(2));
+  const lease = leaseOf(await claim(owner, 'leased', { limit: 2 }));
+  const guess = `00000000-0000-4000-8000-00000${lease.slice(-7)}`;
+  expect(await complete(worker, guess)).toBeUndefined();
+  expect(await fail(worker, guess, {})).toBeUndefined();
+  expect(await release(worker, guess)).toBeUndefined();
+  expect(await extend(worker, guess)).toBeUndefined();
+  expect(await complete(worker, lease)).toMatchObject({ completed: 2 });
+});

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import type pg from 'pg';
+import { withClient } from '../../scripts/stack/roles.ts';
+import type { Database } from '../database.ts';
+import { rows } from './support.ts';
+
+const giving = ['enqueue', 'enqueue_task', 'queue_of_task'];
+const doing = [
+  'claim',
+  'complete',
+  'extend',
+  'fail',
+  'next_wake_at',
+  'queue_of_lease',
+  'release',
+  'retry_after_seconds',
+];
+const governing = [
+  'create_key',
+  'keys_list',
+  'put_queue',
+  'queue',
+  'queue_stats',
+  'revoke_key',
+  'tick',
+];
+const duties = ['promote', 'reap', 'rest', 'rotate', 'run_duty', 'tidy'];
+
+/** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
+export const mayCall: Record<string, string[]> = {
+  tock_producer: [...giving, 'task'],
+  tock_worker: [...doing, 'task'],
+  tock_admin: [...giving, ...doing, ...governing, ...duties, 'task'],
+  tock_edge: [...giving, ...doing, ...governing, 'task', 'authorize'],
+  outsider: [],
+};
+
+/** Verbs that are not security definer: they only put another verb's arguments in order. */
+export const plainVerbs = ['enqueue_task'];
+
+export type Member = { role: string; name: string; client: pg.Client };
+
+/** A role of each kind that can log in and is a member of that role alone, connected. */
+export async function makeMembers(db: Database): Promise<Member[]> {
+  const tag = randomBytes(4).toString('hex');
+  const members: Member[] = [];
+  for (const role of Object.keys(mayCall)) {
+    const name = `test_${tag}_${role}`;
+    await withClient(db.superUrl, async (client) => {
+      await client.query(`create role ${name} login password '${tag}'`);
+      // What an operator would do to let somebody see what there is.
+      if (role === 'outsider') await client.query(`grant usage on schema tock to ${name}`);
+      else await client.query(`grant ${role} to ${name}`);
+    });
+    const url = new URL(db.url);
+    url.username = name;
+    url.password = tag;
+    members.push({ role, name, client: await db.connect(url.href) });
+  }
+  return members;
+}
+
+/** To be called once their database is dropped, as nothing holds on to them then. */
+export async function dropMembers(superUrl: string, members: Member[]): Promise<void> {
+  const url = new URL(superUrl);
+  url.pathname = '/postgres';
+  await withClient(url.href, async (client) => {
+    for (const { name } of members) await client.query(`drop role ${name}`);
+  });
+}
+
+/** Runs statements that change nothing in the end; gives the SQLSTATE of each, null when it went through. */
+export async function outcomes(client: pg.Client, statements: string[]) {
+  const codes: (string | null)[] = [];
+  await client.query("begin; set local statement_timeout = '10s'");
+  for (const statement of statements) {
+    await client.query('savepoint before');
+    const code = await client.query(statement).then(
+      () => null,
+      (error: pg.DatabaseError) => error.code ?? error.message,
+    );
+    codes.push(code);
+    await client.query('rollback to before');
+  }
+  await client.query('rollback');
+  return codes;
+}
+
+export type Routine = { name: string; call: string };
+
+/** Every routine of the schema with a call that gives it nulls, which no planner can answer for it. */
+export async function routines(client: pg.Client): Promise<Routine[]> {
+  // The role tock would find the schema tock by its own name, and leave it out of types' names.
+  await client.query('set search_path = pg_catalog');
+  return rows<Routine>(
+    client,
+    `select p.proname as name, case p.prokind when 'p' then 'call ' else 'select ' end
+       || format('tock.%I(%s)', p.proname, string_agg('n.a' || a.n, ', ' order by a.n))
+       || case when p.prokind = 'p' then '' else format(' from (select %s offset 0) n',
+         coalesce(string_agg('null::' || format_type(a.type, null) || ' as a' || a.n, ', ' order by a.n), '1')) end as call
+     from pg_proc p left join lateral unnest(p.proargtypes::oid[]) with ordinality a(type, n) on true
+     where p.pronamespace = (select oid from pg_namespace where nspname = 'tock')
+     group by p.oid order by p.proname`,
+  );
+}
