@@ -15,13 +15,19 @@ const tables = `
     || coalesce((select E'\\n' || string_agg('  ' || pg_get_indexdef(i.indexrelid), E'\\n' order by i.indexrelid::regclass::text)
         from pg_index i where i.indrelid = c.oid
           and not exists (select from pg_constraint n where n.conindid = i.indexrelid)), '')
-    || coalesce(E'\\n  with (' || array_to_string(c.reloptions, ', ') || ')', '') as text
+    || coalesce(E'\\n  with (' || array_to_string(c.reloptions, ', ') || ')', '')
+    || case when $1 then coalesce((select E'\\n' || string_agg(format('  -- %s: %s', coalesce(a.attname, 'table'), d.description),
+          E'\\n' order by d.objsubid)
+        from pg_description d left join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid and d.objsubid > 0
+        where d.objoid = c.oid and d.classoid = 'pg_class'::regclass), '') else '' end as text
   from pg_class c
   where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p', 'v') and ($1 or not c.relispartition)
   order by c.relname`;
 
 const others = `
-  select format('sequence tock.%I %s to %s cache %s', s.sequencename, s.min_value, s.max_value, s.cache_size) as text
+  select format('sequence tock.%I %s to %s cache %s%s', s.sequencename, s.min_value, s.max_value, s.cache_size,
+      case when $1 then format(' start %s increment %s cycle %s as %s', s.start_value, s.increment_by, s.cycle, s.data_type)
+        else '' end) as text
     from pg_sequences s where s.schemaname = 'tock'
   union all
   select format('type tock.%I (%s)', t.typname, (
@@ -31,19 +37,48 @@ const others = `
     where t.typnamespace = 'tock'::regnamespace
   order by 1`;
 
+const callers = `(
+    select string_agg(distinct r.role, ', ' order by r.role)
+    from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+    cross join lateral (select case a.grantee when 0 then 'everybody' else pg_get_userbyid(a.grantee) end as role) r
+    where a.grantee <> p.proowner)`;
+
 const routines = `
   select format(E'function tock.%s(%s)\\n  returns %s\\n  -- %s%s%s', p.proname, pg_get_function_arguments(p.oid),
     pg_get_function_result(p.oid), coalesce(obj_description(p.oid, 'pg_proc'), 'no comment'),
-    case when has_function_privilege('tock_edge', p.oid, 'execute') then E'\\n  -- for tock_edge' else '' end,
-    case when $1 then E'\\n' || pg_get_functiondef(p.oid) else '' end) as text
-  from pg_proc p where p.pronamespace = 'tock'::regnamespace order by p.proname`;
+    coalesce(E'\\n  -- for ' || ${callers}, ''),
+    case when $1 then E'\\n' || replace(pg_get_functiondef(p.oid), 'tock'::regnamespace::oid::text, 'OID') else '' end) as text
+  from pg_proc p where p.pronamespace = 'tock'::regnamespace order by p.proname, p.pronargs`;
 
-/** The schema as text, the same on every supported PostgreSQL; bodies add definitions and partitions. */
-export async function describeSchema(client: pg.Client, bodies = false): Promise<string> {
+// Of functions above; of what is made between two deploys here too. The owner's own rights say nothing.
+const rights = `
+  select format('%s for %s: %s', o.name, coalesce(r.rolname, 'everybody'),
+    string_agg(a.privilege_type || case when a.is_grantable then ' and to grant it' else '' end, ', ' order by a.privilege_type)) as text
+  from (
+    select 'schema tock' as name, n.nspacl as acl, n.nspowner as owner from pg_namespace n where n.nspname = 'tock'
+    union all
+    select 'tock.' || c.relname, c.relacl, c.relowner from pg_class c where c.relnamespace = 'tock'::regnamespace
+    union all
+    select format('tock.%s.%s', c.relname, t.attname), t.attacl, c.relowner
+      from pg_class c join pg_attribute t on t.attrelid = c.oid where c.relnamespace = 'tock'::regnamespace
+    union all
+    select 'type tock.' || t.typname, t.typacl, t.typowner from pg_type t where t.typnamespace = 'tock'::regnamespace
+    union all
+    select 'default ' || d.defaclobjtype::text, d.defaclacl, d.defaclrole from pg_default_acl d) o
+  cross join lateral aclexplode(o.acl) a left join pg_roles r on r.oid = a.grantee
+  where a.grantee <> o.owner
+  group by o.name, r.rolname order by 1`;
+
+/**
+ * The schema as text, the same on every supported PostgreSQL; `whole` adds what a reader can do without:
+ * definitions, partitions, comments of tables, rights on what isn't a function.
+ */
+export async function describeSchema(client: pg.Client, whole = false): Promise<string> {
   const parts = [
-    await client.query(tables, [bodies]),
-    await client.query(others),
-    await client.query(routines, [bodies]),
+    await client.query(tables, [whole]),
+    await client.query(others, [whole]),
+    await client.query(routines, [whole]),
+    ...(whole ? [await client.query(rights)] : []),
   ];
   const text = parts.map(({ rows }) => rows.map((row) => row.text).join('\n\n')).join('\n\n');
   return `-- What sql/ comes to, for readers: generated, see CONTRIBUTING.md. Not meant to be run.\n\n${text}\n`;
