@@ -5,7 +5,9 @@ import { limitBody } from './body.ts';
 import type { App, Env } from './endpoint.ts';
 import { problem, refusal } from './problem.ts';
 import type { Connect } from './query.ts';
+import { changes } from './routes/changes.ts';
 import { claim } from './routes/claim.ts';
+import { doctor } from './routes/doctor.ts';
 import { health } from './routes/health.ts';
 import { keys } from './routes/keys.ts';
 import { leases } from './routes/leases.ts';
@@ -15,7 +17,7 @@ import { stats } from './routes/stats.ts';
 import { tasks } from './routes/tasks.ts';
 import { tick } from './routes/tick.ts';
 
-const routes = [tasks, claim, leases, queues, keys, tick, stats, health, openapi];
+const routes = [tasks, changes, claim, leases, queues, keys, tick, stats, doctor, health, openapi];
 
 /** The HTTP door; `connect` is its way to the database. */
 export function createApp(connect: Connect): App {

@@ -27,7 +27,7 @@ export type Answer = { body: string } | undefined;
 
 /** One route: what it takes, its one statement, what it answers. */
 export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
-  method: 'get' | 'post' | 'put' | 'delete';
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   path: string;
   summary: string;
   params: P;
@@ -48,6 +48,8 @@ export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   status?: 200 | 201;
   /** What it means when there is no row. */
   none?: { status: 404 | 409; detail: string; hint: string };
+  /** Of a row that says why it could not be: a 409 then, null when it is the answer. */
+  conflict?(body: string): { detail: string; hint: string } | null;
 };
 
 type Shape = { body?: z.ZodType; batchKey?: string };
@@ -134,7 +136,7 @@ export function serve<P extends z.ZodObject, B extends z.ZodType>(
 ): void {
   const route = document(endpoint);
   app.openAPIRegistry.registerPath(route);
-  const { statement, values, repeat, none, status = 200 } = endpoint;
+  const { statement, values, repeat, none, conflict, status = 200 } = endpoint;
   app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), async (c) => {
     const key = bearerKey(c.req.header('authorization'));
     const call = await callOf(endpoint, c);
@@ -145,6 +147,8 @@ export function serve<P extends z.ZodObject, B extends z.ZodType>(
       throw renamed(error, endpoint, call.body as object);
     });
     if (!answer && none) throw refusal(none.status, none.detail, { hint: none.hint });
+    const why = answer && conflict?.(answer.body);
+    if (why) throw refusal(409, why.detail, { hint: why.hint });
     return c.body(answer?.body ?? '{}', status, { 'Content-Type': 'application/json' });
   });
 }

@@ -51,7 +51,19 @@ export const leaseToken = shaped(
   'a UUID, as claim gave it',
 ).openapi({ format: 'uuid' });
 
+export const priority = whole(0, 9).openapi({ description: '0 is first; 5 by default.' });
+export const taskState = z.enum([
+  'waiting',
+  'ready',
+  'running',
+  'done',
+  'dead',
+  'cancelled',
+  'expired',
+]);
+
 export const seconds = number(0, TEN_YEARS);
+export const retentionSeconds = whole(60, TEN_YEARS);
 export const leaseSeconds = whole(1, 86_400);
 
 /** Repeating a call with its request id, within 24 hours, gives the same answer and does nothing twice. */
@@ -60,6 +72,14 @@ export const repeatHeaders = z.object({ 'idempotency-key': requestId.optional() 
 
 const instantError = 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z';
 export const instant = z.iso.datetime({ offset: true, error: instantError });
+
+type When = { delay_seconds?: number | null | undefined; run_at?: string | null | undefined };
+
+/** For refine(). */
+export const oneTime: [check: (task: When) => boolean, said: { error: string; path: string[] }] = [
+  (task) => task.delay_seconds == null || task.run_at == null,
+  { error: 'give delay_seconds or run_at, not both', path: ['delay_seconds'] },
+];
 
 /** In answers; null where there is none. */
 export const moment = z.string().openapi({ format: 'date-time' });

@@ -24,7 +24,14 @@ const run = z.strictObject({
   payload: s.anything,
 });
 
-const foundNothing = (body: string) => body.startsWith('{"lease":null,');
+const states = z.enum(['found', 'empty', 'paused', 'busy', 'passing']);
+
+// Counting comes first, so the claim is over when it is asked what it was.
+const state = 'case when count(*) >= 0 then tock.claim_answer() end';
+
+/** Parses what found nothing only: the rest may be megabytes. */
+const stateOf = (body: string): z.output<typeof states> =>
+  body.startsWith('{"lease":null,') ? JSON.parse(body).state : 'found';
 
 /** /v1/queues/:queue/claim. The runs come from claim() alone: a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
@@ -39,7 +46,7 @@ export function claim(app: App, connect: Connect): void {
       'claim',
       '$2',
       `(array_agg(c.lease))[1] as lease, (array_agg(c.leased_until))[1] as leased_until,
-        coalesce(json_agg(run), '[]') as tasks,
+        coalesce(json_agg(run), '[]') as tasks, ${state} as state,
         case when count(*) > 0 then 0 else tock.retry_after_seconds(p_queue => $2) end
           as retry_after_seconds`,
       `tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
@@ -55,11 +62,15 @@ export function claim(app: App, connect: Connect): void {
       body.lease_seconds,
       requestId,
     ],
-    repeat: (once, { body, gone }) => poll(once, foundNothing, body.wait_seconds, gone),
+    repeat: (once, { body, gone }) => poll(once, stateOf, body.wait_seconds, gone),
     answer: z.strictObject({
       lease: s.leaseToken.nullable(),
       leased_until: s.moment.nullable(),
       tasks: z.array(run),
+      state: states.openapi({
+        description:
+          'busy: others hold what there is; passing: claim again at once, many cancelled were passed.',
+      }),
       retry_after_seconds: s.count,
     }),
   });

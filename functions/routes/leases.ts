@@ -7,6 +7,10 @@ import * as s from '../schemas.ts';
 const params = z.strictObject({ lease: s.leaseToken });
 const refused = z.array(s.id).openapi({ description: "Ids that were not this lease's." });
 
+const cancel = z
+  .array(s.id)
+  .openapi({ description: 'Tasks of this lease that somebody wants cancelled.' });
+
 const result = z.strictObject({ id: s.id, result: s.anything.optional() });
 const outcome = {
   error: s.anything.optional(),
@@ -76,11 +80,11 @@ export function leases(app: App, connect: Connect): void {
 
   verb({
     name: 'extend',
-    summary: "Move the lease's end to lease_seconds from now",
+    summary: "Move the lease's end to lease_seconds from now, and hear which tasks to cancel",
     body: z.strictObject({ lease_seconds: s.leaseSeconds.optional() }),
-    select: 'v.leased_until, v.runs',
+    select: "v.leased_until, v.runs, coalesce(v.cancel, '{}')::text[] as cancel",
     from: 'tock.extend(p_lease => $2::uuid, p_seconds => $3) as v',
     values: ({ params, body }) => [params.lease, body.lease_seconds],
-    answer: z.strictObject({ leased_until: s.moment, runs: s.count }),
+    answer: z.strictObject({ leased_until: s.moment, runs: s.count, cancel }),
   });
 }

@@ -16,6 +16,8 @@ const policy = z
     lanes: s.whole(1, 64),
     max_payload_bytes: s.whole(1024, 4_194_304),
     paused: s.flag,
+    retention_seconds: s.retentionSeconds,
+    pause_after_restore: s.flag,
   })
   .openapi('Policy');
 const row = policy.extend({ name: s.queueOrDefault, created_at: s.moment });
@@ -30,7 +32,7 @@ const stats = {
 
 const policyColumns = `q.name, q.lease_seconds, q.max_attempts, q.max_lost, q.backoff_base_seconds,
   q.backoff_factor, q.backoff_cap_seconds, q.backoff_jitter, q.lanes, q.max_payload_bytes, q.paused,
-  q.created_at`;
+  q.retention_seconds, q.pause_after_restore, q.created_at`;
 const statsColumns = 's.ready, s.running, s.waiting, s.dead, s.oldest_ready_at';
 
 const params = z.strictObject({ queue: s.queueOrDefault });

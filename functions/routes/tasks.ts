@@ -8,23 +8,18 @@ const options = {
   payload: s.anything.optional(),
   delay_seconds: s.seconds.nullish(),
   run_at: s.instant.nullish(),
-  priority: s.whole(0, 9).nullish().openapi({ description: '0 is first; 5 by default.' }),
+  priority: s.priority.nullish(),
   tenant: s.text(200).nullish(),
   max_attempts: s.whole(1, 1000).nullish(),
 };
 
-type When = { delay_seconds?: number | null | undefined; run_at?: string | null | undefined };
-
-const once = {
-  error: 'give delay_seconds or run_at, not both',
-  path: ['delay_seconds'],
-};
-const oneTime = (task: When) => task.delay_seconds == null || task.run_at == null;
-
-const task = z.strictObject(options).refine(oneTime, once).openapi('Task');
+const task = z
+  .strictObject(options)
+  .refine(...s.oneTime)
+  .openapi('Task');
 const single = z
   .strictObject({ ...options, request_id: s.requestId.nullish() })
-  .refine(oneTime, once);
+  .refine(...s.oneTime);
 const batch = z.strictObject({ tasks: s.list(task, 0), request_id: s.requestId.nullish() });
 
 const moment = s.moment.nullable();
@@ -40,7 +35,7 @@ const run = z.strictObject({
 const found = z.strictObject({
   id: s.id,
   queue: s.queueName,
-  state: z.enum(['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired']),
+  state: s.taskState,
   priority: s.count,
   tenant: z.string().nullable(),
   attempt: s.count,

@@ -1,39 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { rowCounts, type Send, type Service, service } from './service.ts';
+import { json, raw, refuses, toBeRefused } from './refuses.ts';
+import type { Send } from './service.ts';
 
-let tock: Service;
-let lease: string;
-let before: Record<string, number>;
-
-beforeAll(async () => {
-  tock = await service();
-  await tock.send('POST /v1/queues/q/tasks', { body: { tasks: [{ payload: 1 }, { payload: 2 }] } });
-  const claimed = await tock.send('POST /v1/queues/q/claim', { body: { limit: 2 } });
-  lease = claimed.body.lease;
-  before = await rowCounts(tock.owner);
-});
-afterAll(() => tock.database.drop());
-
-type Case = [what: string, status: number, field: string, options: Send];
+toBeRefused();
 
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
-const json = (body: unknown): Send => ({ body });
-const raw = (text: BodyInit): Send => ({ raw: text });
 const first = (task: object): Send => ({ body: { tasks: [{ payload: 1 }, task] } });
 const one = (options: string): Send => raw(`{"payload": 1, ${options}}`);
-
-/** Sends each, and holds what every refusal must be. */
-function refuses(route: string, cases: Case[]): void {
-  describe(`${route.replaceAll(/[0-9a-f-]{36}/g, ':lease')} refuses`, () => {
-    test.each(cases)('%s: %i %s', async (_what, status, field, options) => {
-      const reply = await tock.send(route.replace(':lease', lease), options);
-      expect(reply).toMatchObject({ status, body: { status, field, detail: expect.any(String) } });
-      expect(reply.headers.get('content-type')).toBe('application/problem+json');
-      expect(reply.text).not.toMatch(/\bat .+:\d+|node_modules|\.ts\b/);
-      expect(await rowCounts(tock.owner)).toEqual(before);
-    });
-  });
-}
 
 refuses('POST /v1/queues/q/tasks', [
   ['nothing at all', 400, 'body', {}],
@@ -192,6 +164,16 @@ refuses('PUT /v1/queues/q', [
   ['paused that is no boolean', 422, 'paused', json({ paused: 1 })],
   ['65 lanes', 422, 'lanes', json({ lanes: 65 })],
   ['null', 422, 'lanes', json({ lanes: null })],
+  ['59 s of retention', 422, 'retention_seconds', json({ retention_seconds: 59 })],
+  ['retention over ten years', 422, 'retention_seconds', json({ retention_seconds: 315_360_001 })],
+  ['half a second of retention', 422, 'retention_seconds', json({ retention_seconds: 3600.5 })],
+  [
+    'a pause after a restore that is no boolean',
+    422,
+    'pause_after_restore',
+    json({ pause_after_restore: 'yes' }),
+  ],
+  ['what is internal', 422, 'home', json({ home: 1 })],
 ]);
 
 refuses('POST /v1/keys', [

@@ -11,7 +11,13 @@ test('a claim that finds nothing says when to come back', async () => {
   const empty = await tock.send('POST /v1/queues/empty/claim', { body: { worker: 'w' } });
   expect(empty).toMatchObject({
     status: 200,
-    body: { lease: null, leased_until: null, tasks: [], retry_after_seconds: expect.any(Number) },
+    body: {
+      lease: null,
+      leased_until: null,
+      tasks: [],
+      state: 'empty',
+      retry_after_seconds: expect.any(Number),
+    },
   });
   expect(empty.body.retry_after_seconds).toBeGreaterThan(0);
 });

@@ -21,10 +21,17 @@ const scopes = [
   ['POST /v1/keys', 'admin'],
   ['DELETE /v1/keys/tock_00000000', 'admin'],
   ['POST /v1/tick', 'admin'],
+  ['PATCH /v1/tasks/1048577', 'enqueue'],
+  ['POST /v1/tasks/1048577/cancel', 'enqueue'],
+  ['POST /v1/tasks/cancel', 'enqueue'],
+  ['DELETE /v1/tasks/1048577/payload', 'admin'],
+  ['GET /v1/doctor', 'admin'],
 ] as const;
 
 const body = (route: string) => {
   if (route.startsWith('GET')) return {};
+  if (route.startsWith('PATCH')) return { body: { priority: 1 } };
+  if (route.endsWith('/tasks/cancel')) return { body: { ids: ['1048577'] } };
   return { body: route.endsWith('/keys') ? { name: 'k', scopes: ['read'] } : {} };
 };
 
@@ -79,6 +86,7 @@ test('a key for one queue does nothing in another, nor with its leases and tasks
     'GET /v1/keys',
     'POST /v1/keys',
     'POST /v1/tick',
+    'GET /v1/doctor',
   ];
   for (const route of routes) {
     expect(await tock.send(route, { ...body(route), key }), route).toMatchObject({ status: 403 });

@@ -45,7 +45,7 @@ test('a lease that is unknown or was lost can do nothing', async () => {
   await tock.owner.query(
     "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
   );
-  await tock.owner.query('select tock.reap()');
+  await tock.owner.query('select tock.reap(p_sweep => true)');
   for (const verb of ['complete', 'fail', 'release', 'extend']) {
     const unknown = `POST /v1/leases/00000000-0000-4000-8000-00000000000f/${verb}`;
     for (const reply of [await end(verb, {}), await tock.send(unknown)]) {

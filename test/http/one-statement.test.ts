@@ -17,10 +17,11 @@ test('every request is one statement: check and work together', async () => {
     expect(sent[0]?.text, route).not.toContain(';');
     return { sent: sent[0]?.text ?? '', ...reply };
   };
-  const tasks = [{}, {}, {}, {}, {}];
+  const tasks = [{}, {}, {}, {}, {}, { delay_seconds: 60 }];
   const enqueued = await statements('POST /v1/queues/one/tasks', { tasks, request_id: 'r' });
   const lease = async () => (await statements('POST /v1/queues/one/claim', {})).body.lease;
   const id = enqueued.body.ids[0];
+  const waiting = enqueued.body.ids[5];
   const made = await statements('POST /v1/keys', { name: 'k', scopes: ['read'] });
   const rest = [
     await statements(`POST /v1/leases/${await lease()}/complete`, {}),
@@ -28,6 +29,11 @@ test('every request is one statement: check and work together', async () => {
     await statements(`POST /v1/leases/${await lease()}/release`, {}),
     await statements(`POST /v1/leases/${await lease()}/extend`, {}),
     await statements(`GET /v1/tasks/${id}`),
+    await statements(`PATCH /v1/tasks/${waiting}`, { priority: 1, payload: 2 }),
+    await statements(`POST /v1/tasks/${waiting}/cancel`, {}),
+    await statements('POST /v1/tasks/cancel', { ids: enqueued.body.ids }),
+    await statements(`DELETE /v1/tasks/${waiting}/payload`),
+    await statements('GET /v1/doctor'),
     await statements('PUT /v1/queues/one', {}),
     await statements('GET /v1/queues/one'),
     await statements('GET /v1/queues'),
@@ -58,4 +64,17 @@ test('a key is judged before the verb does anything', async () => {
   );
   expect(after).toEqual(before);
   expect((await tock.send('GET /v1/queues/unheard')).status).toBe(404);
+
+  const { body } = await tock.send('POST /v1/queues/judged/tasks', { body: {} });
+  const [id] = body.ids;
+  for (const [route, wish] of [
+    ['POST /v1/queues/judged/claim', {}],
+    [`PATCH /v1/tasks/${id}`, { payload: 1 }],
+    [`POST /v1/tasks/${id}/cancel`, {}],
+    ['POST /v1/tasks/cancel', { ids: [id] }],
+  ] as const) {
+    expect(await tock.send(route, { key, body: wish }), route).toMatchObject({ status: 403 });
+  }
+  const task = await tock.send(`GET /v1/tasks/${id}`);
+  expect(task.body).toMatchObject({ state: 'ready', payload: null, runs: [{ state: 'ready' }] });
 });

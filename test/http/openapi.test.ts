@@ -16,12 +16,15 @@ test('the OpenAPI document is for anybody and names every route', async () => {
   );
   expect(routes.sort()).toEqual([
     'DELETE /v1/keys/{prefix}',
+    'DELETE /v1/tasks/{id}/payload',
+    'GET /v1/doctor',
     'GET /v1/health',
     'GET /v1/keys',
     'GET /v1/queues',
     'GET /v1/queues/{queue}',
     'GET /v1/stats',
     'GET /v1/tasks/{id}',
+    'PATCH /v1/tasks/{id}',
     'POST /v1/keys',
     'POST /v1/leases/{lease}/complete',
     'POST /v1/leases/{lease}/extend',
@@ -29,6 +32,8 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'POST /v1/leases/{lease}/release',
     'POST /v1/queues/{queue}/claim',
     'POST /v1/queues/{queue}/tasks',
+    'POST /v1/tasks/cancel',
+    'POST /v1/tasks/{id}/cancel',
     'POST /v1/tick',
     'PUT /v1/queues/{queue}',
   ]);
@@ -50,5 +55,15 @@ test('the document says what is validated: limits, unknown options, the problem 
     minimum: 0,
     maximum: 9,
   });
+  expect(body.components.schemas.Changes).toMatchObject({
+    additionalProperties: false,
+    properties: { priority: { maximum: 9 }, delay_seconds: { minimum: 0 }, payload: {} },
+  });
+  expect(body.components.schemas.Policy.properties.retention_seconds).toMatchObject({
+    minimum: 60,
+    maximum: 315_360_000,
+  });
+  const claimed = claim.responses[200].content['application/json'].schema;
+  expect(claimed.properties.state.enum).toEqual(['found', 'empty', 'paused', 'busy', 'passing']);
   expect(body.components.securitySchemes.key).toMatchObject({ type: 'http', scheme: 'bearer' });
 });

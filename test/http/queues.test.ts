@@ -16,6 +16,14 @@ test('a queue is made by PUT, and a second one changes only what it names', asyn
   expect(changed.body).toEqual({ ...made.body, paused: true });
 });
 
+test('a queue keeps what has ended for a week, and goes on after a restore, unless told otherwise', async () => {
+  const made = await tock.send('PUT /v1/queues/kept', { body: {} });
+  expect(made.body).toMatchObject({ retention_seconds: 604_800, pause_after_restore: false });
+  const body = { retention_seconds: 3600, pause_after_restore: true };
+  expect((await tock.send('PUT /v1/queues/kept', { body })).body).toMatchObject(body);
+  expect((await tock.send('GET /v1/queues/kept')).body).toMatchObject(body);
+});
+
 test('the default policy is the queue *, and new queues start with it', async () => {
   await tock.send('PUT /v1/queues/*', { body: { max_attempts: 7 } });
   await tock.send('POST /v1/queues/fresh/tasks', { body: { payload: 1 } });
@@ -37,6 +45,7 @@ test('the edge takes each option up to the same limit as the database', async ()
     backoff_jitter: [0, 1],
     lanes: [1, 64],
     max_payload_bytes: [1024, 4_194_304],
+    retention_seconds: [60, 315_360_000],
   };
   for (const [option, [least, most]] of Object.entries(limits) as [string, [number, number]][]) {
     for (const value of [least, most]) {

@@ -1,0 +1,109 @@
+import { z } from '@hono/zod-openapi';
+import { authorized, authorizedForTasks } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const path = '/v1/tasks/{id}';
+const params = z.strictObject({ id: s.id });
+
+const wanted = z
+  .strictObject({
+    priority: s.priority.optional(),
+    delay_seconds: s.seconds.optional(),
+    run_at: s.instant.optional(),
+    payload: s.anything.optional(),
+  })
+  .refine(...s.oneTime)
+  .refine((body) => Object.keys(body).length > 0, {
+    error: 'name what to change: priority, delay_seconds or run_at, payload',
+  })
+  .openapi('Changes');
+
+const changed = z.strictObject({
+  id: s.id,
+  state: s.taskState.openapi({ description: 'As it was found, or after a cancel: cancelled.' }),
+  changed: s.flag.openapi({ description: 'Of a running task: its worker was asked.' }),
+});
+
+const columns = 'v.id, v.state, v.changed';
+const cancelled = 'tock.cancel(p_ids => key.ids)';
+const none = {
+  status: 404,
+  detail: 'There is no task with this id.',
+  hint: 'Use an id that enqueue gave.',
+} as const;
+
+/** Of an answer that says so itself: nothing was done, and nothing can be. */
+function ended(...states: string[]) {
+  return (body: string) => {
+    const { id, state } = JSON.parse(body) as z.output<typeof changed>;
+    if (!states.includes(state)) return null;
+    return {
+      detail: `This task has ended: it is ${state}.`,
+      hint: `GET /v1/tasks/${id} shows how it went; enqueue another if it is to run again.`,
+    };
+  };
+}
+
+/** Changes of mind: what isn't running yet is changed or cancelled, of what runs its worker hears. */
+export function changes(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'patch',
+    path,
+    summary: "Change a task's priority, time or payload; of a running one for its next attempt",
+    params,
+    body: wanted,
+    needsBody: true,
+    statement: authorizedForTasks(
+      'enqueue',
+      columns,
+      'tock.change(p_ids => key.ids, p_changes => $3::jsonb)',
+    ),
+    values: ({ params, text }) => [[params.id], text],
+    answer: changed,
+    none,
+    conflict: ended('done', 'dead', 'cancelled', 'expired'),
+  });
+
+  serve(app, connect, {
+    method: 'post',
+    path: `${path}/cancel`,
+    summary: 'Cancel a task; the worker of a running one hears of it when it extends',
+    params,
+    body: z.strictObject({}),
+    statement: authorizedForTasks('enqueue', columns, cancelled),
+    values: ({ params }) => [[params.id]],
+    answer: changed,
+    none,
+    conflict: ended('done', 'dead', 'expired'),
+  });
+
+  serve(app, connect, {
+    method: 'post',
+    path: '/v1/tasks/cancel',
+    summary: 'Cancel up to 10,000 tasks; ids that nobody knows are left out of the answer',
+    params: s.noParams,
+    body: z.strictObject({ ids: s.list(s.id, 1) }),
+    needsBody: true,
+    statement: authorizedForTasks('enqueue', "coalesce(json_agg(v), '[]') as tasks", cancelled),
+    values: ({ body }) => [body.ids],
+    answer: z.strictObject({ tasks: z.array(changed) }),
+  });
+
+  serve(app, connect, {
+    method: 'delete',
+    path: `${path}/payload`,
+    summary: "Erase an ended task's payload, result and errors, of all its runs, for good",
+    params,
+    statement: authorized(
+      'admin',
+      'tock.queue_of_task(p_id => $2::bigint)',
+      'e.erased',
+      '(select r.erased from tock.erase(p_id => $2::bigint) as r (erased) where r.erased is not null) as e',
+    ),
+    values: ({ params }) => [params.id],
+    answer: z.strictObject({ erased: s.count }),
+    none,
+  });
+}

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+let mine: string;
+beforeAll(async () => {
+  tock = await service();
+  mine = await tock.makeKey(['enqueue', 'read', 'admin'], ['mine']);
+});
+afterAll(() => tock.database.drop());
+
+async function enqueue(queue: string, task: object): Promise<string> {
+  return (await tock.send(`POST /v1/queues/${queue}/tasks`, { body: task })).body.ids[0];
+}
+
+const state = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body.state;
+
+test("a key for one queue changes, cancels and erases none of another's tasks", async () => {
+  for (const task of [{}, { delay_seconds: 60 }]) {
+    const id = await enqueue('theirs', task);
+    const before = await state(id);
+    for (const [route, body] of [
+      [`PATCH /v1/tasks/${id}`, { priority: 0 }],
+      [`POST /v1/tasks/${id}/cancel`, {}],
+      [`DELETE /v1/tasks/${id}/payload`, undefined],
+    ] as const) {
+      const refused = await tock.send(route, { body, key: mine });
+      expect(refused, route).toMatchObject({ status: 403 });
+    }
+    expect(await state(id)).toBe(before);
+  }
+});
+
+test('one foreign task among many refuses the whole call', async () => {
+  const [own, foreign] = [await enqueue('mine', {}), await enqueue('theirs', {})];
+  const send = (ids: string[]) => tock.send('POST /v1/tasks/cancel', { body: { ids }, key: mine });
+  expect(await send([own, foreign])).toMatchObject({ status: 403 });
+  expect([await state(own), await state(foreign)]).toEqual(['ready', 'ready']);
+  expect((await send([own])).body.tasks).toEqual([{ id: own, state: 'cancelled', changed: true }]);
+});
+
+test('a task that is committed after the key was judged is not reached by its id', async () => {
+  const writer = await tock.database.connect();
+  await writer.query('begin');
+  const { rows } = await writer.query(
+    "select tock.enqueue_task(p_queue => 'theirs', p_delay_seconds => 600) as id",
+  );
+  const { id } = rows[0];
+  // Whoever wants to change something waits here, its key judged.
+  await writer.query('lock table tock.waiting, tock.marks in exclusive mode');
+  let answered = false;
+  const cancelled = tock
+    .send(`POST /v1/tasks/${id}/cancel`, { body: {}, key: mine })
+    .finally(() => {
+      answered = true;
+    });
+  await expect
+    .poll(async () => {
+      const waiting = await tock.owner.query(
+        `select from pg_stat_activity where datname = current_database() and usename = 'tock_edge'
+           and wait_event_type = 'Lock'`,
+      );
+      return answered || waiting.rows.length > 0;
+    })
+    .toBe(true);
+  await writer.query('commit');
+  expect(await cancelled).toMatchObject({ status: 404 });
+  expect(await state(id)).toBe('waiting');
+});
+
+test('an unknown key is refused before any of its ids is looked up', async () => {
+  const holder = await tock.database.connect();
+  await holder.query('begin');
+  // A look-up would wait here, and be cancelled: a 503.
+  await holder.query("set local idle_in_transaction_session_timeout = '10s'");
+  await holder.query('lock table tock.streams, tock.waiting in access exclusive mode');
+  const body = { ids: ['1048577'] };
+  const refused = await tock.send('POST /v1/tasks/cancel', { body, key: 'tock_none' });
+  expect(refused.status).toBe(401);
+  await holder.query('rollback');
+});

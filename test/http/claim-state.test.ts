@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+const claim = async (queue: string, body: object = {}) =>
+  (await tock.send(`POST /v1/queues/${queue}/claim`, { body })).body;
+
+test("a claim's state is its own, not that of the one before it", async () => {
+  await tock.send('POST /v1/queues/full/tasks', { body: { tasks: [{}, {}] } });
+  await tock.send('PUT /v1/queues/still', { body: { paused: true } });
+  await tock.send('POST /v1/queues/still/tasks', { body: {} });
+  const nothing = { lease: null, leased_until: null, tasks: [] };
+  for (let round = 0; round < 2; round++) {
+    expect(await claim('full')).toMatchObject({ state: 'found', retry_after_seconds: 0 });
+    const empty = await claim('empty');
+    expect(empty).toMatchObject({ ...nothing, state: 'empty' });
+    expect(empty.retry_after_seconds).toBeGreaterThan(0);
+    const paused = await claim('still');
+    expect(paused).toMatchObject({ ...nothing, state: 'paused' });
+    expect(paused.retry_after_seconds).toBeGreaterThan(0);
+  }
+});
+
+test('a claim repeated by its request id has found something both times', async () => {
+  await tock.send('POST /v1/queues/again/tasks', { body: {} });
+  const first = await claim('again', { request_id: 'r' });
+  expect(first.state).toBe('found');
+  expect(await claim('again', { request_id: 'r' })).toEqual(first);
+});
+
+test('a claim finds others at work apart from finding nothing', async () => {
+  await tock.send('POST /v1/queues/busy/tasks', { body: { tasks: [{}, {}] } });
+  const other = await tock.database.connect();
+  await other.query('begin');
+  await other.query("select lease from tock.claim(p_queue => 'busy')");
+  expect(await claim('busy')).toMatchObject({ lease: null, state: 'busy' });
+  await other.query('rollback');
+  expect(await claim('busy')).toMatchObject({ state: 'found' });
+});
+
+/** So many cancelled, and one task behind them. */
+async function behind(queue: string, cancelled: number): Promise<void> {
+  for (let left = cancelled; left > 0; left -= 5000) {
+    const tasks = Array(Math.min(left, 5000)).fill({});
+    const { body } = await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } });
+    await tock.send('POST /v1/tasks/cancel', { body: { ids: body.ids } });
+  }
+  await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { payload: 'behind' } });
+}
+
+test('a claim that passed over much says: again at once', async () => {
+  await behind('passed', 20_000);
+  const passing = await claim('passed');
+  expect(passing).toMatchObject({ lease: null, state: 'passing', retry_after_seconds: 0 });
+  const from = tock.statements.length;
+  await expect
+    .poll(async () => (await claim('passed')).tasks)
+    .toMatchObject([{ payload: 'behind' }]);
+  expect(tock.statements.length - from).toBeLessThanOrEqual(3);
+});
+
+test('a claim that waits goes on by itself while it passes over much', async () => {
+  await behind('waited', 25_000);
+  const from = tock.statements.length;
+  const found = await claim('waited', { wait_seconds: 20 });
+  expect(found).toMatchObject({ state: 'found', tasks: [{ payload: 'behind' }] });
+  const sent = tock.statements.slice(from);
+  expect(sent.length).toBeGreaterThan(2);
+  expect(new Set(sent.map(({ text }) => text)).size).toBe(1);
+});
