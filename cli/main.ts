@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { addCancel } from './commands/cancel.ts';
+import { addChange } from './commands/change.ts';
+import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
+import { addErase } from './commands/erase.ts';
 import { addKey } from './commands/key.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addStatus } from './commands/status.ts';
@@ -31,7 +35,8 @@ function program(): Command {
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('Add --help to see what it takes.')
     .exitOverride();
-  for (const add of [addMigrate, addKey, addStatus, addEnqueue, addTask]) add(tock);
+  const changes = [addEnqueue, addTask, addCancel, addChange, addErase];
+  for (const add of [addMigrate, addKey, addStatus, addDoctor, ...changes]) add(tock);
   return tock;
 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
+import { checkedJson, givenPayload, number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
 type Given = {
@@ -19,17 +19,6 @@ type Given = {
 const batchTasks = 1000;
 const batchBytes = 2_000_000;
 
-/** Checks a payload's JSON; it goes on as it came, so that no number passes through a double. */
-function checked(json: string, where: string): string {
-  try {
-    JSON.parse(json);
-    return json.trim();
-  } catch (error) {
-    const next = `A string needs its quotes too: tock enqueue mail '"hello"'`;
-    throw new Failure(`${where} is not JSON: ${(error as Error).message}.`, next, 2);
-  }
-}
-
 async function* batches(options: Given): AsyncGenerator<string[]> {
   let batch: string[] = [];
   let bytes = 0;
@@ -37,7 +26,7 @@ async function* batches(options: Given): AsyncGenerator<string[]> {
   for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     line++;
     if (json.trim() === '') continue;
-    batch.push(newTask(checked(json, `Line ${line}`), options));
+    batch.push(newTask(checkedJson(json, `Line ${line}`), options));
     bytes += json.length;
     if (batch.length < batchTasks && bytes < batchBytes) continue;
     yield batch;
@@ -84,18 +73,12 @@ async function enqueue(queue: string, given: string | undefined, options: Option
     if (given === undefined || given === '-') return many(queue, options);
     throw new Failure('--many reads tasks from stdin: leave the JSON out.', undefined, 2);
   }
-  const json = given === '-' ? await text(process.stdin) : (given ?? 'null');
-  const payload = checked(json, given === '-' ? 'What came on stdin' : 'The payload');
+  const payload = await givenPayload(given ?? 'null');
   const { requestId = randomUUID() } = options;
   const ids = await throughDoor(options, (door) =>
     door.enqueue(queue, [newTask(payload, options)], requestId),
   );
   print(options, { ids }, () => `${ids.join('\n')}\n`);
-}
-
-function number(value: string): number {
-  if (value.trim() !== '' && Number.isFinite(Number(value))) return Number(value);
-  throw new InvalidArgumentError('It is not a number.');
 }
 
 export function addEnqueue(program: Command): void {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Run, type Task, throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import { checkedId, unknownTask } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { table } from '../table.ts';
 
@@ -39,12 +39,10 @@ function describe(task: Task): string {
   return `${table([['task', task.id], ...facts])}${runs}`;
 }
 
-async function show(id: string, options: Options) {
-  if (!/^\d{1,19}$/.test(id) || BigInt(id) > 9223372036854775807n) {
-    throw new Failure(`${id} is no task id.`, 'Ids are whole numbers, as enqueue printed them.', 2);
-  }
+async function show(given: string, options: Options) {
+  const id = checkedId(given);
   const task = await throughDoor(options, (door) => door.task(id));
-  if (!task) throw new Failure(`There is no task ${id}.`, 'Look for its id where it was made.', 3);
+  if (!task) throw unknownTask(id);
   print(options, task, () => describe(task));
 }
 

@@ -34,6 +34,11 @@ export type QueueStats = {
   oldest_ready_at: string | null;
 };
 
+/** What became of a wish about a task; `state` is how it was found. */
+export type Changed = { id: string; state: string; changed: boolean };
+
+export type Finding = { finding: string; severity: string; detail: string; hint: string | null };
+
 /** The same few verbs, over HTTP or in SQL. */
 export type Door = {
   /** Each task as its JSON text. */
@@ -41,6 +46,13 @@ export type Door = {
   /** Null when there is no such task. */
   task(id: string): Promise<Task | null>;
   stats(): Promise<QueueStats[]>;
+  /** Up to 10,000; those that nobody knows are left out. */
+  cancel(ids: string[]): Promise<Changed[]>;
+  /** `changes` as JSON text. Null when there is no such task; a Failure when it has ended. */
+  change(id: string, changes: string): Promise<Changed | null>;
+  /** How many runs were emptied; null when there is no such task. */
+  erase(id: string): Promise<number | null>;
+  doctor(): Promise<Finding[]>;
 };
 
 export async function throughDoor<T>(

@@ -29,10 +29,12 @@ function refused(origin: string, { status, body }: Answer): Failure {
   return new Failure(what, hint ?? advice[status], code);
 }
 
-/** Enqueueing carries a request id, so every call here may be repeated. */
-async function call(origin: string, key: string, path: string, body?: string): Promise<Answer> {
+/** Enqueueing carries a request id and changing twice is changing once: any call may be repeated. */
+async function call(origin: string, key: string, route: string, body?: string): Promise<Answer> {
+  const [method = 'GET', path = '/'] = route.split(' ');
   const init = {
-    ...(body && { method: 'POST', body }),
+    method,
+    ...(body && { body }),
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
   };
   for (let tries = 1; ; tries++) {
@@ -61,21 +63,32 @@ async function call(origin: string, key: string, path: string, body?: string): P
 }
 
 export function httpDoor(origin: string, key: string): Door {
-  const found = async <T>(path: string, body?: string): Promise<T> => {
-    const answer = await call(origin, key, path, body);
+  const foundOrNull = async <T>(route: string, body?: string): Promise<T | null> => {
+    const answer = await call(origin, key, route, body);
+    return answer.status === 404 ? null : (answer.body as T);
+  };
+  const found = async <T>(route: string, body?: string): Promise<T> => {
+    const answer = await call(origin, key, route, body);
     if (answer.status === 404) throw refused(origin, answer);
     return answer.body as T;
   };
   return {
     async enqueue(queue, tasks, requestId) {
-      const path = `/v1/queues/${encodeURIComponent(queue)}/tasks`;
+      const route = `POST /v1/queues/${encodeURIComponent(queue)}/tasks`;
       const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;
-      return (await found<{ ids: string[] }>(path, body)).ids;
+      return (await found<{ ids: string[] }>(route, body)).ids;
     },
-    async task(id) {
-      const answer = await call(origin, key, `/v1/tasks/${id}`);
-      return answer.status === 404 ? null : (answer.body as never);
+    task: (id) => foundOrNull(`GET /v1/tasks/${id}`),
+    stats: async () => (await found<{ queues: never[] }>('GET /v1/queues')).queues,
+    async cancel(ids) {
+      const body = JSON.stringify({ ids });
+      return (await found<{ tasks: never[] }>('POST /v1/tasks/cancel', body)).tasks;
     },
-    stats: async () => (await found<{ queues: never[] }>('/v1/queues')).queues,
+    change: (id, changes) => foundOrNull(`PATCH /v1/tasks/${id}`, changes),
+    async erase(id) {
+      const answer = await foundOrNull<{ erased: number }>(`DELETE /v1/tasks/${id}/payload`);
+      return answer?.erased ?? null;
+    },
+    doctor: async () => (await found<{ findings: never[] }>('GET /v1/doctor')).findings,
   };
 }

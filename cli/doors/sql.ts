@@ -1,15 +1,17 @@
 import type pg from 'pg';
-import { Failure } from '../failure.ts';
-import type { Door, QueueStats, Task } from './door.ts';
+import { type ExitCode, Failure } from '../failure.ts';
+import type { Changed, Door, Finding, QueueStats, Task } from './door.ts';
 
 const missing = 'Bring the database to this version: tock migrate';
+
+const exitCodes: Record<string, ExitCode> = { TK400: 2, TK404: 3, TK422: 2 };
 
 /** Tock's own errors say what to do; PostgreSQL's get it from here. */
 function explain(cause: unknown): Error {
   const { code = '', message, detail, hint } = cause as pg.DatabaseError;
   if (/^TK\d{3}$/.test(code)) {
     const field = detail ? `${detail}: ` : '';
-    return new Failure(field + message, hint || undefined, code === 'TK404' ? 3 : 2);
+    return new Failure(field + message, hint || undefined, exitCodes[code] ?? 1);
   }
   if (code === '3F000' || code === '42883' || code === '42P01') {
     return new Failure(`This database has no such part of Tock: ${message}.`, missing);
@@ -37,6 +39,8 @@ export async function ask<Row extends object>(
 const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost, created_at, run_at,
   ended_at, payload, result, error, runs`;
 
+const ended = ['done', 'dead', 'cancelled', 'expired'];
+
 export function sqlDoor(client: pg.Client): Door {
   return {
     async enqueue(queue, tasks, requestId) {
@@ -58,5 +62,18 @@ export function sqlDoor(client: pg.Client): Door {
            oldest_ready_at
          from tock.queue_stats()`,
       ),
+    cancel: (ids) =>
+      ask<Changed>(client, 'select id, state, changed from tock.cancel(p_ids => $1)', [ids]),
+    async change(id, changes) {
+      const sql = 'select id, state, changed from tock.change(p_ids => $1, p_changes => $2)';
+      const [row] = await ask<Changed>(client, sql, [[id], changes]);
+      if (!row || !ended.includes(row.state)) return row ?? null;
+      throw new Failure(`This task has ended: it is ${row.state}.`, `See: tock task ${id}`);
+    },
+    async erase(id) {
+      const sql = 'select tock.erase(p_id => $1) as erased';
+      return (await ask<{ erased: number | null }>(client, sql, [id]))[0]?.erased ?? null;
+    },
+    doctor: () => ask<Finding>(client, 'select finding, severity, detail, hint from tock.doctor()'),
   };
 }

@@ -1,45 +1,18 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { connect } from '../../functions/query.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { type Served, served } from './served.ts';
 import { tock } from './tock.ts';
 
 let db: Database;
-let server: Server;
+let server: Served;
 let key: string;
-const calls: string[] = [];
-let refuseNext = 0;
 
-/** The real app on a Node server. */
-async function serve(): Promise<Server> {
-  const app = createApp(connect);
-  const made = createServer(async (incoming, outgoing) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming) chunks.push(chunk);
-    calls.push(`${incoming.method} ${incoming.url}`);
-    if (refuseNext-- > 0) return outgoing.writeHead(503).end();
-    const request = new Request(`http://tock${incoming.url}`, {
-      method: incoming.method ?? 'GET',
-      headers: incoming.headers as Record<string, string>,
-      ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
-    });
-    const response = await app.fetch(request, { DATABASE_URL: db.edgeUrl });
-    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-    outgoing.end(Buffer.from(await response.arrayBuffer()));
-  });
-  return new Promise((resolve) => made.listen(0, '127.0.0.1', () => resolve(made)));
-}
-
-const cli = (args: string[], more: { input?: string; env?: NodeJS.ProcessEnv } = {}) => {
-  const TOCK_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return tock(args, { ...more, env: { TOCK_URL, TOCK_KEY: key, ...more.env } });
-};
+const cli = (args: string[], more: { input?: string; env?: NodeJS.ProcessEnv } = {}) =>
+  tock(args, { ...more, env: { TOCK_URL: server.url, TOCK_KEY: key, ...more.env } });
 
 beforeAll(async () => {
   db = await freshDatabase();
-  server = await serve();
+  server = await served(db);
   const args = ['key', 'create', 'all', '--scope', 'enqueue,read', '--json'];
   key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
 });
@@ -49,7 +22,7 @@ afterAll(async () => {
 });
 
 test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY', async () => {
-  calls.length = 0;
+  server.calls.length = 0;
   const id = (await cli(['enqueue', 'mail', '{"to":"a"}', '--priority', '1'])).out.trim();
   const task = await cli(['task', id, '--json']);
   expect(JSON.parse(task.out)).toMatchObject({
@@ -60,7 +33,11 @@ test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY
   });
   const status = await cli(['status']);
   expect(status.out).toMatch(/\nmail +1 +0 +0 +0 +\d+ s\n\nDuties and epochs need DATABASE_URL/);
-  expect(calls).toEqual(['POST /v1/queues/mail/tasks', `GET /v1/tasks/${id}`, 'GET /v1/queues']);
+  expect(server.calls).toEqual([
+    'POST /v1/queues/mail/tasks',
+    `GET /v1/tasks/${id}`,
+    'GET /v1/queues',
+  ]);
 });
 
 test('a status that has a database too also shows duties', async () => {
@@ -69,13 +46,13 @@ test('a status that has a database too also shows duties', async () => {
 });
 
 test('many lines go in batches, and a 503 is tried again without doubling', async () => {
-  refuseNext = 1;
-  calls.length = 0;
+  server.refuse(1);
+  server.calls.length = 0;
   const input = Array.from({ length: 1500 }, (_, n) => JSON.stringify({ n })).join('\n');
   const { code, out } = await cli(['enqueue', 'bulk', '--many'], { input });
   expect(code).toBe(0);
   expect(new Set(out.trim().split('\n')).size).toBe(1500);
-  expect(calls).toHaveLength(3);
+  expect(server.calls).toHaveLength(3);
   const status = JSON.parse((await cli(['status', '--json'])).out);
   expect(status.queues).toContainEqual(expect.objectContaining({ name: 'bulk', ready: 1500 }));
 });

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Served, served } from './served.ts';
+import { tock } from './tock.ts';
+
+let db: Database;
+let server: Served;
+let key: string;
+let count = 0;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  server = await served(db);
+  const args = ['key', 'create', 'all', '--scope', 'enqueue,read,admin', '--json'];
+  key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
+});
+afterAll(async () => {
+  server.close();
+  await db.drop();
+});
+
+async function enqueue(...tasks: object[]): Promise<{ queue: string; ids: string[] }> {
+  const queue = `cli${++count}`;
+  const client = await db.connect();
+  const { rows } = await client.query('select tock.enqueue(p_queue => $1, p_tasks => $2) as ids', [
+    queue,
+    JSON.stringify(tasks),
+  ]);
+  return { queue, ids: rows[0].ids };
+}
+
+/** Claims one and ends it as done, or leaves it running. */
+async function claim(queue: string, done: boolean): Promise<string> {
+  const client = await db.connect();
+  const { rows } = await client.query('select id, lease from tock.claim(p_queue => $1)', [queue]);
+  const results = JSON.stringify([{ id: rows[0].id, result: 'r' }]);
+  if (done) {
+    await client.query('select tock.complete(p_lease => $1, p_results => $2)', [
+      rows[0].lease,
+      results,
+    ]);
+  }
+  return rows[0].id;
+}
+
+const doors = [
+  ['SQL', () => ({ DATABASE_URL: db.url })],
+  ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })],
+] as const;
+
+describe.each(doors)('over %s', (_name, env) => {
+  const cli = (args: string[], input?: string) => tock(args, { env: env(), input });
+  const json = async (args: string[], input?: string) =>
+    JSON.parse((await cli([...args, '--json'], input)).out);
+
+  test('tasks are cancelled, those that can be', async () => {
+    const { queue, ids } = await enqueue(
+      { priority: 0 },
+      { priority: 1 },
+      {},
+      { delay_seconds: 60 },
+    );
+    const done = await claim(queue, true);
+    const running = await claim(queue, false);
+    const [ready, waiting] = ids.slice(2) as [string, string];
+    const first = await cli(['cancel', ready, running]);
+    expect(first).toMatchObject({ code: 0, err: '' });
+    expect(first.out.split('\n').sort()).toEqual(
+      ['', `${ready} is cancelled`, `${running} is running: its worker is asked`].sort(),
+    );
+    expect((await cli(['cancel', ready])).out).toBe(`${ready} was already cancelled\n`);
+    expect((await json(['task', ready])).state).toBe('cancelled');
+
+    const late = await cli(['cancel', done, waiting]);
+    expect(late).toMatchObject({ code: 1, err: '1 of 2 had ended before.\n' });
+    expect(late.out).toContain(`${done} has ended: it is done\n`);
+    expect(late.out).toContain(`${waiting} is cancelled\n`);
+    expect(await json(['cancel', done])).toEqual({
+      tasks: [{ id: done, state: 'done', changed: false }],
+    });
+    const unknown = await cli(['cancel', '9223372036854775807', ready]);
+    expect(unknown).toMatchObject({ code: 3, out: `${ready} was already cancelled\n` });
+    expect(unknown.err).toMatch(/^There is no task 9223372036854775807\.\n/);
+  });
+
+  test('a task is changed as it was typed', async () => {
+    const { queue, ids } = await enqueue({ payload: 1 }, { delay_seconds: 60 });
+    const [id, waiting] = ids as [string, string];
+    const payload = '{"n": 12345678901234567890}';
+    const changed = await cli(['change', id, '--priority', '0', '--payload', payload]);
+    expect(changed).toMatchObject({ code: 0, out: `${id} is changed\n` });
+    const client = await db.connect();
+    const { rows } = await client.query(
+      'select priority, payload::text from tock.task(p_id => $1)',
+      [id],
+    );
+    expect(rows).toEqual([{ priority: 0, payload }]);
+    const at = '2031-01-31T09:00:00.000Z';
+    expect(await json(['change', waiting, '--run-at', at])).toEqual({
+      id: waiting,
+      state: 'waiting',
+      changed: true,
+    });
+    expect(new Date((await json(['task', waiting])).run_at).toISOString()).toBe(at);
+    await cli(['change', waiting, '--delay', '0', '--payload', '-'], '"from stdin"\n');
+    expect(await json(['task', waiting])).toMatchObject({ state: 'ready', payload: 'from stdin' });
+
+    const running = await claim(queue, false);
+    expect((await cli(['change', running, '--priority', '1'])).out).toMatch(/its next attempt/);
+  });
+
+  test('what has ended is not changed, but erased', async () => {
+    const { queue, ids } = await enqueue({ payload: 'secret' });
+    const id = ids[0] as string;
+    const early = await cli(['erase', id]);
+    expect(early).toMatchObject({ code: 1, out: '' });
+    await claim(queue, true);
+    const late = await cli(['change', id, '--priority', '1']);
+    expect(late).toMatchObject({ code: 1, out: '' });
+    expect(late.err).toMatch(/^This task has ended: it is done\.\n/);
+    const erased = await json(['erase', id]);
+    expect(erased).toEqual({ erased: expect.any(Number) });
+    expect(erased.erased).toBeGreaterThan(0);
+    expect(await json(['task', id])).toMatchObject({ state: 'done', payload: null, result: null });
+    expect((await cli(['erase', id])).out).toMatch(/rows are emptied\n$/);
+  });
+
+  test('the doctor is silent when all is well, and ends with 1 when something is not', async () => {
+    const client = await db.connect();
+    await client.query('select tock.tick()');
+    const before = await json(['doctor']);
+    await client.query('alter sequence tock.positions cache 50');
+    const ill = await cli(['doctor']);
+    expect(ill.code).toBe(1);
+    expect(ill.out).toMatch(/\n {2}\S/);
+    expect(ill.err).toBe(`${before.findings.length + 1} found.\n`);
+    const { findings } = await json(['doctor']);
+    expect(findings).toHaveLength(before.findings.length + 1);
+    await client.query('alter sequence tock.positions cache 1');
+    if (before.findings.length === 0) {
+      expect(await cli(['doctor'])).toEqual({ code: 0, out: 'All is well.\n', err: '' });
+    }
+  });
+
+  test('mistakes are told before anything is done, with what to do', async () => {
+    const { ids } = await enqueue({});
+    const id = ids[0] as string;
+    const asked: [string[], number, RegExp][] = [
+      [['cancel', id, 'one'], 2, /^one is no task id/],
+      [['cancel', id, '0'], 2, /^0 is no task id/],
+      [['cancel'], 2, /missing required argument 'id'/],
+      [['change', id], 2, /^There is nothing to change\.\nGive one or more of --priority/],
+      [['change', id, '--priority', '12'], 2, /^priority.*9/],
+      [['change', id, '--run-at', 'soon'], 2, /^run_at.*ISO 8601/],
+      [['change', id, '--delay', '1', '--run-at', '2031-01-31T09:00:00Z'], 2, /not both/],
+      [['change', id, '--payload', '{oops'], 2, /^The payload is not JSON/],
+      [['change', '9223372036854775807', '--priority', '1'], 3, /^There is no task/],
+      [['erase', '9223372036854775807'], 3, /^There is no task/],
+    ];
+    for (const [args, code, said] of asked) {
+      const outcome = await cli(args);
+      expect(outcome.err).toMatch(said);
+      expect(outcome.err).not.toMatch(/\n +at /);
+      expect({ args, code: outcome.code, out: outcome.out }).toEqual({ args, code, out: '' });
+    }
+    expect((await json(['task', id])).state).toBe('ready');
+  });
+});
+
+test("a task is cancelled by its run's id too", async () => {
+  const { queue, ids } = await enqueue({ max_attempts: 5 });
+  const client = await db.connect();
+  const { rows } = await client.query('select lease from tock.claim(p_queue => $1)', [queue]);
+  await client.query('select tock.release(p_lease => $1)', [rows[0].lease]);
+  const args = ['task', ids[0] as string, '--json'];
+  const task = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out);
+  const run = task.runs[1].id;
+  const cancelled = await tock(['cancel', run], { env: { DATABASE_URL: db.url } });
+  expect(cancelled).toEqual({ code: 0, out: `${ids[0]} is cancelled\n`, err: '' });
+});

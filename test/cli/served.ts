@@ -1,0 +1,49 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createApp } from '../../functions/app.ts';
+import { connect } from '../../functions/query.ts';
+import type { Database } from '../database.ts';
+
+export type Served = {
+  url: string;
+  /** `POST /v1/…` as they came. */
+  calls: string[];
+  /** The next so many calls get a 503. */
+  refuse(count: number): void;
+  close(): void;
+};
+
+/** The real app on a Node server. */
+export async function served(db: Database): Promise<Served> {
+  const calls: string[] = [];
+  let refuseNext = 0;
+  const app = createApp(connect);
+  const server = createServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    calls.push(`${incoming.method} ${incoming.url}`);
+    if (refuseNext-- > 0) return outgoing.writeHead(503).end();
+    const request = new Request(`http://tock${incoming.url}`, {
+      method: incoming.method ?? 'GET',
+      headers: incoming.headers as Record<string, string>,
+      ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
+    });
+    const response = await app.fetch(request, { DATABASE_URL: db.edgeUrl });
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    outgoing.end(Buffer.from(await response.arrayBuffer()));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    calls,
+    refuse(count) {
+      refuseNext = count;
+    },
+    close() {
+      server.close();
+    },
+  };
+}
