@@ -9,6 +9,8 @@ table tock.duties
   last_amount integer
   last_error text
   failures integer not null default 0
+  reached_at timestamp with time zone
+  swept_at timestamp with time zone
   constraint duties_pkey PRIMARY KEY (name)
 
 table tock.epochs
@@ -18,6 +20,15 @@ table tock.epochs
   made_at timestamp with time zone not null default now()
   writers_at_end text[]
   settled_at timestamp with time zone
+  started_at timestamp with time zone
+  audited_at timestamp with time zone
+  audit_stream integer
+  audit_position bigint
+  audit_runs bigint
+  queues text[] not null default '{}'::text[]
+  dead jsonb not null default '{}'::jsonb
+  drop_after timestamp with time zone
+  drop_tries integer not null default 0
   constraint epoch_is_a_range CHECK ((end_position > first_position))
   constraint epochs_first_position_key UNIQUE (first_position)
   constraint epochs_pkey PRIMARY KEY (number)
@@ -45,12 +56,27 @@ table tock.leases -- partition by RANGE (after_position)
   runs integer not null
   worker text
   outcome text
+  skipped integer not null default 0
+  skips bigint[]
   constraint closed_lease_has_outcome CHECK (((closed_at IS NULL) = (outcome IS NULL)))
-  constraint lease_is_a_range CHECK (((last_position > after_position) AND (runs > 0)))
+  constraint empty_lease_is_closed CHECK (((runs > 0) OR ((outcome IS NOT NULL) AND (outcome = 'skipped'::text))))
+  constraint lease_is_a_range CHECK (((last_position > after_position) AND (runs >= 0) AND (skipped >= 0)))
   constraint leases_pkey PRIMARY KEY (stream, after_position)
-  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['done'::text, 'lost'::text])))
+  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['done'::text, 'lost'::text, 'skipped'::text])))
   CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token)
   CREATE INDEX open_leases_by_deadline ON ONLY tock.leases USING btree (leased_until) WHERE (closed_at IS NULL)
+
+table tock.marks -- partition by RANGE ("position")
+  "position" bigint not null
+  other_id bigint
+  created_at timestamp with time zone not null default now()
+  stream integer not null
+  kind text not null
+  changes jsonb
+  constraint amending_says_what CHECK (((changes IS NOT NULL) = (kind = 'amended'::text)))
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['cancelled'::text, 'superseded'::text, 'replaces'::text, 'amended'::text])))
+  constraint marks_pkey PRIMARY KEY (stream, "position", kind)
+  constraint replacing_names_the_other CHECK (((other_id IS NOT NULL) = (kind = ANY (ARRAY['superseded'::text, 'replaces'::text]))))
 
 table tock.migrations
   number integer not null
@@ -66,6 +92,7 @@ table tock.promotions
   promoted_at timestamp with time zone not null default now()
   constraint promotions_pkey PRIMARY KEY ("position")
   CREATE INDEX promotions_by_due ON tock.promotions USING btree (due_at)
+  CREATE INDEX promotions_by_run ON tock.promotions USING brin (run_id)
 
 table tock.queues
   name text not null
@@ -80,6 +107,10 @@ table tock.queues
   max_payload_bytes integer not null default 262144
   paused boolean not null default false
   created_at timestamp with time zone not null default now()
+  retention_seconds integer not null default 604800
+  pause_after_restore boolean not null default false
+  home bigint
+  heavy jsonb not null default '{}'::jsonb
   constraint attempts_are_1_to_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000)))
   constraint backoff_base_is_up_to_a_day CHECK (((backoff_base_seconds >= (0)::double precision) AND (backoff_base_seconds <= (86400)::double precision)))
   constraint backoff_cap_is_up_to_a_month CHECK (((backoff_cap_seconds >= (0)::double precision) AND (backoff_cap_seconds <= (2678400)::double precision)))
@@ -91,6 +122,16 @@ table tock.queues
   constraint name_is_short_and_plain CHECK (((name = '*'::text) OR (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$'::text)))
   constraint payload_is_up_to_4_mib CHECK (((max_payload_bytes >= 1024) AND (max_payload_bytes <= 4194304)))
   constraint queues_pkey PRIMARY KEY (name)
+  constraint retention_is_a_minute_to_ten_years CHECK (((retention_seconds >= 60) AND (retention_seconds <= 315360000)))
+
+table tock.reports
+  number bigint not null
+  reported_at timestamp with time zone not null default clock_timestamp()
+  kind text not null
+  detail jsonb not null
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['audit'::text, 'guard'::text])))
+  constraint reports_pkey PRIMARY KEY (number)
+  CREATE INDEX reports_by_time ON tock.reports USING btree (reported_at)
 
 table tock.requests
   verb text not null
@@ -157,19 +198,42 @@ table tock.waiting
   queue text not null
   tenant text
   payload jsonb
+  replaces bigint
   constraint waiting_pkey PRIMARY KEY ("position")
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at)
+  CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
+  CREATE INDEX waiting_that_replace ON tock.waiting USING btree (replaces) WHERE (replaces IS NOT NULL)
+
+sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
 
 sequence tock.positions 1 to 8796093022207 cache 1
 
+sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
+
 sequence tock.stream_numbers 1 to 1048575 cache 1
+
+type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload jsonb, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
 
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
+type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean)
+
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
+
+type tock.passed (after_position bigint, skips bigint[], upto bigint)
+
+type tock.place (epoch integer, after_position bigint)
+
+type tock.reaped (runs integer, reached_at timestamp with time zone)
+
+type tock.whereabout (n bigint, task_id bigint, current_id bigint, state text, queue text)
+
+function tock.audit(p_limit integer DEFAULT 1000000)
+  returns integer
+  -- Counts the runs of the oldest settled epoch against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.
 
 function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::text)
   returns boolean
@@ -180,17 +244,44 @@ function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
   -- Seconds to wait after the n-th failure: base * factor^(n-1), capped, less a random share of up to the jitter.
 
+function tock.balance(p_streams integer DEFAULT 200)
+  returns integer
+  -- Finds lanes that one tenant fills, looking at p_streams streams, and gives those back that have been worked off; returns how many changed.
+  -- for tock_admin
+
+function tock.cancel(p_ids bigint[])
+  returns TABLE(id bigint, state text, changed boolean)
+  -- Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again. A row a task: the state it is in, and whether this changed anything.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.cancel_overdue(p_seconds integer DEFAULT 60)
   returns integer
   -- Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; returns how many.
 
+function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
+  returns candidate[]
+  -- Streams to draw from, whichever epoch they are in.
+
 function tock.candidates_hot(text, integer, integer[], integer)
   returns candidate[]
-  -- candidates_statement() for the epochs in use. Written by write_hot().
+  -- candidates_statement() for the epoch in use. Written by write_hot().
 
-function tock.candidates_statement(p_oldest integer, p_newest integer)
+function tock.candidates_statement(p_epoch integer, p_first bigint)
   returns text
-  -- The statement that finds streams to draw from.
+  -- The statement that finds streams to draw from, with an epoch in use and its first position.
+
+function tock.change(p_ids bigint[], p_changes jsonb)
+  returns TABLE(id bigint, state text, changed boolean)
+  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one. A row a task: the state it was found in, and whether this changed anything: not, when it had ended.
+  -- for tock_admin, tock_edge, tock_producer
+
+function tock.change_waiting(p_found whereabout[], p_changes jsonb)
+  returns bigint[]
+  -- Changes waiting entries; returns the ids of those that were still waiting.
+
+function tock.check_changes(p_changes jsonb)
+  returns jsonb
+  -- The changes in the form they are kept in; TK422 names the field that can't be.
 
 function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
   returns void
@@ -199,6 +290,14 @@ function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
   -- Raises TK422 for failures that are not as they should be.
+
+function tock.check_ids(p_ids bigint[])
+  returns bigint[]
+  -- The ids, each once; TK422 when they are none or too many.
+
+function tock.check_payload_fits(p_changes jsonb, p_queue text)
+  returns void
+  -- Raises TK422 for a payload larger than its queue takes.
 
 function tock.check_queue_name(p_queue text)
   returns void
@@ -211,9 +310,14 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_worker
 
-function tock.close_hot(uuid)
+function tock.claim_answer()
+  returns text
+  -- About this transaction's last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
+  -- for tock_admin, tock_edge, tock_worker
+
+function tock.close_hot(uuid, integer)
   returns SETOF integer
   -- close_statement() for the epoch in use. Written by write_hot().
 
@@ -228,12 +332,12 @@ function tock.close_statement(p_epoch integer)
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
   -- Ends runs of a lease as done: all that are left, or those in results ([{id, result}]). Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when none was.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[])
   returns TABLE(key text, prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone)
   -- Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named. The key itself is shown this once; only its hash is kept.
-  -- for tock_edge
+  -- for tock_admin, tock_edge
 
 function tock.cron_interval(p_seconds integer)
   returns text
@@ -241,59 +345,93 @@ function tock.cron_interval(p_seconds integer)
 
 function tock.cursor_of(p_stream integer)
   returns bigint
-  -- Where a stream's next claim starts, read through the whole tree: for duties and people, not for the hot path.
+  -- Where a stream's next claim starts.
 
-function tock.cursor_statement(p_oldest integer, p_newest integer)
+function tock.cursor_statement(p_epoch integer)
   returns text
-  -- The statement that reads a stream's cursor.
+  -- The statement that reads the cursor of a stream that has come to an epoch.
 
-function tock.draw_hot(p_stream integer, p_first bigint, p_end bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+function tock.dead_in(p_epoch integer)
+  returns jsonb
+  -- How many tasks died in an epoch, by queue.
+
+function tock.draw(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- draw_statement() for the epochs in use. Written by write_hot().
+  -- Leases what lies above a stream's cursor in an epoch, past what is marked, and returns it, in order.
 
-function tock.draw_statement(p_oldest integer, p_newest integer)
+function tock.draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+  -- draw_statement() for the epoch in use. Written by write_hot().
+
+function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
   returns text
-  -- The statement that leases what lies above a stream's cursor and returns it, in order.
+  -- The statement that leases what lies above a stream's cursor in an epoch and returns it, in order.
 
-function tock.end_runs(p_ended ended[])
+function tock.drop_epoch(p_epoch integer)
+  returns void
+  -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait.
+
+function tock.end_runs(p_epoch integer, p_ended ended[])
   returns integer
   -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.
 
 function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint[]
   -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.enqueue_task(p_queue text, p_payload jsonb DEFAULT NULL::jsonb, p_delay_seconds double precision DEFAULT NULL::double precision, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_priority integer DEFAULT NULL::integer, p_tenant text DEFAULT NULL::text, p_max_attempts integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text)
   returns bigint
   -- Adds one task and returns its id: enqueue() with plain arguments.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.epoch_of(p_position bigint)
   returns integer
-  -- The number of the epoch that a position lies in.
+  -- The number of the epoch that a position lies in; null when there is none, or no more.
 
-function tock.epoch_of_lease(p_lease uuid)
+function tock.erase(p_id bigint)
   returns integer
-  -- The epoch that all rows of a lease lie in, from the token's last 28 bits (the other 94 are random); null when it can't be a lease.
+  -- Empties the payload, result and errors of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
+  -- for tock_admin, tock_edge
 
-function tock.exceptions_hot(uuid)
+function tock.exceptions_hot(uuid, integer)
   returns SETOF integer
   -- exceptions_statement() for the epoch in use. Written by write_hot().
 
-function tock.exceptions_statement(p_epoch integer, p_newest integer)
+function tock.exceptions_statement(p_epoch integer)
   returns text
   -- The statement that counts the runs of a lease that ended otherwise than done; $1 token.
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer)
-  returns TABLE(leased_until timestamp with time zone, runs integer)
-  -- Moves an open lease's deadline to p_seconds (by default the queue's lease_seconds) from now, never back. No row when the lease is no longer open.
-  -- for tock_edge
+  returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[])
+  -- Moves an open lease's deadline to p_seconds (by default the queue's lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. No row when the lease is no longer open.
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   returns TABLE(failed integer, dead integer, refused bigint[])
   -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. No row when none was this lease's.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_worker
+
+function tock.first_unread(p_stream integer, p_after bigint)
+  returns bigint
+  -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
+
+function tock.guard()
+  returns integer
+  -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
+  -- for tock_admin
+
+function tock.guard_now()
+  returns void
+  -- Guards before the first write or claim after a restore or failover; TK503 while another transaction does.
+
+function tock.heavy_tenant(p_stream integer)
+  returns text
+  -- The tenant of at least half of the next 200 runs of a stream; null when there is none, or fewer are left.
+
+function tock.highest_position(p_all boolean DEFAULT true)
+  returns bigint
+  -- The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry that waits.
 
 function tock.hold_lease(p_lease uuid, p_epoch integer)
   returns boolean
@@ -311,26 +449,54 @@ function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
 
+function tock.is_paused(p_policy queues)
+  returns boolean
+  -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
+
+function tock.judge(p_replaced bigint)
+  returns text
+  -- Whether the replacement of a run may start: go, late (the run had started, or was cancelled), or later (its stream is being claimed from).
+
 function tock.keys_list()
   returns TABLE(prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone, revoked_at timestamp with time zone)
   -- All keys but for their secret part.
-  -- for tock_edge
+  -- for tock_admin, tock_edge
+
+function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
+  returns smallint
+  -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, 128 higher for what comes in bulk.
+
+function tock.lease_epoch(p_lease uuid)
+  returns integer
+  -- The epoch that a lease and its runs lie in, from the token's last 28 bits (90 of the others are random); null when it can't be a lease.
 
 function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.
 
-function tock.leaves(p_table text, p_oldest integer, p_newest integer)
-  returns text
-  -- What to read from for the rows of some epochs: the leaf itself, two leaves, or beyond two the whole tree.
+function tock.let_go(p_epoch integer, p_limit integer)
+  returns integer
+  -- Prepares an epoch for being dropped, up to p_limit promotions a call; returns how many it deleted: 0 when it is ready.
 
 function tock.lock_space()
   returns integer
-  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim), 2^30 + slot, or named_key().
+  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, or named_key().
+
+function tock.make_epoch(p_first bigint, p_end bigint)
+  returns void
+  -- Makes the epoch after the newest: one leaf each of runs, leases, results and marks.
 
 function tock.make_queue(p_queue text)
   returns void
   -- Makes a queue named for the first time, with the default policy.
+
+function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false)
+  returns void
+  -- Turns waiting entries into runs, at the ends of their streams; p_cancelled ones are marked and never handed out.
+
+function tock.move_up(p_limit integer DEFAULT 1000)
+  returns integer
+  -- Moves streams' start_after up to the epoch they have come to; returns how many.
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
@@ -342,20 +508,24 @@ function tock.new_token(p_epoch integer)
 
 function tock.newest_epoch()
   returns integer
-  -- The epoch that the sequence is in. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.
+  -- The epoch that the sequence is in, or the last there is when it has run out of them. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.
+
+function tock.newest_hot(integer)
+  returns bigint
+  -- A stream's newest run in the epoch in use. Written by write_hot().
+
+function tock.newest_run(p_stream integer)
+  returns bigint
+  -- A stream's newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.
 
 function tock.next_wake_at()
   returns timestamp with time zone
-  -- When time must next do something: the earliest waiting task or lease deadline; null when nothing is pending.
-  -- for tock_edge
-
-function tock.oldest_live_epoch()
-  returns integer
-  -- The first epoch that a claim may still have to read.
+  -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet; null when nothing is pending.
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
-  -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep.
+  -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
 
 function tock.option_error(p_options jsonb)
   returns text[]
@@ -365,42 +535,60 @@ function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
   -- The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.
 
+function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint)
+  returns passed
+  -- Passes over the marked runs at a stream's cursor; says where the cursor is then, which later runs are to be skipped, and how far it has looked.
+
+function tock.place_of(p_stream integer, p_alone boolean)
+  returns place
+  -- The epoch of a stream's next run, and the cursor to claim it from; null when nothing is unread.
+
 function tock.policy(p_queue text)
   returns queues
   -- The policy a queue follows: its own row, or the default row '*'.
 
+function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
+  returns void
+  -- Puts replacements that can't be judged now off for a second, so that nobody behind them waits.
+
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
   -- Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.
+  -- for tock_admin
 
 function tock.put_queue(p_queue text, p_policy jsonb DEFAULT '{}'::jsonb)
   returns queues
   -- Makes a queue or changes the options named; the others stay. '*' is the default policy. TK422 names the option that is out of range.
-  -- for tock_edge
+  -- for tock_admin, tock_edge
 
 function tock.queue(p_queue text)
   returns SETOF queues
-  -- A queue's policy; no row when nobody has named it yet.
-  -- for tock_edge
+  -- A queue's policy; no row when nobody has named it yet. paused says true as well while it waits to be resumed after a restore.
+  -- for tock_admin, tock_edge
 
 function tock.queue_of_lease(p_lease uuid)
   returns text
   -- The queue that a lease was claimed from; null when there is no such lease.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.queue_of_task(p_id bigint)
   returns text
   -- The queue a task's id belongs to; null when there is none.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.queue_stats(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone)
   -- How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is there.
-  -- for tock_edge
+  -- for tock_admin, tock_edge
 
-function tock.reap(p_limit integer DEFAULT 10000)
+function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
   returns integer
-  -- Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns how many.
+  -- Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns how many. p_sweep reads from the bottom, by itself once a minute.
+  -- for tock_admin
+
+function tock.reap_epoch(p_epoch integer, p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
+  returns reaped
+  -- Reaps what lies in one epoch: how many runs, and up to which deadline when that was not all.
 
 function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL::text, p_hint text DEFAULT NULL::text)
   returns void
@@ -413,25 +601,45 @@ function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
 function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
   -- Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. No row when none was this lease's.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_worker
+
+function tock.reprioritize(p_ids bigint[], p_priority integer)
+  returns TABLE(id bigint, state text, changed boolean)
+  -- Gives tasks another priority, 0 (first) to 9: change() with plain arguments.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
   returns requests
   -- What a call with this request id was given before, all null when it is new. TK422 when the call has changed since.
 
-function tock.rest(p_limit integer DEFAULT 500)
+function tock.requeue_missing(p_epoch integer, p_stream integer, p_runs bigint, p_leased bigint)
   returns integer
-  -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them, and settles epochs; returns how many fell asleep.
+  -- Makes runs of a settled epoch ready again that lie in no lease and have no result, and reports the difference; returns how many.
+
+function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)
+  returns TABLE(id bigint, state text, changed boolean)
+  -- Lets tasks run at another time, now if that is past: change() with plain arguments.
+  -- for tock_admin, tock_edge, tock_producer
+
+function tock.rest(p_limit integer DEFAULT 20000)
+  returns integer
+  -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
+  -- for tock_admin
+
+function tock.retain(p_limit integer DEFAULT 1000000)
+  returns integer
+  -- Audits settled epochs, and drops those audited whose longest retention has passed; returns how much it did.
+  -- for tock_admin
 
 function tock.retry_after_seconds(p_queue text)
   returns integer
-  -- When to come back after an empty claim: seconds to the queue's next waiting task, 1 to 30.
-  -- for tock_edge
+  -- When to come back after an empty claim: seconds to the queue's next waiting task, 1 to 30; 0 when it was only passing over cancelled runs.
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.revoke_key(p_prefix text)
   returns boolean
   -- Ends a key at once; false when there is none with this prefix.
-  -- for tock_edge
+  -- for tock_admin, tock_edge
 
 function tock.ride_along()
   returns void
@@ -439,46 +647,81 @@ function tock.ride_along()
 
 function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer
-  -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each); returns how many it made.
+  -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), ends the one in use when it is old, and settles those that are over; returns how many it made.
+  -- for tock_admin
+
+function tock.run_at(p_id bigint)
+  returns found_run
+  -- A run and how it stands, by its id; null when there is none.
 
 function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
   returns integer
   -- Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.
-
-function tock.run_state(p_stream integer, p_position bigint)
-  returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)
-  -- How a run stands, wherever its partition is.
+  -- for tock_admin
 
 function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns SETOF leased_run
   -- The runs of a lease, all or those with these ids, and how each has ended (state null: still running).
 
-function tock.settle_epochs()
+function tock.server_identity()
+  returns bigint
+  -- Stands for this server and its timeline: it changes with a restore, a failover or a branch.
+
+function tock.settle()
+  returns integer
+  -- Marks epochs as settled that have ended, whose writers are gone, and in which nothing is unread or running; returns how many.
+
+function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
-  -- Marks epochs that no claim needs to read any more: ended, their writers gone, every awake stream's newest lease beyond them.
+  -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
+
+function tock.standing(p_epoch integer)
+  returns text
+  -- What to join to a run r of an epoch to learn how it stands: d.state, d.next_id, d.ended_at, and the lease l that holds it.
+
+function tock.supersede(p_found whereabout[], p_changes jsonb)
+  returns bigint[]
+  -- Replaces ready runs by changed ones; returns the ids of those that nobody else had replaced or cancelled.
 
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
   -- The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.
 
+function tock.take_stream(p_stream integer)
+  returns boolean
+  -- Takes the lock of a stream's claim by trying, or its second key where the first is held by a session outside of any transaction.
+
 function tock.task(p_id bigint)
   returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, runs jsonb)
-  -- A task by its id or any of its runs' ids: its state, and all its runs in order with worker, times and error. No row when there is none.
-  -- for tock_edge
+  -- A task by its id or any of its runs' ids: its state, and all its runs in order with worker, times and error. No row when there is none, or it ended longer than its queue's retention ago.
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.tick()
   returns timestamp with time zone
   -- Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.
-  -- for tock_edge
+  -- for tock_admin, tock_edge
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
   -- Deletes request ids older than a day and what pg_cron noted about Tock's jobs a day ago, up to p_limit of each.
+  -- for tock_admin
+
+function tock.unsettled_epochs()
+  returns integer[]
+  -- The epochs in which something is still unread or running, oldest first.
 
 function tock.wait_for_lock(p_key integer)
   returns boolean
   -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
 
+function tock.whereabouts(p_ids bigint[])
+  returns SETOF whereabout
+  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
+
 function tock.write_hot()
   returns void
-  -- Writes hot_epoch(), candidates_hot(), draw_hot(), close_hot() and exceptions_hot() for the epochs in use.
+  -- Writes hot_epoch(), newest_hot(), candidates_hot(), draw_hot(), close_hot() and exceptions_hot() for the epoch in use.
+
+function tock.writers()
+  returns text[]
+  -- The virtual ids of other transactions that hold a writer slot.

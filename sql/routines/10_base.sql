@@ -29,7 +29,7 @@ as $$
 $$;
 
 comment on function tock.lock_space is
-  'First key of every advisory lock: the schema''s oid. Second keys: a stream''s number (its claim), 2^30 + slot, or named_key().';
+  'First key of every advisory lock: the schema''s oid. Second keys: a stream''s number (its claim; -1 - number beside a stranger''s lock), 2^30 + slot, or named_key().';
 
 create or replace function tock.named_key(p_kind text, p_name text)
 returns integer
@@ -53,6 +53,9 @@ declare
   v_hint text := pg_catalog.current_setting('tock.slot', true);
   v_first integer := coalesce(p_from, case when v_hint ~ '^\d{1,3}$' then v_hint::integer end, 0);
 begin
+  if tock.hot_epoch() is null then
+    perform tock.guard_now();
+  end if;
   for v_step in 0 .. 4095 loop
     if pg_catalog.pg_try_advisory_xact_lock(
       tock.lock_space(), 1073741824 + (v_first + v_step) % 4096)
@@ -69,6 +72,28 @@ end $$;
 
 comment on function tock.take_slot is
   'The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.';
+
+-- A session that isn't in a transaction can't be claiming: its lock on a stream's key is a stranger's,
+-- or one that a pooler leaked. Beside that one, claims keep to a second key. Should the first come free
+-- meanwhile and two claims meet, the key of leases refuses one.
+create or replace function tock.take_stream(p_stream integer)
+returns boolean
+language sql
+volatile
+as $$
+  select case
+    when pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then true
+    when exists (
+      select from pg_catalog.pg_locks l
+      where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace and l.objid::bigint = p_stream
+        and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+        and l.virtualtransaction !~ '/0$')
+      then false
+    else pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - p_stream) end
+$$;
+
+comment on function tock.take_stream is
+  'Takes the lock of a stream''s claim by trying, or its second key where the first is held by a session outside of any transaction.';
 
 create or replace function tock.wait_for_lock(p_key integer)
 returns boolean

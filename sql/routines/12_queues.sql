@@ -43,9 +43,11 @@ begin
   end if;
   if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue)) then
     insert into tock.queues (name, lease_seconds, max_attempts, max_lost, backoff_base_seconds,
-      backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, max_payload_bytes)
+      backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, max_payload_bytes, retention_seconds,
+      pause_after_restore, home)
     select p_queue, q.lease_seconds, q.max_attempts, q.max_lost, q.backoff_base_seconds,
-      q.backoff_factor, q.backoff_cap_seconds, q.backoff_jitter, q.lanes, q.max_payload_bytes
+      q.backoff_factor, q.backoff_cap_seconds, q.backoff_jitter, q.lanes, q.max_payload_bytes, q.retention_seconds,
+      q.pause_after_restore, q.home
     from tock.queues q where q.name = '*'
     on conflict do nothing;
   end if;
@@ -65,6 +67,7 @@ as $$
 declare
   v_option record;
   v_row tock.queues;
+  v_identity bigint;
 begin
   if p_queue is distinct from '*' then
     perform tock.check_queue_name(p_queue);
@@ -79,16 +82,16 @@ begin
       ('lease_seconds', 1, 86400, true), ('max_attempts', 1, 1000, true), ('max_lost', 1, 1000, true),
       ('backoff_base_seconds', 0, 86400, false), ('backoff_factor', 1, 10, false),
       ('backoff_cap_seconds', 0, 2678400, false), ('backoff_jitter', 0, 1, false), ('lanes', 1, 64, true),
-      ('max_payload_bytes', 1024, 4194304, true)) r (name, low, high, whole) on r.name = o.key
+      ('max_payload_bytes', 1024, 4194304, true), ('retention_seconds', 60, 315360000, true)) r (name, low, high, whole) on r.name = o.key
   loop
-    if v_option.key = 'paused' then
+    if v_option.key in ('paused', 'pause_after_restore') then
       if v_option.type <> 'boolean' then
-        perform tock.refuse(422, 'paused is true or false', 'paused');
+        perform tock.refuse(422, v_option.key || ' is true or false', v_option.key);
       end if;
     elsif v_option.low is null then
       perform tock.refuse(422, 'a queue has no option ' || v_option.key, v_option.key, 'options: lease_seconds, '
         'max_attempts, max_lost, backoff_base_seconds, backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, '
-        'max_payload_bytes, paused');
+        'max_payload_bytes, retention_seconds, paused, pause_after_restore');
     elsif (case when v_option.type = 'number' then v_option.value::numeric not between v_option.low and v_option.high
       or (v_option.whole and v_option.value::numeric % 1 <> 0) else true end)
     then
@@ -96,6 +99,8 @@ begin
         case when v_option.whole then 'whole number' else 'number' end, v_option.low, v_option.high), v_option.key);
     end if;
   end loop;
+  perform tock.guard_now();
+  v_identity := (select i.last_value from tock.identity i);
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue));
   if p_queue <> '*' then
     perform tock.make_queue(p_queue);
@@ -110,7 +115,11 @@ begin
     backoff_jitter = coalesce(pg_catalog.round((p_policy ->> 'backoff_jitter')::numeric, 6)::float8, q.backoff_jitter),
     lanes = coalesce((p_policy ->> 'lanes')::numeric::integer, q.lanes),
     max_payload_bytes = coalesce((p_policy ->> 'max_payload_bytes')::numeric::integer, q.max_payload_bytes),
-    paused = coalesce((p_policy ->> 'paused')::boolean, q.paused)
+    retention_seconds = coalesce((p_policy ->> 'retention_seconds')::numeric::integer, q.retention_seconds),
+    paused = coalesce((p_policy ->> 'paused')::boolean, q.paused),
+    pause_after_restore = coalesce((p_policy ->> 'pause_after_restore')::boolean, q.pause_after_restore),
+    -- where it is at home: anywhere else it is taken for a restored copy
+    home = case when p_policy ->> 'paused' = 'false' or not q.pause_after_restore then v_identity else q.home end
   where q.name = p_queue
   returning q.* into v_row;
   return v_row;
@@ -121,12 +130,36 @@ comment on function tock.put_queue is
 
 create or replace function tock.queue(p_queue text)
 returns setof tock.queues
-language sql
-stable
+language plpgsql
+volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select q.* from tock.queues q where q.name = p_queue
-$$;
+declare
+  v_row tock.queues;
+begin
+  select q.* into v_row from tock.queues q where q.name = p_queue;
+  if found then
+    v_row.paused := tock.is_paused(v_row);
+    return next v_row;
+  end if;
+end $$;
 
-comment on function tock.queue is 'A queue''s policy; no row when nobody has named it yet.';
+comment on function tock.queue is 'A queue''s policy; no row when nobody has named it yet. paused says true as well while it waits to be resumed after a restore.';
+
+create or replace function tock.lane_of(p_policy tock.queues, p_tenant text, p_bulk text[])
+returns smallint
+language plpgsql
+immutable
+as $$
+declare
+  v_lane integer := (pg_catalog.hashtext(p_tenant) & 2147483647) % p_policy.lanes;
+begin
+  return case
+    when p_tenant = any (p_bulk) then v_lane + 128
+    when p_policy.heavy ->> v_lane::text <> p_tenant then v_lane + 64
+    else v_lane end;
+end $$;
+
+comment on function tock.lane_of is
+  'A tenant''s lane: hashed to one of the queue''s lanes; 64 higher while another tenant fills that one, 128 higher for what comes in bulk.';

@@ -1,19 +1,5 @@
--- Statements on the hot path name the leaf: a generic plan through the parent locks every partition.
-create or replace function tock.leaves(p_table text, p_oldest integer, p_newest integer)
-returns text
-language sql
-immutable
-as $$
-  select case
-    when p_newest <= p_oldest then pg_catalog.format('tock.%s_%s', p_table, p_oldest)
-    when p_newest = p_oldest + 1 then pg_catalog.format(
-      '(select * from tock.%1$s_%2$s union all select * from tock.%1$s_%3$s)', p_table, p_oldest, p_newest)
-    else 'tock.' || p_table end
-$$;
-
-comment on function tock.leaves is
-  'What to read from for the rows of some epochs: the leaf itself, two leaves, or beyond two the whole tree.';
-
+-- The position after the last one of an epoch that was dropped belongs to no epoch: null, as for
+-- whatever lies beyond the newest.
 create or replace function tock.epoch_of(p_position bigint)
 returns integer
 language plpgsql
@@ -21,11 +7,13 @@ stable
 as $$
 begin
   return (
-    select e.number from tock.epochs e
-    where e.first_position <= p_position order by e.first_position desc limit 1);
+    select n.number from (
+      select e.number, e.end_position from tock.epochs e
+      where e.first_position <= p_position order by e.first_position desc limit 1) n
+    where p_position < n.end_position);
 end $$;
 
-comment on function tock.epoch_of is 'The number of the epoch that a position lies in.';
+comment on function tock.epoch_of is 'The number of the epoch that a position lies in; null when there is none, or no more.';
 
 create or replace function tock.newest_epoch()
 returns integer
@@ -33,12 +21,13 @@ language plpgsql
 stable
 as $$
 begin
-  return tock.epoch_of((select s.last_value from tock.positions s));
+  return coalesce(tock.epoch_of((select s.last_value from tock.positions s)),
+    (select e.number from tock.epochs e order by e.number desc limit 1));
 end $$;
 
-comment on function tock.newest_epoch is 'The epoch that the sequence is in. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.';
+comment on function tock.newest_epoch is 'The epoch that the sequence is in, or the last there is when it has run out of them. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.';
 
-create or replace function tock.epoch_of_lease(p_lease uuid)
+create or replace function tock.lease_epoch(p_lease uuid)
 returns integer
 language plpgsql
 stable
@@ -49,22 +38,54 @@ begin
     where e.number = ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer);
 end $$;
 
-comment on function tock.epoch_of_lease is
-  'The epoch that all rows of a lease lie in, from the token''s last 28 bits (the other 94 are random); null when it can''t be a lease.';
+comment on function tock.lease_epoch is
+  'The epoch that a lease and its runs lie in, from the token''s last 28 bits (90 of the others are random); null when it can''t be a lease.';
 
-create or replace function tock.oldest_live_epoch()
-returns integer
+create or replace function tock.unsettled_epochs()
+returns integer[]
 language plpgsql
 stable
 as $$
 begin
-  return (select e.number from tock.epochs e where e.settled_at is null order by e.number limit 1);
+  return array(
+    select e.number from tock.epochs e
+    where e.settled_at is null and e.first_position <= (select s.last_value from tock.positions s)
+    order by e.number);
 end $$;
 
-comment on function tock.oldest_live_epoch is 'The first epoch that a claim may still have to read.';
+comment on function tock.unsettled_epochs is 'The epochs in which something is still unread or running, oldest first.';
 
 -- Partitions are made as plain tables with their CHECK and then attached: that takes about 1 ms and
--- waits for no reader. When the last one was made within the hour the next is twice as wide.
+-- waits for no reader. A lease lies with its runs, and starts after the position before the first.
+create or replace function tock.make_epoch(p_first bigint, p_end bigint)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_number integer := (select max(e.number) + 1 from tock.epochs e);
+  v_leaf record;
+begin
+  for v_leaf in
+    select t.name, t.key, p_first - t.less as first, p_end - t.less as last, t.fillfactor
+    from (values ('runs', 'position', 0, 100), ('results', 'position', 0, 100), ('marks', 'position', 0, 100),
+      ('leases', 'after_position', 1, 70)) t (name, key, less, fillfactor)
+  loop
+    execute pg_catalog.format(
+      'create table tock.%1$s_%2$s (like tock.%1$s including all,
+         constraint %1$s_%2$s_epoch check (%3$s >= %4$s and %3$s < %5$s)) with (fillfactor = %6$s)',
+      v_leaf.name, v_number, v_leaf.key, v_leaf.first, v_leaf.last, v_leaf.fillfactor);
+    execute pg_catalog.format('alter table tock.%1$s attach partition tock.%1$s_%2$s for values from (%3$s) to (%4$s)',
+      v_leaf.name, v_number, v_leaf.first, v_leaf.last);
+  end loop;
+  insert into tock.epochs (number, first_position, end_position) values (v_number, p_first, p_end);
+end $$;
+
+comment on function tock.make_epoch is 'Makes the epoch after the newest: one leaf each of runs, leases, results and marks.';
+
+-- When the last one was made within the hour the next is twice as wide. An epoch that has been in use
+-- for an eighth of the longest retention, a day at least, is ended by a jump of the sequence, as
+-- history goes by whole epochs: only ever forwards, and from so far that no call can overtake it.
 create or replace function tock.rotate(p_ahead integer default 2, p_width bigint default null)
 returns integer
 language plpgsql
@@ -75,37 +96,109 @@ set lock_timeout = '50ms'
 as $$
 declare
   v_newest tock.epochs;
-  v_current integer;
-  v_end bigint;
-  v_table text;
+  v_current tock.epochs;
+  v_reached bigint;
+  v_age interval := greatest(interval '1 day', (select max(q.retention_seconds) from tock.queues q) / 8 * interval '1 second');
   v_made integer := 0;
 begin
   loop
     select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
-    v_current := tock.newest_epoch();
-    exit when v_newest.number - v_current >= p_ahead;
-    v_end := v_newest.end_position + coalesce(p_width, least(1073741824,
+    v_reached := (select s.last_value from tock.positions s);
+    select e.* into v_current from tock.epochs e where e.number = tock.newest_epoch();
+    exit when v_newest.number - v_current.number >= p_ahead and v_reached < v_newest.end_position;
+    perform tock.make_epoch(v_newest.end_position, v_newest.end_position + coalesce(p_width, least(1073741824,
       (v_newest.end_position - v_newest.first_position)
-        * case when v_newest.number > 3 and v_newest.made_at > pg_catalog.now() - interval '1 hour' then 2 else 1 end));
-    foreach v_table in array array['runs', 'leases', 'results'] loop
-      execute pg_catalog.format(
-        'create table tock.%1$s_%2$s (like tock.%1$s including all,
-           constraint %1$s_%2$s_epoch check (%3$s >= %4$s and %3$s < %5$s)) with (fillfactor = %6$s)',
-        v_table, v_newest.number + 1,
-        case v_table when 'leases' then 'after_position' else 'position' end,
-        v_newest.end_position, v_end, case v_table when 'leases' then 70 else 100 end);
-      execute pg_catalog.format('alter table tock.%1$s attach partition tock.%1$s_%2$s for values from (%3$s) to (%4$s)',
-        v_table, v_newest.number + 1, v_newest.end_position, v_end);
-    end loop;
-    insert into tock.epochs (number, first_position, end_position)
-      values (v_newest.number + 1, v_newest.end_position, v_end);
+        * case when v_newest.number > 3 and v_newest.made_at > pg_catalog.now() - interval '1 hour' then 2 else 1 end)));
     v_made := v_made + 1;
   end loop;
+  update tock.epochs e set started_at = pg_catalog.now() where e.number = v_current.number and e.started_at is null;
+  if v_current.started_at < pg_catalog.now() - v_age
+    and v_reached between v_current.first_position + 1 and v_current.end_position - 1048576
+  then
+    perform pg_catalog.setval('tock.positions', v_current.end_position - 1);
+  end if;
   if tock.hot_epoch() is null then
     perform tock.write_hot();
   end if;
+  perform tock.move_up();
+  perform tock.settle();
   return v_made;
 end $$;
 
 comment on function tock.rotate is
-  'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each); returns how many it made.';
+  'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), ends the one in use when it is old, and settles those that are over; returns how many it made.';
+
+-- A transaction that was writing when the epoch ended may still commit runs in it: it holds a slot
+-- until then (a prepared one is shown as -1/xid).
+create or replace function tock.settle()
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_reached bigint := (select s.last_value from tock.positions s);
+  v_writers text[] := tock.writers();
+  v_epoch tock.epochs;
+  v_busy boolean;
+  v_settled integer := 0;
+begin
+  update tock.epochs e set writers_at_end = v_writers
+  where e.writers_at_end is null and e.end_position <= v_reached;
+  for v_epoch in
+    select e.* from tock.epochs e
+    where e.settled_at is null and e.writers_at_end is not null and not e.writers_at_end && v_writers
+      and not exists (select from unnest(v_writers) w where w like '-1/%')
+    order by e.number limit 64
+  loop
+    execute pg_catalog.format($q$
+      select exists (
+        select from tock.streams s
+        where s.awake and s.start_after < $1 - 1 and (s.start_after >= $2 - 1
+          or (select r.position from tock.runs_%1$s r where r.stream = s.number limit 1) is not null
+          or (select l.last_position from tock.leases_%1$s l where l.stream = s.number limit 1) is not null))
+      or exists (select from tock.leases_%1$s l where l.closed_at is null)$q$, v_epoch.number)
+      into v_busy using v_epoch.end_position, v_epoch.first_position;
+    continue when v_busy;
+    update tock.epochs e set settled_at = pg_catalog.now(), dead = tock.dead_in(e.number) where e.number = v_epoch.number;
+    v_settled := v_settled + 1;
+  end loop;
+  return v_settled;
+end $$;
+
+comment on function tock.settle is
+  'Marks epochs as settled that have ended, whose writers are gone, and in which nothing is unread or running; returns how many.';
+
+create or replace function tock.writers()
+returns text[]
+language sql
+stable
+as $$
+  select array(
+    select distinct l.virtualtransaction from pg_catalog.pg_locks l
+    where l.locktype = 'advisory' and l.classid = 'tock'::regnamespace and l.granted
+      and l.objid::bigint between 1073741824 and 1073745919
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and l.pid is distinct from pg_catalog.pg_backend_pid())
+$$;
+
+comment on function tock.writers is 'The virtual ids of other transactions that hold a writer slot.';
+
+create or replace function tock.dead_in(p_epoch integer)
+returns jsonb
+language plpgsql
+stable
+as $$
+declare
+  v_dead jsonb;
+begin
+  execute pg_catalog.format($q$
+    select coalesce(pg_catalog.jsonb_object_agg(d.queue, d.tasks), '{}') from (
+      select s.queue, count(*) as tasks from tock.results_%s e join tock.streams s on s.number = e.stream
+      where e.next_id is null and e.state in ('failed', 'lost') group by s.queue) d$q$, p_epoch) into v_dead;
+  return v_dead;
+end $$;
+
+comment on function tock.dead_in is 'How many tasks died in an epoch, by queue.';

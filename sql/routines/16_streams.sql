@@ -1,5 +1,7 @@
 -- Called with the slot's lock held, so nobody else can register or wake a stream of this slot. Under
 -- a snapshot kept from before, the stream may have gone to sleep unseen: for share then raises 40001.
+-- No position may be taken that isn't above the stream's newest run: it would lie below a cursor or
+-- within a leased range, and never be handed out.
 create or replace function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
 returns integer
 language plpgsql
@@ -8,8 +10,9 @@ as $$
 declare
   v_number integer;
   v_awake boolean;
+  v_newest bigint;
 begin
-  select s.number, s.awake into v_number, v_awake from tock.streams s
+  select s.number, s.awake, s.start_after into v_number, v_awake, v_newest from tock.streams s
   where s.queue = p_queue and s.priority = p_priority and s.lane = p_lane and s.slot = p_slot;
   if v_number is null then
     -- a conflict is a number still in use, or a stream that an old snapshot doesn't show: 40001
@@ -25,7 +28,15 @@ begin
       perform tock.refuse(503, 'no number is free for another stream', null,
         'there are over a million: use fewer queues, priorities and lanes');
     end if;
-  elsif not v_awake then
+    return v_number;
+  end if;
+  v_newest := greatest(v_newest, tock.newest_run(v_number));
+  if v_newest > (select s.last_value from tock.positions s) then
+    perform tock.refuse(503, pg_catalog.format(
+      'the sequence tock.positions is behind: stream %s goes up to %s already', v_number, v_newest), null,
+      'the duty guard moves it ahead within a minute, or now: select tock.tick()');
+  end if;
+  if not v_awake then
     update tock.streams s set awake = true, start_after = pg_catalog.nextval('tock.positions')
     where s.number = v_number;
   elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
@@ -34,26 +45,36 @@ begin
   return v_number;
 end $$;
 
-comment on function tock.open_stream is 'The stream of a queue, priority, lane and slot: registered when new, woken when asleep.';
+comment on function tock.open_stream is 'The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.';
 
-create or replace function tock.cursor_of(p_stream integer)
+create or replace function tock.newest_run(p_stream integer)
 returns bigint
-language sql
-stable
+language plpgsql
+volatile
 as $$
-  select greatest(s.start_after, coalesce((
-    select l.last_position from tock.leases l where l.stream = p_stream
-    order by l.after_position desc limit 1), 0))
-  from tock.streams s where s.number = p_stream
-$$;
+declare
+  v_epoch integer;
+  v_newest bigint;
+begin
+  if tock.hot_epoch() is not null then
+    return tock.newest_hot(p_stream);
+  end if;
+  for v_epoch in select e.number from tock.epochs e order by e.number desc loop
+    execute pg_catalog.format('select r.position from tock.runs_%s r where r.stream = $1
+      order by r.stream desc, r.position desc limit 1', v_epoch) into v_newest using p_stream;
+    exit when v_newest is not null or v_epoch <= tock.newest_epoch();
+  end loop;
+  return v_newest;
+end $$;
 
-comment on function tock.cursor_of is 'Where a stream''s next claim starts, read through the whole tree: for duties and people, not for the hot path.';
+comment on function tock.newest_run is
+  'A stream''s newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.';
 
--- Both locks of a stream are held while it is judged: no writer of its slot is at work and no claim
--- is, so what is seen empty is empty. Only streams that look empty are locked at all. Up to 16 slots a
--- call, in any order, so that one kept by an open transaction starves no other; a slot that is always
--- busy is waited for a moment, as writers who find a waiter take another.
-create or replace function tock.rest(p_limit integer default 500)
+-- A slot's lock is held while its streams are judged: no writer is at work, so what looks empty is
+-- empty, and stays so. What is claimed meanwhile only looks the less empty. Up to 16 slots a call, in any
+-- order, so that one kept by an open transaction starves no other; a slot that is always busy is waited
+-- for a moment, as writers who find a waiter take another.
+create or replace function tock.rest(p_limit integer default 20000)
 returns integer
 language plpgsql
 volatile
@@ -64,8 +85,10 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
+  v_hot tock.epochs;
   v_slot integer;
   v_stream integer;
+  v_count integer;
   v_rested integer := 0;
 begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
@@ -77,62 +100,34 @@ begin
   loop
     exit when v_rested >= p_limit;
     continue when not tock.wait_for_lock(1073741824 + v_slot);
+    -- only now: its writers may have gone on to another epoch until then
+    select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
+    execute pg_catalog.format($q$
+      update tock.streams s set awake = false
+      where s.number = any (array(
+        select t.number from tock.streams t
+        where t.awake and t.slot = $1 and t.start_after >= $2 - 1 and (
+          select r.position from tock.runs_%1$s r
+          where r.stream = t.number and r.position > greatest(t.start_after, coalesce((
+            select l.last_position from tock.leases_%1$s l where l.stream = t.number
+            order by l.stream desc, l.after_position desc limit 1), 0))
+          order by r.stream, r.position limit 1) is null
+        limit $3))$q$, v_hot.number) using v_slot, v_hot.first_position, p_limit - v_rested;
+    get diagnostics v_count = row_count;
+    v_rested := v_rested + v_count;
     for v_stream in
       select s.number from tock.streams s
-      where s.awake and s.slot = v_slot and (
-        select r.position from tock.runs r
-        where r.stream = s.number and r.position > tock.cursor_of(s.number)
-        order by r.stream, r.position limit 1) is null
-      limit p_limit - v_rested
+      where s.awake and s.slot = v_slot and s.start_after < v_hot.first_position - 1
+      order by pg_catalog.random() limit least(1000, p_limit - v_rested)
     loop
-      continue when not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_stream);
-      update tock.streams s set awake = false
-      where s.number = v_stream and s.awake
-        and (select r.position from tock.runs r
-             where r.stream = v_stream and r.position > tock.cursor_of(v_stream)
-             order by r.stream, r.position limit 1) is null;
-      v_rested := v_rested + case when found then 1 else 0 end;
+      if tock.first_unread(v_stream, tock.cursor_of(v_stream)) is null then
+        update tock.streams s set awake = false where s.number = v_stream;
+        v_rested := v_rested + 1;
+      end if;
     end loop;
   end loop;
-  perform tock.settle_epochs();
   return v_rested;
 end $$;
 
 comment on function tock.rest is
-  'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them, and settles epochs; returns how many fell asleep.';
-
--- A transaction that was writing when the epoch ended may still commit a stream that starts in it:
--- its virtual transaction holds a slot until then (a prepared one is shown as -1/xid).
-create or replace function tock.settle_epochs()
-returns void
-language plpgsql
-volatile
-as $$
-declare
-  v_reached bigint := (select s.last_value from tock.positions s);
-  v_writers text[];
-begin
-  v_writers := array(
-    select distinct l.virtualtransaction from pg_catalog.pg_locks l
-    where l.locktype = 'advisory' and l.classid = 'tock'::regnamespace
-      and l.objid::bigint between 1073741824 and 1073745919
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
-      and l.pid is distinct from pg_catalog.pg_backend_pid());
-  update tock.epochs e set writers_at_end = v_writers
-  where e.writers_at_end is null and e.end_position <= v_reached;
-  update tock.epochs e set settled_at = pg_catalog.now()
-  where e.settled_at is null and e.writers_at_end is not null
-    and not e.writers_at_end && v_writers
-    and not exists (select from unnest(v_writers) w where w like '-1/%')
-    and e.end_position <= (
-      select coalesce(min(greatest(s.start_after, coalesce((
-        select l.after_position from tock.leases l where l.stream = s.number
-        order by l.after_position desc limit 1), 0))), v_reached)
-      from tock.streams s where s.awake);
-  if found then
-    perform tock.write_hot();
-  end if;
-end $$;
-
-comment on function tock.settle_epochs is
-  'Marks epochs that no claim needs to read any more: ended, their writers gone, every awake stream''s newest lease beyond them.';
+  'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them; returns how many.';

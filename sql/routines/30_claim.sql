@@ -7,7 +7,8 @@
 -- and commits asynchronously.
 --
 -- Bounded: 64 streams and about 8 MiB of payload a call (4 MiB from the first stream, one run of any
--- size at least; 2 MiB from the second, 32 KiB from each further one). All rows of a lease lie in one epoch.
+-- size at least; 2 MiB from the second, 32 KiB from each further one), 10,000 marked runs passed over.
+-- All rows of a lease lie in one epoch. Streams of older epochs go the slow way, by place_of() and draw().
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false)
@@ -31,9 +32,7 @@ declare
   v_until timestamptz := pg_catalog.clock_timestamp() + pg_catalog.make_interval(secs => v_seconds);
   v_digest bigint;
   v_seen tock.requests;
-  v_hot boolean;
-  v_oldest integer;
-  v_newest integer;
+  v_hot integer;
   v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
   v_left integer := p_limit;
   v_drawn integer := 0;
@@ -42,90 +41,94 @@ declare
   v_streams integer[] := '{}';
   v_batch tock.candidate[];
   v_next tock.candidate;
-  v_after bigint;
   v_busy tock.candidate;
-  v_epoch tock.epochs;
+  v_held boolean := false;
+  v_at tock.place;
   v_token uuid;
 begin
   get diagnostics v_context = pg_context;
   perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
   v_alone := tock.is_alone(p_alone, v_context);
+  perform pg_catalog.set_config('tock.claim', 'empty', true);
   if p_request_id is not null then
     v_digest := pg_catalog.hashtextextended(
       pg_catalog.jsonb_build_array(p_worker, p_limit, p_lease_seconds)::text, 0);
     v_seen := tock.request_seen('claim', p_queue, p_request_id, v_digest);
     if v_seen.token is not null then
       return query select * from tock.leased_runs(v_seen.token);
+      perform pg_catalog.set_config('tock.claim', 'found', true);
       return;
     end if;
+  end if;
+  v_hot := tock.hot_epoch();
+  if v_hot is null then
+    perform tock.guard_now();
   end if;
   if v_alone then
     perform tock.ride_along();
   end if;
-  if v_policy.paused then
+  if tock.is_paused(v_policy) then
+    perform pg_catalog.set_config('tock.claim', 'paused', true);
     return;
   end if;
-
-  v_hot := tock.hot_epoch() is not null
-    and pg_catalog.current_setting('transaction_isolation') = 'read committed';
-  if not v_hot then
-    v_oldest := tock.oldest_live_epoch();
-    v_newest := tock.newest_epoch();
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    v_hot := null;
   end if;
+
   <<streams>>
   loop
-    if v_hot then
+    if v_hot is not null then
       v_batch := tock.candidates_hot(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams));
     else
-      execute 'select array(' || tock.candidates_statement(v_oldest, v_newest) || ')' into v_batch
-        using p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams);
+      v_batch := tock.candidates_anywhere(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams));
     end if;
     if pg_catalog.cardinality(v_batch) = 0 then
       -- nothing but streams that others are claiming from: worth a short wait for one of them
       exit when v_drawn > 0 or v_busy.stream is null;
-      exit when not tock.wait_for_lock(v_busy.stream);
+      if not (tock.wait_for_lock(v_busy.stream) or tock.take_stream(v_busy.stream)) then
+        perform pg_catalog.set_config('tock.claim', 'busy', true);
+        exit;
+      end if;
       v_batch := array[v_busy];
       v_busy := null;
+      v_held := true;
     end if;
     foreach v_next in array v_batch loop
       v_streams := v_streams || v_next.stream;
-      if v_token is null then
-        select e.* into v_epoch from tock.epochs e
-        where e.first_position <= v_next.after_position order by e.first_position desc limit 1;
-        v_token := tock.new_token(v_epoch.number);
-      elsif v_next.after_position not between v_epoch.first_position and v_epoch.end_position - 1 then
-        continue;
-      end if;
-      if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream) then
+      if not (v_held or pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream)) then
         v_busy := case when v_busy.stream is null then v_next else v_busy end;
-        v_token := case when v_drawn > 0 then v_token end;
         continue;
       end if;
+      v_held := false;
       v_bytes := case v_drawn when 0 then 4194304 when 1 then 2097152 else 32768 end;
       v_got := 0;
-      if v_hot then
-        return query select * from tock.draw_hot(v_next.stream, v_epoch.first_position, v_epoch.end_position,
-          v_left, v_token, p_worker, v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
+      if v_next.after_position is not null then
+        v_token := case when v_drawn > 0 then v_token else tock.new_token(v_hot) end;
+        return query select * from tock.draw_hot(v_hot, v_next.stream, v_left, v_token, p_worker, v_until,
+          v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
         get diagnostics v_got = row_count;
       else
-        execute tock.cursor_statement(v_oldest, v_newest) into v_after using v_next.stream;
-        if v_after between v_epoch.first_position and v_epoch.end_position - 1 then
-          return query execute tock.draw_statement(v_oldest, v_newest) using v_next.stream, v_after,
-            v_left, v_token, p_worker, v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority;
+        v_at := tock.place_of(v_next.stream, v_alone);
+        if v_at.epoch is not null and (v_drawn = 0 or v_at.epoch = tock.lease_epoch(v_token)) then
+          v_token := case when v_drawn > 0 then v_token else tock.new_token(v_at.epoch) end;
+          return query select * from tock.draw(v_at.epoch, v_next.stream, v_at.after_position, v_left, v_token, p_worker,
+            v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
           get diagnostics v_got = row_count;
         end if;
       end if;
       v_left := v_left - v_got;
       v_drawn := v_drawn + case when v_got > 0 then 1 else 0 end;
-      v_token := case when v_drawn > 0 then v_token end;
-      exit streams when v_left = 0 or v_drawn = 64;
+      exit streams when v_left = 0 or v_drawn = 64 or (v_got = 0 and tock.claim_answer() = 'passing');
     end loop;
   end loop;
 
-  if v_drawn > 0 and p_request_id is not null then
-    insert into tock.requests (verb, queue, request_id, digest, token)
-      values ('claim', p_queue, p_request_id, v_digest, v_token)
-      on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+  if v_drawn > 0 then
+    perform pg_catalog.set_config('tock.claim', 'found', true);
+    if p_request_id is not null then
+      insert into tock.requests (verb, queue, request_id, digest, token)
+        values ('claim', p_queue, p_request_id, v_digest, v_token)
+        on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+    end if;
   end if;
   if v_alone then
     -- a claim lost in a crash only makes its runs ready again
@@ -135,3 +138,17 @@ end $$;
 
 comment on function tock.claim is
   'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.';
+
+create or replace function tock.claim_answer()
+returns text
+language sql
+volatile
+as $$
+  select case when c.said like 'passed %'
+      then case when pg_catalog.substr(c.said, 8)::integer < 10000 then 'empty' else 'passing' end
+    else nullif(c.said, '') end
+  from pg_catalog.current_setting('tock.claim', true) as c (said)
+$$;
+
+comment on function tock.claim_answer is
+  'About this transaction''s last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).';

@@ -50,7 +50,10 @@ begin
     array(
       select d.name from tock.duties d
       where d.name in ('promote', 'reap', 'rotate') and coalesce(d.last_started_at, '-infinity')
-        < v_now - d.every_seconds * case d.name when 'promote' then 1 else 15 end * interval '1 second'),
+        < v_now - interval '1 second' * case
+          when d.name = 'promote' then greatest(d.every_seconds, case d.last_amount when 0 then 20 * d.last_seconds end)
+          when d.name = 'rotate' and tock.hot_epoch() is null then 1
+          else d.every_seconds * 15 end),
     exists (
       select from tock.waiting w
       where w.due_at <= v_now and w.due_at >= coalesce(
@@ -67,8 +70,9 @@ comment on function tock.ride_along is 'What a claim does for everybody before i
 
 -- A look without locks at the first streams that have something above their cursor: priority first,
 -- lanes and slots shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so
--- that they end at the limit. $1 queue, $2 seed, $3 streams seen before, $4 how many
-create or replace function tock.candidates_statement(p_oldest integer, p_newest integer)
+-- that they end at the limit. A stream that was not yet claimed from in this epoch comes unlooked at,
+-- without a cursor. $1 queue, $2 seed, $3 streams seen before, $4 how many
+create or replace function tock.candidates_statement(p_epoch integer, p_first bigint)
 returns text
 language sql
 stable
@@ -81,36 +85,37 @@ as $$
       order by t.priority, pg_catalog.hashint4extended(t.lane, $2), pg_catalog.hashint4extended(t.slot, $2)
       offset 0) s
     cross join lateral (
-      select greatest(s.start_after, coalesce((
-        select l.last_position from %1$s l where l.stream = s.number
-        order by l.stream desc, l.after_position desc limit 1), 0)) as after_position offset 0) c
-    where (select r.position from %2$s r where r.stream = s.number and r.position > c.after_position
-           order by r.stream, r.position limit 1) is not null
-    limit $4$q$,
-    tock.leaves('leases', p_oldest, p_newest), tock.leaves('runs', p_oldest, p_newest))
+      select case when s.start_after >= %2$s - 1 then greatest(s.start_after, coalesce((
+        select l.last_position from tock.leases_%1$s l where l.stream = s.number
+        order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c
+    where c.after_position is null
+      or (select r.position from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
+          order by r.stream, r.position limit 1) is not null
+    limit $4$q$, p_epoch, p_first)
 $$;
 
-comment on function tock.candidates_statement is 'The statement that finds streams to draw from.';
+comment on function tock.candidates_statement is 'The statement that finds streams to draw from, with an epoch in use and its first position.';
 
 -- Read with the stream's claim lock held, in a statement of its own: from then on it can't move. $1 stream
-create or replace function tock.cursor_statement(p_oldest integer, p_newest integer)
+create or replace function tock.cursor_statement(p_epoch integer)
 returns text
 language sql
 stable
 as $$
   select pg_catalog.format($q$
     select greatest(s.start_after, coalesce((
-      select l.last_position from %1$s l where l.stream = $1
+      select l.last_position from tock.leases_%1$s l where l.stream = $1
       order by l.stream desc, l.after_position desc limit 1), 0))
-    from tock.streams s where s.number = $1$q$,
-    tock.leaves('leases', p_oldest, p_newest))
+    from tock.streams s where s.number = $1$q$, p_epoch)
 $$;
 
-comment on function tock.cursor_statement is 'The statement that reads a stream''s cursor.';
+comment on function tock.cursor_statement is 'The statement that reads the cursor of a stream that has come to an epoch.';
 
+-- The runs are of one epoch, the lease's own. That start_after isn't above the cursor is asked in the
+-- statement's own snapshot: the stream may have slept and woken since the cursor was read.
 -- $1 stream, $2 cursor, $3 limit, $4 token, $5 worker, $6 until, $7 bytes, $8 one at least,
--- $9 max_attempts, $10 priority
-create or replace function tock.draw_statement(p_oldest integer, p_newest integer)
+-- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at
+create or replace function tock.draw_statement(p_epoch integer, p_marked boolean default false)
 returns text
 language sql
 stable
@@ -121,28 +126,30 @@ as $$
         select r.*, sum(r.bytes + 256) over (order by r.position) as upto
         from (
           select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.bytes, r.payload
-          from %2$s r where r.stream = $1 and r.position > $2
+          from tock.runs_%1$s r where r.stream = $1 and r.position > $2
+            and (select s.start_after from tock.streams s where s.number = $1) <= $2%2$s
           order by r.stream, r.position limit $3) r) n
       where n.upto <= $7 or ($8 and n.upto = n.bytes + 256)
     ), leased as (
-      insert into %1$s (stream, after_position, last_position, runs, token, worker, leased_until)
-      select $1, $2, p.last_position, p.runs, $4, $5, $6
+      insert into tock.leases_%1$s (stream, after_position, last_position, runs, token, worker, leased_until%3$s)
+      select $1, $2, p.last_position, p.runs, $4, $5, $6%4$s
       from (select max(p.position) as last_position, count(*) as runs from picked p) p
-      where p.runs > 0%3$s
+      where p.runs > 0%5$s
     )
     select $4, $6, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
       coalesce(p.max_attempts, $9)::integer, $10::integer, p.tenant, p.created_at, p.payload
-    from picked p$q$,
-    -- of one leaf it is the one: finding a row's partition costs more than inserting it
-    case when p_newest <= p_oldest then tock.leaves('leases', p_oldest, p_newest) else 'tock.leases' end,
-    tock.leaves('runs', p_oldest, p_newest),
+    from picked p$q$, p_epoch,
+    case when p_marked then ' and r.position <> all ($11) and r.position <= $12' end,
+    case when p_marked then ', skipped, skips' end,
+    case when p_marked then ', (select count(*) from unnest($11) k where k <= p.last_position),
+        nullif(array(select k from unnest($11) k where k <= p.last_position), ''{}'')' end,
     -- under an old snapshot this turns the fence's refusal into a serialization failure
     case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
-      then ' on conflict do nothing' else '' end)
+      then ' on conflict do nothing' end)
 $$;
 
 comment on function tock.draw_statement is
-  'The statement that leases what lies above a stream''s cursor and returns it, in order.';
+  'The statement that leases what lies above a stream''s cursor in an epoch and returns it, in order.';
 
 -- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
 create or replace function tock.close_statement(p_epoch integer)
@@ -162,7 +169,7 @@ comment on function tock.close_statement is
   'The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.';
 
 -- Asked after the lease was closed: closing may have waited for a part that failed meanwhile.
-create or replace function tock.exceptions_statement(p_epoch integer, p_newest integer)
+create or replace function tock.exceptions_statement(p_epoch integer)
 returns text
 language sql
 stable
@@ -171,10 +178,9 @@ as $$
     with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
     select coalesce(sum(x.exceptions), 0)::integer from leased l
     cross join lateral (
-      select count(*) as exceptions from %2$s e
+      select count(*) as exceptions from tock.results_%1$s e
       where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
-        and e.state <> 'done') x$q$,
-    p_epoch, tock.leaves('results', p_epoch, p_newest))
+        and e.state <> 'done') x$q$, p_epoch)
 $$;
 
 comment on function tock.exceptions_statement is 'The statement that counts the runs of a lease that ended otherwise than done; $1 token.';
@@ -195,29 +201,36 @@ returns table (
   lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
   priority integer, tenant text, created_at timestamptz, payload jsonb)
 language plpgsql
-stable
+volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 as $$
 #variable_conflict use_column
+declare
+  v_epoch integer := tock.lease_epoch(p_lease);
+  v_found boolean := false;
 begin
-  return query
-    with leased as materialized (
-      select l.* from tock.leases l
-      where l.token = p_lease and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp())
-    select l.token, l.leased_until, coalesce(r.task_id, r.position << 20 | r.stream), r.position << 20 | r.stream,
-      r.attempt::integer, coalesce(r.max_attempts, (tock.policy(s.queue)).max_attempts)::integer,
-      s.priority::integer, r.tenant, r.created_at, r.payload
-    from leased l
-    join tock.streams s on s.number = l.stream
-    cross join lateral (
-      select r.* from tock.runs r
-      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-      offset 0) r
-    where (select e.position from tock.results e where e.stream = r.stream and e.position = r.position) is null
-    order by s.priority, r.position;
-  if not found then
+  if v_epoch is not null then
+    return query execute pg_catalog.format($q$
+      with leased as materialized (
+        select l.* from tock.leases_%1$s l
+        where l.token = $1 and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp())
+      select l.token, l.leased_until, coalesce(r.task_id, r.position << 20 | r.stream), r.position << 20 | r.stream,
+        r.attempt::integer, coalesce(r.max_attempts, (tock.policy(s.queue)).max_attempts)::integer,
+        s.priority::integer, r.tenant, r.created_at, r.payload
+      from leased l
+      join tock.streams s on s.number = l.stream
+      cross join lateral (
+        select r.* from tock.runs_%1$s r
+        where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+          and r.position <> all (coalesce(l.skips, '{}'))
+        offset 0) r
+      where (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null
+      order by s.priority, r.position$q$, v_epoch) using p_lease;
+    v_found := found;
+  end if;
+  if not v_found then
     perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
       'claim again with a new request_id');
   end if;
@@ -232,10 +245,13 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select greatest(1, least(30, pg_catalog.ceil(extract(epoch from
-    (select w.due_at from tock.waiting w where w.queue = p_queue order by w.due_at limit 1)
-      - pg_catalog.clock_timestamp()))))::integer
+  select case when tock.claim_answer() = 'passing' then 0 else
+    greatest(1, least(30, pg_catalog.ceil(extract(epoch from
+      (select w.due_at from tock.waiting w
+       where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds'
+       order by w.queue, w.due_at limit 1)
+        - pg_catalog.clock_timestamp()))))::integer end
 $$;
 
 comment on function tock.retry_after_seconds is
-  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30.';
+  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30; 0 when it was only passing over cancelled runs.';

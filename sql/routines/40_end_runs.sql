@@ -1,7 +1,9 @@
 -- The caller holds the lease row against reaping. Two calls that end the same run both come here:
 -- results' primary key decides, and only who wrote the result goes on with the task.
--- again_at says when the task is to run again: now or earlier appends a run at once, later waits.
-create or replace function tock.end_runs(p_ended tock.ended[])
+-- again_at says when the task is to run again: now or earlier appends a run at once, later waits. All
+-- runs are of one epoch. A task that somebody wants cancelled doesn't go on; what was changed while it
+-- ran holds from now on.
+create or replace function tock.end_runs(p_epoch integer, p_ended tock.ended[])
 returns integer
 language plpgsql
 volatile
@@ -12,49 +14,65 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
+  v_ended tock.ended[] := p_ended;
+  v_again tock.again[];
   v_slot integer := -1;
   v_count integer;
 begin
-  if exists (select from unnest(p_ended) e where e.again_at <= v_now) then
+  if exists (select from unnest(v_ended) e where e.again_at is not null) then
+    execute pg_catalog.format($q$
+      select array(
+        select row(e.n, r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.attempt, r.max_attempts,
+          r.tenant, r.created_at, case when m.changes ? 'payload' then (m.changes ->> 'bytes')::integer else r.bytes end,
+          case when m.changes ? 'payload' then nullif(m.changes -> 'payload', 'null') else r.payload end,
+          s.queue, coalesce((m.changes ->> 'priority')::smallint, s.priority), s.lane,
+          case when m.changes ? 'run_at' then greatest(e.again_at, (m.changes ->> 'run_at')::timestamptz) else e.again_at end,
+          exists (select from tock.marks_%1$s c where c.stream = e.stream and c.position = e.position and c.kind = 'cancelled'),
+          r.lost)::tock.again
+        from unnest($1) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
+        cross join lateral (
+          select r.* from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position
+          offset 0) r  -- a fence: the planner may not look up by the stream alone
+        join tock.streams s on s.number = e.stream
+        left join lateral (
+          select m.changes from tock.marks_%1$s m
+          where m.stream = e.stream and m.position = e.position and m.kind = 'amended' offset 0) m on true
+        where e.again_at is not null)$q$, p_epoch) into v_again using v_ended;
+  end if;
+  if exists (select from unnest(v_again) a where a.due_at <= v_now and not a.cancelled) then
     v_slot := tock.take_slot();
-    perform tock.open_stream(s.queue, s.priority, s.lane, v_slot)
-    from tock.streams s where s.number = any (array(
-      select distinct e.stream from unnest(p_ended) e where e.again_at <= v_now));
+    perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
+    from (select distinct a.queue, a.priority, a.lane from unnest(v_again) a where a.due_at <= v_now and not a.cancelled) d;
   end if;
   with ended as materialized (
-    select e.* from unnest(p_ended) with ordinality
+    select e.* from unnest(v_ended) with ordinality
       e(stream, position, state, result, error, again_at, attempt, lost, n)
   ), again as materialized (
     select pg_catalog.nextval('tock.positions') as next_position, a.*
     from (
-      select e.n, e.again_at, e.attempt, e.lost, r.stream, r.position, r.max_attempts, r.tenant, r.created_at,
-        r.bytes, r.payload, coalesce(r.task_id, r.position << 20 | r.stream) as task_id,
-        s.queue, s.priority, s.lane, case when e.again_at <= v_now then t.number else 0 end as next_stream
-      from ended e
-      cross join lateral (
-        select r.* from tock.runs r where r.stream = e.stream and r.position = e.position
-        offset 0) r  -- a fence: the planner may not look up by the stream alone
-      join tock.streams s on s.number = e.stream
+      select a.*, e.attempt as next_attempt, e.lost as next_lost, case when a.due_at <= v_now then t.number else 0 end as next_stream
+      from unnest(v_again) a join ended e using (n)
       left join tock.streams t
-        on t.queue = s.queue and t.priority = s.priority and t.lane = s.lane and t.slot = v_slot
-      where e.again_at is not null
-      order by e.n) a
+        on t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = v_slot
+      where not a.cancelled
+      order by a.n) a
   ), written as (
     insert into tock.results (stream, position, state, result, error, next_id)
-    select e.stream, e.position, e.state, e.result, e.error, a.next_position << 20 | a.next_stream
+    select e.stream, e.position, case when e.again_at is not null and a.n is null then 'cancelled' else e.state end,
+      e.result, e.error, a.next_position << 20 | a.next_stream
     from ended e left join again a using (n)
     order by e.stream, e.position
     on conflict do nothing
     returning stream, position
   ), ready as (
     insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
-    select a.next_stream, a.next_position, a.task_id, a.attempt, a.lost, a.max_attempts, a.tenant, a.created_at,
+    select a.next_stream, a.next_position, a.task_id, a.next_attempt, a.next_lost, a.max_attempts, a.tenant, a.created_at,
       a.bytes, a.payload
     from again a join written w using (stream, position) where a.next_stream <> 0
   ), later as (
     insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
       created_at, bytes, payload)
-    select a.next_position, a.task_id, a.again_at, a.queue, a.priority, a.lane, a.attempt, a.lost, a.max_attempts,
+    select a.next_position, a.task_id, a.due_at, a.queue, a.priority, a.lane, a.next_attempt, a.next_lost, a.max_attempts,
       a.tenant, a.created_at, a.bytes, a.payload
     from again a join written w using (stream, position) where a.next_stream = 0
   )

@@ -33,7 +33,6 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_newest integer := tock.newest_epoch();
   v_statement text := pg_catalog.format($q$
     with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
     select %%1$s as n, %%2$s as id, r.stream, r.position, s.queue, r.attempt, r.lost, r.max_attempts,
@@ -42,14 +41,14 @@ declare
     join tock.streams s on s.number = l.stream
     %%3$s
     cross join lateral (
-      select r.stream, r.position, r.task_id, r.attempt, r.lost, r.max_attempts from %2$s r
+      select r.stream, r.position, r.task_id, r.attempt, r.lost, r.max_attempts from tock.runs_%1$s r
       where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position %%4$s
+        and r.position <> all (coalesce(l.skips, '{}'))
       offset 0) r
     %%5$s
     left join lateral (
-      select e.state, e.result, e.error, e.next_id from %3$s e
-      where e.stream = r.stream and e.position = r.position offset 0) e on true$q$,
-    p_epoch, tock.leaves('runs', p_epoch, v_newest), tock.leaves('results', p_epoch, v_newest));
+      select e.state, e.result, e.error, e.next_id from tock.results_%1$s e
+      where e.stream = r.stream and e.position = r.position offset 0) e on true$q$, p_epoch);
   v_runs tock.leased_run[];
 begin
   if p_ids is null then
@@ -92,11 +91,11 @@ begin
       select o.stream, o.after_position from tock.leases_%1$s o
       where o.token = $1 and coalesce(o.closed_at, 'infinity') = 'infinity'
         and o.runs = (
-          select count(*) from %2$s e
+          select count(*) from tock.results_%1$s e
           where e.stream = o.stream and e.position > o.after_position and e.position <= o.last_position)
       for update skip locked) c
     where l.stream = c.stream and l.after_position = c.after_position$q$,
-    p_epoch, tock.leaves('results', p_epoch, tock.newest_epoch())) using p_lease;
+    p_epoch) using p_lease;
 end $$;
 
 comment on function tock.close_lease is 'Closes the rows of a lease whose runs are all accounted for.';

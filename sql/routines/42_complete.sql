@@ -11,7 +11,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.epoch_of_lease(p_lease);
+  v_epoch integer := tock.lease_epoch(p_lease);
   v_ids bigint[];
   v_runs tock.leased_run[];
   v_ended tock.ended[];
@@ -28,14 +28,14 @@ begin
 
   if v_ids is null then
     if v_epoch = tock.hot_epoch() then
-      select * into v_done from tock.close_hot(p_lease);
+      select * into v_done from tock.close_hot(p_lease, v_epoch);
       if v_done is not null then
-        select v_done - e into v_done from tock.exceptions_hot(p_lease) e;
+        select v_done - e into v_done from tock.exceptions_hot(p_lease, v_epoch) e;
       end if;
     else
       execute tock.close_statement(v_epoch) into v_done using p_lease;
       if v_done is not null then
-        execute 'select $2 - (' || tock.exceptions_statement(v_epoch, tock.newest_epoch()) || ')'
+        execute 'select $2 - (' || tock.exceptions_statement(v_epoch) || ')'
           into v_done using p_lease, v_done;
       end if;
     end if;
@@ -62,7 +62,7 @@ begin
           null, null, null, null)::tock.ended
       from unnest(v_runs) r where r.state is null);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
-    exit when tock.end_runs(v_ended) = pg_catalog.cardinality(v_ended);
+    exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
   v_good := array(select r.n from unnest(v_runs) r
     where r.state is null or (r.state = 'done'

@@ -11,7 +11,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.epoch_of_lease(p_lease);
+  v_epoch integer := tock.lease_epoch(p_lease);
   v_all boolean := p_failures is null or pg_catalog.jsonb_typeof(p_failures) <> 'array';
   v_given jsonb := case when v_all then pg_catalog.jsonb_build_array(coalesce(nullif(p_failures, 'null'), '{}'))
     else p_failures end;
@@ -30,7 +30,7 @@ begin
   end if;
   loop
     v_mine := array(select r from tock.runs_of_lease(p_lease, v_epoch, v_ids) r
-      where r.state is null or (r.state = 'failed' and r.error is not distinct from
+      where r.state is null or (r.state in ('failed', 'cancelled') and r.error is not distinct from
         nullif(v_given -> (case when v_all then 0 else r.n - 1 end)::integer -> 'error', 'null')));
     if pg_catalog.cardinality(v_mine) = 0 then
       return;
@@ -49,7 +49,7 @@ begin
       cross join lateral tock.policy(r.queue) p
       where r.state is null);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
-    exit when tock.end_runs(v_ended) = pg_catalog.cardinality(v_ended);
+    exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
   select (select count(*) from unnest(v_ended) e where e.again_at is null)

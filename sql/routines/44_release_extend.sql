@@ -11,7 +11,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.epoch_of_lease(p_lease);
+  v_epoch integer := tock.lease_epoch(p_lease);
   v_ids bigint[] := array(select distinct i from unnest(p_ids) i);
   v_mine tock.leased_run[];
   v_ended tock.ended[];
@@ -22,7 +22,7 @@ begin
   loop
     v_mine := array(
       select r from tock.runs_of_lease(p_lease, v_epoch, case when p_ids is not null then v_ids end) r
-      where r.state is null or r.state = 'superseded');
+      where r.state is null or r.state in ('superseded', 'cancelled'));
     if pg_catalog.cardinality(v_mine) = 0 then
       return;
     end if;
@@ -31,7 +31,7 @@ begin
         row(r.stream, r.position, 'superseded', null, null, '-infinity', r.attempt, r.lost)::tock.ended
       from unnest(v_mine) r where r.state is null);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
-    exit when tock.end_runs(v_ended) = pg_catalog.cardinality(v_ended);
+    exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
   return query select pg_catalog.cardinality(v_mine),
@@ -42,7 +42,7 @@ comment on function tock.release is
   'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. No row when none was this lease''s.';
 
 create or replace function tock.extend(p_lease uuid, p_seconds integer default null)
-returns table (leased_until timestamptz, runs integer)
+returns table (leased_until timestamptz, runs integer, cancel bigint[])
 language plpgsql
 volatile
 security definer
@@ -54,7 +54,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.epoch_of_lease(p_lease);
+  v_epoch integer := tock.lease_epoch(p_lease);
 begin
   if p_seconds not between 1 and 86400 then
     perform tock.refuse(422, 'lease_seconds is a whole number from 1 to 86400', 'lease_seconds');
@@ -65,16 +65,28 @@ begin
   -- one deadline for all rows of the lease, so that it is reaped whole
   return query execute pg_catalog.format($q$
     with extended as (
-      update tock.leases_%s l set leased_until = greatest(l.leased_until, $2)
+      update tock.leases_%1$s l set leased_until = greatest(l.leased_until, $2)
       where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
-      returning l.leased_until, l.runs)
-    select min(e.leased_until), sum(e.runs)::integer from extended e having count(*) > 0$q$, v_epoch)
+      returning l.stream, l.after_position, l.last_position, l.leased_until, l.runs)
+    select min(e.leased_until), sum(e.runs)::integer, array(
+      select coalesce(r.task_id, r.position << 20 | r.stream)
+      from extended x
+      cross join lateral (
+        select m.* from tock.marks_%1$s m
+        where m.stream = x.stream and m.position > x.after_position and m.position <= x.last_position
+          and m.kind = 'cancelled' offset 0) m
+      join tock.runs_%1$s r on r.stream = m.stream and r.position = m.position
+      where (select c.position from tock.results_%1$s c where c.stream = m.stream and c.position = m.position) is null
+        and (select m.position = any (l.skips) from tock.leases_%1$s l
+             where l.stream = x.stream and l.after_position = x.after_position) is not true
+      order by 1)
+    from extended e having count(*) > 0$q$, v_epoch)
     using p_lease, pg_catalog.clock_timestamp() + interval '1 second'
       * coalesce(p_seconds, (tock.policy(tock.queue_of_lease(p_lease))).lease_seconds);
 end $$;
 
 comment on function tock.extend is
-  'Moves an open lease''s deadline to p_seconds (by default the queue''s lease_seconds) from now, never back. No row when the lease is no longer open.';
+  'Moves an open lease''s deadline to p_seconds (by default the queue''s lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. No row when the lease is no longer open.';
 
 create or replace function tock.queue_of_lease(p_lease uuid)
 returns text
@@ -88,7 +100,7 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_epoch integer := tock.epoch_of_lease(p_lease);
+  v_epoch integer := tock.lease_epoch(p_lease);
   v_queue text;
 begin
   if v_epoch is not null then

@@ -1,26 +1,24 @@
 -- The statements of the hot path name their leaves, so they are text; planning them anew at each call
 -- is most of its cost (ARCHITECTURE.md has the numbers). These functions hold them as plain SQL for
--- the epochs in use, so that sessions keep their plans. They are only right while the sequence is
--- within the newest epoch they read: hot_epoch() says so, and is null from then until they are made
--- again. Until then claim() and complete() plan their statements at each call. Planner settings are
--- those of claim() and complete(), which alone call them.
+-- the epoch in use, so that sessions keep their plans. They are only right while the sequence is within
+-- that epoch, on the server they were written on: hot_epoch() says so, and is null from then until they
+-- are made again. Until then statements are planned at each call. As they may be made again between two
+-- calls, each looks whether it is for the epoch that is meant. Planner settings are those of the verbs.
 create or replace function tock.write_hot()
 returns void
 language plpgsql
 volatile
 as $$
 declare
-  v_oldest integer;
-  v_newest tock.epochs;
+  v_epoch tock.epochs;
   v_draw text;
   v_names text[] := array['p_stream', 'v_after', 'p_limit', 'p_token', 'p_worker', 'p_until', 'p_bytes', 'p_one',
     'p_max_attempts', 'p_priority'];
 begin
   -- the sequence moves on meanwhile: it is read once, and the texts and their validity follow from that
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'hot'));
-  v_oldest := tock.oldest_live_epoch();
-  select e.* into v_newest from tock.epochs e where e.number = tock.newest_epoch();
-  v_draw := tock.draw_statement(v_oldest, v_newest.number);
+  select e.* into v_epoch from tock.epochs e where e.number = tock.newest_epoch();
+  v_draw := tock.draw_statement(v_epoch.number);
   for v_n in reverse 10 .. 1 loop
     v_draw := pg_catalog.replace(v_draw, '$' || v_n, v_names[v_n]);
   end loop;
@@ -28,7 +26,16 @@ begin
     create or replace function tock.hot_epoch()
     returns integer language plpgsql stable as $f$
     begin
-      return (select case when s.last_value < %1$s then %2$s end from tock.positions s);
+      return (
+        select case when s.last_value >= %8$s and s.last_value < %1$s then %2$s end from tock.positions s
+        where extract(epoch from pg_catalog.pg_postmaster_start_time()) = %9$s and 'tock'::regnamespace = %10$s::oid);
+    end $f$;
+
+    create or replace function tock.newest_hot(integer)
+    returns bigint language plpgsql volatile as $f$
+    begin
+      return (select r.position from tock.runs_%2$s r where r.stream = $1
+        order by r.stream desc, r.position desc limit 1);
     end $f$;
 
     create or replace function tock.candidates_hot(text, integer, integer[], integer)
@@ -37,9 +44,8 @@ begin
       return array(%3$s);
     end $f$;
 
-    create or replace function tock.draw_hot(p_stream integer, p_first bigint, p_end bigint, p_limit integer,
-      p_token uuid, p_worker text, p_until timestamptz, p_bytes integer, p_one boolean, p_max_attempts smallint,
-      p_priority smallint)
+    create or replace function tock.draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_token uuid,
+      p_worker text, p_until timestamptz, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
     returns table (
       lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
       priority integer, tenant text, created_at timestamptz, payload jsonb)
@@ -48,35 +54,51 @@ begin
     declare
       v_after bigint := (%7$s);
     begin
-      if v_after >= p_first and v_after < p_end then
+      if p_epoch <> %2$s or v_after < %8$s - 1 then
+        return;
+      elsif (select m.position from tock.marks_%2$s m where m.stream = p_stream and m.position > v_after
+          order by m.stream, m.position limit 1) is null then
         return query %4$s;
+      else
+        return query select * from tock.draw(p_epoch, p_stream, v_after, p_limit, p_token, p_worker, p_until, p_bytes,
+          p_one, p_max_attempts, p_priority);
       end if;
     end $f$;
 
-    create or replace function tock.close_hot(uuid)
+    create or replace function tock.close_hot(uuid, integer)
     returns setof integer language plpgsql volatile as $f$
     begin
-      return query %5$s;
+      if $2 = %2$s then
+        return query %5$s;
+      else
+        return query execute tock.close_statement($2) using $1;
+      end if;
     end $f$;
 
-    create or replace function tock.exceptions_hot(uuid)
+    create or replace function tock.exceptions_hot(uuid, integer)
     returns setof integer language plpgsql volatile as $f$
     begin
-      return query %6$s;
+      if $2 = %2$s then
+        return query %6$s;
+      else
+        return query execute tock.exceptions_statement($2) using $1;
+      end if;
     end $f$;$q$,
-    v_newest.end_position, v_newest.number, tock.candidates_statement(v_oldest, v_newest.number),
-    v_draw, tock.close_statement(v_newest.number),
-    tock.exceptions_statement(v_newest.number, v_newest.number),
-    tock.cursor_statement(v_oldest, v_newest.number));
+    v_epoch.end_position, v_epoch.number, tock.candidates_statement(v_epoch.number, v_epoch.first_position),
+    v_draw, tock.close_statement(v_epoch.number), tock.exceptions_statement(v_epoch.number),
+    replace(tock.cursor_statement(v_epoch.number), '$1', 'p_stream'), v_epoch.first_position,
+    extract(epoch from pg_catalog.pg_postmaster_start_time()), 'tock'::regnamespace::oid);
 end $$;
 
 comment on function tock.write_hot is
-  'Writes hot_epoch(), candidates_hot(), draw_hot(), close_hot() and exceptions_hot() for the epochs in use.';
+  'Writes hot_epoch(), newest_hot(), candidates_hot(), draw_hot(), close_hot() and exceptions_hot() for the epoch in use.';
 
+select tock.guard();
 select tock.write_hot();
 
 comment on function tock.hot_epoch is 'The epoch in use, while the hot functions are right for it; else null. Written by write_hot().';
-comment on function tock.candidates_hot is 'candidates_statement() for the epochs in use. Written by write_hot().';
-comment on function tock.draw_hot is 'draw_statement() for the epochs in use. Written by write_hot().';
+comment on function tock.newest_hot is 'A stream''s newest run in the epoch in use. Written by write_hot().';
+comment on function tock.candidates_hot is 'candidates_statement() for the epoch in use. Written by write_hot().';
+comment on function tock.draw_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
 comment on function tock.exceptions_hot is 'exceptions_statement() for the epoch in use. Written by write_hot().';
 comment on function tock.close_hot is 'close_statement() for the epoch in use. Written by write_hot().';

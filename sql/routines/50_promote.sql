@@ -15,7 +15,6 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_from timestamptz := '-infinity';
   v_due bigint[];
-  v_slot integer;
 begin
   if not p_sweep then
     v_from := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
@@ -27,11 +26,31 @@ begin
   if pg_catalog.cardinality(v_due) = 0 then
     return 0;
   end if;
-  v_slot := tock.take_slot();
+  perform tock.make_ready(v_due);
+  return pg_catalog.cardinality(v_due);
+end $$;
+
+comment on function tock.promote is
+  'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.';
+
+-- The rows are locked by the caller. A task that is cancelled while it waits becomes a run as well, a
+-- marked one that claims pass over: so its history lies where all history lies.
+create or replace function tock.make_ready(p_positions bigint[], p_cancelled boolean default false)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_slot integer := tock.take_slot();
+begin
   perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
-  from (select distinct w.queue, w.priority, w.lane from tock.waiting w where w.position = any (v_due)) d;
+  from (select distinct w.queue, w.priority, w.lane from tock.waiting w where w.position = any (p_positions)) d;
   with due as (
-    delete from tock.waiting w where w.position = any (v_due) returning w.*
+    delete from tock.waiting w where w.position = any (p_positions) returning w.*
   ), placed as materialized (
     select pg_catalog.nextval('tock.positions') as next_position, d.*
     from (
@@ -43,11 +62,17 @@ begin
     select p.stream, p.next_position, coalesce(p.task_id, p.position << 20), p.attempt, p.lost, p.max_attempts,
       p.tenant, p.created_at, p.bytes, p.payload
     from placed p
+  ), marked as (
+    insert into tock.marks (stream, position, kind, other_id)
+    select p.stream, p.next_position, m.kind, case m.kind when 'replaces' then p.replaces end
+    from placed p
+    cross join lateral (
+      select 'replaces' where p.replaces is not null union all select 'cancelled' where p_cancelled) m (kind)
   )
   insert into tock.promotions (position, run_id, due_at)
-  select p.position, p.next_position << 20 | p.stream, p.due_at from placed p;
-  return pg_catalog.cardinality(v_due);
+  select p.position, p.next_position << 20 | p.stream, case when p_cancelled then '-infinity' else p.due_at end
+  from placed p;
 end $$;
 
-comment on function tock.promote is
-  'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.';
+comment on function tock.make_ready is
+  'Turns waiting entries into runs, at the ends of their streams; p_cancelled ones are marked and never handed out.';

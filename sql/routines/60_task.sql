@@ -1,21 +1,57 @@
--- A run's state is derived: a result says it, else the lease that covers it, else it is ready.
-create or replace function tock.run_state(p_stream integer, p_position bigint)
-returns table (state text, worker text, started_at timestamptz, ended_at timestamptz, result jsonb, error jsonb, next_id bigint)
+-- A run's state is derived: a result says it, else the lease that covers it, else a mark, else it is ready.
+-- A task goes on with the next run that its result names, or with what replaces it; a replacement that
+-- came too late is no part of the chain, as the run it stood for was not skipped.
+create or replace function tock.standing(p_epoch integer)
+returns text
 language sql
-stable
+immutable
 as $$
-  select coalesce(e.state, case when l.last_position is null then 'ready' else coalesce(l.outcome, 'running') end),
-    l.worker, l.claimed_at, coalesce(e.ended_at, l.closed_at), e.result, e.error, e.next_id
-  from (select) one
-  left join tock.results e on e.stream = p_stream and e.position = p_position
-  left join lateral (
-    select n.* from (
-      select c.* from tock.leases c where c.stream = p_stream and c.after_position < p_position
-      order by c.after_position desc limit 1) n
-    where n.last_position >= p_position) l on true
+  select pg_catalog.format($q$
+    left join tock.results_%1$s e on e.stream = r.stream and e.position = r.position
+    left join lateral (
+      select k.* from tock.leases_%1$s k where k.stream = r.stream and k.after_position < r.position
+      order by k.stream desc, k.after_position desc limit 1) l
+      on l.last_position >= r.position and l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))
+    left join tock.marks_%1$s c on c.stream = r.stream and c.position = r.position and c.kind = 'cancelled'
+    left join tock.marks_%1$s n on n.stream = r.stream and n.position = r.position and n.kind = 'superseded'
+    cross join lateral (
+      select coalesce(e.state, l.outcome, case when l.stream is not null then 'running'
+          when c.stream is not null then 'cancelled' when n.stream is not null then 'superseded' else 'ready' end) as state,
+        coalesce(e.next_id, case when l.stream is null and c.stream is null then n.other_id end) as next_id,
+        coalesce(e.ended_at, l.closed_at, case when l.stream is null then coalesce(c.created_at, n.created_at) end) as ended_at,
+        l.stream is not null and l.outcome is null and e.state is null and c.stream is not null as cancel_requested) d$q$,
+    p_epoch)
 $$;
 
-comment on function tock.run_state is 'How a run stands, wherever its partition is.';
+comment on function tock.standing is 'What to join to a run r of an epoch to learn how it stands: d.state, d.next_id, d.ended_at, and the lease l that holds it.';
+
+create or replace function tock.run_at(p_id bigint)
+returns tock.found_run
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_epoch integer := tock.epoch_of(p_id >> 20);
+  v_run tock.found_run;
+begin
+  if v_epoch is null or p_id & 1048575 = 0 then
+    return null;
+  end if;
+  execute pg_catalog.format($q$
+    select $1, coalesce(r.task_id, $1), s.queue, s.priority, r.tenant, r.attempt, r.max_attempts, r.lost, r.created_at,
+      r.payload, d.state, l.worker, l.claimed_at, d.ended_at, e.result, e.error, d.next_id, d.cancel_requested
+    from tock.runs_%1$s r
+    join tock.streams s on s.number = r.stream
+    %2$s
+    where r.stream = $2 and r.position = $3$q$, v_epoch, tock.standing(v_epoch))
+    into v_run using p_id, (p_id & 1048575)::integer, p_id >> 20;
+  return v_run;
+end $$;
+
+comment on function tock.run_at is 'A run and how it stands, by its id; null when there is none.';
 
 create or replace function tock.task(p_id bigint)
 returns table (
@@ -23,7 +59,7 @@ returns table (
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
   error jsonb, runs jsonb)
 language plpgsql
-stable
+volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -32,49 +68,42 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_task bigint := coalesce((
-    select r.task_id from tock.runs r
-    where r.stream = (p_id & 1048575)::integer and r.position = p_id >> 20), p_id);
-  v_next bigint := v_task;
-  v_last record;
+  v_run tock.found_run := tock.run_at(p_id);
+  v_next bigint := coalesce(v_run.task_id, p_id);
+  v_waits record;
 begin
+  -- where the epoch of its first run is gone, the history begins with the run that was asked for
+  if v_run.task_id <> p_id and tock.epoch_of(v_run.task_id >> 20) is null then
+    v_next := p_id;
+  end if;
   runs := '[]';
   while v_next is not null loop
-    if v_next & 1048575 = 0 then
+    v_run := tock.run_at(v_next);
+    if v_run.id is null then
       if exists (select from tock.promotions p where p.position = v_next >> 20) then
         v_next := (select p.run_id from tock.promotions p where p.position = v_next >> 20);
         continue;
       end if;
-      select w.queue, 'waiting' as state, w.priority, w.tenant, w.attempt, w.max_attempts, w.lost, w.created_at,
-        w.due_at, w.payload into v_last
+      select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at, w.due_at, w.payload,
+        w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id into v_waits
       from tock.waiting w where w.position = v_next >> 20;
-      if not found then
-        return;
-      end if;
-      id := v_task; queue := v_last.queue; state := 'waiting'; priority := v_last.priority; tenant := v_last.tenant;
-      attempt := v_last.attempt; lost := v_last.lost; created_at := v_last.created_at; run_at := v_last.due_at;
-      payload := v_last.payload; max_attempts := v_last.max_attempts; ended_at := null;
+      exit when not found;
+      id := v_waits.task_id; queue := v_waits.queue; state := 'waiting'; priority := v_waits.priority;
+      tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost; created_at := v_waits.created_at;
+      run_at := v_waits.due_at; payload := v_waits.payload; max_attempts := v_waits.max_attempts; ended_at := null;
       exit;
     end if;
-    select s.queue, s.priority, r.*, d.state, d.worker, d.started_at, d.ended_at, d.result, d.error, d.next_id into v_last
-    from tock.runs r
-    join tock.streams s on s.number = r.stream
-    cross join lateral tock.run_state(r.stream, r.position) d
-    where r.stream = (v_next & 1048575)::integer and r.position = v_next >> 20;
-    if not found then
-      return;
-    end if;
-    id := v_task; queue := v_last.queue; priority := v_last.priority;
-    tenant := v_last.tenant; attempt := v_last.attempt; lost := v_last.lost; created_at := v_last.created_at;
-    payload := v_last.payload; max_attempts := v_last.max_attempts; result := v_last.result; error := v_last.error;
-    ended_at := v_last.ended_at; run_at := null;
-    state := case when v_last.state in ('failed', 'lost', 'superseded') then 'dead' else v_last.state end;
-    runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'attempt', v_last.attempt,
-      'state', v_last.state, 'worker', v_last.worker, 'started_at', v_last.started_at,
-      'ended_at', v_last.ended_at, 'error', v_last.error);
-    v_next := v_last.next_id;
+    id := v_run.task_id; queue := v_run.queue; priority := v_run.priority; tenant := v_run.tenant;
+    attempt := v_run.attempt; lost := v_run.lost; created_at := v_run.created_at; payload := v_run.payload;
+    max_attempts := v_run.max_attempts; result := v_run.result; error := v_run.error;
+    ended_at := case when v_run.next_id is null then v_run.ended_at end; run_at := null;
+    state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;
+    runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'attempt', v_run.attempt,
+      'state', v_run.state, 'worker', v_run.worker, 'started_at', v_run.started_at,
+      'ended_at', v_run.ended_at, 'error', v_run.error, 'cancel_requested', v_run.cancel_requested);
+    v_next := v_run.next_id;
   end loop;
-  if v_task is null then
+  if id is null or ended_at < pg_catalog.now() - (tock.policy(queue)).retention_seconds * interval '1 second' then
     return;
   end if;
   max_attempts := coalesce(max_attempts, (tock.policy(queue)).max_attempts);
@@ -82,7 +111,7 @@ begin
 end $$;
 
 comment on function tock.task is
-  'A task by its id or any of its runs'' ids: its state, and all its runs in order with worker, times and error. No row when there is none.';
+  'A task by its id or any of its runs'' ids: its state, and all its runs in order with worker, times and error. No row when there is none, or it ended longer than its queue''s retention ago.';
 
 create or replace function tock.queue_of_task(p_id bigint)
 returns text

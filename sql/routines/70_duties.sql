@@ -38,7 +38,7 @@ declare
 begin
   if not exists (select from tock.duties d where d.name = p_duty) then
     perform tock.refuse(422, 'there is no duty ' || coalesce(p_duty, 'null'), 'duty',
-      'duties: promote, reap, rest, rotate, tidy');
+      'duties: ' || (select pg_catalog.string_agg(d.name, ', ' order by d.name) from tock.duties d));
   end if;
   perform tock.cancel_overdue();
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) then
@@ -46,16 +46,19 @@ begin
   end if;
   loop
     v_done := case p_duty
+      when 'balance' then tock.balance()
+      when 'guard' then tock.guard()
       when 'promote' then tock.promote(10000, true)
       when 'reap' then tock.reap()
       when 'rest' then tock.rest()
+      when 'retain' then tock.retain()
       when 'rotate' then tock.rotate()
       when 'tidy' then tock.tidy()
     end;
     v_amount := v_amount + v_done;
     -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
     -- sees what comes back before the end, and a claim on its way must not wait for more than one
-    exit when v_done = 0 or p_duty not in ('promote', 'reap')
+    exit when v_done = 0 or p_duty not in ('promote', 'reap', 'retain')
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.duties d set
@@ -88,9 +91,10 @@ declare
 begin
   for v_duty in
     select d.name from tock.duties d
-    where coalesce(d.last_started_at, '-infinity')
-      <= pg_catalog.clock_timestamp() - (d.every_seconds - 1) * interval '1 second'
-    order by d.name = 'rest', d.name  -- rest holds locks until the end
+    -- one that looks long and finds nothing does so less often: a twentieth of the time is enough
+    where coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
+      - greatest(d.every_seconds - 1, case d.last_amount when 0 then 20 * d.last_seconds end) * interval '1 second'
+    order by d.name <> 'guard', d.name = 'rest', d.name  -- rest holds locks until the end
   loop
     perform tock.run_duty(v_duty);
   end loop;
@@ -101,7 +105,7 @@ comment on function tock.tick is 'Does every duty that is due and returns next_w
 
 create or replace function tock.next_wake_at()
 returns timestamptz
-language sql
+language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
@@ -109,12 +113,23 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 as $$
-  select least(
-    (select w.due_at from tock.waiting w order by w.due_at limit 1),
-    (select l.leased_until from tock.leases l where l.closed_at is null order by l.leased_until limit 1))
-$$;
+declare
+  v_promoted timestamptz := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity');
+  v_reaped timestamptz := coalesce((select d.reached_at from tock.duties d where d.name = 'reap'), '-infinity');
+  v_wake timestamptz := (select w.due_at from tock.waiting w where w.due_at >= v_promoted order by w.due_at limit 1);
+  v_epoch integer;
+  v_until timestamptz;
+begin
+  foreach v_epoch in array tock.unsettled_epochs() loop
+    execute pg_catalog.format('select l.leased_until from tock.leases_%s l
+      where l.closed_at is null and l.leased_until >= $1 order by l.leased_until limit 1', v_epoch)
+      into v_until using v_reaped;
+    v_wake := least(v_wake, v_until);
+  end loop;
+  return v_wake;
+end $$;
 
-comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task or lease deadline; null when nothing is pending.';
+comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet; null when nothing is pending.';
 
 create or replace function tock.tidy(p_limit integer default 10000)
 returns integer
@@ -139,6 +154,7 @@ begin
         order by d.runid limit $1)$q$ using p_limit;
     get diagnostics v_details = row_count;
   end if;
+  delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days';
   return v_requests + v_details;
 end $$;
 

@@ -7,14 +7,14 @@ revoke all on all routines in schema tock from public, tock_producer, tock_worke
 
 grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 
--- giving work
+-- giving work, and changing one's mind about it
 grant execute on function
-  tock.enqueue, tock.enqueue_task, tock.queue_of_task
+  tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule, tock.queue_of_task
   to tock_producer, tock_admin, tock_edge;
 
 -- doing it
 grant execute on function
-  tock.claim, tock.retry_after_seconds, tock.complete, tock.fail, tock.release, tock.extend,
+  tock.claim, tock.claim_answer, tock.retry_after_seconds, tock.complete, tock.fail, tock.release, tock.extend,
   tock.queue_of_lease, tock.next_wake_at
   to tock_worker, tock_admin, tock_edge;
 
@@ -23,12 +23,13 @@ grant execute on function tock.task to tock_producer, tock_worker, tock_admin, t
 
 -- governing
 grant execute on function
-  tock.put_queue, tock.queue, tock.queue_stats, tock.create_key, tock.keys_list, tock.revoke_key, tock.tick
+  tock.put_queue, tock.queue, tock.queue_stats, tock.erase, tock.create_key, tock.keys_list, tock.revoke_key,
+  tock.tick
   to tock_admin, tock_edge;
 
 -- the duties one by one
 grant execute on function
-  tock.run_duty, tock.promote, tock.reap, tock.rest, tock.rotate, tock.tidy
+  tock.run_duty, tock.promote, tock.reap, tock.rest, tock.rotate, tock.retain, tock.guard, tock.balance, tock.tidy
   to tock_admin;
 
 -- letting a key in

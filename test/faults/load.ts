@@ -76,7 +76,7 @@ const work: Step = async (on, ledger, queue, random) => {
 
 const duties = [
   'select tock.promote(1000, true)',
-  'select tock.reap()',
+  'select tock.reap(p_sweep => true)',
   'select tock.rest()',
   'select tock.tick()',
 ];

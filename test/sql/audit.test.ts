@@ -65,7 +65,7 @@ test.each([
   [
     'an epoch settled too early',
     'update tock.epochs set settled_at = now() where number = 1',
-    'a settled epoch holds the newest lease of a stream that is awake',
+    'a settled epoch holds something unread or running',
   ],
 ])('the audit names %s', async (_, harm, sentence) => {
   await client.query('begin');

@@ -7,68 +7,96 @@ import { rows } from './support.ts';
  * break it. Reads through the parents: a run is judged wherever it lies.
  */
 const sentences = `
-  with covered as (
-    select r.stream, r.position, count(l.*) as leases,
-      bool_or(l.outcome = 'lost') as lost, bool_or(l.closed_at is not null) as closed
+  with recursive covered as (
+    select r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream) as task,
+      count(l.*) as leases, bool_or(l.outcome = 'lost') as lost, bool_or(l.closed_at is not null) as closed,
+      coalesce(bool_or(l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))), false) as leased
     from tock.runs r
     left join tock.leases l
       on l.stream = r.stream and r.position > l.after_position and r.position <= l.last_position
-    group by r.stream, r.position
+    group by r.stream, r.position, r.task_id
   ), cursors as (
     select s.number as stream, s.awake,
       greatest(s.start_after, coalesce((
-        select max(l.last_position) from tock.leases l where l.stream = s.number), 0)) as position
+        select max(l.last_position) from tock.leases l where l.stream = s.number), 0)) as cursor_at
     from tock.streams s
+  ), marked as (
+    select m.stream, m.position, bool_or(m.kind = 'cancelled') as cancelled,
+      max(m.other_id) filter (where m.kind = 'superseded') as next_id,
+      max(m.other_id) filter (where m.kind = 'replaces') as replaces
+    from tock.marks m group by m.stream, m.position
+  ), replacements as (
+    select m.position << 20 | m.stream as id, m.replaces from marked m where m.replaces is not null
+    union all
+    select w.position << 20, w.replaces from tock.waiting w where w.replaces is not null
+  ), late as (
+    select p.id from replacements p
+    join covered c on c.position << 20 | c.stream = p.replaces
+    left join marked m using (stream, position)
+    where c.leased or m.cancelled
+    union
+    select p.id from late l join replacements p on p.replaces = l.id
   ), chained as (
-    select coalesce(r.task_id, r.position << 20 | r.stream) as task, r.stream, r.position,
-      e.state, e.next_id, c.closed
-    from tock.runs r
-    join covered c using (stream, position)
+    select c.*, e.state, coalesce(e.next_id, case when not c.leased and not coalesce(m.cancelled, false) then m.next_id end) as next_id,
+      coalesce(m.cancelled, false) as cancelled
+    from covered c
     left join tock.results e using (stream, position)
+    left join marked m using (stream, position)
+    where c.leased or e.state is not null or c.position << 20 | c.stream not in (select id from late)
   ), heads as (
     select ch.task,
-      count(*) filter (where ch.state = 'done' or (ch.state is null and ch.closed)) as done,
+      count(*) filter (where ch.state = 'done' or (ch.state is null and ch.leased and ch.closed)) as done,
       count(*) filter (where ch.state in ('failed', 'lost') and ch.next_id is null) as dead,
-      count(*) filter (where ch.state is null and not coalesce(ch.closed, false)) as going_on
+      count(*) filter (where ch.state = 'cancelled' or (ch.state is null and not ch.leased and ch.cancelled)) as cancelled,
+      count(*) filter (where ch.state is null and ch.next_id is null
+        and case when ch.leased then not ch.closed else not ch.cancelled end) as going_on
     from chained ch group by ch.task
   ), hopes as (
     select coalesce(w.task_id, w.position << 20) as task, count(*) as waits
-    from tock.waiting w group by 1
+    from tock.waiting w where w.position << 20 not in (select id from late) group by 1
   )
   select 'a run lies in two leases' as sentence, count(*) from covered where leases > 1
   union all
   select 'a run below its cursor lies in no lease', count(*)
-    from covered c join cursors u using (stream) where c.leases = 0 and c.position <= u.position
+    from covered c join cursors u using (stream) left join tock.results e using (stream, position)
+    where c.leases = 0 and c.position <= u.cursor_at and e.state is null
   union all
   select 'a run above its cursor lies in a lease', count(*)
-    from covered c join cursors u using (stream) where c.leases > 0 and c.position > u.position
+    from covered c join cursors u using (stream) where c.leases > 0 and c.position > u.cursor_at
   union all
   select 'a stream sleeps with runs above its cursor', count(*)
-    from covered c join cursors u using (stream) where not u.awake and c.position > u.position
+    from covered c join cursors u using (stream) where not u.awake and c.position > u.cursor_at
   union all
   select 'a lease holds another number of runs than its range', count(*)
-    from tock.leases l where l.runs <> (
+    from tock.leases l where l.runs + l.skipped <> (
       select count(*) from tock.runs r
       where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position)
   union all
+  select 'a lease with runs crosses an epoch', count(*)
+    from tock.leases l where l.runs > 0 and tock.epoch_of(l.after_position + 1) <> tock.epoch_of(l.last_position)
+  union all
+  select 'a run was passed over without a mark', count(*)
+    from covered c left join marked m using (stream, position)
+    where c.leases > 0 and not c.leased and m.stream is null
+  union all
   select 'a run in a lost lease has no result', count(*)
     from covered c left join tock.results e using (stream, position)
-    where c.lost and e.state is null
+    where c.lost and c.leased and e.state is null
   union all
   select 'a result is of a run in no lease', count(*)
     from tock.results e left join covered c using (stream, position)
-    where coalesce(c.leases, 0) = 0
+    where coalesce(c.leases, 0) = 0 and e.error ->> 'name' is distinct from 'NeverClaimed'
   union all
   select 'a task ended twice, or goes on after its end', count(*)
     from heads h left join hopes o using (task)
-    where h.done + h.dead + h.going_on + coalesce(o.waits, 0) > 1
+    where h.done + h.dead + h.cancelled + h.going_on + coalesce(o.waits, 0) > 1
   union all
   select 'a task neither ended nor goes on', count(*)
     from heads h left join hopes o using (task)
-    where h.done + h.dead + h.going_on + coalesce(o.waits, 0) = 0
+    where h.done + h.dead + h.cancelled + h.going_on + coalesce(o.waits, 0) = 0
   union all
   select 'a next run is missing', count(*)
-    from tock.results e
+    from chained e
     where e.next_id is not null
       and not exists (select from tock.runs r
         where r.stream = (e.next_id & 1048575)::integer and r.position = e.next_id >> 20)
@@ -79,17 +107,19 @@ const sentences = `
     from tock.promotions p
     where not exists (select from tock.runs r
       where r.stream = (p.run_id & 1048575)::integer and r.position = p.run_id >> 20)
+      and not exists (select from tock.waiting w where w.position = p.run_id >> 20)
   union all
   select 'a run has two predecessors', count(*)
-    from (select e.next_id from tock.results e where e.next_id is not null
+    from (select e.next_id from chained e where e.next_id is not null
           group by e.next_id having count(*) > 1) twice
   union all
-  select 'a settled epoch holds the newest lease of a stream that is awake', count(*)
-    from tock.epochs e join cursors u on u.awake
-    where e.settled_at is not null and e.end_position > (
-      select greatest(s.start_after, coalesce(max(l.after_position), 0))
-      from tock.streams s left join tock.leases l on l.stream = s.number
-      where s.number = u.stream group by s.start_after)`;
+  select 'a settled epoch holds something unread or running', count(*)
+    from tock.epochs e
+    where e.settled_at is not null and (
+      exists (select from covered c join cursors u using (stream) left join tock.results r using (stream, position)
+        where c.position >= e.first_position and c.position < e.end_position and c.position > u.cursor_at and r.state is null)
+      or exists (select from tock.leases l
+        where l.after_position >= e.first_position - 1 and l.after_position < e.end_position - 1 and l.closed_at is null))`;
 
 export async function brokenSentences(client: pg.ClientBase): Promise<Record<string, number>> {
   // Compiling this would take longer than running it.

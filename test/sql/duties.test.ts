@@ -79,7 +79,7 @@ test('a duty that is not due is left for later', async () => {
 test('a failing duty is recorded with its error, what it did is undone, and others go on', async () => {
   await run('reap');
   const good = (await duties()).get('reap');
-  await client.query(`create or replace function tock.reap(p_limit integer default 10000) returns integer
+  await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
     language plpgsql as $$
     begin
       perform tock.enqueue('undone', '[{}]');
@@ -99,7 +99,7 @@ test('a failing duty is recorded with its error, what it did is undone, and othe
 });
 
 test('a duty that takes too long is stopped, and that is recorded', async () => {
-  await client.query(`create or replace function tock.reap(p_limit integer default 10000) returns integer
+  await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
     language sql as 'select 1 from (select pg_sleep(60)) s'`);
   await client.query("set statement_timeout = '200ms'");
   await client.query("select tock.run_duty('reap')").catch(() => {});

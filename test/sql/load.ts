@@ -177,11 +177,11 @@ export function startDuties(load: Load): Promise<void>[] {
     };
   return [
     going(load, [
-      [2, duty('select tock.reap(p_limit => 50)', 50)],
+      [2, duty('select tock.reap(p_limit => 50, p_sweep => true)', 50)],
       [2, duty('select tock.promote(p_limit => 20)', 50)],
       [1, duty('select tock.promote(p_limit => 20, p_sweep => true)', 50)],
     ]),
-    going(load, [[1, duty('select tock.reap()', 80)]]),
+    going(load, [[1, duty('select tock.reap(p_sweep => true)', 80)]]),
     going(load, [
       [3, duty('select tock.rest()', 60)],
       [1, duty('select tock.rotate(p_ahead => 3, p_width => 5000)', 60)],

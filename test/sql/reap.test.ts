@@ -189,8 +189,8 @@ test('leases of thousands are reaped in bounded calls, the earliest first', asyn
   await enqueue(client, 'q', numbered(300));
   for (let n = 0; n < 6; n++) await claim(client, 'q', { limit: 50 });
   await client.query("update tock.leases set leased_until = now() - interval '1 hour'");
-  expect(await value(client, 'select tock.reap(p_limit => 120)')).toBe(150);
-  expect(await value(client, 'select tock.reap(p_limit => 1)')).toBe(50);
+  expect(await value(client, 'select tock.reap(p_limit => 120, p_sweep => true)')).toBe(150);
+  expect(await value(client, 'select tock.reap(p_limit => 1, p_sweep => true)')).toBe(50);
   expect(await reap(client)).toBe(100);
   expect(await claim(client, 'q', { limit: 1000 })).toHaveLength(300);
   await expectWhole(client);

@@ -169,7 +169,7 @@ export async function makeDue(client: Client, queue: string): Promise<void> {
 }
 
 export async function reap(client: Client): Promise<number> {
-  return value(client, 'select tock.reap()');
+  return value(client, 'select tock.reap(p_sweep => true)');
 }
 
 /** From the bottom, as the duty does. */

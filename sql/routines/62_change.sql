@@ -1,0 +1,68 @@
+-- Where tasks stand, each by the last link of its chain: its newest run, or its waiting entry. Step by
+-- step for all ids at once.
+create or replace function tock.whereabouts(p_ids bigint[])
+returns setof tock.whereabout
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+  v_open tock.whereabout[] := array(
+    select row(i.n, i.id, i.id, null, null)::tock.whereabout from unnest(p_ids) with ordinality i (id, n));
+  v_epoch integer;
+  v_step tock.whereabout[];
+  v_next tock.whereabout[];
+begin
+  for v_try in 1 .. 3000 loop
+    exit when pg_catalog.cardinality(v_open) = 0;
+    v_next := '{}';
+    -- waiting, or made ready since
+    v_step := array(select o from unnest(v_open) o where o.current_id & 1048575 = 0);
+    return query select s.n, s.task_id, s.current_id, 'waiting', w.queue
+      from unnest(v_step) s join tock.waiting w on w.position = s.current_id >> 20;
+    v_next := array(
+      select row(s.n, s.task_id, p.run_id, null, null)::tock.whereabout
+      from unnest(v_step) s join tock.promotions p on p.position = s.current_id >> 20);
+    for v_epoch in
+      select distinct tock.epoch_of(o.current_id >> 20) from unnest(v_open) o where o.current_id & 1048575 <> 0
+    loop
+      if v_epoch is null then
+        -- that epoch is gone; a task that still waits is known by its first id
+        v_next := v_next || array(
+          select row(o.n, o.task_id, p.run_id, null, null)::tock.whereabout
+          from unnest(v_open) o join tock.promotions p on p.position = o.current_id >> 20
+          where o.current_id & 1048575 <> 0 and tock.epoch_of(o.current_id >> 20) is null);
+        continue;
+      end if;
+      execute pg_catalog.format($q$
+        select array(
+          select row(o.n, coalesce(r.task_id, o.current_id),
+            case when f.from_first then r.task_id else coalesce(d.next_id, o.current_id) end,
+            case when f.from_first or d.next_id is not null then null
+              when d.state in ('failed', 'lost', 'superseded') then 'dead' else d.state end,
+            s.queue)::tock.whereabout
+          from unnest($1) o
+          cross join lateral (
+            select r.stream, r.position, r.task_id from tock.runs_%1$s r
+            where r.stream = (o.current_id & 1048575)::integer and r.position = o.current_id >> 20 offset 0) r
+          join tock.streams s on s.number = r.stream
+          cross join lateral (
+            select coalesce(r.task_id <> o.current_id and o.task_id = o.current_id
+              and (r.task_id & 1048575 = 0 or tock.epoch_of(r.task_id >> 20) is not null), false) as from_first) f
+          %2$s)$q$,
+        v_epoch, tock.standing(v_epoch)) into v_step using array(
+          select o from unnest(v_open) o
+          where o.current_id & 1048575 <> 0 and tock.epoch_of(o.current_id >> 20) = v_epoch);
+      return query select s.* from unnest(v_step) s where s.state is not null;
+      v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
+    end loop;
+    v_open := v_next;
+  end loop;
+end $$;
+
+comment on function tock.whereabouts is
+  'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.';

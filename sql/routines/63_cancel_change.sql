@@ -1,0 +1,130 @@
+-- A mark is inserted without a lock of the stream, so a change left open in a transaction holds up
+-- nobody but another change of the same task. Whoever finds that a task has gone on meanwhile looks again.
+create or replace function tock.cancel(p_ids bigint[])
+returns table (id bigint, state text, changed boolean)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+as $$
+#variable_conflict use_column
+declare
+  v_ids bigint[] := tock.check_ids(p_ids);
+  v_found tock.whereabout[];
+  v_waiting bigint[];
+  v_gone_on bigint[];
+begin
+  for v_try in 1 .. 10 loop
+    v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
+    v_waiting := array(
+      select w.position from tock.waiting w
+      where w.position = any (array(select f.current_id >> 20 from unnest(v_found) f where f.state = 'waiting'))
+      order by w.position for update);
+    if pg_catalog.cardinality(v_waiting) > 0 then
+      perform tock.make_ready(v_waiting, true);
+    end if;
+    insert into tock.marks (stream, position, kind)
+    select f.current_id & 1048575, f.current_id >> 20, 'cancelled' from unnest(v_found) f
+    where f.state in ('ready', 'running')
+    order by 1, 2
+    on conflict do nothing;
+    v_gone_on := array(
+      select f.task_id from unnest(v_found) f
+      where f.state = 'waiting' and f.current_id >> 20 <> all (v_waiting)
+      union
+      select f.task_id from unnest(v_found) f
+      join tock.whereabouts(array(select r.task_id from unnest(v_found) r where r.state in ('ready', 'running'))) w
+        on w.task_id = f.task_id
+      where f.state in ('ready', 'running') and w.current_id <> f.current_id);
+    return query
+      select f.task_id, case when f.state in ('waiting', 'ready') then 'cancelled' else f.state end,
+        f.state in ('waiting', 'ready', 'running')
+      from unnest(v_found) f where f.task_id <> all (v_gone_on);
+    v_ids := v_gone_on;
+    if pg_catalog.cardinality(v_ids) = 0 then
+      return;
+    end if;
+  end loop;
+  perform tock.refuse(503, 'some of these tasks are being changed by others', 'ids', 'try again');
+end $$;
+
+comment on function tock.cancel is
+  'Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again. A row a task: the state it is in, and whether this changed anything.';
+
+create or replace function tock.check_ids(p_ids bigint[])
+returns bigint[]
+language plpgsql
+immutable
+as $$
+begin
+  if coalesce(pg_catalog.cardinality(p_ids), 0) not between 1 and 10000 or pg_catalog.array_ndims(p_ids) > 1
+    or pg_catalog.array_position(p_ids, null) is not null
+  then
+    perform tock.refuse(422, 'ids are 1 to 10,000 ids of tasks', 'ids');
+  end if;
+  return array(select distinct i from unnest(p_ids) i);
+end $$;
+
+comment on function tock.check_ids is 'The ids, each once; TK422 when they are none or too many.';
+
+create or replace function tock.change(p_ids bigint[], p_changes jsonb)
+returns table (id bigint, state text, changed boolean)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+as $$
+#variable_conflict use_column
+declare
+  v_ids bigint[] := tock.check_ids(p_ids);
+  v_changes jsonb := tock.check_changes(p_changes);
+  v_found tock.whereabout[];
+  v_done bigint[];
+begin
+  for v_try in 1 .. 10 loop
+    v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
+    perform tock.check_payload_fits(v_changes, f.queue)
+    from (select distinct u.queue from unnest(v_found) u) f;
+    v_done := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes)
+      || tock.supersede(array(select f from unnest(v_found) f where f.state = 'ready'), v_changes);
+    insert into tock.marks (stream, position, kind, changes)
+    select f.current_id & 1048575, f.current_id >> 20, 'amended', v_changes from unnest(v_found) f
+    where f.state = 'running'
+    order by 1, 2
+    on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes;
+    return query
+      select f.task_id, f.state, f.state in ('waiting', 'ready', 'running') from unnest(v_found) f
+      where f.state not in ('waiting', 'ready') or f.current_id = any (v_done);
+    v_ids := array(
+      select f.task_id from unnest(v_found) f where f.state in ('waiting', 'ready') and f.current_id <> all (v_done));
+    if pg_catalog.cardinality(v_ids) = 0 then
+      return;
+    end if;
+  end loop;
+  perform tock.refuse(503, 'some of these tasks are being changed by others', 'ids', 'try again');
+end $$;
+
+comment on function tock.change is
+  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one. A row a task: the state it was found in, and whether this changed anything: not, when it had ended.';
+
+create or replace function tock.reprioritize(p_ids bigint[], p_priority integer)
+returns table (id bigint, state text, changed boolean)
+language sql
+volatile
+as $$
+  select c.id, c.state, c.changed from tock.change(p_ids, pg_catalog.jsonb_build_object('priority', p_priority)) c
+$$;
+
+comment on function tock.reprioritize is 'Gives tasks another priority, 0 (first) to 9: change() with plain arguments.';
+
+create or replace function tock.reschedule(p_ids bigint[], p_run_at timestamptz)
+returns table (id bigint, state text, changed boolean)
+language sql
+volatile
+as $$
+  select c.id, c.state, c.changed from tock.change(p_ids, pg_catalog.jsonb_build_object('run_at', p_run_at)) c
+$$;
+
+comment on function tock.reschedule is 'Lets tasks run at another time, now if that is past: change() with plain arguments.';

@@ -1,0 +1,147 @@
+-- run_at comes out as an instant, and beside a payload its bytes, so that nothing is measured twice.
+create or replace function tock.check_changes(p_changes jsonb)
+returns jsonb
+language plpgsql
+volatile
+as $$
+declare
+  v_error text[];
+  v_other text;
+begin
+  if pg_catalog.jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
+    perform tock.refuse(422, 'changes are an object of one or more of priority, run_at or delay_seconds, payload', 'changes');
+  end if;
+  select k into v_other from pg_catalog.jsonb_object_keys(p_changes) k
+  where k not in ('priority', 'run_at', 'delay_seconds', 'payload') limit 1;
+  if found then
+    perform tock.refuse(422, v_other || ' can''t be changed; priority, run_at or delay_seconds, and payload can', v_other);
+  end if;
+  select k into v_other from pg_catalog.jsonb_each(p_changes) c (k, v) where c.v = 'null' and k <> 'payload' limit 1;
+  v_error := case when found then array[v_other, v_other || ' can''t be null; leave it out to keep it as it is']
+    else tock.option_error(p_changes - 'payload') end;
+  if v_error is not null then
+    perform tock.refuse(422, v_error[2], v_error[1]);
+  end if;
+  return p_changes - 'delay_seconds'
+    || case when p_changes ? 'delay_seconds' then pg_catalog.jsonb_build_object('run_at', pg_catalog.clock_timestamp()
+      + pg_catalog.round((p_changes ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second') else '{}' end
+    || case when p_changes ? 'payload' then pg_catalog.jsonb_build_object('bytes',
+      coalesce(pg_catalog.octet_length(nullif(p_changes -> 'payload', 'null')::text), 0)) else '{}' end;
+end $$;
+
+comment on function tock.check_changes is 'The changes in the form they are kept in; TK422 names the field that can''t be.';
+
+create or replace function tock.check_payload_fits(p_changes jsonb, p_queue text)
+returns void
+language plpgsql
+stable
+as $$
+declare
+  v_max integer := (tock.policy(p_queue)).max_payload_bytes;
+begin
+  if (p_changes ->> 'bytes')::integer > v_max then
+    perform tock.refuse(422, pg_catalog.format('queue %s takes payloads of up to %s bytes of JSON', p_queue, v_max), 'payload',
+      'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+  end if;
+end $$;
+
+comment on function tock.check_payload_fits is 'Raises TK422 for a payload larger than its queue takes.';
+
+create or replace function tock.change_waiting(p_found tock.whereabout[], p_changes jsonb)
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+as $$
+declare
+  v_positions bigint[] := array(
+    select w.position from tock.waiting w
+    where w.position = any (array(select f.current_id >> 20 from unnest(p_found) f))
+    order by w.position for update);
+begin
+  update tock.waiting w set
+    priority = coalesce((p_changes ->> 'priority')::smallint, w.priority),
+    due_at = coalesce((p_changes ->> 'run_at')::timestamptz, w.due_at),
+    payload = case when p_changes ? 'payload' then nullif(p_changes -> 'payload', 'null') else w.payload end,
+    bytes = coalesce((p_changes ->> 'bytes')::integer, w.bytes)
+  where w.position = any (v_positions);
+  if pg_catalog.cardinality(v_positions) > 0 and (p_changes ->> 'run_at')::timestamptz <= pg_catalog.clock_timestamp() then
+    perform tock.make_ready(v_positions);
+  end if;
+  return array(select p << 20 from unnest(v_positions) p);
+end $$;
+
+comment on function tock.change_waiting is 'Changes waiting entries; returns the ids of those that were still waiting.';
+
+-- The run stays where it is, marked, and another takes its place: a run at the end of a stream, or a
+-- waiting entry. Two who do this at once: the key of marks lets one.
+create or replace function tock.supersede(p_found tock.whereabout[], p_changes jsonb)
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_due timestamptz := coalesce((p_changes ->> 'run_at')::timestamptz, v_now);
+  v_epoch integer;
+  v_part tock.again[];
+  v_runs tock.again[] := '{}';
+  v_slot integer := -1;
+  v_done bigint[];
+begin
+  for v_epoch in select distinct tock.epoch_of(f.current_id >> 20) from unnest(p_found) f loop
+    execute pg_catalog.format($q$
+      select array(
+        select row(f.n, r.stream, r.position, f.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at,
+          coalesce(($2 ->> 'bytes')::integer, r.bytes),
+          case when $2 ? 'payload' then nullif($2 -> 'payload', 'null') else r.payload end,
+          s.queue, coalesce(($2 ->> 'priority')::smallint, s.priority), s.lane, $3, false, r.lost)::tock.again
+        from unnest($1) f
+        cross join lateral (
+          select r.* from tock.runs_%s r
+          where r.stream = (f.current_id & 1048575)::integer and r.position = f.current_id >> 20 offset 0) r
+        join tock.streams s on s.number = r.stream)$q$, v_epoch)
+      into v_part using p_found, p_changes, v_due;
+    v_runs := v_runs || v_part;
+  end loop;
+  if pg_catalog.cardinality(v_runs) > 0 and v_due <= v_now then
+    v_slot := tock.take_slot();
+    perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
+    from (select distinct r.queue, r.priority, r.lane from unnest(v_runs) r) d;
+  end if;
+  with placed as materialized (
+    select pg_catalog.nextval('tock.positions') as next_position, o.*
+    from (
+      select r.*, coalesce(t.number, 0) as next_stream from unnest(v_runs) r
+      left join tock.streams t on t.queue = r.queue and t.priority = r.priority and t.lane = r.lane and t.slot = v_slot
+      order by r.n) o
+  ), marked as (
+    insert into tock.marks (stream, position, kind, other_id)
+    select p.stream, p.position, 'superseded', p.next_position << 20 | p.next_stream from placed p
+    order by p.stream, p.position
+    on conflict do nothing
+    returning stream, position
+  ), ready as (
+    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
+    select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at, p.bytes, p.payload
+    from placed p join marked m using (stream, position) where p.next_stream <> 0
+    returning stream, position
+  ), judged_at_its_claim as (
+    insert into tock.marks (stream, position, kind, other_id)
+    select p.next_stream, p.next_position, 'replaces', p.position << 20 | p.stream
+    from placed p join marked m using (stream, position) where p.next_stream <> 0
+  ), later as (
+    insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
+      created_at, bytes, payload, replaces)
+    select p.next_position, p.task_id, p.due_at, p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts, p.tenant,
+      p.created_at, p.bytes, p.payload, p.position << 20 | p.stream
+    from placed p join marked m using (stream, position) where p.next_stream = 0
+  )
+  select pg_catalog.array_agg(m.position << 20 | m.stream) into v_done from marked m;
+  return coalesce(v_done, '{}');
+end $$;
+
+comment on function tock.supersede is 'Replaces ready runs by changed ones; returns the ids of those that nobody else had replaced or cancelled.';

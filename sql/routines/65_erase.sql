@@ -1,0 +1,60 @@
+-- Every run of the task, what had been meant to replace one and came too late, and what was to hold for a
+-- next attempt.
+create or replace function tock.erase(p_id bigint)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_task tock.whereabout;
+  v_ids bigint[];
+  v_id bigint;
+  v_epoch integer;
+  v_others bigint[];
+  v_erased integer := 0;
+begin
+  select w.* into v_task from tock.whereabouts(array[p_id]) w;
+  if not found then
+    return null;
+  elsif v_task.state not in ('done', 'dead', 'cancelled', 'expired') then
+    perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased', 'id', 'cancel it first');
+  end if;
+  v_ids := array[v_task.task_id, v_task.current_id];
+  for v_n in 1 .. 10000 loop
+    v_id := v_ids[v_n];
+    exit when v_id is null;
+    v_epoch := tock.epoch_of(v_id >> 20);
+    if v_id & 1048575 = 0 then
+      update tock.waiting w set payload = null, bytes = 0 where w.position = v_id >> 20;
+      v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
+    elsif v_epoch is null then
+      continue;
+    else
+      execute pg_catalog.format($q$
+        with run as (
+          update tock.runs_%1$s r set payload = null, bytes = 0 where r.stream = $1 and r.position = $2
+        ), result as (
+          update tock.results_%1$s e set result = null, error = null where e.stream = $1 and e.position = $2
+        ), mark as (
+          update tock.marks_%1$s m set changes = m.changes - 'payload' - 'bytes'
+          where m.stream = $1 and m.position = $2 and m.kind = 'amended'
+        )
+        select array(
+          select e.next_id from tock.results_%1$s e where e.stream = $1 and e.position = $2 and e.next_id is not null
+          union all
+          select m.other_id from tock.marks_%1$s m where m.stream = $1 and m.position = $2 and m.kind = 'superseded')$q$, v_epoch)
+        into v_others using (v_id & 1048575)::integer, v_id >> 20;
+      v_erased := v_erased + 1;
+    end if;
+    v_ids := v_ids || array(select distinct o from unnest(v_others) o where o <> all (v_ids));
+  end loop;
+  return v_erased;
+end $$;
+
+comment on function tock.erase is
+  'Empties the payload, result and errors of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.';
