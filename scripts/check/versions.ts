@@ -3,11 +3,11 @@ import { wayTo } from '../stack/ways.ts';
 import { type Outcome, suite } from './suite.ts';
 
 /**
- * What else runs on every version: all that depends on PostgreSQL. The edge, the command line and
- * `npm start` see it only through a driver; with no pg_cron, as in npm's PostgreSQL, go the folders
- * that are about it, or that need programs which only Debian's packages have.
+ * What runs on every version: all that depends on PostgreSQL, and that each version is where it came
+ * from. The edge, the command line and `npm start` meet PostgreSQL through a driver only. npm's has
+ * neither pg_cron nor programs such as pg_basebackup, which the other two folders need.
  */
-const folders = ['test/sql/'];
+const folders = ['test/sql/', 'test/stack/host'];
 const withCron = [...folders, 'test/cron/', 'test/faults/'];
 
 export type Version = { major: number } & (Outcome | { cannot: string });

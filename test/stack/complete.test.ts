@@ -1,0 +1,77 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { completeFolder } from '../../scripts/stack/complete.ts';
+import { softly } from '../../scripts/stack/say.ts';
+
+let parent: string;
+let folder: string;
+let made = 0;
+
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'tock-complete-'));
+  folder = join(parent, 'tree');
+  made = 0;
+});
+afterEach(() => rmSync(parent, { recursive: true }));
+
+const whole = () => readFileSync(join(folder, 'what'), 'utf8');
+const beside = () => readdirSync(parent).filter((name) => name.includes('.new-'));
+
+function complete(recipe: string, before = async () => {}): Promise<void> {
+  return completeFolder(folder, recipe, softly, async (fresh) => {
+    made++;
+    await before();
+    writeFileSync(join(fresh, 'what'), recipe);
+  });
+}
+
+test('a complete folder of the same recipe is kept, another recipe makes it anew', async () => {
+  await complete('bread');
+  await complete('bread');
+  expect(made).toBe(1);
+  await complete('cake');
+  expect([made, whole(), beside()]).toEqual([2, 'cake', []]);
+});
+
+test('a folder that was left half made is made anew, and what lay beside it is gone', async () => {
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'what'), 'ha');
+  mkdirSync(join(parent, 'tree.new-1/deep'), { recursive: true });
+  await complete('bread');
+  expect([made, whole(), beside()]).toEqual([1, 'bread', []]);
+});
+
+test('a making that fails leaves nothing, and the next one succeeds', async () => {
+  const broken = complete('bread', () => Promise.reject(new Error('no flour')));
+  await expect(broken).rejects.toThrow('no flour');
+  expect([existsSync(folder), beside()]).toEqual([false, []]);
+  await complete('bread');
+  expect(whole()).toBe('bread');
+});
+
+test('a making that fails leaves the folder of another recipe as it was', async () => {
+  await complete('bread');
+  const broken = complete('cake', () => Promise.reject(new Error('no eggs')));
+  await expect(broken).rejects.toThrow('no eggs');
+  expect(whole()).toBe('bread');
+});
+
+test('of several at once one makes it and the others take what it made', async () => {
+  const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 50));
+  await Promise.all([
+    complete('bread', slowly),
+    complete('bread', slowly),
+    complete('bread', slowly),
+  ]);
+  expect([made, whole()]).toEqual([1, 'bread']);
+});

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { locked } from '../../scripts/stack/locked.ts';
+import { checkout } from '../../scripts/stack/place.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'tock-locked-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('the lock of a process that was killed is free at once', async () => {
+  const file = join(folder, 'lock');
+  const module = join(checkout, 'scripts/stack/locked.ts');
+  const hold = `const { locked } = await import(${JSON.stringify(module)});
+    await locked(${JSON.stringify(file)}, () => {}, async () => {
+      console.log('held');
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
+    });`;
+  const other = spawn(process.execPath, ['--input-type=module', '-e', hold], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await new Promise((resolve) => other.stdout.once('data', resolve));
+  let waited = false;
+  let freed = false;
+  const mine = locked(
+    file,
+    () => {
+      waited = true;
+      freed = other.kill('SIGKILL');
+    },
+    async () => ({ waited, freed }),
+  );
+  expect(await mine).toEqual({ waited: true, freed: true });
+});
