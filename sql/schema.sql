@@ -234,6 +234,7 @@ type tock.whereabout (n bigint, task_id bigint, current_id bigint, state text, q
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
   -- Counts the runs of the oldest settled epoch against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.
+  -- for tock_admin
 
 function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::text)
   returns boolean
@@ -317,6 +318,10 @@ function tock.claim_answer()
   -- About this transaction's last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.close_hot(p_lease uuid)
+  returns SETOF integer
+  -- Of Tock before 0007: raises 40001.
+
 function tock.close_hot(uuid, integer)
   returns SETOF integer
   -- close_statement() for the epoch in use. Written by write_hot().
@@ -363,6 +368,10 @@ function tock.draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_tok
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
 
+function tock.draw_hot(p_stream integer, p_first bigint, p_end bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+  -- Of Tock before 0007: raises 40001.
+
 function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
   returns text
   -- The statement that leases what lies above a stream's cursor in an epoch and returns it, in order.
@@ -370,6 +379,10 @@ function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
 function tock.drop_epoch(p_epoch integer)
   returns void
   -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait.
+
+function tock.end_runs(p_ended ended[])
+  returns integer
+  -- Of Tock before 0007: raises 40001.
 
 function tock.end_runs(p_epoch integer, p_ended ended[])
   returns integer
@@ -389,6 +402,10 @@ function tock.epoch_of(p_position bigint)
   returns integer
   -- The number of the epoch that a position lies in; null when there is none, or no more.
 
+function tock.epoch_of_lease(p_lease uuid)
+  returns integer
+  -- Of Tock before 0007: raises 40001.
+
 function tock.erase(p_id bigint)
   returns integer
   -- Empties the payload, result and errors of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
@@ -401,6 +418,10 @@ function tock.exceptions_hot(uuid, integer)
 function tock.exceptions_statement(p_epoch integer)
   returns text
   -- The statement that counts the runs of a lease that ended otherwise than done; $1 token.
+
+function tock.exceptions_statement(p_epoch integer, p_newest integer)
+  returns text
+  -- Of Tock before 0007: raises 40001.
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer)
   returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[])
@@ -523,6 +544,10 @@ function tock.next_wake_at()
   -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.oldest_live_epoch()
+  returns integer
+  -- Of Tock before 0007: raises 40001.
+
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
   -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
@@ -626,9 +651,9 @@ function tock.rest(p_limit integer DEFAULT 20000)
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
   -- for tock_admin
 
-function tock.retain(p_limit integer DEFAULT 1000000)
+function tock.retain()
   returns integer
-  -- Audits settled epochs, and drops those audited whose longest retention has passed; returns how much it did.
+  -- Drops the oldest epoch that is audited and whose longest retention has passed, one a call; returns 1 when it did something.
   -- for tock_admin
 
 function tock.retry_after_seconds(p_queue text)
@@ -658,6 +683,10 @@ function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
   returns integer
   -- Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.
   -- for tock_admin
+
+function tock.run_state(p_stream integer, p_position bigint)
+  returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)
+  -- Of Tock before 0007: raises 40001.
 
 function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns SETOF leased_run

@@ -1,3 +1,7 @@
+-- Whoever has read anything is waited for, and whoever waits has read nothing yet.
+lock table tock.queues, tock.epochs, tock.duties, tock.streams, tock.leases, tock.runs, tock.results, tock.waiting,
+  tock.promotions, tock.requests, tock.keys in access exclusive mode;
+
 -- A lease lies in the leaf of its runs' epoch: leases_N is bounded one lower than runs_N, as a lease
 -- starts after the position before its first run. Those that cross an edge are cut there.
 alter table tock.leases drop constraint lease_is_a_range;
@@ -92,7 +96,7 @@ alter table tock.epochs add column drop_tries integer not null default 0;
 -- Runs come in the order of their ids, nearly: this costs next to nothing, and finds those of an epoch.
 create index promotions_by_run on tock.promotions using brin (run_id);
 
-insert into tock.duties (name, every_seconds) values ('guard', 60), ('retain', 60), ('balance', 5);
+insert into tock.duties (name, every_seconds) values ('guard', 60), ('audit', 60), ('retain', 60), ('balance', 5);
 
 drop function if exists tock.leaves(text, integer, integer);
 drop function if exists tock.oldest_live_epoch();

@@ -77,6 +77,9 @@ begin
       v_leaf.name, v_number, v_leaf.key, v_leaf.first, v_leaf.last, v_leaf.fillfactor);
     execute pg_catalog.format('alter table tock.%1$s attach partition tock.%1$s_%2$s for values from (%3$s) to (%4$s)',
       v_leaf.name, v_number, v_leaf.first, v_leaf.last);
+    -- whatever an operator's default privileges say
+    execute pg_catalog.format(
+      'revoke all on tock.%s_%s from public, tock_producer, tock_worker, tock_admin, tock_edge', v_leaf.name, v_number);
   end loop;
   insert into tock.epochs (number, first_position, end_position) values (v_number, p_first, p_end);
 end $$;

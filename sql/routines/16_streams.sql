@@ -73,7 +73,8 @@ comment on function tock.newest_run is
 -- A slot's lock is held while its streams are judged: no writer is at work, so what looks empty is
 -- empty, and stays so. What is claimed meanwhile only looks the less empty. Up to 16 slots a call, in any
 -- order, so that one kept by an open transaction starves no other; a slot that is always busy is waited
--- for a moment, as writers who find a waiter take another.
+-- for a moment, as writers who find a waiter take another. start_after is left at the stream's end, for
+-- the guard to see.
 create or replace function tock.rest(p_limit integer default 20000)
 returns integer
 language plpgsql
@@ -103,7 +104,9 @@ begin
     -- only now: its writers may have gone on to another epoch until then
     select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
     execute pg_catalog.format($q$
-      update tock.streams s set awake = false
+      update tock.streams s set awake = false, start_after = greatest(s.start_after, coalesce((
+          select l.last_position from tock.leases_%1$s l where l.stream = s.number
+          order by l.stream desc, l.after_position desc limit 1), 0))
       where s.number = any (array(
         select t.number from tock.streams t
         where t.awake and t.slot = $1 and t.start_after >= $2 - 1 and (
@@ -121,7 +124,7 @@ begin
       order by pg_catalog.random() limit least(1000, p_limit - v_rested)
     loop
       if tock.first_unread(v_stream, tock.cursor_of(v_stream)) is null then
-        update tock.streams s set awake = false where s.number = v_stream;
+        update tock.streams s set awake = false, start_after = tock.cursor_of(v_stream) where s.number = v_stream;
         v_rested := v_rested + 1;
       end if;
     end loop;

@@ -63,13 +63,21 @@ begin
   end if;
   if v_highest > v_reached or (v_seen <> v_identity and v_seen <> 0) then
     perform pg_catalog.setval('tock.positions', greatest(v_reached, v_highest) + 1048576);
-    insert into tock.reports (kind, detail) values ('guard', pg_catalog.jsonb_build_object(
-      'found', case when v_highest > v_reached then 'behind' else 'restored' end,
-      'sequence', v_reached, 'highest', v_highest, 'moved_to', greatest(v_reached, v_highest) + 1048576));
     v_jumped := 1;
+    if tock.epoch_of(greatest(v_reached, v_highest) + 1048577) is null then
+      perform tock.rotate();
+    end if;
   end if;
   if v_seen <> v_identity then
     perform pg_catalog.setval('tock.identity', v_identity);
+  end if;
+  -- what moved the sequence may have been rolled back, the report with it
+  if v_highest > v_reached or not exists (select from tock.reports r where r.detail ->> 'identity' = v_identity::text) then
+    insert into tock.reports (kind, detail) values ('guard', pg_catalog.jsonb_build_object(
+      'found', case when v_highest > v_reached then 'behind'
+        when exists (select from tock.reports r where r.detail ? 'identity') then 'restored' else 'new' end,
+      'identity', v_identity::text, 'sequence', v_reached, 'highest', v_highest,
+      'now', (select p.last_value from tock.positions p)));
   end if;
   return v_jumped;
 end $$;

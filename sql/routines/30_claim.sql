@@ -67,7 +67,7 @@ begin
   if v_alone then
     perform tock.ride_along();
   end if;
-  if tock.is_paused(v_policy) then
+  if v_policy.paused or (v_policy.pause_after_restore and tock.is_paused(v_policy)) then
     perform pg_catalog.set_config('tock.claim', 'paused', true);
     return;
   end if;

@@ -83,7 +83,12 @@ begin
       else
         return query execute tock.exceptions_statement($2) using $1;
       end if;
-    end $f$;$q$,
+    end $f$;
+
+    revoke all on function tock.hot_epoch(), tock.newest_hot(integer),
+      tock.candidates_hot(text, integer, integer[], integer), tock.draw_hot(integer, integer, integer, uuid, text,
+        timestamptz, integer, boolean, smallint, smallint),
+      tock.close_hot(uuid, integer), tock.exceptions_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
     v_epoch.end_position, v_epoch.number, tock.candidates_statement(v_epoch.number, v_epoch.first_position),
     v_draw, tock.close_statement(v_epoch.number), tock.exceptions_statement(v_epoch.number),
     replace(tock.cursor_statement(v_epoch.number), '$1', 'p_stream'), v_epoch.first_position,

@@ -71,7 +71,8 @@ begin
   )
   insert into tock.promotions (position, run_id, due_at)
   select p.position, p.next_position << 20 | p.stream, case when p_cancelled then '-infinity' else p.due_at end
-  from placed p;
+  from placed p
+  on conflict (position) do update set run_id = excluded.run_id;  -- known by the first id of a dropped epoch
 end $$;
 
 comment on function tock.make_ready is

@@ -46,6 +46,7 @@ begin
   end if;
   loop
     v_done := case p_duty
+      when 'audit' then tock.audit()
       when 'balance' then tock.balance()
       when 'guard' then tock.guard()
       when 'promote' then tock.promote(10000, true)
@@ -58,7 +59,7 @@ begin
     v_amount := v_amount + v_done;
     -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
     -- sees what comes back before the end, and a claim on its way must not wait for more than one
-    exit when v_done = 0 or p_duty not in ('promote', 'reap', 'retain')
+    exit when v_done = 0 or p_duty not in ('audit', 'promote', 'reap')
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.duties d set
@@ -94,7 +95,7 @@ begin
     -- one that looks long and finds nothing does so less often: a twentieth of the time is enough
     where coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(d.every_seconds - 1, case d.last_amount when 0 then 20 * d.last_seconds end) * interval '1 second'
-    order by d.name <> 'guard', d.name = 'rest', d.name  -- rest holds locks until the end
+    order by d.name <> 'guard', d.name = 'retain', d.name = 'rest', d.name  -- these two hold locks until the end
   loop
     perform tock.run_duty(v_duty);
   end loop;
@@ -154,7 +155,7 @@ begin
         order by d.runid limit $1)$q$ using p_limit;
     get diagnostics v_details = row_count;
   end if;
-  delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days';
+  delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
   return v_requests + v_details;
 end $$;
 

@@ -4,6 +4,8 @@ create or replace function tock.audit(p_limit integer default 1000000)
 returns integer
 language plpgsql
 volatile
+security definer
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
@@ -95,8 +97,9 @@ end $$;
 comment on function tock.requeue_missing is 'Makes runs of a settled epoch ready again that lie in no lease and have no result, and reports the difference; returns how many.';
 
 -- The only detach there is. It waits for readers of any epoch, and everybody behind it: so for 10 ms a
--- table, and then not again for a minute, two, four ... an hour.
-create or replace function tock.retain(p_limit integer default 1000000)
+-- table, and then not again for a minute, two, four ... an hour. Its locks last to the end of the
+-- transaction: it is the last thing done there.
+create or replace function tock.retain()
 returns integer
 language plpgsql
 volatile
@@ -105,7 +108,6 @@ set search_path = pg_catalog, pg_temp
 set lock_timeout = '10ms'
 as $$
 declare
-  v_done integer := tock.audit(p_limit);
   v_epoch tock.epochs;
 begin
   for v_epoch in
@@ -117,11 +119,11 @@ begin
     order by e.number limit 4
   loop
     if tock.let_go(v_epoch.number, 100000) > 0 then
-      return v_done + 1;
+      return 1;
     end if;
     begin
       perform tock.drop_epoch(v_epoch.number);
-      v_done := v_done + 1;
+      return 1;
     exception
       when lock_not_available then
         update tock.epochs e set drop_tries = e.drop_tries + 1,
@@ -129,11 +131,11 @@ begin
         where e.number = v_epoch.number;
     end;
   end loop;
-  return v_done;
+  return 0;
 end $$;
 
 comment on function tock.retain is
-  'Audits settled epochs, and drops those audited whose longest retention has passed; returns how much it did.';
+  'Drops the oldest epoch that is audited and whose longest retention has passed, one a call; returns 1 when it did something.';
 
 -- What still points into an epoch that goes: tasks that wait stay known by their first id, and what waits
 -- to replace one of its runs is judged now, while that can be told.

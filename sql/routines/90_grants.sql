@@ -29,7 +29,7 @@ grant execute on function
 
 -- the duties one by one
 grant execute on function
-  tock.run_duty, tock.promote, tock.reap, tock.rest, tock.rotate, tock.retain, tock.guard, tock.balance, tock.tidy
+  tock.run_duty, tock.promote, tock.reap, tock.rest, tock.rotate, tock.audit, tock.retain, tock.guard, tock.balance, tock.tidy
   to tock_admin;
 
 -- letting a key in

@@ -1,0 +1,2 @@
+-- Drops epochs past their retention.
+select cron.schedule('tock:retain', '* * * * *', $$select tock.run_duty('retain')$$);
