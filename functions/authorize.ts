@@ -21,13 +21,11 @@ ${answered(select, from)}`;
 }
 
 /**
- * As authorized(), for the queues of all tasks in $2. `verb` is one that takes `key.ids`: those that
- * were there when the key was judged. It sees more than the check did, and ids can be guessed: with
- * $2 a key could reach a task that was enqueued in between.
+ * As authorized(), for the queues of all tasks in $2. The verb takes `key.ids`: those that were there
+ * when the key was judged. It sees more than the check did, and ids can be guessed: with $2 a key
+ * could reach a task that was enqueued in between.
  */
-export function authorizedForTasks(scope: Scope, select: string, verb: string): string {
-  const rows = `(select v.id::text as id, v.state, v.changed from ${verb} as v
-  where key.ids <> '{}' offset 0) as v`;
+export function authorizedForTasks(scope: Scope, select: string, from: string): string {
   return `with tasks as materialized (
   select i.id, tock.queue_of_task(p_id => i.id) as queue
   from tock.authorize(p_key => $1, p_scope => '${scope}') as known (allowed)
@@ -39,7 +37,7 @@ export function authorizedForTasks(scope: Scope, select: string, verb: string): 
 )
 select row_to_json(answer)::text as body
 from key
-${answered(select, rows)}`;
+${answered(select, from)}`;
 }
 
 const hint = 'Send Authorization: Bearer with a key; tock key create makes one.';

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, authorizedForTasks } from '../authorize.ts';
+import { authorizedForTasks } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
@@ -27,7 +27,9 @@ const changed = z.strictObject({
 });
 
 const columns = 'v.id, v.state, v.changed';
-const cancelled = 'tock.cancel(p_ids => key.ids)';
+const rows = (verb: string) =>
+  `(select v.id::text as id, v.state, v.changed from ${verb} as v where key.ids <> '{}' offset 0) as v`;
+const cancelled = rows('tock.cancel(p_ids => key.ids)');
 const none = {
   status: 404,
   detail: 'There is no task with this id.',
@@ -58,7 +60,7 @@ export function changes(app: App, connect: Connect): void {
     statement: authorizedForTasks(
       'enqueue',
       columns,
-      'tock.change(p_ids => key.ids, p_changes => $3::jsonb)',
+      rows('tock.change(p_ids => key.ids, p_changes => $3::jsonb)'),
     ),
     values: ({ params, text }) => [[params.id], text],
     answer: changed,
@@ -96,13 +98,12 @@ export function changes(app: App, connect: Connect): void {
     path: `${path}/payload`,
     summary: "Erase an ended task's payload, result and errors, of all its runs, for good",
     params,
-    statement: authorized(
+    statement: authorizedForTasks(
       'admin',
-      'tock.queue_of_task(p_id => $2::bigint)',
       'e.erased',
-      '(select r.erased from tock.erase(p_id => $2::bigint) as r (erased) where r.erased is not null) as e',
+      '(select r.erased from tock.erase(p_id => key.ids[1]) as r (erased) where r.erased is not null) as e',
     ),
-    values: ({ params }) => [params.id],
+    values: ({ params }) => [[params.id]],
     answer: z.strictObject({ erased: s.count }),
     none,
   });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../sql/support.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -45,26 +46,18 @@ test('a task that is committed after the key was judged is not reached by its id
   const { rows } = await writer.query(
     "select tock.enqueue_task(p_queue => 'theirs', p_delay_seconds => 600) as id",
   );
-  const { id } = rows[0];
-  // Whoever wants to change something waits here, its key judged.
-  await writer.query('lock table tock.waiting, tock.marks in exclusive mode');
-  let answered = false;
-  const cancelled = tock
-    .send(`POST /v1/tasks/${id}/cancel`, { body: {}, key: mine })
-    .finally(() => {
-      answered = true;
-    });
-  await expect
-    .poll(async () => {
-      const waiting = await tock.owner.query(
-        `select from pg_stat_activity where datname = current_database() and usename = 'tock_edge'
-           and wait_event_type = 'Lock'`,
-      );
-      return answered || waiting.rows.length > 0;
-    })
-    .toBe(true);
+  const [own, id] = [await enqueue('mine', {}), rows[0].id];
+  // The request's snapshot is taken, and it waits here for its key to be judged.
+  await writer.query('lock table tock.keys in access exclusive mode');
+  const cancelled = tock.send('POST /v1/tasks/cancel', { body: { ids: [own, id] }, key: mine });
+  await until('the key is asked for', async () => {
+    const waiting = await tock.owner.query(
+      "select from pg_locks where relation = 'tock.keys'::regclass and not granted",
+    );
+    return waiting.rows.length > 0;
+  });
   await writer.query('commit');
-  expect(await cancelled).toMatchObject({ status: 404 });
+  expect((await cancelled).body.tasks).toMatchObject([{ id: own, changed: true }]);
   expect(await state(id)).toBe('waiting');
 });
 
