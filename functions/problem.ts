@@ -21,12 +21,13 @@ const kinds: Record<number, [slug: string, title: string]> = {
   403: ['forbidden', 'The key does not allow this'],
   404: ['not-found', 'There is no such thing'],
   405: ['method-not-allowed', 'The method is not allowed here'],
-  409: ['conflict', 'It is no longer yours to do'],
+  409: ['conflict', 'As things stand, this cannot be done'],
   413: ['too-large', 'The request is too large'],
   415: ['not-json', 'The body is not JSON'],
   422: ['invalid', 'Something in the request is not as it should be'],
   500: ['failed', 'Something went wrong in Tock'],
   503: ['unavailable', 'The database is not available'],
+  507: ['answer-too-large', 'The answer is too large for this way to the database'],
 };
 
 /** What to do next, where nobody said it better. */
