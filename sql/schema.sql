@@ -360,6 +360,14 @@ function tock.dead_in(p_epoch integer)
   returns jsonb
   -- How many tasks died in an epoch, by queue.
 
+function tock.done_hot(uuid, integer)
+  returns SETOF integer
+  -- done_statement() for the epoch in use. Written by write_hot().
+
+function tock.done_statement(p_epoch integer)
+  returns text
+  -- The statement that counts the runs of a closed lease that are done; $1 token.
+
 function tock.draw(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Leases what lies above a stream's cursor in an epoch, past what is marked, and returns it, in order.
@@ -410,14 +418,6 @@ function tock.erase(p_id bigint)
   returns integer
   -- Empties the payload, result and errors of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
   -- for tock_admin, tock_edge
-
-function tock.exceptions_hot(uuid, integer)
-  returns SETOF integer
-  -- exceptions_statement() for the epoch in use. Written by write_hot().
-
-function tock.exceptions_statement(p_epoch integer)
-  returns text
-  -- The statement that counts the runs of a lease that ended otherwise than done; $1 token.
 
 function tock.exceptions_statement(p_epoch integer, p_newest integer)
   returns text
@@ -749,7 +749,7 @@ function tock.whereabouts(p_ids bigint[])
 
 function tock.write_hot()
   returns void
-  -- Writes hot_epoch(), newest_hot(), candidates_hot(), draw_hot(), close_hot() and exceptions_hot() for the epoch in use.
+  -- Writes hot_epoch(), newest_hot(), candidates_hot(), draw_hot(), close_hot() and done_hot() for the epoch in use.
 
 function tock.writers()
   returns text[]

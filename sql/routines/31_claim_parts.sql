@@ -168,22 +168,23 @@ $$;
 comment on function tock.close_statement is
   'The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.';
 
--- Asked after the lease was closed: closing may have waited for a part that failed meanwhile.
-create or replace function tock.exceptions_statement(p_epoch integer)
+-- Asked after the lease was closed: closing may have waited for a part that failed meanwhile, and other
+-- rows of the lease may have been closed before.
+create or replace function tock.done_statement(p_epoch integer)
 returns text
 language sql
 stable
 as $$
   select pg_catalog.format($q$
-    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
-    select coalesce(sum(x.exceptions), 0)::integer from leased l
+    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1 and l.outcome = 'done')
+    select coalesce(sum(l.runs - x.exceptions), 0)::integer from leased l
     cross join lateral (
       select count(*) as exceptions from tock.results_%1$s e
       where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
-        and e.state <> 'done') x$q$, p_epoch)
+        and e.state <> 'done' and e.position <> all (coalesce(l.skips, '{}'))) x$q$, p_epoch)
 $$;
 
-comment on function tock.exceptions_statement is 'The statement that counts the runs of a lease that ended otherwise than done; $1 token.';
+comment on function tock.done_statement is 'The statement that counts the runs of a closed lease that are done; $1 token.';
 
 create or replace function tock.new_token(p_epoch integer)
 returns uuid

@@ -30,13 +30,12 @@ begin
     if v_epoch = tock.hot_epoch() then
       select * into v_done from tock.close_hot(p_lease, v_epoch);
       if v_done is not null then
-        select v_done - e into v_done from tock.exceptions_hot(p_lease, v_epoch) e;
+        select * into v_done from tock.done_hot(p_lease, v_epoch);
       end if;
     else
       execute tock.close_statement(v_epoch) into v_done using p_lease;
       if v_done is not null then
-        execute 'select $2 - (' || tock.exceptions_statement(v_epoch) || ')'
-          into v_done using p_lease, v_done;
+        execute tock.done_statement(v_epoch) into v_done using p_lease;
       end if;
     end if;
     if v_done is null then

@@ -75,28 +75,28 @@ begin
       end if;
     end $f$;
 
-    create or replace function tock.exceptions_hot(uuid, integer)
+    create or replace function tock.done_hot(uuid, integer)
     returns setof integer language plpgsql volatile as $f$
     begin
       if $2 = %2$s then
         return query %6$s;
       else
-        return query execute tock.exceptions_statement($2) using $1;
+        return query execute tock.done_statement($2) using $1;
       end if;
     end $f$;
 
     revoke all on function tock.hot_epoch(), tock.newest_hot(integer),
       tock.candidates_hot(text, integer, integer[], integer), tock.draw_hot(integer, integer, integer, uuid, text,
         timestamptz, integer, boolean, smallint, smallint),
-      tock.close_hot(uuid, integer), tock.exceptions_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
+      tock.close_hot(uuid, integer), tock.done_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
     v_epoch.end_position, v_epoch.number, tock.candidates_statement(v_epoch.number, v_epoch.first_position),
-    v_draw, tock.close_statement(v_epoch.number), tock.exceptions_statement(v_epoch.number),
+    v_draw, tock.close_statement(v_epoch.number), tock.done_statement(v_epoch.number),
     replace(tock.cursor_statement(v_epoch.number), '$1', 'p_stream'), v_epoch.first_position,
     extract(epoch from pg_catalog.pg_postmaster_start_time()), 'tock'::regnamespace::oid);
 end $$;
 
 comment on function tock.write_hot is
-  'Writes hot_epoch(), newest_hot(), candidates_hot(), draw_hot(), close_hot() and exceptions_hot() for the epoch in use.';
+  'Writes hot_epoch(), newest_hot(), candidates_hot(), draw_hot(), close_hot() and done_hot() for the epoch in use.';
 
 select tock.guard();
 select tock.write_hot();
@@ -105,5 +105,5 @@ comment on function tock.hot_epoch is 'The epoch in use, while the hot functions
 comment on function tock.newest_hot is 'A stream''s newest run in the epoch in use. Written by write_hot().';
 comment on function tock.candidates_hot is 'candidates_statement() for the epoch in use. Written by write_hot().';
 comment on function tock.draw_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
-comment on function tock.exceptions_hot is 'exceptions_statement() for the epoch in use. Written by write_hot().';
+comment on function tock.done_hot is 'done_statement() for the epoch in use. Written by write_hot().';
 comment on function tock.close_hot is 'close_statement() for the epoch in use. Written by write_hot().';

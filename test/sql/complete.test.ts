@@ -6,6 +6,7 @@ import {
   claim,
   complete,
   enqueue,
+  fail,
   leaseOf,
   numbered,
   type Run,
@@ -172,4 +173,21 @@ describe('a completion is refused with the name of the field for', () => {
     });
     expect(await open(lease)).toBe(1);
   });
+});
+
+test('a whole completion counts what is done of a lease over several streams, whatever failed', async () => {
+  for (const [low, high] of [
+    [1, 3],
+    [3, 1],
+  ] as const) {
+    const queue = `rows-${low}`;
+    await enqueue(client, queue, numbered(low, 0, { priority: 1 }));
+    await enqueue(client, queue, numbered(high, 0, { priority: 2 }));
+    const runs = await claim(client, queue, { limit: 9 });
+    const lease = leaseOf(runs);
+    const failed = runs.filter((run) => run.priority === 1).map(({ id }) => ({ id, fatal: true }));
+    await fail(client, lease, failed);
+    expect(await complete(client, lease)).toMatchObject({ completed: high });
+    expect(await complete(client, lease)).toMatchObject({ completed: high });
+  }
 });

@@ -1,0 +1,9 @@
+-- Comes back in 85_before.sql: with two functions of one name, the name alone would not do.
+drop function if exists tock.oldest_live_epoch();
+drop function if exists tock.epoch_of_lease(uuid);
+drop function if exists tock.draw_hot(integer, bigint, bigint, integer, uuid, text, timestamptz, integer, boolean,
+  smallint, smallint);
+drop function if exists tock.close_hot(uuid);
+drop function if exists tock.exceptions_statement(integer, integer);
+drop function if exists tock.end_runs(tock.ended[]);
+drop function if exists tock.run_state(integer, bigint);
