@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { Failure } from '../failure.ts';
 import type { SqlFile } from './files.ts';
 import { type Statement, statements } from './statements.ts';
+import { lockTables } from './tables.ts';
 
 const transactionWords = /^(begin|start|commit|end|rollback|abort|savepoint|release|prepare)$/;
 
@@ -17,8 +18,8 @@ function lineOf(statement: Statement, position?: string): number {
   return statement.line + before.filter((letter) => letter === '\n').length;
 }
 
-/** Runs a file statement by statement, so that an error can name its line. */
-export async function apply(client: pg.Client, file: SqlFile): Promise<void> {
+/** Runs a file statement by statement, so that an error can name its line; `lock table` by trying. */
+export async function apply(client: pg.Client, file: SqlFile, lockSeconds = 10): Promise<void> {
   for (const statement of statements(file.sql)) {
     if (transactionWords.test(statement.words[0] ?? '')) {
       throw new Failure(
@@ -27,7 +28,8 @@ export async function apply(client: pg.Client, file: SqlFile): Promise<void> {
       );
     }
     try {
-      await client.query(statement.text);
+      if (statement.words[0] === 'lock') await lockTables(client, statement.text, lockSeconds);
+      else await client.query(statement.text);
     } catch (cause) {
       const error = cause as pg.DatabaseError;
       if (!error.code) throw error;

@@ -13,7 +13,8 @@ const question = `
   left join pg_catalog.pg_stat_activity a using (pid)
   order by a.xact_start`;
 
-function describe(row: Record<string, string | number | null>): string {
+/** A session in one line; process 0 is a prepared transaction. */
+export function describe(row: Record<string, string | number | null>): string {
   if (row.pid === 0) return 'a prepared transaction (select * from pg_prepared_xacts)';
   const from = row.client_addr ? ` from ${row.client_addr}` : '';
   const name = row.application_name ? `, ${row.application_name}` : '';

@@ -4,27 +4,13 @@ import { withClient } from '../../scripts/stack/roles.ts';
 import type { Database } from '../database.ts';
 import { rows } from './support.ts';
 
-const giving = ['enqueue', 'enqueue_task', 'queue_of_task'];
-const doing = [
-  'claim',
-  'complete',
-  'extend',
-  'fail',
-  'next_wake_at',
-  'queue_of_lease',
-  'release',
-  'retry_after_seconds',
-];
-const governing = [
-  'create_key',
-  'keys_list',
-  'put_queue',
-  'queue',
-  'queue_stats',
-  'revoke_key',
-  'tick',
-];
-const duties = ['promote', 'reap', 'rest', 'rotate', 'run_duty', 'tidy'];
+const names = (text: string) => text.trim().split(/\s+/);
+
+const giving = names('enqueue enqueue_task cancel change reprioritize reschedule queue_of_task');
+const doing = names(`
+  claim claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at`);
+const governing = names('put_queue queue queue_stats erase create_key keys_list revoke_key tick');
+const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
 
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
 export const mayCall: Record<string, string[]> = {
@@ -35,8 +21,8 @@ export const mayCall: Record<string, string[]> = {
   outsider: [],
 };
 
-/** Verbs that are not security definer: they only put another verb's arguments in order. */
-export const plainVerbs = ['enqueue_task'];
+/** Verbs that are not security definer: they read a setting, or put another verb's arguments in order. */
+export const plainVerbs = names('enqueue_task reprioritize reschedule claim_answer');
 
 export type Member = { role: string; name: string; client: pg.Client };
 
@@ -72,7 +58,7 @@ export async function dropMembers(superUrl: string, members: Member[]): Promise<
 /** Runs statements that change nothing in the end; gives the SQLSTATE of each, null when it went through. */
 export async function outcomes(client: pg.Client, statements: string[]) {
   const codes: (string | null)[] = [];
-  await client.query("begin; set local statement_timeout = '10s'");
+  await client.query("begin; set local statement_timeout = '5s'");
   for (const statement of statements) {
     await client.query('savepoint before');
     const code = await client.query(statement).then(
