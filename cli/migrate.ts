@@ -60,7 +60,7 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   const applied = await pending(client, files.migrations, server);
   for (const file of applied) {
     log(`Applying ${file.name}`);
-    await apply(client, file);
+    await apply(client, file, options.lockSeconds);
     await recordMigration(client, file);
   }
   for (const file of files.routines) await apply(client, file);
