@@ -41,7 +41,7 @@ begin
     execute pg_catalog.format('select r.position from tock.runs_%s r where r.stream = $1 and r.position > $2
       order by r.stream, r.position limit 1', v_epoch) into v_first using p_stream, p_after;
   end if;
-  if v_first is null and (select e.number from tock.epochs e order by e.number desc limit 1) > coalesce(v_epoch, 0) then
+  if v_first is null and tock.newest_epoch() > coalesce(v_epoch, 0) then
     execute pg_catalog.format('select r.position from tock.runs r where r.stream = $1 and r.position > %s
       order by r.stream, r.position limit 1', p_after) into v_first using p_stream;
   end if;
