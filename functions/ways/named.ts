@@ -3,7 +3,12 @@
  * network throws, an Error or a mere event, gets the one given.
  */
 export function named(error: unknown, code: string): Error {
-  const said = Object(error) as { severity?: unknown; message?: string; name?: string };
-  if (error instanceof Error && said.severity) return error;
-  return Object.assign(new Error(said.message || said.name || String(error)), { code });
+  const said = Object(error) as Partial<
+    Record<'severity' | 'code' | 'routine' | 'message', string>
+  >;
+  // Neon's proxy gives XX000 to all that it says itself, a sleeping database too; PostgreSQL, when
+  // it says XX000, also says where.
+  const own = said.severity && (said.code !== 'XX000' || said.routine);
+  if (error instanceof Error && own) return error;
+  return Object.assign(new Error(said.message || String(error)), { code });
 }

@@ -6,8 +6,10 @@ type Client = {
   connect(): Promise<unknown>;
   query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
   end(): Promise<void>;
-  on(event: 'error', listener: () => void): unknown;
+  on(event: 'error' | 'end', listener: () => void): unknown;
 };
+
+type Open = { client: Client; over: Promise<void> };
 
 const END_MS = 1_000;
 
@@ -15,44 +17,46 @@ const END_MS = 1_000;
 export const QUERY_MS = 35_000;
 
 /** Waits no longer than it takes: a dead network must not hold the answer up. */
-async function end(client: Client): Promise<void> {
+async function end({ client, over }: Open): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, END_MS);
   });
-  await Promise.race([client.end().catch(() => {}), late]);
+  // Neon's client never answers end() when its WebSocket has closed before.
+  await Promise.race([client.end().catch(() => {}), over, late]);
   clearTimeout(timer);
 }
 
-async function connected(open: () => Client): Promise<Client> {
-  let client: Client | undefined;
+async function connected(make: () => Client): Promise<Open> {
+  let open: Open | undefined;
   try {
-    client = open();
+    const client = make();
+    open = { client, over: new Promise((resolve) => client.on('end', resolve)) };
     // A connection that breaks between two statements is told by the next one.
     client.on('error', () => {});
     await client.connect();
-    return client;
+    return open;
   } catch (error) {
-    if (client) await end(client);
+    if (open) await end(open);
     throw named(error, '08001');
   }
 }
 
 /** Workers share no socket between requests, so each opens and closes its own. */
 export async function session<T>(
-  open: () => Client,
+  make: () => Client,
   use: (query: Query) => Promise<T>,
 ): Promise<T> {
-  const client = await connected(open);
+  const open = await connected(make);
   try {
     return await use(async (text, values) => {
       try {
-        return (await client.query(text, values)).rows;
+        return (await open.client.query(text, values)).rows;
       } catch (error) {
         throw named(error, '08006');
       }
     });
   } finally {
-    await end(client);
+    await end(open);
   }
 }

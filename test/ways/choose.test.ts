@@ -1,0 +1,55 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+import { type Bindings, chooseWay, connect } from '../../functions/query.ts';
+import { connectHyperdrive } from '../../functions/ways/hyperdrive.ts';
+import { connectNeonHttp } from '../../functions/ways/neon_http.ts';
+import { connectNeonWs } from '../../functions/ways/neon_ws.ts';
+import { connectPg } from '../../functions/ways/pg.ts';
+
+const log = vi.spyOn(console, 'error').mockImplementation(() => {});
+afterEach(() => log.mockClear());
+
+const elsewhere = 'postgres://u:p@db.example.com:6432/tock';
+const neon = 'postgresql://u:p@ep-x-1-pooler.eu-central-1.aws.neon.tech/tock?sslmode=require';
+
+test('the way is Hyperdrive when it is bound, else what TOCK_DRIVER says, else what the host says', () => {
+  const HYPERDRIVE = { connectionString: elsewhere };
+  expect(chooseWay({ HYPERDRIVE, DATABASE_URL: neon, TOCK_DRIVER: 'pg' })).toBe(connectHyperdrive);
+  const table: [Bindings, unknown][] = [
+    [{ DATABASE_URL: elsewhere }, connectPg],
+    [{ DATABASE_URL: neon }, connectNeonHttp],
+    [{ DATABASE_URL: neon, TOCK_DRIVER: '' }, connectNeonHttp],
+    [{ DATABASE_URL: neon.replace('neon.tech', 'neon.tech.example.com') }, connectPg],
+    [{ DATABASE_URL: 'postgres://u:p@localhost/ep.neon.tech' }, connectPg],
+    [{ DATABASE_URL: neon, TOCK_DRIVER: 'pg' }, connectPg],
+    [{ DATABASE_URL: elsewhere, TOCK_DRIVER: 'neon-http' }, connectNeonHttp],
+    [{ DATABASE_URL: elsewhere, TOCK_DRIVER: 'neon-ws' }, connectNeonWs],
+  ];
+  for (const [env, way] of table) expect(chooseWay(env), JSON.stringify(env)).toBe(way);
+});
+
+const secret = 'postgres://tock_edge:s3cret^x@ho st/tock';
+
+test.each<[Bindings, RegExp, RegExp]>([
+  [{}, /no DATABASE_URL/, /^Set it with: wrangler secret put DATABASE_URL/],
+  [{ DATABASE_URL: neon, TOCK_DRIVER: 'toString' }, /TOCK_DRIVER/, /pg, neon-http, neon-ws/],
+  [{ DATABASE_URL: neon, TOCK_DRIVER: secret }, /TOCK_DRIVER/, /or leave it out/],
+  [{ DATABASE_URL: secret, TOCK_DRIVER: 'neon-http' }, /DATABASE_URL is no URL/, /escaped/],
+  [{ DATABASE_URL: secret, TOCK_DRIVER: 'neon-ws' }, /DATABASE_URL is no URL/, /escaped/],
+  [{ DATABASE_URL: neon, TOCK_NEON_PROXY: 'localhost:4444' }, /TOCK_NEON_PROXY/, /https:/],
+  [{ DATABASE_URL: secret }, /out of reach/, /^Repeat/],
+])(
+  'bindings that lead nowhere are a 503 that says what to do, and tell no secret: %#',
+  async (env, detail, hint) => {
+    const headers = { authorization: 'Bearer tock_1' };
+    const reply = await createApp(connect).request('/v1/queues', { headers }, env);
+    expect(reply.status).toBe(503);
+    expect(await reply.json()).toMatchObject({
+      type: 'urn:tock:problem:unavailable',
+      detail: expect.stringMatching(detail),
+      hint: expect.stringMatching(hint),
+    });
+    expect(log).toHaveBeenCalledOnce();
+    expect(log.mock.calls.join()).not.toContain('s3cret');
+  },
+);
