@@ -308,6 +308,14 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
   -- Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.
 
+function tock.check_sequence(p_taken bigint)
+  returns void
+  -- TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some of it.
+
+function tock.check_waiting_ids()
+  returns void
+  -- TK503 when an id for a waiting entry might be given out twice.
+
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.
@@ -507,6 +515,10 @@ function tock.make_epoch(p_first bigint, p_end bigint)
   returns void
   -- Makes the epoch after the newest: one leaf each of runs, leases, results and marks.
 
+function tock.make_epochs_to(p_position bigint)
+  returns void
+  -- Makes epochs until there is one for a position.
+
 function tock.make_queue(p_queue text)
   returns void
   -- Makes a queue named for the first time, with the default policy.
@@ -514,6 +526,10 @@ function tock.make_queue(p_queue text)
 function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false)
   returns void
   -- Turns waiting entries into runs, at the ends of their streams; p_cancelled ones are marked and never handed out.
+
+function tock.make_room()
+  returns void
+  -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
 
 function tock.move_up(p_limit integer DEFAULT 1000)
   returns integer

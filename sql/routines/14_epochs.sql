@@ -86,6 +86,24 @@ end $$;
 
 comment on function tock.make_epoch is 'Makes the epoch after the newest: one leaf each of runs, leases, results and marks.';
 
+create or replace function tock.make_epochs_to(p_position bigint)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_newest tock.epochs;
+begin
+  loop
+    select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
+    exit when v_newest.end_position > p_position;
+    perform tock.make_epoch(v_newest.end_position,
+      v_newest.end_position + greatest(v_newest.end_position - v_newest.first_position, 1048576));
+  end loop;
+end $$;
+
+comment on function tock.make_epochs_to is 'Makes epochs until there is one for a position.';
+
 -- When the last one was made within the hour the next is twice as wide. An epoch that has been in use
 -- for an eighth of the longest retention, a day at least, is ended by a jump of the sequence, as
 -- history goes by whole epochs: only ever forwards, and from so far that no call can overtake it.
@@ -115,10 +133,10 @@ begin
     v_made := v_made + 1;
   end loop;
   update tock.epochs e set started_at = pg_catalog.now() where e.number = v_current.number and e.started_at is null;
-  if v_current.started_at < pg_catalog.now() - v_age
-    and v_reached between v_current.first_position + 1 and v_current.end_position - 1048576
-  then
-    perform pg_catalog.setval('tock.positions', v_current.end_position - 1);
+  if v_current.started_at < pg_catalog.now() - v_age then
+    -- looked at again in the statement that jumps
+    perform pg_catalog.setval('tock.positions', v_current.end_position - 1) from tock.positions s
+    where s.last_value between v_current.first_position + 1 and v_current.end_position - 1048576;
   end if;
   if tock.hot_epoch() is null then
     perform tock.write_hot();
@@ -132,7 +150,8 @@ comment on function tock.rotate is
   'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), ends the one in use when it is old, and settles those that are over; returns how many it made.';
 
 -- A transaction that was writing when the epoch ended may still commit runs in it: it holds a slot
--- until then (a prepared one is shown as -1/xid).
+-- until then (a prepared one is shown as -1/xid). What they left is looked at after that: an older
+-- snapshot doesn't show it.
 create or replace function tock.settle()
 returns integer
 language plpgsql
@@ -148,13 +167,16 @@ declare
   v_busy boolean;
   v_settled integer := 0;
 begin
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    return 0;
+  end if;
   update tock.epochs e set writers_at_end = v_writers
   where e.writers_at_end is null and e.end_position <= v_reached;
   for v_epoch in
     select e.* from tock.epochs e
     where e.settled_at is null and e.writers_at_end is not null and not e.writers_at_end && v_writers
       and not exists (select from unnest(v_writers) w where w like '-1/%')
-    order by e.number limit 64
+    order by pg_catalog.random() limit 64
   loop
     execute pg_catalog.format($q$
       select exists (

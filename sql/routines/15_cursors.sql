@@ -51,7 +51,8 @@ end $$;
 comment on function tock.first_unread is 'The position of a stream''s first run above its cursor, in whichever epoch; null when there is none.';
 
 -- start_after may always be moved up to the cursor, and over a gap to just before the first unread
--- run: a claim over the same gap ends its skip lease there, so the fence stays the same number.
+-- run: a claim over the same gap ends its skip lease there, so the fence stays the same number. A
+-- writer with an old snapshot holds its stream's row to its end: that one is left for later.
 create or replace function tock.move_up(p_limit integer default 1000)
 returns integer
 language plpgsql
@@ -67,6 +68,9 @@ declare
   v_first bigint;
   v_moved integer;
 begin
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    return 0;
+  end if;
   select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
   -- those that were claimed from in the epoch in use
   execute pg_catalog.format($q$
@@ -94,7 +98,9 @@ begin
     continue when v_first is null;
     update tock.streams s
     set start_after = case when tock.epoch_of(v_first) = tock.epoch_of(v_after + 1) then v_after else v_first - 1 end
-    where s.number = v_stream.number and s.awake and s.start_after <= v_after;
+    where s.number = any (array(
+      select t.number from tock.streams t
+      where t.number = v_stream.number and t.awake and t.start_after <= v_after for update skip locked));
     v_moved := v_moved + case when found then 1 else 0 end;
   end loop;
   return v_moved;

@@ -30,12 +30,7 @@ begin
     end if;
     return v_number;
   end if;
-  v_newest := greatest(v_newest, tock.newest_run(v_number));
-  if v_newest > (select s.last_value from tock.positions s) then
-    perform tock.refuse(503, pg_catalog.format(
-      'the sequence tock.positions is behind: stream %s goes up to %s already', v_number, v_newest), null,
-      'the duty guard moves it ahead within a minute, or now: select tock.tick()');
-  end if;
+  perform tock.check_sequence(greatest(v_newest, tock.newest_run(v_number)));
   if not v_awake then
     update tock.streams s set awake = true, start_after = pg_catalog.nextval('tock.positions')
     where s.number = v_number;
@@ -46,6 +41,35 @@ begin
 end $$;
 
 comment on function tock.open_stream is 'The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.';
+
+create or replace function tock.check_sequence(p_taken bigint)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if p_taken > (select s.last_value from tock.positions s)
+    or (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size <> 1
+  then
+    perform tock.refuse(503, pg_catalog.format('the sequence tock.positions is behind what is stored (%s), or cached', p_taken),
+      null, 'the duty guard mends it within a minute, or now: select tock.run_duty(''guard'')');
+  end if;
+end $$;
+
+comment on function tock.check_sequence is
+  'TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some of it.';
+
+-- Ids of what waits are positions without a stream. Those promoted stay known, append-only.
+create or replace function tock.check_waiting_ids()
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  perform tock.check_sequence(coalesce((select p.position from tock.promotions p order by p.position desc limit 1), 0));
+end $$;
+
+comment on function tock.check_waiting_ids is 'TK503 when an id for a waiting entry might be given out twice.';
 
 create or replace function tock.newest_run(p_stream integer)
 returns bigint

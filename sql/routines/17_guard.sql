@@ -27,6 +27,7 @@ begin
       where (e.started_at is not null or e.settled_at is not null)
         and e.first_position > (select s.last_value from tock.positions s) + 1)
   then
+    perform tock.make_room();
     return;
   end if;
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'guard')) then
@@ -37,6 +38,32 @@ begin
 end $$;
 
 comment on function tock.guard_now is 'Guards before the first write or claim after a restore or failover; TK503 while another transaction does.';
+
+-- Epochs are made ahead by the duty; where nothing ever ticks, whoever comes near the end of the last one
+-- makes the next.
+create or replace function tock.make_room()
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_last tock.epochs;
+  v_left bigint;
+  v_room bigint;
+begin
+  select e.* into v_last from tock.epochs e order by e.number desc limit 1;
+  v_left := v_last.end_position - (select s.last_value from tock.positions s);
+  v_room := least(200000, (v_last.end_position - v_last.first_position) / 4);
+  if v_left > v_room then
+    return;
+  elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate')) then
+    perform tock.make_epochs_to((select s.last_value from tock.positions s) + 200000);
+  elsif v_left < v_room / 2 then
+    perform tock.refuse(503, 'no epoch is left for new tasks; the next is being made', null, 'try again in a moment');
+  end if;
+end $$;
+
+comment on function tock.make_room is 'Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.';
 
 -- The sequence and the identity are set at once and for good, whatever becomes of the transaction. The
 -- jump is far, so that positions handed out meanwhile can't be above it, nor ids be given out again
@@ -51,8 +78,10 @@ as $$
 declare
   v_seen bigint := (select i.last_value from tock.identity i);
   v_identity bigint := tock.server_identity();
-  v_reached bigint := (select s.last_value from tock.positions s);
+  -- in this order: writers go on meanwhile
   v_highest bigint := tock.highest_position(v_seen <> v_identity);
+  v_reached bigint := (select s.last_value from tock.positions s);
+  v_target bigint := greatest(v_reached, v_highest) + 1048576;
   v_cache bigint := (select q.seqcache from pg_catalog.pg_sequence q where q.seqrelid = 'tock.positions'::regclass);
   v_jumped integer := 0;
 begin
@@ -62,11 +91,10 @@ begin
     v_jumped := 1;
   end if;
   if v_highest > v_reached or (v_seen <> v_identity and v_seen <> 0) then
-    perform pg_catalog.setval('tock.positions', greatest(v_reached, v_highest) + 1048576);
+    -- epochs first: a sequence beyond them would refuse everybody
+    perform tock.make_epochs_to(v_target + 1048576);
+    perform pg_catalog.setval('tock.positions', v_target);
     v_jumped := 1;
-    if tock.epoch_of(greatest(v_reached, v_highest) + 1048577) is null then
-      perform tock.rotate();
-    end if;
   end if;
   if v_seen <> v_identity then
     perform pg_catalog.setval('tock.identity', v_identity);

@@ -19,6 +19,7 @@ declare
   v_count integer;
   v_ids bigint[];
   v_bulk text[] := '{}';
+  v_waits boolean;
 begin
   if pg_catalog.jsonb_typeof(p_tasks) is distinct from 'array' then
     perform tock.refuse(422, 'tasks is an array of tasks', 'tasks');
@@ -82,7 +83,11 @@ begin
     select p.position, p.due_at, p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload
     from placed p where p.stream = 0
   )
-  select pg_catalog.array_agg(p.position << 20 | p.stream order by p.n) into v_ids from placed p;
+  select pg_catalog.array_agg(p.position << 20 | p.stream order by p.n), bool_or(p.stream = 0)
+    into v_ids, v_waits from placed p;
+  if v_waits then
+    perform tock.check_waiting_ids();
+  end if;
 
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)

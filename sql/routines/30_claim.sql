@@ -44,6 +44,7 @@ declare
   v_busy tock.candidate;
   v_held boolean := false;
   v_at tock.place;
+  v_epoch integer;
   v_token uuid;
 begin
   get diagnostics v_context = pg_context;
@@ -103,14 +104,21 @@ begin
       v_bytes := case v_drawn when 0 then 4194304 when 1 then 2097152 else 32768 end;
       v_got := 0;
       if v_next.after_position is not null then
-        v_token := case when v_drawn > 0 then v_token else tock.new_token(v_hot) end;
+        continue when v_drawn > 0 and v_epoch <> v_hot;
+        if v_drawn = 0 then
+          v_epoch := v_hot;
+          v_token := tock.new_token(v_epoch);
+        end if;
         return query select * from tock.draw_hot(v_hot, v_next.stream, v_left, v_token, p_worker, v_until,
           v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
         get diagnostics v_got = row_count;
       else
         v_at := tock.place_of(v_next.stream, v_alone);
-        if v_at.epoch is not null and (v_drawn = 0 or v_at.epoch = tock.lease_epoch(v_token)) then
-          v_token := case when v_drawn > 0 then v_token else tock.new_token(v_at.epoch) end;
+        if v_at.epoch is not null and (v_drawn = 0 or v_at.epoch = v_epoch) then
+          if v_drawn = 0 then
+            v_epoch := v_at.epoch;
+            v_token := tock.new_token(v_epoch);
+          end if;
           return query select * from tock.draw(v_at.epoch, v_next.stream, v_at.after_position, v_left, v_token, p_worker,
             v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
           get diagnostics v_got = row_count;

@@ -43,8 +43,11 @@ begin
   end if;
   if p_alone then
     update tock.streams s set start_after = v_at.after_position
-    where s.number = p_stream and s.awake and s.start_after < (
-      select e.first_position - 1 from tock.epochs e where e.number = v_at.epoch);
+    where s.number = any (array(
+      select t.number from tock.streams t
+      where t.number = p_stream and t.awake and t.start_after < (
+        select e.first_position - 1 from tock.epochs e where e.number = v_at.epoch)
+      for update skip locked));
   end if;
   return v_at;
 end $$;

@@ -44,6 +44,9 @@ begin
     perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
     from (select distinct a.queue, a.priority, a.lane from unnest(v_again) a where a.due_at <= v_now and not a.cancelled) d;
   end if;
+  if exists (select from unnest(v_again) a where a.due_at > v_now and not a.cancelled) then
+    perform tock.check_waiting_ids();
+  end if;
   with ended as materialized (
     select e.* from unnest(v_ended) with ordinality
       e(stream, position, state, result, error, again_at, attempt, lost, n)

@@ -12,12 +12,17 @@ as $$
 declare
   v_epoch tock.epochs;
   v_draw text;
+  v_end bigint;
   v_names text[] := array['p_stream', 'v_after', 'p_limit', 'p_token', 'p_worker', 'p_until', 'p_bytes', 'p_one',
     'p_max_attempts', 'p_priority'];
 begin
   -- the sequence moves on meanwhile: it is read once, and the texts and their validity follow from that
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'hot'));
   select e.* into v_epoch from tock.epochs e where e.number = tock.newest_epoch();
+  -- near the end of the last one they are not vouched for any more: then whoever comes makes the next
+  v_end := v_epoch.end_position - case
+    when exists (select from tock.epochs e where e.number > v_epoch.number) then 0
+    else least(200000, (v_epoch.end_position - v_epoch.first_position) / 4) end;
   v_draw := tock.draw_statement(v_epoch.number);
   for v_n in reverse 10 .. 1 loop
     v_draw := pg_catalog.replace(v_draw, '$' || v_n, v_names[v_n]);
@@ -89,7 +94,7 @@ begin
       tock.candidates_hot(text, integer, integer[], integer), tock.draw_hot(integer, integer, integer, uuid, text,
         timestamptz, integer, boolean, smallint, smallint),
       tock.close_hot(uuid, integer), tock.done_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
-    v_epoch.end_position, v_epoch.number, tock.candidates_statement(v_epoch.number, v_epoch.first_position),
+    v_end, v_epoch.number, tock.candidates_statement(v_epoch.number, v_epoch.first_position),
     v_draw, tock.close_statement(v_epoch.number), tock.done_statement(v_epoch.number),
     replace(tock.cursor_statement(v_epoch.number), '$1', 'p_stream'), v_epoch.first_position,
     extract(epoch from pg_catalog.pg_postmaster_start_time()), 'tock'::regnamespace::oid);

@@ -13,13 +13,15 @@ as $$
 declare
   v_open tock.whereabout[] := array(
     select row(i.n, i.id, i.id, null, null)::tock.whereabout from unnest(p_ids) with ordinality i (id, n));
-  v_epoch integer;
+  v_here tock.whereabout[];
+  v_epoch tock.epochs;
+  v_found integer;
   v_step tock.whereabout[];
   v_next tock.whereabout[];
 begin
   for v_try in 1 .. 3000 loop
     exit when pg_catalog.cardinality(v_open) = 0;
-    v_next := '{}';
+    v_found := 0;
     -- waiting, or made ready since
     v_step := array(select o from unnest(v_open) o where o.current_id & 1048575 = 0);
     return query select s.n, s.task_id, s.current_id, 'waiting', w.queue
@@ -27,17 +29,17 @@ begin
     v_next := array(
       select row(s.n, s.task_id, p.run_id, null, null)::tock.whereabout
       from unnest(v_step) s join tock.promotions p on p.position = s.current_id >> 20);
+    v_here := array(select o from unnest(v_open) o where o.current_id & 1048575 <> 0);
     for v_epoch in
-      select distinct tock.epoch_of(o.current_id >> 20) from unnest(v_open) o where o.current_id & 1048575 <> 0
+      select e.* from tock.epochs e
+      where e.end_position > (select min(o.current_id >> 20) from unnest(v_here) o)
+        and e.first_position <= (select max(o.current_id >> 20) from unnest(v_here) o)
     loop
-      if v_epoch is null then
-        -- that epoch is gone; a task that still waits is known by its first id
-        v_next := v_next || array(
-          select row(o.n, o.task_id, p.run_id, null, null)::tock.whereabout
-          from unnest(v_open) o join tock.promotions p on p.position = o.current_id >> 20
-          where o.current_id & 1048575 <> 0 and tock.epoch_of(o.current_id >> 20) is null);
-        continue;
-      end if;
+      v_step := array(
+        select o from unnest(v_here) o
+        where o.current_id >> 20 >= v_epoch.first_position and o.current_id >> 20 < v_epoch.end_position);
+      continue when pg_catalog.cardinality(v_step) = 0;
+      v_found := v_found + pg_catalog.cardinality(v_step);
       execute pg_catalog.format($q$
         select array(
           select row(o.n, coalesce(r.task_id, o.current_id),
@@ -54,12 +56,17 @@ begin
             select coalesce(r.task_id <> o.current_id and o.task_id = o.current_id
               and (r.task_id & 1048575 = 0 or tock.epoch_of(r.task_id >> 20) is not null), false) as from_first) f
           %2$s)$q$,
-        v_epoch, tock.standing(v_epoch)) into v_step using array(
-          select o from unnest(v_open) o
-          where o.current_id & 1048575 <> 0 and tock.epoch_of(o.current_id >> 20) = v_epoch);
+        v_epoch.number, tock.standing(v_epoch.number)) into v_step using v_step;
       return query select s.* from unnest(v_step) s where s.state is not null;
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;
+    if v_found < pg_catalog.cardinality(v_here) then
+      -- their epoch is gone; a task that still waits is known by its first id
+      v_next := v_next || array(
+        select row(o.n, o.task_id, p.run_id, null, null)::tock.whereabout
+        from unnest(v_here) o join tock.promotions p on p.position = o.current_id >> 20
+        where tock.epoch_of(o.current_id >> 20) is null);
+    end if;
     v_open := v_next;
   end loop;
 end $$;

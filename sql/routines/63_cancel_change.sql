@@ -14,6 +14,7 @@ declare
   v_found tock.whereabout[];
   v_waiting bigint[];
   v_gone_on bigint[];
+  v_marked bigint[];
 begin
   for v_try in 1 .. 10 loop
     v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
@@ -24,11 +25,14 @@ begin
     if pg_catalog.cardinality(v_waiting) > 0 then
       perform tock.make_ready(v_waiting, true);
     end if;
-    insert into tock.marks (stream, position, kind)
-    select f.current_id & 1048575, f.current_id >> 20, 'cancelled' from unnest(v_found) f
-    where f.state in ('ready', 'running')
-    order by 1, 2
-    on conflict do nothing;
+    with marked as (
+      insert into tock.marks (stream, position, kind)
+      select f.current_id & 1048575, f.current_id >> 20, 'cancelled' from unnest(v_found) f
+      where f.state in ('ready', 'running')
+      order by 1, 2
+      on conflict do nothing
+      returning position << 20 | stream as id)
+    select array(select m.id from marked m) into v_marked;
     v_gone_on := array(
       select f.task_id from unnest(v_found) f
       where f.state = 'waiting' and f.current_id >> 20 <> all (v_waiting)
@@ -39,7 +43,7 @@ begin
       where f.state in ('ready', 'running') and w.current_id <> f.current_id);
     return query
       select f.task_id, case when f.state in ('waiting', 'ready') then 'cancelled' else f.state end,
-        f.state in ('waiting', 'ready', 'running')
+        f.state = 'waiting' or f.current_id = any (v_marked)
       from unnest(v_found) f where f.task_id <> all (v_gone_on);
     v_ids := v_gone_on;
     if pg_catalog.cardinality(v_ids) = 0 then

@@ -112,6 +112,9 @@ begin
     perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
     from (select distinct r.queue, r.priority, r.lane from unnest(v_runs) r) d;
   end if;
+  if pg_catalog.cardinality(v_runs) > 0 and v_due > v_now then
+    perform tock.check_waiting_ids();
+  end if;
   with placed as materialized (
     select pg_catalog.nextval('tock.positions') as next_position, o.*
     from (

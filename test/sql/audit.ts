@@ -75,6 +75,10 @@ const sentences = `
   select 'a lease with runs crosses an epoch', count(*)
     from tock.leases l where l.runs > 0 and tock.epoch_of(l.after_position + 1) <> tock.epoch_of(l.last_position)
   union all
+  select 'an open lease lies in another leaf than its token says', count(*)
+    from tock.leases l where l.closed_at is null
+      and ('x' || right(l.token::text, 7))::bit(28)::integer <> tock.epoch_of(l.after_position + 1)
+  union all
   select 'a run was passed over without a mark', count(*)
     from covered c left join marked m using (stream, position)
     where c.leases > 0 and not c.leased and m.stream is null
