@@ -1,0 +1,28 @@
+import { migrate } from '../../cli/migrate.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { withRelease } from './released.ts';
+
+// scripts/planted.ts plants its bugs in a copy of sql/.
+const directory = process.env.TOCK_SQL_DIRECTORY;
+
+/** A database with nothing of Tock's in it. */
+export async function bareDatabase(): Promise<Database> {
+  const db = await freshDatabase();
+  const client = await db.connect();
+  await client.query('drop schema tock cascade');
+  await client.end();
+  return db;
+}
+
+/** A database as a release left it. */
+export async function releasedDatabase(name: string): Promise<Database> {
+  const db = await bareDatabase();
+  await withRelease(name, (folder) => migrate(db.url, { directory: folder }));
+  return db;
+}
+
+type Options = Parameters<typeof migrate>[1];
+
+/** Brings it to this version. */
+export const upgrade = (db: Database, options: Options = {}) =>
+  migrate(db.url, { directory, ...options });
