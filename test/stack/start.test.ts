@@ -30,6 +30,7 @@ test('Ctrl-C in the middle of start-up leaves no process behind', async () => {
 test('the printed lines take a task through, a second start is refused, Ctrl-C ends all', async () => {
   const stack = await start(home);
   await stack.says(ready);
+  expect(stack.output()).toMatch(/This is PostgreSQL 1\d\.\d+ .+, with pg_cron 1\.\d/);
   const lines = stack
     .output()
     .split('\n')
