@@ -10,7 +10,6 @@ export type Subject = {
   door: Door;
   /** The same without a database. */
   lost: Door;
-  close?(): Promise<void>;
 };
 
 type Reply = { status: number; headers: Headers; text: string };
@@ -21,10 +20,7 @@ export function behaves(open: () => Promise<Subject>): void {
   beforeAll(async () => {
     subject = await open();
   });
-  afterAll(async () => {
-    await subject?.close?.();
-    await subject?.setting.drop();
-  });
+  afterAll(() => subject?.setting.drop());
 
   async function sendTo(door: Door, route: string, raw = '{}', key = subject.setting.key) {
     const [method = 'GET', path = '/'] = route.split(' ');

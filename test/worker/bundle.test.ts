@@ -11,7 +11,7 @@ let served: Served;
 beforeAll(async () => {
   made = await bundle();
   database = await freshDatabase();
-  served = await serveBundle(made.code, database.poolUrl ?? database.edgeUrl);
+  served = await serveBundle(made.code, { DATABASE_URL: database.poolUrl ?? database.edgeUrl });
 });
 
 afterAll(async () => {

@@ -3,16 +3,35 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Bindings } from '../../functions/query.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended } from '../../scripts/stack/run.ts';
 
 const workerd: string = createRequire(import.meta.url)('workerd').default;
 
-const config = (port: number, databaseUrl: string) => `
+const text = (value: string) => JSON.stringify(value);
+
+function hyperdrive(url: string): { binding: string; service: string } {
+  const { host, username, password, pathname } = new URL(url);
+  const login = `database = ${text(pathname.slice(1))}, user = ${text(username)}, password = ${text(password)}`;
+  return {
+    binding: `(name = "HYPERDRIVE", hyperdrive = (designator = "database", ${login}, scheme = "postgresql"))`,
+    service: `(name = "database", external = (address = ${text(host)}, tcp = ())),`,
+  };
+}
+
+function config(port: number, { HYPERDRIVE, ...texts }: Bindings): string {
+  const pool = HYPERDRIVE && hyperdrive(HYPERDRIVE.connectionString);
+  const bindings = Object.entries(texts).map(
+    ([name, value]) => `(name = "${name}", text = ${text(value)})`,
+  );
+  if (pool) bindings.push(pool.binding);
+  return `
 using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "tock", worker = .tock),
+    ${pool?.service ?? ''}
     (name = "internet", network = (allow = ["public", "private"])),
   ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "tock")],
@@ -21,17 +40,18 @@ const tock :Workerd.Worker = (
   modules = [(name = "index.js", esModule = embed "index.js")],
   compatibilityDate = "2026-10-23",
   compatibilityFlags = ["enable_request_signal"],
-  bindings = [(name = "DATABASE_URL", text = "${databaseUrl}")],
+  bindings = [${bindings.join(', ')}],
 );`;
+}
 
 export type Served = { url: string; port: number; stop(): Promise<void> };
 
 /** A deployable bundle in workerd itself, without what wrangler dev puts in front of it. */
-export async function serveBundle(code: string, databaseUrl: string): Promise<Served> {
+export async function serveBundle(code: string, bindings: Bindings): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-workerd-'));
   const port = await anyPort();
   writeFileSync(join(folder, 'index.js'), code);
-  writeFileSync(join(folder, 'config.capnp'), config(port, databaseUrl), { mode: 0o600 });
+  writeFileSync(join(folder, 'config.capnp'), config(port, bindings), { mode: 0o600 });
   const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], { stdio: 'inherit' });
   const over = ended(child);
   return {
