@@ -25,7 +25,7 @@ const sessions = `
 const taken = (error: pg.DatabaseError) => /^(55P03|57014|40P01)$/.test(error.code ?? '');
 
 const attempt = (client: pg.Client, statement: string) =>
-  client.query(`savepoint tables; set local statement_timeout = '${tryFor}'`).then(() =>
+  client.query(`set local statement_timeout = '${tryFor}'`).then(() =>
     client.query(statement).then(
       () => null,
       (error: pg.DatabaseError) => error,
@@ -41,6 +41,7 @@ export async function lockTables(client: pg.Client, statement: string, seconds: 
   const { rows } = await client.query("select current_setting('statement_timeout') as timeout");
   // Calls come and go, and a role's own times are hidden from others: who is always there is in the way.
   let always: string[] | undefined;
+  await client.query('savepoint tables');
   for (;;) {
     const error = await attempt(client, statement);
     if (!error) break;

@@ -83,6 +83,13 @@ test('work goes on while it migrates, also when that has to wait', async () => {
 
 const inTheWay: [string, (other: pg.Client) => Promise<unknown>][] = [
   ['a transaction that has enqueued', (other) => enqueue(other, 'held', numbered(2))],
+  [
+    'a prepared transaction',
+    async (other) => {
+      await enqueue(other, 'held', numbered(2));
+      await other.query("prepare transaction 'held'");
+    },
+  ],
   ['an idle reader', (other) => other.query('select count(*) from tock.runs')],
   [
     'a worker that has completed',
@@ -94,6 +101,7 @@ for (const [who, does] of inTheWay) {
   test(`beside ${who} it gives up, says who it is, and can be repeated`, async () => {
     const load = newLoad();
     const stopped = start(load);
+    const prepared = who === 'a prepared transaction';
     const other = await db.connect(who === 'an idle reader' ? db.url : db.edgeUrl);
     await other.query("set application_name = 'sitting-there'; begin");
     await does(other);
@@ -107,12 +115,16 @@ for (const [who, does] of inTheWay) {
     ];
     const before = await state();
     const failed = upgrade(db, { lockSeconds: 2 });
-    await expect(failed).rejects.toThrow(new RegExp(`In the way: process ${pid} \\(tock`));
+    await expect(failed).rejects.toThrow(
+      prepared
+        ? 'In the way: a prepared transaction'
+        : new RegExp(`In the way: process ${pid} \\(tock`),
+    );
     await expect(failed).rejects.toThrow('Nothing was changed');
     expect(await state()).toEqual(before);
     await goesOn(load);
     expect([...load.errors.keys()]).toEqual([]);
-    await other.query('commit');
+    await other.query(prepared ? "commit prepared 'held'" : 'commit');
     expect((await upgrade(db)).applied.length).toBeGreaterThan(0);
     load.going = false;
     await stopped;

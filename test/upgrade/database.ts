@@ -3,7 +3,7 @@ import { type Database, freshDatabase } from '../database.ts';
 import { withRelease } from './released.ts';
 
 // scripts/planted.ts plants its bugs in a copy of sql/.
-const directory = process.env.TOCK_SQL_DIRECTORY;
+export const directory = process.env.TOCK_SQL_DIRECTORY;
 
 /** A database with nothing of Tock's in it. */
 export async function bareDatabase(): Promise<Database> {
