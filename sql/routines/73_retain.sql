@@ -1,0 +1,66 @@
+-- The only detach there is. It waits for readers of any epoch, and everybody behind it: so for 10 ms a
+-- table, and then not again for a minute, two, four ... an hour. Its locks last to the end of the
+-- transaction: it is the last thing done there.
+create or replace function tock.retain()
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '10ms'
+as $$
+declare
+  v_until timestamptz := pg_catalog.clock_timestamp() + interval '5 seconds';
+  v_epoch tock.epochs;
+  v_left integer;
+begin
+  for v_epoch in
+    select e.* from tock.epochs e
+    where e.settled_at is not null and e.audited_at is not null
+      and coalesce(e.drop_after, '-infinity') < pg_catalog.now()
+      and e.settled_at < pg_catalog.now() - interval '1 second' * coalesce((
+        select max((tock.policy(q)).retention_seconds) from unnest(e.queues) q), 0)
+    order by e.number limit 4
+  loop
+    loop
+      v_left := tock.let_go(v_epoch.number);
+      exit when coalesce(v_left, 0) = 0;
+      if pg_catalog.clock_timestamp() > v_until then
+        return 1;
+      end if;
+    end loop;
+    continue when v_left is null;
+    begin
+      perform tock.drop_epoch(v_epoch.number);
+      return 1;
+    exception
+      when lock_not_available then
+        update tock.epochs e set drop_tries = e.drop_tries + 1,
+          drop_after = pg_catalog.now() + least(interval '1 hour', interval '1 minute' * 2 ^ least(e.drop_tries, 6))
+        where e.number = v_epoch.number;
+    end;
+  end loop;
+  return 0;
+end $$;
+
+comment on function tock.retain is
+  'Drops the oldest epoch that is audited and whose longest retention has passed, one a call; returns 1 when it did something.';
+
+create or replace function tock.drop_epoch(p_epoch integer)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_table text;
+begin
+  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+    execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);
+  end loop;
+  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+    execute pg_catalog.format('drop table tock.%s_%s', v_table, p_epoch);
+  end loop;
+  delete from tock.epochs e where e.number = p_epoch;
+end $$;
+
+comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait.';
