@@ -104,7 +104,7 @@ export function behaves(open: () => Promise<Subject>): void {
 
   test('a claim of much payload arrives whole and under 10 MiB', async () => {
     const payload = 'x'.repeat(200_000);
-    // Of the first stream it takes up to 4 MiB, of the second up to 2.
+    // Of the first stream it takes up to 4 MiB, then some of the next.
     for (const priority of [1, 1, 2]) {
       const tasks = Array.from({ length: 20 }, () => ({ payload, priority }));
       await send('POST /v1/queues/much/tasks', { tasks });
@@ -113,7 +113,7 @@ export function behaves(open: () => Promise<Subject>): void {
     expect(claimed.status).toBe(200);
     const given = claimed.body.tasks as { payload: string }[];
     expect(given.every((task) => task.payload === payload)).toBe(true);
-    expect(claimed.text.length).toBeGreaterThan(5_000_000);
+    expect(claimed.text.length).toBeGreaterThan(4_000_000);
     expect(claimed.text.length).toBeLessThan(MOST_BYTES);
     const completed = await send(`POST /v1/leases/${claimed.body.lease}/complete`);
     expect(completed.body).toMatchObject({ completed: given.length });

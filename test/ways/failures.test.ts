@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from '
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect } from '../../functions/query.ts';
 import { statusOf } from '../../functions/sqlstate.ts';
-import { type Setting, setting, type WayName } from './setting.ts';
+import { type Setting, setting, type WayName, ways } from './setting.ts';
 
 let made: Setting;
 const servers: Server[] = [];
@@ -71,7 +71,7 @@ describe.each<WayName>(['neon-http', 'neon-ws'])('%s', (way) => {
   });
 });
 
-test.each<WayName>(['pg', 'pooled', 'hyperdrive', 'neon-http', 'neon-ws'])(
+test.each(ways)(
   'a session that is ended while it works is an unreachable database: %s',
   async (way) => {
     const watcher = await made.database.connect(made.database.superUrl);

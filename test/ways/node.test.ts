@@ -2,11 +2,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../functions/app.ts';
 import { type Bindings, type Connect, connect } from '../../functions/query.ts';
 import { behaves } from './behaviour.ts';
-import { type Setting, setting, type WayName } from './setting.ts';
+import { type Setting, setting, ways } from './setting.ts';
 
 vi.spyOn(console, 'error').mockImplementation(() => {});
-
-const ways: WayName[] = ['pg', 'pooled', 'hyperdrive', 'neon-http', 'neon-ws'];
 
 describe.each(ways)('on Node, %s', (way) => {
   const app = createApp(connect);

@@ -19,7 +19,9 @@ export type Setting = {
 
 type Urls = { direct: string; pooled: string; neon: string; proxy: string };
 
-function bindings(way: WayName, { direct, pooled, neon, proxy }: Urls): Bindings {
+export const ways: WayName[] = ['pg', 'pooled', 'hyperdrive', 'neon-http', 'neon-ws'];
+
+export function bindings(way: WayName, { direct, pooled, neon, proxy }: Urls): Bindings {
   switch (way) {
     case 'pg':
       return { DATABASE_URL: direct };
@@ -38,6 +40,11 @@ function changed(url: string, change: Partial<URL>): string {
   return Object.assign(new URL(url), change).href;
 }
 
+/** The same database under a name of Neon's, which the bridge doesn't look at. */
+export function neonUrl(direct: string): string {
+  return changed(direct, { host: 'ep-tock-1.local.neon.tech', port: '' });
+}
+
 export async function setting(): Promise<Setting> {
   const database = await freshDatabase();
   const { edgeUrl: direct, poolUrl: pooled = direct } = database;
@@ -49,7 +56,7 @@ export async function setting(): Promise<Setting> {
   const bridge = await startBridge(placeOf(direct), placeOf(pooled));
   const nowhere = { host: '127.0.0.1', port: 1 };
   const astray = await startBridge(nowhere, nowhere);
-  const neon = changed(direct, { host: 'ep-tock-1.local.neon.tech', port: '' });
+  const neon = neonUrl(direct);
   const gone = { port: '1' };
   return {
     database,
