@@ -1,0 +1,139 @@
+import type pg from 'pg';
+import { brokenSentences } from '../../test/sql/audit.ts';
+import { pause } from './clock.ts';
+import { told } from './ledger.ts';
+import { look } from './observer.ts';
+import { nextEpoch } from './others.ts';
+import { queue, type Soak } from './soak.ts';
+
+type Counts = { ready: string; running: string; waiting: string };
+
+/** Until everything has ended; what doesn't within so long is stuck. */
+export async function untilAllEnded(soak: Soak, on: pg.Client, seconds: number): Promise<void> {
+  const { ledger } = soak;
+  const end = performance.now() + seconds * 1000;
+  for (;;) {
+    await on.query('select tock.tick()');
+    const all = [...ledger.open];
+    for (let at = 0; at < all.length; at += 2000) await look(soak, on, all.slice(at, at + 2000));
+    const { rows } = await on.query<Counts>(
+      'select ready, running, waiting from tock.queue_stats($1)',
+      [queue],
+    );
+    const { ready, running, waiting } = rows[0] ?? { ready: '0', running: '0', waiting: '0' };
+    const left = Number(ready) + Number(running) + Number(waiting);
+    if (ledger.open.size === 0 && left === 0) return;
+    if (performance.now() > end) {
+      ledger.differ(
+        'unfinished',
+        0,
+        `${JSON.stringify(rows)}, of the accepted ${ledger.open.size}`,
+      );
+      for (const n of [...ledger.open].slice(0, 20)) ledger.differ('stuck', n, ledger.idOf(n));
+      return;
+    }
+    await pause(500);
+  }
+}
+
+/** Ends the epoch in use, so that every epoch with tasks in it is settled and audited. */
+export async function auditAll(soak: Soak, on: pg.Client): Promise<void> {
+  const { ledger } = soak;
+  await nextEpoch(soak, on);
+  await on.query("select count(nextval('tock.positions')) from generate_series(1, 400)");
+  for (let round = 0; round < 60; round++) {
+    await on.query('select tock.rest()');
+    await on.query('select tock.rotate()');
+    await on.query('select tock.audit()');
+    await on.query('select tock.retain()');
+    const { rows } = await on.query(
+      `select e.number from tock.epochs e join tock.positions s on e.end_position <= s.last_value
+       where e.audited_at is null`,
+    );
+    if (rows.length === 0) return;
+    await pause(250);
+  }
+  const { rows } = await on.query('select to_jsonb(e) as e from tock.epochs e order by e.number');
+  ledger.differ('an epoch is not settled and audited', 0, JSON.stringify(rows));
+}
+
+/** What is stored against what was told, and what must hold of any state. */
+export async function account(soak: Soak, on: pg.Client): Promise<void> {
+  const { ledger } = soak;
+  const { rows: tasks } = await on.query<{ id: string; n: number }>(
+    `select distinct coalesce(r.task_id, r.position << 20 | r.stream)::text as id, (r.payload ->> 'n')::integer as n
+     from tock.runs r`,
+  );
+  const byNumber = new Map<number, string>();
+  for (const { id, n } of tasks) {
+    const other = byNumber.get(n);
+    if (other) ledger.differ('stored twice', n, `as ${other} and as ${id}`);
+    byNumber.set(n, id);
+    if (ledger.is(n, told.undone)) ledger.differ('rolled back and stored', n, `as ${id}`);
+    if (ledger.is(n, told.accepted) && ledger.idOf(n) !== id) {
+      ledger.differ('stored under another id', n, `${id}, not ${ledger.idOf(n)}`);
+    }
+  }
+  soak.say(`  ${tasks.length} tasks are still stored; each is asked for.`);
+  const numbers = [...byNumber.keys()];
+  for (let at = 0; at < numbers.length; at += 2000) {
+    await judge(soak, on, numbers.slice(at, at + 2000), byNumber);
+  }
+  for (let n = 1; n < ledger.next(); n++) {
+    if (ledger.is(n, told.accepted) && !ledger.is(n, told.done | told.ended)) {
+      ledger.differ('lost', n, `accepted as ${ledger.idOf(n)}`);
+    }
+  }
+  for (const [sentence, count] of Object.entries(await brokenSentences(on))) {
+    ledger.differ('a sentence of the audit does not hold', 0, `${sentence}: ${count}`);
+  }
+  const { rows: reports } = await on.query(
+    "select to_jsonb(r) as r from tock.reports r where r.detail ->> 'found' is distinct from 'new'",
+  );
+  for (const { r } of reports) ledger.differ('a report', 0, JSON.stringify(r));
+  const { rows: duties } = await on.query(
+    'select to_jsonb(d) as d from tock.duties d where d.failures > 0',
+  );
+  for (const { d } of duties) ledger.differ('a duty is failing', 0, JSON.stringify(d));
+}
+
+async function judge(
+  soak: Soak,
+  on: pg.Client,
+  numbers: number[],
+  ids: Map<number, string>,
+): Promise<void> {
+  const { ledger } = soak;
+  const { rows } = await on.query<{ n: number; state: string }>(
+    `select n::integer as n, state from tock.whereabouts($1::bigint[])`,
+    [numbers.map((n) => ids.get(n))],
+  );
+  for (const { n: place, state } of rows) {
+    const n = numbers[place - 1] ?? 0;
+    if (!/^(done|dead|cancelled)$/.test(state)) ledger.differ('not ended', n, `it is ${state}`);
+    if (state === 'done' && !ledger.is(n, told.tried)) {
+      ledger.differ('done, and nobody completed it', n, `as ${ids.get(n)}`);
+    }
+    if (ledger.is(n, told.done) && state !== 'done') {
+      ledger.differ('a completion was undone', n, `it is ${state}`);
+    }
+  }
+}
+
+/** As if every retention had passed: what is settled and audited goes, and nothing else. */
+export async function dropHistory(soak: Soak, on: pg.Client): Promise<void> {
+  const { ledger } = soak;
+  await on.query(
+    "update tock.epochs set settled_at = settled_at - interval '1 day', drop_after = null",
+  );
+  for (let round = 0; round < 200; round++) {
+    const { rows } = await on.query('select tock.retain() as did');
+    if (rows[0].did === 0) break;
+    ledger.count('steps of dropping history at the end');
+  }
+  const { rows } = await on.query(
+    `select string_agg(e.number::text, ', ') as left from tock.epochs e join tock.positions s
+     on e.end_position <= s.last_value`,
+  );
+  if (rows[0].left !== null) ledger.differ('history is not dropped', 0, `epochs ${rows[0].left}`);
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { soak } from '../../scripts/soak/run.ts';
+
+// The short form of `npm run soak`: every fault, the end of two epochs, and every task accounted for.
+test('twenty seconds of work, kills and changing epochs lose and double nothing', async () => {
+  const said: string[] = [];
+  const differences = await soak({
+    minutes: 20 / 60,
+    seed: 1,
+    roundSeconds: 10,
+    say: (line) => said.push(line),
+  });
+  expect(differences.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 200)}`)).toEqual([]);
+  const text = said.join('\n');
+  for (const fault of ['the server', 'a backend', 'a worker']) {
+    expect(text).toContain(`kill -9 of ${fault}`);
+  }
+}, 400_000);
