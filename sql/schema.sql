@@ -77,6 +77,7 @@ table tock.marks -- partition by RANGE ("position")
   constraint kind_is_known CHECK ((kind = ANY (ARRAY['cancelled'::text, 'superseded'::text, 'replaces'::text, 'amended'::text])))
   constraint marks_pkey PRIMARY KEY (stream, "position", kind)
   constraint replacing_names_the_other CHECK (((other_id IS NOT NULL) = (kind = ANY (ARRAY['superseded'::text, 'replaces'::text]))))
+  CREATE INDEX marks_that_replace ON ONLY tock.marks USING btree (other_id) WHERE (kind = 'replaces'::text)
 
 table tock.migrations
   number integer not null
@@ -259,6 +260,10 @@ function tock.cancel_overdue(p_seconds integer DEFAULT 60)
   returns integer
   -- Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; returns how many.
 
+function tock.cancelled_tasks(p_ids bigint[])
+  returns bigint[]
+  -- Which of these tasks somebody has cancelled while a later run of theirs, or a first one, was there.
+
 function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
   -- Streams to draw from, whichever epoch they are in.
@@ -287,6 +292,10 @@ function tock.check_changes(p_changes jsonb)
 function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
   returns void
   -- Raises TK422 for arguments that claim() doesn't take.
+
+function tock.check_cursor(p_stream integer)
+  returns void
+  -- Raises 40001 when a stream has been claimed from since this transaction's snapshot was taken.
 
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
@@ -368,6 +377,27 @@ function tock.dead_in(p_epoch integer)
   returns jsonb
   -- How many tasks died in an epoch, by queue.
 
+function tock.doctor()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What is not as it should be, critical first, and what to do about each; no row when all is well.
+  -- for tock_admin, tock_edge
+
+function tock.doctor_of_duties()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of the duties: those that fail or are late.
+
+function tock.doctor_of_positions()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of the sequence and the epochs.
+
+function tock.doctor_of_reports()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of the last day's reports.
+
+function tock.doctor_of_sessions()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions.
+
 function tock.done_hot(uuid, integer)
   returns SETOF integer
   -- done_statement() for the epoch in use. Written by write_hot().
@@ -378,7 +408,7 @@ function tock.done_statement(p_epoch integer)
 
 function tock.draw(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- Leases what lies above a stream's cursor in an epoch, past what is marked, and returns it, in order.
+  -- Leases what lies above a stream's cursor in an epoch and returns it, in order.
 
 function tock.draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
@@ -387,6 +417,10 @@ function tock.draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_tok
 function tock.draw_hot(p_stream integer, p_first bigint, p_end bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Of Tock before 0007: raises 40001.
+
+function tock.draw_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+  -- Leases what lies above a stream's cursor in an epoch, past what is marked, and returns it, in order.
 
 function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
   returns text
@@ -445,6 +479,10 @@ function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
 
+function tock.forget_promotions(p_epoch integer, p_limit integer)
+  returns integer
+  -- Takes away what points into an epoch from promotions, about p_limit rows; returns how many it took.
+
 function tock.guard()
   returns integer
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
@@ -484,7 +522,11 @@ function tock.is_paused(p_policy queues)
 
 function tock.judge(p_replaced bigint)
   returns text
-  -- Whether the replacement of a run may start: go, late (the run had started, or was cancelled), or later (its stream is being claimed from).
+  -- Whether the replacement of a run may start: go, late (the run had started, or gone on), or later (its stream is being claimed from).
+
+function tock.judge_replacements(p_epoch integer)
+  returns integer
+  -- Judges what is to replace a run of an epoch; returns how many, null when the stream of one is being claimed from.
 
 function tock.keys_list()
   returns TABLE(prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone, revoked_at timestamp with time zone)
@@ -503,9 +545,9 @@ function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.
 
-function tock.let_go(p_epoch integer, p_limit integer)
+function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
-  -- Prepares an epoch for being dropped, up to p_limit promotions a call; returns how many it deleted: 0 when it is ready.
+  -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
 
 function tock.lock_space()
   returns integer
@@ -530,6 +572,10 @@ function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false
 function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
+
+function tock.meant_instead(p_id bigint)
+  returns waiting
+  -- What was to replace a run, after all changes: its payload, priority and, where it waits, its time.
 
 function tock.move_up(p_limit integer DEFAULT 1000)
   returns integer
@@ -576,9 +622,9 @@ function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
   -- The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.
 
-function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint)
+function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer)
   returns passed
-  -- Passes over the marked runs at a stream's cursor; says where the cursor is then, which later runs are to be skipped, and how far it has looked.
+  -- Passes over the marked runs at a stream's cursor; says where the cursor is then, which of the next p_limit runs are to be skipped, and how far it has looked.
 
 function tock.place_of(p_stream integer, p_alone boolean)
   returns place
@@ -590,7 +636,7 @@ function tock.policy(p_queue text)
 
 function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
   returns void
-  -- Puts replacements that can't be judged now off for a second, so that nobody behind them waits.
+  -- Puts replacements that can't be judged now off for a second or more, so that nobody behind them waits.
 
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
@@ -655,7 +701,7 @@ function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_diges
 
 function tock.requeue_missing(p_epoch integer, p_stream integer, p_runs bigint, p_leased bigint)
   returns integer
-  -- Makes runs of a settled epoch ready again that lie in no lease and have no result, and reports the difference; returns how many.
+  -- Makes runs of a settled epoch ready again that nobody was handed and that have no result, and reports the difference; returns how many.
 
 function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)
   returns TABLE(id bigint, state text, changed boolean)
@@ -707,6 +753,14 @@ function tock.run_state(p_stream integer, p_position bigint)
 function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns SETOF leased_run
   -- The runs of a lease, all or those with these ids, and how each has ended (state null: still running).
+
+function tock.sees_all_marks(p_epoch integer, p_stream integer, p_after bigint, p_upto bigint)
+  returns boolean
+  -- Whether a claim under an old snapshot may go on: 40001 when a run that it would draw was replaced since, false when one is being replaced.
+
+function tock.send_on(p_epoch integer, p_limit integer)
+  returns integer
+  -- Notes in promotions what the runs of an epoch became, where they went on; returns how many rows it looked at.
 
 function tock.server_identity()
   returns bigint

@@ -24,6 +24,9 @@ begin
   end loop;
 end $$;
 
+-- What is still to be judged when the epoch goes that holds the run it replaces.
+create index marks_that_replace on tock.marks (other_id) where kind = 'replaces';
+
 -- The run that a rescheduled entry stands in for: whether it had started is judged at its claim.
 alter table tock.waiting add column replaces bigint;
 

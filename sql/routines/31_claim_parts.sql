@@ -112,7 +112,8 @@ $$;
 comment on function tock.cursor_statement is 'The statement that reads the cursor of a stream that has come to an epoch.';
 
 -- The runs are of one epoch, the lease's own. That start_after isn't above the cursor is asked in the
--- statement's own snapshot: the stream may have slept and woken since the cursor was read.
+-- statement's own snapshot: the stream may have slept and woken since the cursor was read. So is that
+-- nothing marked is among them: what replaces another run comes with its mark, and may not be drawn unjudged.
 -- $1 stream, $2 cursor, $3 limit, $4 token, $5 worker, $6 until, $7 bytes, $8 one at least,
 -- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at
 create or replace function tock.draw_statement(p_epoch integer, p_marked boolean default false)
@@ -139,7 +140,13 @@ as $$
     select $4, $6, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
       coalesce(p.max_attempts, $9)::integer, $10::integer, p.tenant, p.created_at, p.payload
     from picked p$q$, p_epoch,
-    case when p_marked then ' and r.position <> all ($11) and r.position <= $12' end,
+    case when p_marked then ' and r.position <> all ($11) and r.position <= $12'
+      else pg_catalog.format(' and (%1$s is null or $3 = (
+            select count(*) from (
+              select from tock.runs_%2$s b where b.stream = $1 and b.position > $2 and b.position < %1$s
+              order by b.stream, b.position limit $3) b))',
+        pg_catalog.format('(select m.position from tock.marks_%s m where m.stream = $1 and m.position > $2
+          order by m.stream, m.position limit 1)', p_epoch), p_epoch) end,
     case when p_marked then ', skipped, skips' end,
     case when p_marked then ', (select count(*) from unnest($11) k where k <= p.last_position),
         nullif(array(select k from unnest($11) k where k <= p.last_position), ''{}'')' end,

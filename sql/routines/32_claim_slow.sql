@@ -83,20 +83,16 @@ language plpgsql
 volatile
 as $$
 #variable_conflict use_column
-declare
-  v_marked boolean;
-  v_passed tock.passed;
 begin
-  execute pg_catalog.format('select exists (select from tock.marks_%s m where m.stream = $1 and m.position > $2)', p_epoch)
-    into v_marked using p_stream, p_after;
-  if not v_marked then
+  if pg_catalog.current_setting('transaction_isolation') = 'read committed' then
     return query execute tock.draw_statement(p_epoch) using p_stream, p_after, p_limit, p_token, p_worker, p_until,
       p_bytes, p_one, p_max_attempts, p_priority;
-    return;
+    if found then
+      return;
+    end if;
   end if;
-  v_passed := tock.pass_marked(p_epoch, p_stream, p_after);
-  return query execute tock.draw_statement(p_epoch, true) using p_stream, v_passed.after_position, p_limit, p_token,
-    p_worker, p_until, p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto;
+  return query select * from tock.draw_marked(p_epoch, p_stream, p_after, p_limit, p_token, p_worker, p_until, p_bytes,
+    p_one, p_max_attempts, p_priority);
 end $$;
 
-comment on function tock.draw is 'Leases what lies above a stream''s cursor in an epoch, past what is marked, and returns it, in order.';
+comment on function tock.draw is 'Leases what lies above a stream''s cursor in an epoch and returns it, in order.';

@@ -1,7 +1,33 @@
+-- The way of a draw that met a mark, or that has an old snapshot.
+create or replace function tock.draw_marked(
+  p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text,
+  p_until timestamptz, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+returns table (
+  lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
+  priority integer, tenant text, created_at timestamptz, payload jsonb)
+language plpgsql
+volatile
+as $$
+#variable_conflict use_column
+declare
+  v_passed tock.passed := tock.pass_marked(p_epoch, p_stream, p_after, p_limit);
+begin
+  if v_passed.upto > v_passed.after_position
+    and (pg_catalog.current_setting('transaction_isolation') = 'read committed'
+      or tock.sees_all_marks(p_epoch, p_stream, v_passed.after_position, v_passed.upto))
+  then
+    return query execute tock.draw_statement(p_epoch, true) using p_stream, v_passed.after_position, p_limit, p_token,
+      p_worker, p_until, p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto;
+  end if;
+end $$;
+
+comment on function tock.draw_marked is 'Leases what lies above a stream''s cursor in an epoch, past what is marked, and returns it, in order.';
+
 -- With the stream's lock held, which is what makes the claim the judge: whoever asks whether a run had
--- started takes the same lock. Marked runs at the cursor are passed by a closed lease, 10,000 a claim; those
--- further on are left to the draw, up to 1,000, whose lease says which they were.
-create or replace function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint)
+-- started takes the same lock. One snapshot shows the runs and their marks, up to the p_limit-th that is to
+-- be drawn. Marked ones at the cursor are passed by a closed lease, 10,000 a claim; those further on are
+-- left to the draw, up to 1,000, whose lease says which they were.
+create or replace function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer)
 returns tock.passed
 language plpgsql
 volatile
@@ -10,98 +36,104 @@ set enable_bitmapscan = off
 as $$
 declare
   v_before integer := coalesce(substring(pg_catalog.current_setting('tock.claim', true) from '^passed (\d+)$')::integer, 0);
-  v_budget integer := 10000 - v_before;
-  v_mark record;
-  v_read integer := 0;
-  v_judged integer := 0;
+  v_run record;
   v_verdict text;
-  v_skips bigint[] := '{}';
+  v_judged integer := 0;
+  v_drawn integer := 0;
+  v_leading integer := 0;
   v_later bigint[] := '{}';
-  v_open bigint;
-  v_leading bigint[];
   v_passed tock.passed;
 begin
   v_passed.after_position := p_after;
-  v_passed.upto := 9223372036854775807;
-  for v_mark in execute pg_catalog.format($q$
-    select m.position, bool_or(m.kind in ('cancelled', 'superseded')) as off, max(m.other_id) filter (where m.kind = 'replaces') as replaces
-    from tock.marks_%s m where m.stream = $1 and m.position > $2 and m.kind <> 'amended'
-    group by m.stream, m.position order by m.stream, m.position limit $3$q$, p_epoch)
-    using p_stream, p_after, greatest(v_budget, 1)
+  v_passed.skips := '{}';
+  v_passed.upto := p_after;
+  for v_run in execute pg_catalog.format($q$
+    select r.position, k.off, k.replaces from (
+      select n.position from tock.runs_%1$s n where n.stream = $1 and n.position > $2
+      order by n.stream, n.position offset 0) r
+    cross join lateral (
+      select bool_or(m.kind <> 'replaces') as off, max(m.other_id) filter (where m.kind = 'replaces') as replaces
+      from tock.marks_%1$s m where m.stream = $1 and m.position = r.position and m.kind <> 'amended' offset 0) k
+    order by r.position$q$, p_epoch)
+    using p_stream, p_after
   loop
-    v_read := v_read + 1;
-    v_judged := v_judged + case when v_mark.off then 0 else 1 end;
-    if v_read >= v_budget or v_judged > 500 then
-      -- not looked at: the draw ends before it
-      v_passed.upto := v_mark.position - 1;
+    v_verdict := case when v_run.off then 'late' when v_run.replaces is null then 'go'
+      when v_judged < 500 then tock.judge(v_run.replaces) else 'unknown' end;
+    v_judged := v_judged + case when v_run.replaces is null then 0 else 1 end;
+    if v_verdict = 'go' then
+      v_drawn := v_drawn + 1;
+    elsif v_drawn > 0 then
+      exit when v_verdict <> 'late';
+      v_passed.skips := v_passed.skips || v_run.position;
+    elsif v_verdict = 'unknown' or v_before + v_leading >= 10000 then
+      v_before := 10000;
       exit;
+    else
+      v_leading := v_leading + 1;
+      v_passed.after_position := v_run.position;
+      if v_verdict = 'later' then
+        v_later := v_later || v_run.position;
+      end if;
     end if;
-    v_verdict := case when v_mark.off then 'late' else tock.judge(v_mark.replaces) end;
-    if v_verdict = 'late' then
-      v_skips := v_skips || v_mark.position;
-    elsif v_verdict = 'later' then
-      v_later := v_later || v_mark.position;
-    end if;
+    v_passed.upto := v_run.position;
+    exit when v_drawn = p_limit or pg_catalog.cardinality(v_passed.skips) = 1000;
   end loop;
-
-  execute pg_catalog.format('select r.position from tock.runs_%s r where r.stream = $1 and r.position > $2
-    and r.position <> all ($3) order by r.stream, r.position limit 1', p_epoch)
-    into v_open using p_stream, p_after, v_skips || v_later;
-  v_leading := array(select p from unnest(v_skips || v_later) p where p < v_open or v_open is null order by p);
-  if pg_catalog.cardinality(v_leading) > 0 then
-    v_passed.after_position := v_leading[pg_catalog.cardinality(v_leading)];
-    perform tock.skip_to(p_stream, p_after, v_passed.after_position, pg_catalog.cardinality(v_leading));
-    perform tock.postpone(p_epoch, p_stream, array(select p from unnest(v_later) p where p <= v_passed.after_position));
+  if v_leading > 0 then
+    perform tock.skip_to(p_stream, p_after, v_passed.after_position, v_leading);
+    perform tock.postpone(p_epoch, p_stream, v_later);
   end if;
-  perform pg_catalog.set_config('tock.claim', 'passed ' || case when v_passed.upto < 9223372036854775807 then 10000
-    else v_before + pg_catalog.cardinality(v_leading) end, true);
-  v_passed.skips := array(select p from unnest(v_skips) p where p > v_passed.after_position order by p limit 1000);
-  v_passed.upto := least(v_passed.upto,
-    (select min(p) - 1 from unnest(v_later) p where p > v_passed.after_position),
-    (select max(p) from unnest(v_passed.skips) p having count(*) = 1000));
+  perform pg_catalog.set_config('tock.claim', 'passed ' || least(v_before + v_leading, 10000), true);
   return v_passed;
 end $$;
 
 comment on function tock.pass_marked is
-  'Passes over the marked runs at a stream''s cursor; says where the cursor is then, which later runs are to be skipped, and how far it has looked.';
+  'Passes over the marked runs at a stream''s cursor; says where the cursor is then, which of the next p_limit runs are to be skipped, and how far it has looked.';
 
 -- Whether what replaces this run may start. With the lock of the run's stream held its fate is known:
 -- leased, it had started; skipped, or still unread (then every claim to come sees its mark), it never will.
+-- One that was put off has gone on. What it replaced itself is asked in turn. The second key of the lock is taken too, in case a claim was
+-- using it beside a stranger's lock.
 create or replace function tock.judge(p_replaced bigint)
 returns text
 language plpgsql
 volatile
 as $$
 declare
-  v_stream integer := (p_replaced & 1048575)::integer;
-  v_position bigint := p_replaced >> 20;
-  v_epoch integer := tock.epoch_of(v_position);
+  v_id bigint := p_replaced;
+  v_stream integer;
+  v_epoch integer;
   v_at record;
 begin
-  if v_epoch is null then
-    return 'go';  -- that long ago it can only have been passed: retain() has seen to it
-  end if;
-  if not tock.take_stream(v_stream) then
-    return 'later';
-  end if;
-  execute pg_catalog.format($q$
-    select l.last_position >= $2 and l.runs > 0 and $2 <> all (coalesce(l.skips, '{}')) as started,
-      exists (select from tock.marks_%1$s m where m.stream = $1 and m.position = $2 and m.kind = 'cancelled') as cancelled,
-      (select m.other_id from tock.marks_%1$s m where m.stream = $1 and m.position = $2 and m.kind = 'replaces') as replaces
-    from (select) one
-    left join lateral (
-      select c.last_position, c.runs, c.skips from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
-      order by c.stream desc, c.after_position desc limit 1) l on true$q$, v_epoch)
-    into v_at using v_stream, v_position;
-  return case
-    when v_at.started or v_at.cancelled then 'late'
-    when v_at.replaces is not null then tock.judge(v_at.replaces)
-    else 'go' end;
+  while v_id is not null loop
+    v_stream := (v_id & 1048575)::integer;
+    v_epoch := tock.epoch_of(v_id >> 20);
+    exit when v_epoch is null;  -- that long ago it can only have been passed: let_go() has seen to it
+    if not (tock.take_stream(v_stream) and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - v_stream)) then
+      return 'later';
+    end if;
+    execute pg_catalog.format($q$
+      select l.last_position >= $2 as passed, l.last_position >= $2 and l.runs > 0 and $2 <> all (coalesce(l.skips, '{}')) as started,
+        exists (select from tock.results_%1$s e where e.stream = $1 and e.position = $2) as gone_on,
+        (select m.other_id from tock.marks_%1$s m where m.stream = $1 and m.position = $2 and m.kind = 'replaces') as replaces
+      from (select) one
+      left join lateral (
+        select c.last_position, c.runs, c.skips from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
+        order by c.stream desc, c.after_position desc limit 1) l on true$q$, v_epoch)
+      into v_at using v_stream, v_id >> 20;
+    if v_at.started or v_at.gone_on then
+      return 'late';
+    elsif v_at.passed is not true and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+      perform tock.check_cursor(v_stream);
+    end if;
+    v_id := v_at.replaces;
+  end loop;
+  return 'go';
 end $$;
 
 comment on function tock.judge is
-  'Whether the replacement of a run may start: go, late (the run had started, or was cancelled), or later (its stream is being claimed from).';
+  'Whether the replacement of a run may start: go, late (the run had started, or gone on), or later (its stream is being claimed from).';
 
+-- By a second; where the other stream's claim stays open, by half of the time since the change, up to a minute.
 create or replace function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
 returns void
 language plpgsql
@@ -113,10 +145,14 @@ begin
   end if;
   execute pg_catalog.format($q$
     with put_off as (
-      select pg_catalog.nextval('tock.positions') as waiting_position, r.*, s.queue, s.priority, s.lane,
-        (select m.other_id from tock.marks_%1$s m
-         where m.stream = r.stream and m.position = r.position and m.kind = 'replaces') as replaces
-      from tock.runs_%1$s r join tock.streams s on s.number = r.stream
+      select pg_catalog.nextval('tock.positions') as waiting_position, r.*, s.queue, s.priority, s.lane, k.other_id as replaces,
+        least(greatest((pg_catalog.clock_timestamp() - (
+          select m.created_at from tock.marks m
+          where m.stream = (k.other_id & 1048575)::integer and m.position = k.other_id >> 20 and m.kind = 'superseded')) / 2,
+          interval '1 second'), interval '1 minute') as delay
+      from tock.runs_%1$s r
+      join tock.streams s on s.number = r.stream
+      join tock.marks_%1$s k on k.stream = r.stream and k.position = r.position and k.kind = 'replaces'
       where r.stream = $1 and r.position = any ($2)
     ), ended as (
       insert into tock.results_%1$s (stream, position, state, next_id)
@@ -125,9 +161,51 @@ begin
     insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
       created_at, bytes, payload, replaces)
     select p.waiting_position, coalesce(p.task_id, p.position << 20 | p.stream),
-      pg_catalog.clock_timestamp() + interval '1 second', p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts,
+      pg_catalog.clock_timestamp() + p.delay, p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts,
       p.tenant, p.created_at, p.bytes, p.payload, p.replaces
     from put_off p$q$, p_epoch) using p_stream, p_positions;
 end $$;
 
-comment on function tock.postpone is 'Puts replacements that can''t be judged now off for a second, so that nobody behind them waits.';
+comment on function tock.postpone is 'Puts replacements that can''t be judged now off for a second or more, so that nobody behind them waits.';
+
+-- An old snapshot doesn't show what others have leased since. The next lease of the stream would start at
+-- the cursor that it does show: to try that key, and undo it, raises 40001 when there is one.
+create or replace function tock.check_cursor(p_stream integer)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_after bigint := tock.cursor_of(p_stream);
+begin
+  perform from tock.streams s where s.number = p_stream for share;
+  perform tock.skip_to(p_stream, v_after, v_after + 1, 0);
+  raise exception using errcode = 'TK000';
+exception
+  when sqlstate 'TK000' then null;
+end $$;
+
+comment on function tock.check_cursor is 'Raises 40001 when a stream has been claimed from since this transaction''s snapshot was taken.';
+
+-- Nor which runs were replaced since, and the replacement may have been claimed: the keys of such marks are
+-- tried and undone in the same way. A change left open is waited for a moment, and then its stream left out.
+create or replace function tock.sees_all_marks(p_epoch integer, p_stream integer, p_after bigint, p_upto bigint)
+returns boolean
+language plpgsql
+volatile
+set lock_timeout = '50ms'
+as $$
+begin
+  execute pg_catalog.format($q$
+    insert into tock.marks_%1$s (stream, position, kind, other_id)
+    select r.stream, r.position, 'superseded', 0 from tock.runs_%1$s r where r.stream = $1 and r.position > $2 and r.position <= $3
+    order by r.stream, r.position
+    on conflict do nothing$q$, p_epoch) using p_stream, p_after, p_upto;
+  raise exception using errcode = 'TK000';
+exception
+  when sqlstate 'TK000' then return true;
+  when lock_not_available then return false;
+end $$;
+
+comment on function tock.sees_all_marks is
+  'Whether a claim under an old snapshot may go on: 40001 when a run that it would draw was replaced since, false when one is being replaced.';

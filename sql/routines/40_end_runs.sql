@@ -16,6 +16,7 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_ended tock.ended[] := p_ended;
   v_again tock.again[];
+  v_cancelled bigint[];
   v_slot integer := -1;
   v_count integer;
 begin
@@ -23,10 +24,11 @@ begin
     execute pg_catalog.format($q$
       select array(
         select row(e.n, r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.attempt, r.max_attempts,
-          r.tenant, r.created_at, case when m.changes ? 'payload' then (m.changes ->> 'bytes')::integer else r.bytes end,
-          case when m.changes ? 'payload' then nullif(m.changes -> 'payload', 'null') else r.payload end,
-          s.queue, coalesce((m.changes ->> 'priority')::smallint, s.priority), s.lane,
-          case when m.changes ? 'run_at' then greatest(e.again_at, (m.changes ->> 'run_at')::timestamptz) else e.again_at end,
+          r.tenant, r.created_at,
+          case when m.changes ? 'payload' then (m.changes ->> 'bytes')::integer when i.position is null then r.bytes else i.bytes end,
+          case when m.changes ? 'payload' then nullif(m.changes -> 'payload', 'null') when i.position is null then r.payload else i.payload end,
+          s.queue, coalesce((m.changes ->> 'priority')::smallint, i.priority, s.priority), s.lane,
+          greatest(e.again_at, case when m.changes ? 'run_at' then (m.changes ->> 'run_at')::timestamptz else i.due_at end),
           exists (select from tock.marks_%1$s c where c.stream = e.stream and c.position = e.position and c.kind = 'cancelled'),
           r.lost)::tock.again
         from unnest($1) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
@@ -37,7 +39,18 @@ begin
         left join lateral (
           select m.changes from tock.marks_%1$s m
           where m.stream = e.stream and m.position = e.position and m.kind = 'amended' offset 0) m on true
+        left join lateral (
+          select w.* from tock.marks_%1$s n cross join lateral tock.meant_instead(n.other_id) w
+          where n.stream = e.stream and n.position = e.position and n.kind = 'superseded' and n.other_id > 0 offset 0) i on true
         where e.again_at is not null)$q$, p_epoch) into v_again using v_ended;
+    -- the task may have been cancelled under an earlier run of its own, which ended meanwhile
+    v_cancelled := tock.cancelled_tasks(array(select distinct a.task_id from unnest(v_again) a where not a.cancelled));
+    if pg_catalog.cardinality(v_cancelled) > 0 then
+      v_again := array(
+        select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at, a.bytes, a.payload,
+          a.queue, a.priority, a.lane, a.due_at, a.cancelled or a.task_id = any (v_cancelled), a.lost)::tock.again
+        from unnest(v_again) a);
+    end if;
   end if;
   if exists (select from unnest(v_again) a where a.due_at <= v_now and not a.cancelled) then
     v_slot := tock.take_slot();

@@ -61,11 +61,12 @@ begin
     begin
       if p_epoch <> %2$s or v_after < %8$s - 1 then
         return;
-      elsif (select m.position from tock.marks_%2$s m where m.stream = p_stream and m.position > v_after
-          order by m.stream, m.position limit 1) is null then
-        return query %4$s;
-      else
-        return query select * from tock.draw(p_epoch, p_stream, v_after, p_limit, p_token, p_worker, p_until, p_bytes,
+      end if;
+      return query %4$s;
+      if not found and (select m.position from tock.marks_%2$s m where m.stream = p_stream and m.position > v_after
+          order by m.stream, m.position limit 1) is not null
+      then
+        return query select * from tock.draw_marked(p_epoch, p_stream, v_after, p_limit, p_token, p_worker, p_until, p_bytes,
           p_one, p_max_attempts, p_priority);
       end if;
     end $f$;

@@ -15,6 +15,8 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_from timestamptz := '-infinity';
   v_due bigint[];
+  v_tasks bigint[];
+  v_off bigint[] := '{}';
 begin
   if not p_sweep then
     v_from := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
@@ -26,7 +28,14 @@ begin
   if pg_catalog.cardinality(v_due) = 0 then
     return 0;
   end if;
-  perform tock.make_ready(v_due);
+  -- cancelled while its last attempt was being ended
+  v_tasks := tock.cancelled_tasks(array(
+    select distinct w.task_id from tock.waiting w where w.position = any (v_due) and w.task_id is not null));
+  if pg_catalog.cardinality(v_tasks) > 0 then
+    v_off := array(select w.position from tock.waiting w where w.position = any (v_due) and w.task_id = any (v_tasks));
+    perform tock.make_ready(v_off, true);
+  end if;
+  perform tock.make_ready(array(select d from unnest(v_due) d where d <> all (v_off)));
   return pg_catalog.cardinality(v_due);
 end $$;
 

@@ -16,8 +16,8 @@ as $$
     left join tock.marks_%1$s n on n.stream = r.stream and n.position = r.position and n.kind = 'superseded'
     cross join lateral (
       select coalesce(e.state, l.outcome, case when l.stream is not null then 'running'
-          when c.stream is not null then 'cancelled' when n.stream is not null then 'superseded' else 'ready' end) as state,
-        coalesce(e.next_id, case when l.stream is null and c.stream is null then n.other_id end) as next_id,
+          when n.other_id > 0 then 'superseded' when c.stream is not null then 'cancelled' else 'ready' end) as state,
+        coalesce(e.next_id, case when l.stream is null then nullif(n.other_id, 0) end) as next_id,
         coalesce(e.ended_at, l.closed_at, case when l.stream is null then coalesce(c.created_at, n.created_at) end) as ended_at,
         l.stream is not null and l.outcome is null and e.state is null and c.stream is not null as cancel_requested) d$q$,
     p_epoch)
@@ -68,7 +68,8 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_run tock.found_run := tock.run_at(p_id);
+  v_first tock.found_run := tock.run_at(p_id);
+  v_run tock.found_run := v_first;
   v_next bigint := coalesce(v_run.task_id, p_id);
   v_waits record;
 begin
@@ -78,16 +79,17 @@ begin
   end if;
   runs := '[]';
   while v_next is not null loop
-    v_run := tock.run_at(v_next);
+    v_run := case when v_next = v_first.id then v_first else tock.run_at(v_next) end;
     if v_run.id is null then
-      if exists (select from tock.promotions p where p.position = v_next >> 20) then
-        v_next := (select p.run_id from tock.promotions p where p.position = v_next >> 20);
-        continue;
-      end if;
+      -- in this order, as it may become ready in between
       select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at, w.due_at, w.payload,
         w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id into v_waits
       from tock.waiting w where w.position = v_next >> 20;
-      exit when not found;
+      if not found then
+        v_next := (select p.run_id from tock.promotions p where p.position = v_next >> 20);
+        continue when v_next is not null;
+        return;  -- unknown, or gone on into an epoch that is gone
+      end if;
       id := v_waits.task_id; queue := v_waits.queue; state := 'waiting'; priority := v_waits.priority;
       tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost; created_at := v_waits.created_at;
       run_at := v_waits.due_at; payload := v_waits.payload; max_attempts := v_waits.max_attempts; ended_at := null;

@@ -19,8 +19,7 @@ declare
   v_step tock.whereabout[];
   v_next tock.whereabout[];
 begin
-  for v_try in 1 .. 3000 loop
-    exit when pg_catalog.cardinality(v_open) = 0;
+  while pg_catalog.cardinality(v_open) > 0 loop
     v_found := 0;
     -- waiting, or made ready since
     v_step := array(select o from unnest(v_open) o where o.current_id & 1048575 = 0);
@@ -41,22 +40,29 @@ begin
       continue when pg_catalog.cardinality(v_step) = 0;
       v_found := v_found + pg_catalog.cardinality(v_step);
       execute pg_catalog.format($q$
-        select array(
-          select row(o.n, coalesce(r.task_id, o.current_id),
-            case when f.from_first then r.task_id else coalesce(d.next_id, o.current_id) end,
-            case when f.from_first or d.next_id is not null then null
-              when d.state in ('failed', 'lost', 'superseded') then 'dead' else d.state end,
-            s.queue)::tock.whereabout
+        with recursive walk as (
+          select o.n, o.task_id as asked, o.current_id as next_id, 0 as steps, null::bigint as id, null::bigint as task_id,
+            null::text as state, null::text collate "C" as queue
           from unnest($1) o
+          union all
+          select w.n, w.asked, case when f.from_first then r.task_id else d.next_id end, w.steps + 1, w.next_id,
+            coalesce(r.task_id, w.next_id), d.state, s.queue
+          from walk w
           cross join lateral (
             select r.stream, r.position, r.task_id from tock.runs_%1$s r
-            where r.stream = (o.current_id & 1048575)::integer and r.position = o.current_id >> 20 offset 0) r
+            where r.stream = (w.next_id & 1048575)::integer and r.position = w.next_id >> 20 offset 0) r
           join tock.streams s on s.number = r.stream
           cross join lateral (
-            select coalesce(r.task_id <> o.current_id and o.task_id = o.current_id
+            select coalesce(w.steps = 0 and r.task_id <> w.asked and w.next_id = w.asked
               and (r.task_id & 1048575 = 0 or tock.epoch_of(r.task_id >> 20) is not null), false) as from_first) f
-          %2$s)$q$,
-        v_epoch.number, tock.standing(v_epoch.number)) into v_step using v_step;
+          %2$s
+          where w.next_id >= $2 and w.next_id < $3 and w.next_id & 1048575 <> 0)
+        select array(
+          select row(l.n, l.task_id, coalesce(l.next_id, l.id), case when l.next_id is null then
+            case when l.state in ('failed', 'lost', 'superseded') then 'dead' else l.state end end, l.queue)::tock.whereabout
+          from (select distinct on (w.n) w.* from walk w order by w.n, w.steps desc) l where l.steps > 0)$q$,
+        v_epoch.number, tock.standing(v_epoch.number)) into v_step
+        using v_step, v_epoch.first_position << 20, v_epoch.end_position << 20;
       return query select s.* from unnest(v_step) s where s.state is not null;
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;

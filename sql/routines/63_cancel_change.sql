@@ -1,5 +1,7 @@
 -- A mark is inserted without a lock of the stream, so a change left open in a transaction holds up
 -- nobody but another change of the same task. Whoever finds that a task has gone on meanwhile looks again.
+-- Of those who change and cancel a ready run one gets the key 'superseded': a cancelled one is replaced by
+-- nothing (0). The task is marked beside its run, for whoever ends an attempt while this is still open.
 create or replace function tock.cancel(p_ids bigint[])
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -13,11 +15,15 @@ declare
   v_ids bigint[] := tock.check_ids(p_ids);
   v_found tock.whereabout[];
   v_waiting bigint[];
-  v_gone_on bigint[];
+  v_stopped bigint[];
   v_marked bigint[];
+  v_now tock.whereabout[];
 begin
   for v_try in 1 .. 10 loop
     v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
+    return query
+      select f.task_id, f.state, false from unnest(v_found) f where f.state not in ('waiting', 'ready', 'running');
+    v_found := array(select f from unnest(v_found) f where f.state in ('waiting', 'ready', 'running'));
     v_waiting := array(
       select w.position from tock.waiting w
       where w.position = any (array(select f.current_id >> 20 from unnest(v_found) f where f.state = 'waiting'))
@@ -25,27 +31,37 @@ begin
     if pg_catalog.cardinality(v_waiting) > 0 then
       perform tock.make_ready(v_waiting, true);
     end if;
+    with taken as (
+      insert into tock.marks (stream, position, kind, other_id)
+      select f.current_id & 1048575, f.current_id >> 20, 'superseded', 0 from unnest(v_found) f where f.state = 'ready'
+      order by 1, 2
+      on conflict do nothing
+      returning position << 20 | stream as id)
+    select array(select t.id from taken t
+      union all select f.current_id from unnest(v_found) f where f.state = 'running'
+      union all select p << 20 from unnest(v_waiting) p) into v_stopped;
     with marked as (
       insert into tock.marks (stream, position, kind)
-      select f.current_id & 1048575, f.current_id >> 20, 'cancelled' from unnest(v_found) f
-      where f.state in ('ready', 'running')
+      select distinct m.id & 1048575, m.id >> 20, 'cancelled'
+      from unnest(v_found) f
+      cross join lateral (
+        select f.current_id where f.state <> 'waiting' union all select f.task_id where f.task_id <> f.current_id) m (id)
+      where f.current_id = any (v_stopped)
+        and exists (select from tock.epochs e where m.id >> 20 >= e.first_position and m.id >> 20 < e.end_position)
       order by 1, 2
       on conflict do nothing
       returning position << 20 | stream as id)
     select array(select m.id from marked m) into v_marked;
-    v_gone_on := array(
-      select f.task_id from unnest(v_found) f
-      where f.state = 'waiting' and f.current_id >> 20 <> all (v_waiting)
-      union
-      select f.task_id from unnest(v_found) f
-      join tock.whereabouts(array(select r.task_id from unnest(v_found) r where r.state in ('ready', 'running'))) w
-        on w.task_id = f.task_id
-      where f.state in ('ready', 'running') and w.current_id <> f.current_id);
+    -- told as it is now: one may have started, ended, or gone on with another run meanwhile
+    v_now := array(select w from tock.whereabouts(array(
+      select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
     return query
-      select f.task_id, case when f.state in ('waiting', 'ready') then 'cancelled' else f.state end,
-        f.state = 'waiting' or f.current_id = any (v_marked)
-      from unnest(v_found) f where f.task_id <> all (v_gone_on);
-    v_ids := v_gone_on;
+      select f.task_id, w.state, w.state in ('cancelled', 'running') and (f.state = 'waiting' or f.current_id = any (v_marked))
+      from unnest(v_found) f join unnest(v_now) w using (task_id)
+      where f.state = 'waiting' or w.current_id = f.current_id;
+    v_ids := array(
+      select f.task_id from unnest(v_found) f left join unnest(v_now) w using (task_id)
+      where f.current_id <> all (v_stopped) or f.state <> 'waiting' and w.current_id <> f.current_id);
     if pg_catalog.cardinality(v_ids) = 0 then
       return;
     end if;
@@ -86,6 +102,7 @@ declare
   v_changes jsonb := tock.check_changes(p_changes);
   v_found tock.whereabout[];
   v_done bigint[];
+  v_now tock.whereabout[];
 begin
   for v_try in 1 .. 10 loop
     v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
@@ -98,11 +115,17 @@ begin
     where f.state = 'running'
     order by 1, 2
     on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes;
+    v_now := array(select w from tock.whereabouts(array(
+      select f.task_id from unnest(v_found) f where f.state = 'running')) w);
     return query
-      select f.task_id, f.state, f.state in ('waiting', 'ready', 'running') from unnest(v_found) f
-      where f.state not in ('waiting', 'ready') or f.current_id = any (v_done);
+      select f.task_id, coalesce(w.state, f.state), coalesce(w.state = 'running', f.state in ('waiting', 'ready'))
+      from unnest(v_found) f left join unnest(v_now) w using (task_id)
+      where case when f.state in ('waiting', 'ready') then f.current_id = any (v_done)
+        when f.state = 'running' then w.current_id = f.current_id else true end;
     v_ids := array(
-      select f.task_id from unnest(v_found) f where f.state in ('waiting', 'ready') and f.current_id <> all (v_done));
+      select f.task_id from unnest(v_found) f left join unnest(v_now) w using (task_id)
+      where case when f.state in ('waiting', 'ready') then f.current_id <> all (v_done)
+        else f.state = 'running' and w.current_id <> f.current_id end);
     if pg_catalog.cardinality(v_ids) = 0 then
       return;
     end if;

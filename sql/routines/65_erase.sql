@@ -25,6 +25,10 @@ begin
     perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased', 'id', 'cancel it first');
   end if;
   v_ids := array[v_task.task_id, v_task.current_id];
+  if tock.epoch_of(v_task.task_id >> 20) is null then
+    -- nothing leads from its first run to the others any more
+    v_ids := v_ids || array(select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
+  end if;
   for v_n in 1 .. 10000 loop
     v_id := v_ids[v_n];
     exit when v_id is null;

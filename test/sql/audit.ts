@@ -22,7 +22,7 @@ const sentences = `
     from tock.streams s
   ), marked as (
     select m.stream, m.position, bool_or(m.kind = 'cancelled') as cancelled,
-      max(m.other_id) filter (where m.kind = 'superseded') as next_id,
+      nullif(max(m.other_id) filter (where m.kind = 'superseded'), 0) as next_id,
       max(m.other_id) filter (where m.kind = 'replaces') as replaces
     from tock.marks m group by m.stream, m.position
   ), replacements as (
@@ -32,13 +32,13 @@ const sentences = `
   ), late as (
     select p.id from replacements p
     join covered c on c.position << 20 | c.stream = p.replaces
-    left join marked m using (stream, position)
-    where c.leased or m.cancelled
+    left join tock.results e using (stream, position)
+    where c.leased or e.state is not null
     union
     select p.id from late l join replacements p on p.replaces = l.id
   ), chained as (
-    select c.*, e.state, coalesce(e.next_id, case when not c.leased and not coalesce(m.cancelled, false) then m.next_id end) as next_id,
-      coalesce(m.cancelled, false) as cancelled
+    select c.*, e.state, coalesce(e.next_id, case when not c.leased then m.next_id end) as next_id,
+      coalesce(m.cancelled, false) and m.next_id is null as cancelled
     from covered c
     left join tock.results e using (stream, position)
     left join marked m using (stream, position)
@@ -112,6 +112,7 @@ const sentences = `
     where not exists (select from tock.runs r
       where r.stream = (p.run_id & 1048575)::integer and r.position = p.run_id >> 20)
       and not exists (select from tock.waiting w where w.position = p.run_id >> 20)
+      and not exists (select from tock.promotions n where n.position = p.run_id >> 20)
   union all
   select 'a run has two predecessors', count(*)
     from (select e.next_id from chained e where e.next_id is not null
