@@ -19,7 +19,7 @@ import {
   value,
 } from '../sql/support.ts';
 import { releasedDatabase, upgrade } from './database.ts';
-import { type Filled, fill, type Open } from './fill.ts';
+import { edge, type Filled, fill, type Open } from './fill.ts';
 import { releases } from './released.ts';
 
 const used: Database[] = [];
@@ -154,6 +154,30 @@ for (const release of releases) {
       expect(ofState('done')).toHaveLength(filled.tasks.size - filled.dead.length);
     }, 60_000);
   }
+
+  // A settled epoch was one that no claim had to read; now it is one with no open lease either.
+  test(`a lease open in an epoch that ${release} had settled is found when it runs out`, async () => {
+    const db = await releasedDatabase(release);
+    used.push(db);
+    const client = await db.connect();
+    const [id] = await enqueue(client, 'left', numbered(1));
+    const lease = leaseOf(await claim(client, 'left', { lease_seconds: 3600 }));
+    for (const position of [edge - 2, edge, edge + 100]) {
+      await client.query("select setval('tock.positions', $1)", [position]);
+      await enqueue(client, 'left', numbered(1));
+      await complete(client, leaseOf(await claim(client, 'left')));
+      await client.query('select tock.rest()');
+    }
+    const settled = 'select number from tock.epochs where settled_at is not null';
+    expect(await rows(client, settled)).toEqual([{ number: 1 }]);
+    await upgrade(db);
+    for (let n = 0; n < 3; n++) await client.query('select tock.rest(), tock.rotate()');
+    await expectWhole(client);
+    await expire(client, lease);
+    expect(await reap(client)).toBe(1);
+    expect((await drain(client, 'left')).flat().map((run) => run.id)).toEqual([id]);
+    await expectWhole(client);
+  });
 
   test(`epochs of ${release} are settled, audited without a find, and dropped in their time`, async () => {
     const { db, client, filled } = await made();

@@ -96,7 +96,8 @@ async function ordinary({ client, filled, give, take, leave }: Hand): Promise<vo
 
 const crossing = ['complete', 'parts', 'done', 'lost', 'ready'];
 
-const edge = 16777216;
+/** Where the first epoch ends. */
+export const edge = 16777216;
 const goTo = (client: pg.Client, position: number) =>
   client.query("select setval('tock.positions', $1)", [position - 1]);
 
