@@ -778,6 +778,10 @@ function tock.standing(p_epoch integer)
   returns text
   -- What to join to a run r of an epoch to learn how it stands: d.state, d.next_id, d.ended_at, and the lease l that holds it.
 
+function tock.strangers()
+  returns TABLE(pid integer, locks integer)
+  -- Processes that hold advisory locks of Tock's outside of any transaction, and how many.
+
 function tock.supersede(p_found whereabout[], p_changes jsonb)
   returns bigint[]
   -- Replaces ready runs by changed ones; returns the ids of those that nobody else had replaced or cancelled.

@@ -27,7 +27,6 @@ begin
       where (e.started_at is not null or e.settled_at is not null)
         and e.first_position > (select s.last_value from tock.positions s) + 1)
   then
-    perform tock.make_room();
     return;
   end if;
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'guard')) then
@@ -100,7 +99,10 @@ begin
     perform pg_catalog.setval('tock.identity', v_identity);
   end if;
   -- what moved the sequence may have been rolled back, the report with it
-  if v_highest > v_reached or not exists (select from tock.reports r where r.detail ->> 'identity' = v_identity::text) then
+  if v_highest > v_reached or v_seen <> v_identity or (
+    select r.detail ->> 'identity' from tock.reports r where r.detail ? 'identity'
+    order by r.number desc limit 1) is distinct from v_identity::text
+  then
     insert into tock.reports (kind, detail) values ('guard', pg_catalog.jsonb_build_object(
       'found', case when v_highest > v_reached then 'behind'
         when exists (select from tock.reports r where r.detail ? 'identity') then 'restored' else 'new' end,

@@ -124,13 +124,14 @@ as $$
   select pg_catalog.format($q$
     with picked as materialized (
       select n.* from (
-        select r.*, sum(r.bytes + 256) over (order by r.position) as upto
+        select r.*, sum(r.cost) over (order by r.position) as upto
         from (
-          select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.bytes, r.payload
+          select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.payload,
+            r.bytes + 128 + 4 * coalesce(octet_length(r.tenant), 0) as cost
           from tock.runs_%1$s r where r.stream = $1 and r.position > $2
             and (select s.start_after from tock.streams s where s.number = $1) <= $2%2$s
           order by r.stream, r.position limit $3) r) n
-      where n.upto <= $7 or ($8 and n.upto = n.bytes + 256)
+      where n.upto <= $7 or ($8 and n.upto = n.cost)
     ), leased as (
       insert into tock.leases_%1$s (stream, after_position, last_position, runs, token, worker, leased_until%3$s)
       select $1, $2, p.last_position, p.runs, $4, $5, $6%4$s

@@ -102,7 +102,11 @@ begin
     state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;
     runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'attempt', v_run.attempt,
       'state', v_run.state, 'worker', v_run.worker, 'started_at', v_run.started_at,
-      'ended_at', v_run.ended_at, 'error', v_run.error, 'cancel_requested', v_run.cancel_requested);
+      'ended_at', v_run.ended_at, 'cancel_requested', v_run.cancel_requested,
+      'error', case when pg_catalog.octet_length(v_run.error::text) <= 4096 then v_run.error
+        -- a thousand runs have to fit into an answer; the newest one's error is there in full beside them
+        when v_run.error is not null then pg_catalog.jsonb_build_object('name', v_run.error -> 'name',
+          'message', pg_catalog.left(v_run.error ->> 'message', 1000), 'shortened', true) end);
     v_next := v_run.next_id;
   end loop;
   if id is null or ended_at < pg_catalog.now() - (tock.policy(queue)).retention_seconds * interval '1 second' then
