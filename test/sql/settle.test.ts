@@ -123,3 +123,18 @@ test('a writer of an epoch that ended long ago is claimed once it commits', asyn
   expect(await work()).toEqual(ids);
   await expectWhole(client);
 });
+
+test('nor is one settled under a snapshot from before its last task', async () => {
+  const old = await db.connect();
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from tock.streams');
+  const ids = await enqueue(client, 'q', numbered(2));
+  await client.query(
+    "select setval('tock.positions', (select end_position from tock.epochs where number = 1))",
+  );
+  await old.query('select tock.rotate()');
+  await old.query('commit');
+  expect(await settled()).toBe(0);
+  expect(await work()).toEqual(ids);
+  await expectWhole(client);
+});

@@ -1,0 +1,272 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import { age, epochs, nearTheEnd, pass, retain, settle, take, work } from './history.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  numbered,
+  pidOf,
+  type Run,
+  rows,
+  until,
+  value,
+} from './support.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const payloads = (runs: Run[]) => runs.map((run) => run.payload);
+const startOf = (queue: string) =>
+  value<number>(
+    client,
+    'select tock.epoch_of(start_after + 1) from tock.streams where queue = $1',
+    [queue],
+  );
+/** As the HTTP door claims. */
+const alone = (on: pg.Client, queue: string) =>
+  rows<Run>(on, 'select * from tock.claim(p_queue => $1, p_limit => 9, p_alone => true)', [queue]);
+
+test('a stream is moved up to the epoch it has come to, and past nothing unread', async () => {
+  await enqueue(client, 'q', numbered(4));
+  await take(client, 'q', 2);
+  await pass(client);
+  await enqueue(client, 'q', numbered(2, 4));
+  await client.query('select tock.rotate()');
+  expect(await startOf('q')).toBe(1);
+  expect(payloads((await take(client, 'q', 2)).runs)).toEqual([2, 3]);
+  await pass(client);
+  await client.query('select tock.rotate()');
+  expect(await startOf('q')).toBe(2);
+  expect(payloads((await take(client, 'q', 1)).runs)).toEqual([4]);
+  await client.query('select tock.rotate()');
+  expect(payloads((await take(client, 'q', 9)).runs)).toEqual([5]);
+  await enqueue(client, 'q', numbered(1, 6));
+  await client.query('select tock.rotate()');
+  expect(await startOf('q')).toBe(3);
+  expect(payloads((await take(client, 'q', 9)).runs)).toEqual([6]);
+  await expectWhole(client);
+});
+
+test.each([
+  ['alone', alone],
+  ['in a transaction', (on: pg.Client, queue: string) => claim(on, queue, { limit: 9 })],
+])('a paused queue is worked off from its oldest run on, ten epochs later, %s', async (_, draw) => {
+  const given: unknown[] = [];
+  await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
+  for (let epoch = 0; epoch < 10; epoch++) {
+    if (epoch % 4 < 2) {
+      await enqueue(client, 'paused', numbered(12, 100 * epoch));
+      given.push(...numbered(12, 100 * epoch).map((one) => one.payload));
+    }
+    await work(client, 'busy', 2);
+    await pass(client);
+    await settle(client);
+  }
+  await client.query(`select tock.put_queue('paused', '{"paused": false}')`);
+  const seen: unknown[] = [];
+  for (;;) {
+    const runs = await draw(client, 'paused');
+    if (runs.length === 0) break;
+    seen.push(...payloads(runs));
+    expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
+    if (seen.length === 18) await client.query('select tock.rotate()');
+  }
+  expect(seen).toEqual(given);
+  await expectWhole(client);
+});
+
+describe('beside a writer in repeatable read that holds its stream', () => {
+  let writer: pg.Client;
+
+  beforeEach(async () => {
+    await work(client, 'q', 3);
+    await pass(client);
+    await enqueue(client, 'q', numbered(3));
+    writer = await db.connect();
+    await writer.query('begin isolation level repeatable read');
+    await enqueue(writer, 'q', numbered(1, 3));
+  });
+
+  test('epochs are made and settled as ever', async () => {
+    await nearTheEnd(client, 0);
+    expect(await value(client, "select tock.run_duty('rotate')")).toBe(1);
+    expect(await rows(client, "select last_error from tock.duties where name = 'rotate'")).toEqual([
+      { last_error: null },
+    ]);
+  });
+
+  test('its stream is claimed from by whoever is alone', async () => {
+    await client.query("set lock_timeout = '1s'");
+    expect(payloads(await alone(client, 'q'))).toEqual([0, 1, 2]);
+    await writer.query('commit');
+    expect(payloads(await alone(client, 'q'))).toEqual([3]);
+    await expectWhole(client);
+  });
+});
+
+test.each(['commit', 'rollback'])(
+  'a stream that is moved up while a claim stands open loses and doubles nothing: %s',
+  async (end) => {
+    await work(client, 'q', 2);
+    await pass(client);
+    await enqueue(client, 'q', numbered(4));
+    const worker = await db.connect();
+    await worker.query('begin');
+    const first = payloads(await claim(worker, 'q', { limit: 2 }));
+    await client.query('select tock.rotate()');
+    await worker.query(end);
+    await client.query('select tock.rotate()');
+    const left = payloads((await drain(client, 'q', { limit: 3 })).flat());
+    expect(end === 'commit' ? [...first, ...left] : left).toEqual([0, 1, 2, 3]);
+    await expectWhole(client);
+  },
+);
+
+test('a claim under a snapshot from before the move doubles nothing', async () => {
+  await work(client, 'q', 2);
+  await pass(client);
+  await enqueue(client, 'q', numbered(2));
+  const old = await db.connect();
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from tock.streams');
+  await client.query('select tock.rotate()');
+  expect(payloads((await take(client, 'q', 1)).runs)).toEqual([0]);
+  await expect(claim(old, 'q', { limit: 2 })).rejects.toMatchObject({ code: '40001' });
+  await old.query('rollback');
+  expect(payloads((await take(client, 'q', 9)).runs)).toEqual([1]);
+  await expectWhole(client);
+});
+
+// The review's C2, held in the middle: what a claim sees of the later epoch comes after what is committed
+// meanwhile to the earlier.
+test('a claim that looks further up sees what came to its own epoch meanwhile', async () => {
+  await work(client, 'q', 1);
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'q', numbered(4));
+  await nearTheEnd(client, 0);
+  await enqueue(writer, 'q', numbered(5, 4));
+  await client.query('select tock.rotate()');
+  const holder = await db.connect();
+  await holder.query('begin');
+  await holder.query('lock table tock.runs_4 in access exclusive mode');
+  const worker = await db.connect();
+  const pid = await pidOf(worker);
+  const claimed = claim(worker, 'q', { limit: 9 });
+  await blocked(client, pid);
+  await writer.query('commit');
+  await holder.query('commit');
+  const seen = payloads(await claimed);
+  seen.push(...payloads((await drain(client, 'q')).flat()));
+  expect(seen).toEqual(numbered(9).map((one) => one.payload));
+  await expectWhole(client);
+});
+
+/** Whoever waits for a stream or a slot waits as long as it takes. */
+const waitForEver = () =>
+  client.query(`create or replace function tock.wait_for_lock(p_key integer) returns boolean
+    language plpgsql as $$
+    begin
+      perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), p_key);
+      return true;
+    end $$`);
+
+test('a claim whose stream slept and woke behind its cursor draws nothing from there', async () => {
+  await waitForEver();
+  await enqueue(client, 'q', numbered(1));
+  const [first, holder, second, old] = await Promise.all(
+    Array.from({ length: 4 }, () => db.connect()) as [
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+    ],
+  );
+  const [waiting, drawing] = [await pidOf(holder), await pidOf(second)];
+  await first.query('begin');
+  expect(payloads(await claim(first, 'q'))).toEqual([0]);
+  await holder.query('begin');
+  const held = holder.query('lock table tock.marks_1 in access exclusive mode');
+  await blocked(client, waiting);
+  const claimed = claim(second, 'q');
+  await blocked(client, drawing);
+  await first.query('commit');
+  await held;
+  // the second has the stream now, has read its cursor, and stands before its draw
+  await until('the second claim stands before the table', () =>
+    value<boolean>(
+      client,
+      `select exists (select from pg_locks
+       where pid = $1 and relation = 'tock.marks_1'::regclass and not granted)`,
+      [drawing],
+    ),
+  );
+  await client.query('select tock.rest()');
+  expect(await value(client, 'select count(*)::int from tock.streams where awake')).toBe(0);
+  await enqueue(client, 'q', numbered(1, 99));
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from tock.streams');
+  await holder.query('commit');
+  const seen = payloads(await claimed);
+  seen.push(...payloads(await claim(old, 'q').catch(() => [])));
+  await old.query('commit');
+  seen.push(...payloads((await drain(client, 'q')).flat()));
+  expect(seen).toEqual([99]);
+  await expectWhole(client);
+});
+
+test('rest judges streams by the epoch their writer left, not the one it came to', async () => {
+  await work(client, 'q', 2);
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'other', numbered(1));
+  await waitForEver();
+  const sleeper = await db.connect();
+  const pid = await pidOf(sleeper);
+  const rested = sleeper.query('select tock.rest()');
+  await blocked(client, pid);
+  await nearTheEnd(client, 0);
+  await enqueue(writer, 'q', numbered(3));
+  await writer.query('commit');
+  await rested;
+  expect(payloads((await drain(client, 'q')).flat())).toEqual([0, 1, 2]);
+  await expectWhole(client);
+});
+
+test('a stream registered by a transaction open over six epochs, some of them gone, is whole', async () => {
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'new', numbered(2));
+  for (let epoch = 0; epoch < 6; epoch++) {
+    await work(client, 'q', 2);
+    await pass(client);
+  }
+  await enqueue(writer, 'new', numbered(2, 2));
+  await writer.query('commit');
+  await settle(client);
+  await age(client, '1 year');
+  await retain(client);
+  expect(await epochs(client)).toEqual([1, 7, 8, 9]);
+  const seen: unknown[] = [];
+  for (const runs of await drain(client, 'new', { limit: 3 })) {
+    seen.push(...payloads(runs));
+    await complete(client, leaseOf(runs));
+  }
+  expect(seen).toEqual([0, 1, 2, 3]);
+  await expectWhole(client);
+});
