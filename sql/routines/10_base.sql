@@ -55,6 +55,7 @@ declare
 begin
   if tock.hot_epoch() is null then
     perform tock.guard_now();
+    perform tock.make_room();
   end if;
   for v_step in 0 .. 4095 loop
     if pg_catalog.pg_try_advisory_xact_lock(
