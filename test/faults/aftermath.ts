@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 import { expectWhole } from '../sql/audit.ts';
-import { complete, until, value } from '../sql/support.ts';
+import { complete, rows, until, value } from '../sql/support.ts';
 import {
   expectDone,
   expectNothingBetween,
@@ -15,6 +15,16 @@ import { startLoad } from './load.ts';
 
 export async function reached(client: pg.Client): Promise<number> {
   return Number(await value(client, 'select last_value from tock.positions'));
+}
+
+/** What the guard has found so far, but for the server that it first saw. */
+export async function findings(client: pg.Client): Promise<string[]> {
+  const found = await rows<{ found: string }>(
+    client,
+    `select detail ->> 'found' as found from tock.reports
+     where kind = 'guard' and detail ->> 'found' <> 'new' order by reported_at`,
+  );
+  return found.map((row) => row.found);
 }
 
 /** Load goes on until so many more tasks are completed. */

@@ -8,7 +8,6 @@ import {
   makeDue,
   numbered,
   promote,
-  reap,
   release,
 } from '../sql/support.ts';
 
@@ -64,7 +63,7 @@ export const doors: Door[] = [
       await expire(on, await claimed(on));
       return '';
     },
-    call: reap,
+    call: (on) => on.query('select tock.reap(p_sweep => true)'),
   },
   {
     name: 'a change of priority',

@@ -32,7 +32,7 @@ export type Fleet = {
 
 let fleets = 0;
 
-/** Room for `size` clusters on one host, each with pg_cron in its database tock. */
+/** Room for `size` clusters on one host, each with pg_cron in its database tock if there is one. */
 export async function fleet(size: number): Promise<Fleet> {
   const ports: number[] = [];
   while (ports.length < size) ports.push(await anyPort());
@@ -83,7 +83,7 @@ export async function fleet(size: number): Promise<Fleet> {
       await makeOwner(made.superUrl('postgres'), owner);
       await makeDatabase(made.superUrl('postgres'), 'tock');
       if (bare) return made;
-      await makeCron(made.superUrl());
+      if (host.cron) await makeCron(made.superUrl());
       await prepare(made.url(), randomBytes(12).toString('hex'));
       return made;
     },

@@ -107,6 +107,8 @@ export function startLoad(
     while (going) {
       try {
         await step(on, ledger, queue, random);
+        // A load, not a flood: what is piled up has to be judged afterwards.
+        await pause(random(8));
       } catch (error) {
         if (gone(error)) return;
         const { code = String(error) } = error as { code?: string };

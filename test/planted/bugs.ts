@@ -1,5 +1,6 @@
 import { claims } from './claims.ts';
 import { ends } from './ends.ts';
+import { guards } from './guards.ts';
 import { writes } from './writes.ts';
 
 /** A mistake in a file of sql/, and the test that must fail with it. */
@@ -15,4 +16,4 @@ export type Bug = {
   caught: [file: string, test: string];
 };
 
-export const bugs: Bug[] = [...writes, ...claims, ...ends];
+export const bugs: Bug[] = [...writes, ...claims, ...ends, ...guards];

@@ -1,0 +1,53 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { enqueue, numbered } from '../sql/support.ts';
+import { findings, reached } from './aftermath.ts';
+import { expectDone, finish, newestStored, positionOf } from './ledger.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+/** As an administrator may say it: this is not the server that was last seen here. */
+async function sayRestored(): Promise<void> {
+  await client.query("select setval('tock.identity', 1)");
+  await client.query("select tock.run_duty('guard')");
+}
+
+// A volume's snapshot that is started as it is looks like a crash: nothing gives it away.
+test('a copy that nothing gives away may be said to be one', async () => {
+  const ids = await enqueue(client, 'load', numbered(2));
+  const stored = await newestStored(client);
+  await sayRestored();
+  expect(await findings(client)).toEqual(['restored']);
+  ids.push(...(await enqueue(client, 'load', numbered(2))));
+  expect(positionOf(ids[2] as string)).toBeGreaterThan(stored + 2 ** 20);
+  await client.query("select tock.run_duty('guard')");
+  expect(await findings(client)).toHaveLength(1);
+  await finish(client, 'load');
+  await expectDone(client, ids);
+});
+
+test('a jump past the end of the last epoch makes one for where it lands', async () => {
+  await client.query(
+    "select setval('tock.positions', (select max(end_position) - 100 from tock.epochs))",
+  );
+  await client.query('select tock.rotate(p_width => 5000)');
+  const ids = await enqueue(client, 'load', numbered(150));
+  const before = await reached(client);
+  await sayRestored();
+  expect(await reached(client)).toBeGreaterThan(before + 2 ** 20 - 1);
+  ids.push(...(await enqueue(client, 'load', numbered(50, 0, { delay_seconds: 60 }))));
+  ids.push(...(await enqueue(client, 'load', numbered(150))));
+  await finish(client, 'load');
+  await expectDone(client, ids);
+});

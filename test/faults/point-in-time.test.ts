@@ -1,0 +1,143 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { claim, complete, enqueue, leaseOf, numbered, until, value } from '../sql/support.ts';
+import { expectGoesOn, findings, more } from './aftermath.ts';
+import { type Fleet, fleet, type Member, type Settings } from './fleet.ts';
+import {
+  copied,
+  expectDone,
+  finish,
+  type Ledger,
+  newestStored,
+  openLedger,
+  positionOf,
+} from './ledger.ts';
+import { startLoad } from './load.ts';
+
+let all: Fleet;
+let first: Member;
+let restored: Member;
+const settings: Settings = {};
+/** All that the first cluster acknowledged, and what it had acknowledged by the chosen time. */
+const ledger = openLedger();
+let kept: Ledger;
+/** Ready in the queue that pauses after a restore. */
+let careful: string[];
+/** The newest position that was restored. */
+let stored: number;
+
+// The first cluster works on all the while: what is restored is a branch of it.
+beforeAll(async () => {
+  all = await fleet(2);
+  const archive = `${all.host.folder}/archive`;
+  await all.host.run(['mkdir', archive]);
+  first = await all.make({
+    archive_mode: 'on',
+    archive_command: `cp "%p" "${archive}/%f.part" && mv "${archive}/%f.part" "${archive}/%f"`,
+  });
+  const client = await first.connect();
+  await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
+  await client.query(`select tock.put_queue('careful', '{"pause_after_restore": true}')`);
+  careful = await enqueue(client, 'careful', numbered(5));
+
+  const load = startLoad(ledger, () => first.connect());
+  settings.restore_command = `cp "${archive}/%f" "%p"`;
+  restored = await all.copy(first, ['--wal-method=none'], settings);
+  await more(ledger, 150);
+  kept = copied(ledger);
+  settings.recovery_target_time = await value(client, 'select clock_timestamp()::text');
+  settings.recovery_target_action = 'promote';
+  await more(ledger, 150);
+  await load.stop();
+  const admin = await first.connect(first.superUrl());
+  const last = await value(admin, 'select pg_walfile_name(pg_switch_wal())');
+  await until('the last of the log is archived', () =>
+    value<boolean>(admin, 'select last_archived_wal >= $1 from pg_stat_archiver', [last]),
+  );
+
+  await all.host.write(`${restored.folder}/data/recovery.signal`, '');
+  await restored.start();
+  const watcher = await restored.connect(restored.superUrl());
+  await until('the restore is through', () =>
+    value<boolean>(watcher, 'select not pg_is_in_recovery()'),
+  );
+  stored = await newestStored(watcher);
+}, 120_000);
+
+afterAll(() => all.close());
+
+const given = async (on: pg.Client, queue: string) =>
+  (await claim(on, queue, { limit: 100 })).map((run) => run.id);
+
+test('a queue that pauses after a restore hands out nothing until it is resumed', async () => {
+  const on = await restored.connect();
+  // The very first call is undone, and what it noticed must not be forgotten.
+  const undone = await restored.connect();
+  await undone.query('begin');
+  await enqueue(undone, 'careful', numbered(1));
+  await undone.query('rollback');
+  expect(await given(on, 'careful')).toEqual([]);
+  await on.query('begin');
+  expect(await given(on, 'careful')).toEqual([]);
+  expect(await value(on, 'select tock.claim_answer()')).toBe('paused');
+  await on.query('commit');
+
+  for (const duties of ['tick()', "run_duty('guard')"]) await on.query(`select tock.${duties}`);
+  careful.push(...(await enqueue(on, 'careful', numbered(2))));
+  expect(await given(on, 'careful')).toEqual([]);
+  await on.query(`select tock.put_queue('made-since', '{"pause_after_restore": true}')`);
+  const since = await enqueue(on, 'made-since', numbered(1));
+  expect(await given(on, 'made-since')).toEqual(since);
+
+  await on.query(`select tock.put_queue('careful', '{"paused": false}')`);
+  const runs = await claim(on, 'careful', { limit: 3 });
+  await complete(on, leaseOf(runs));
+  await restored.kill9();
+  await restored.start();
+  const after = await restored.connect();
+  const rest = await given(after, 'careful');
+  expect([...runs.map((run) => run.id), ...rest].sort()).toEqual([...careful].sort());
+  // Though the call that noticed it was undone.
+  expect(await findings(after)).toEqual(['restored']);
+});
+
+test('what was restored to a point in time keeps what was acknowledged by then, and gives no id again', async () => {
+  expect(stored).toBeLessThan(ledger.newest - 100);
+  await expectGoesOn(() => restored.connect(), ledger, kept, stored);
+});
+
+test('the cluster that a restore was made from notices nothing', async () => {
+  const client = await first.connect();
+  await client.query('select tock.tick()');
+  const newest = await newestStored(client);
+  const [id] = await enqueue(client, 'load', numbered(1));
+  expect(positionOf(id as string)).toBeLessThan(newest + 100);
+  expect(await given(client, 'careful')).toHaveLength(5);
+  expect(await findings(client)).toEqual([]);
+  await finish(client, 'load');
+  await expectDone(client, ledger.accepted.keys());
+});
+
+test("a branch of Neon's is another server, though system and timeline are the same", async () => {
+  const before = await restored.connect();
+  await before.query(`select tock.put_queue('branched', '{"pause_after_restore": true}')`);
+  const ids = await enqueue(before, 'branched', numbered(2));
+  const newest = await newestStored(before);
+  await restored.stop();
+  settings['neon.timeline_id'] = 'another';
+  await restored.start();
+
+  // The first call, a claim, notices it and stays open: nobody waits for that.
+  const first = await restored.connect();
+  await first.query('begin');
+  expect(await given(first, 'branched')).toEqual([]);
+  const on = await restored.connect();
+  ids.push(...(await enqueue(on, 'branched', numbered(2))));
+  expect(positionOf(ids[2] as string)).toBeGreaterThan(newest + 2 ** 20);
+  expect(await given(on, 'branched')).toEqual([]);
+  await first.query('rollback');
+  await on.query('select tock.tick()');
+  expect(await given(on, 'branched')).toEqual([]);
+  await on.query(`select tock.put_queue('branched', '{"paused": false}')`);
+  expect((await given(on, 'branched')).sort()).toEqual(ids.sort());
+});

@@ -1,0 +1,131 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeDatabase } from '../../scripts/stack/roles.ts';
+import { prepare } from '../cluster.ts';
+import { expectWhole } from '../sql/audit.ts';
+import { enqueue, numbered, rows, until, value } from '../sql/support.ts';
+import { expectGoesOn, findings, more } from './aftermath.ts';
+import { type Fleet, fleet, type Member } from './fleet.ts';
+import { copied, type Ledger, openLedger } from './ledger.ts';
+import { startLoad } from './load.ts';
+
+let all: Fleet;
+let source: Member;
+let target: Member;
+const ledger = openLedger();
+
+beforeAll(async () => {
+  all = await fleet(2);
+  [source, target] = await Promise.all([all.make({ wal_level: 'logical' }), all.make({}, true)]);
+  const client = await source.connect();
+  await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
+}, 120_000);
+
+afterAll(() => all?.close());
+
+/** Dumps the source with a load going on before, meanwhile and after; what it had told before. */
+async function dumped(file: string, options: string[] = []): Promise<Ledger> {
+  const load = startLoad(ledger, () => source.connect());
+  await more(ledger, 100);
+  const kept = copied(ledger);
+  const to = ['--format=custom', `--file=${file}`, ...options];
+  await all.host.run([`${all.host.bin}/pg_dump`, ...to, source.superUrl()]);
+  await more(ledger, 50);
+  await load.stop();
+  return kept;
+}
+
+async function restored(file: string, url: string, options: string[] = []): Promise<void> {
+  const to = ['--exit-on-error', `--dbname=${url}`, ...options];
+  await all.host.run([`${all.host.bin}/pg_restore`, ...to, file]);
+}
+
+/** A database with Tock in it but none of its rows. */
+async function emptied(database: string): Promise<pg.Client> {
+  if (await makeDatabase(target.superUrl('postgres'), database)) {
+    await prepare(target.url(database), 'unused');
+  }
+  const admin = await target.connect(target.superUrl(database));
+  const tables = await rows<{ name: string }>(
+    admin,
+    "select tablename as name from pg_tables where schemaname = 'tock'",
+  );
+  await admin.query(`truncate ${tables.map(({ name }) => `tock.${name}`).join()}`);
+  return admin;
+}
+
+/** A first call at a sequence that is behind is refused or comes after a jump; the tick mends it. */
+async function expectMended(database: string): Promise<void> {
+  const client = await target.connect(target.url(database));
+  const found = await rows<{ finding: string; hint: string }>(
+    client,
+    'select * from tock.doctor()',
+  );
+  expect(found.map(({ finding }) => finding).join()).toMatch(/sequence/);
+  const first = await enqueue(client, 'load', numbered(1)).catch((error) => error);
+  if (!Array.isArray(first)) expect(first).toMatchObject({ code: 'TK503' });
+  await expectWhole(client);
+  await client.query("select tock.run_duty('guard')");
+  expect(await findings(client)).toContain('behind');
+}
+
+test('a dump taken under load and restored into another cluster goes on above all that was given out', async () => {
+  const admin = await target.connect(target.superUrl('postgres'));
+  const client = await source.connect();
+  const roles = await rows<{ name: string }>(
+    client,
+    "select rolname as name from pg_roles where rolname like 'tock\\_%'",
+  );
+  for (const { name } of roles) await admin.query(`create role ${name}`);
+  const file = `${all.host.folder}/whole.dump`;
+  const kept = await dumped(file);
+  await restored(file, target.superUrl());
+  await expectGoesOn(() => target.connect(), copied(ledger), { ...kept, held: new Map() });
+}, 60_000);
+
+test('a dump restored into another database of its own cluster is told apart too', async () => {
+  const file = `${all.host.folder}/beside.dump`;
+  const kept = await dumped(file, ['--schema=tock']);
+  await makeDatabase(source.superUrl('postgres'), 'beside');
+  await restored(file, source.superUrl('beside'));
+  const connect = () => source.connect(source.url('beside'));
+  await expectGoesOn(connect, copied(ledger), { ...kept, held: new Map() });
+}, 60_000);
+
+test('rows restored without the sequence are never met by a new task below a cursor', async () => {
+  const file = `${all.host.folder}/data.dump`;
+  const sequences = ['positions', 'identity', 'stream_numbers'];
+  const without = sequences.flatMap((name) => ['--exclude-table', `tock.${name}`]);
+  const kept = await dumped(file, ['--data-only', '--schema=tock', ...without]);
+  await emptied('data_only');
+  await restored(file, target.superUrl('data_only'), ['--data-only']);
+  await expectMended('data_only');
+  const connect = () => target.connect(target.url('data_only'));
+  await expectGoesOn(connect, copied(ledger), { ...kept, held: new Map() });
+}, 60_000);
+
+test('a database taken over by logical replication goes on above its rows', async () => {
+  const admin = await emptied('replica');
+  const publisher = await source.connect(source.superUrl());
+  await publisher.query('create publication everything for tables in schema tock');
+  const { hostname, port, username, password, pathname } = new URL(source.superUrl());
+  const from = `host=${hostname} port=${port} user=${username} password=${password} dbname=${pathname.slice(1)}`;
+  await admin.query(`create subscription everything connection '${from}' publication everything`);
+  const load = startLoad(ledger, () => source.connect());
+  await more(ledger, 150);
+  await load.stop();
+  const written = await value(publisher, 'select pg_current_wal_lsn()');
+  await until('the replica has it all', () =>
+    value<boolean>(
+      admin,
+      `select bool_and(latest_end_lsn >= $1) and not exists (
+         select from pg_subscription_rel where srsubstate <> 'r')
+       from pg_stat_subscription where relid is null`,
+      [written],
+    ),
+  );
+  await admin.query('drop subscription everything');
+  await expectMended('replica');
+  const connect = () => target.connect(target.url('replica'));
+  await expectGoesOn(connect, ledger, copied(ledger));
+}, 60_000);

@@ -1,0 +1,205 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from '../sql/audit.ts';
+import {
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  makeDue,
+  numbered,
+  promote,
+  rows,
+  value,
+} from '../sql/support.ts';
+import { findings, more, reached } from './aftermath.ts';
+import { doors } from './doors.ts';
+import { expectDone, expectOwn, finish, newestStored, openLedger, positionOf } from './ledger.ts';
+import { startLoad } from './load.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const setBack = (to: number) => client.query("select setval('tock.positions', $1)", [to]);
+
+/** A history: runs that were completed and waiting entries that were promoted, all in one queue. */
+async function history(): Promise<string[]> {
+  const ids = await enqueue(client, 'door', numbered(10, 0, { delay_seconds: 60 }));
+  await makeDue(client, 'door');
+  await promote(client);
+  ids.push(...(await enqueue(client, 'door', numbered(10))));
+  for (const runs of await drain(client, 'door')) await complete(client, leaseOf(runs));
+  return ids;
+}
+
+/** What a call gave, undefined when it was refused as it should be. */
+async function tried<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'TK503', hint: expect.stringMatching(/./) });
+    return undefined;
+  }
+}
+
+async function doctor(): Promise<string> {
+  const found = await rows<Record<string, string>>(client, 'select * from tock.doctor()');
+  return found.map((row) => Object.values(row).join(' ')).join('\n');
+}
+
+/** Every position that is stored, and what takes it. */
+const taken = async () =>
+  (
+    await rows<{ id: string }>(
+      client,
+      `select 'run ' || position as id from tock.runs
+       union all select 'waiting ' || position from tock.waiting
+       union all select 'waiting ' || position from tock.promotions`,
+    )
+  ).map(({ id }) => id);
+
+/** After the tick calls go through, and what they give comes to its end. */
+async function expectMended(found: string | null = 'behind'): Promise<void> {
+  const stored = await newestStored(client);
+  await client.query("select tock.run_duty('guard')");
+  if (found) expect(await findings(client)).toContain(found);
+  expect(await reached(client)).toBeGreaterThanOrEqual(stored);
+  for (const queue of ['door', 'other', 'new']) {
+    const ids = await enqueue(client, queue, numbered(3));
+    expect(Math.min(...ids.map(positionOf))).toBeGreaterThan(stored);
+    await finish(client, queue);
+    await expectDone(client, ids);
+  }
+}
+
+test.each(doors)(
+  'with the sequence set back, $name is refused or comes after a jump',
+  async (door) => {
+    await history();
+    const given = (await door.before?.(client)) ?? '';
+    const before = new Set(await taken());
+    const stored = await newestStored(client);
+    await setBack(1);
+    const gave = await tried(door.call(client, given));
+    await expectWhole(client);
+    const now = await taken();
+    expect(now).toHaveLength(new Set(now).size);
+    // Waiting entries share one row of ids: none of them may come again.
+    const again = now.filter((id) => !before.has(id) && Number(id.split(' ')[1]) <= stored);
+    expect(again.filter((id) => id.startsWith('waiting'))).toEqual([]);
+    await expectMended();
+    if (gave === undefined) await door.call(client, given);
+    await expectWhole(client);
+  },
+);
+
+test('a sequence set back to just below what is stored accepts nothing below a cursor', async () => {
+  const other = await db.connect();
+  for (let back = 1; back <= 24; back += 4) {
+    const ids = await history();
+    await setBack((await newestStored(client)) - back);
+    for (let n = 0; n < 4; n++) {
+      for (const on of [client, other]) {
+        ids.push(...((await tried(enqueue(on, 'door', numbered(3, 0, { priority: n })))) ?? []));
+      }
+    }
+    await expectWhole(client);
+    // The first calls may have brought it above everything by themselves.
+    await expectMended(null);
+    await expectDone(client, ids);
+  }
+});
+
+test('a sequence behind streams that sleep is mended too', async () => {
+  await history();
+  await client.query('select tock.rest()');
+  expect(await value(client, 'select bool_or(awake) from tock.streams')).toBe(false);
+  await setBack((await newestStored(client)) - 5);
+  await tried(enqueue(client, 'door', numbered(2)));
+  await expectWhole(client);
+  await expectMended();
+});
+
+test('a sequence set back into an epoch that is over accepts nothing there', async () => {
+  await history();
+  await client.query(
+    "select setval('tock.positions', (select end_position from tock.epochs where number = 1))",
+  );
+  await history();
+  await client.query('select tock.rest()');
+  await client.query('select tock.rotate()');
+  expect(await value(client, 'select settled_at from tock.epochs where number = 1')).not.toBeNull();
+  await setBack(5000);
+  // A new queue's stream has nothing of its own to compare with.
+  const ids = (await tried(enqueue(client, 'new', numbered(3)))) ?? [];
+  const later = numbered(3, 0, { delay_seconds: 3600 });
+  ids.push(...((await tried(enqueue(client, 'new', later))) ?? []));
+  await expectWhole(client);
+  await expectMended();
+  await expectDone(client, ids);
+});
+
+test('a sequence that caches positions accepts nothing below a cursor, and is mended', async () => {
+  const ids = await history();
+  await client.query('alter sequence tock.positions cache 50');
+  expect(await doctor()).toMatch(/cache/);
+  const writers = [client, await db.connect(), await db.connect()];
+  for (let round = 0; round < 4; round++) {
+    for (const on of writers) {
+      ids.push(...((await tried(enqueue(on, 'door', numbered(3)))) ?? []));
+      for (const runs of await drain(on, 'door')) await complete(on, leaseOf(runs));
+      await expectWhole(client);
+    }
+  }
+  await expectMended('cache');
+  const cache =
+    "select seqcache::integer from pg_sequence where seqrelid = 'tock.positions'::regclass";
+  expect(await value(client, cache)).toBe(1);
+  for (const on of writers) ids.push(...(await enqueue(on, 'door', numbered(3))));
+  await finish(client, 'door');
+  await expectDone(client, ids);
+});
+
+test('doctor says that a sequence is behind, and no more once it is mended', async () => {
+  await history();
+  expect(await doctor()).not.toMatch(/positions/);
+  await setBack(1);
+  expect(await doctor()).toMatch(/positions/);
+  await expectMended();
+  expect(await doctor()).not.toMatch(/positions is/);
+});
+
+test('a sequence tampered with under load costs no task', async () => {
+  const ledger = openLedger();
+  await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
+  const load = startLoad(ledger, () => db.connect());
+  for (const tampering of [
+    "select setval('tock.positions', 1)",
+    'alter sequence tock.positions cache 50',
+    "select setval('tock.positions', last_value - 50) from tock.positions",
+  ]) {
+    await more(ledger, 60);
+    await client.query(tampering);
+    await client.query('select pg_sleep(0.1)');
+    await client.query("select tock.run_duty('guard')");
+  }
+  await more(ledger, 60);
+  await load.stop();
+  // An id that still waits is refused by its key.
+  const refusals = ['TK503', '23505'];
+  expect([...ledger.refused.keys()].filter((code) => !refusals.includes(code))).toEqual([]);
+  await expectWhole(client);
+  await finish(client, 'load');
+  expect((await expectOwn(client, ledger)).size).toBe(ledger.accepted.size);
+  await expectDone(client, ledger.accepted.keys());
+});
