@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, expect, test } from 'vitest';
 import type { Database } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
+import { brokenSentences, expectWhole } from '../sql/audit.ts';
 import {
   claim,
   complete,
@@ -47,6 +47,14 @@ async function everything(client: pg.Client, filled: Filled) {
     stats: await rows(client, stats),
     next: await value(client, 'select tock.next_wake_at()'),
   };
+}
+
+/** Whole, but for what the migration cut off at an edge: that is reaped when its lease is over. */
+async function expectWholeButFar(client: pg.Client): Promise<number> {
+  const { 'an open lease lies in another leaf than its token says': far = 0, ...broken } =
+    await brokenSentences(client);
+  expect(broken).toEqual({});
+  return far;
 }
 
 /** Works until nothing is left, as workers, the clock and an operator would. */
@@ -114,7 +122,8 @@ for (const release of releases) {
     const before = await everything(client, filled);
     expect(before.tasks).toHaveLength(filled.tasks.size);
     await upgrade(db);
-    await expectWhole(client);
+    // Five leases over one edge, one over two.
+    expect(await expectWholeButFar(client)).toBe(7);
     expect(await everything(client, filled)).toEqual(before);
     const [id] = filled.tasks.keys();
     expect((await enqueue(client, 'plain', numbered(40), 'r0'))[0]).toBe(id);
@@ -140,7 +149,7 @@ for (const release of releases) {
         // What lay beyond an edge may only run out and come again; all else is its lease's still.
         if (!open.crosses && ended >= 0)
           expect([open.queue, ended]).toEqual([open.queue, open.left.length]);
-        await expectWhole(client);
+        await expectWholeButFar(client);
       }
       await finish(client, filled);
       await expectWhole(client);
