@@ -1,5 +1,6 @@
 import { appendFileSync, closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import type pg from 'pg';
 import { home } from '../stack/place.ts';
 import { withClient } from '../stack/roles.ts';
 import { account, auditAll, dropHistory, untilAllEnded } from './account.ts';
@@ -9,7 +10,7 @@ import { startCrew } from './crew.ts';
 import { startFaults } from './faults.ts';
 import { known } from './known.ts';
 import { type Difference, openLedger } from './ledger.ts';
-import { openLogs } from './logs.ts';
+import { type Logs, openLogs } from './logs.ts';
 import { startObserver } from './observer.ts';
 import { startClock, startReaders } from './others.ts';
 import { queue, type Soak } from './soak.ts';
@@ -35,6 +36,41 @@ export type SoakOptions = {
   roundSeconds: number;
   say(line: string): void;
 };
+
+/** A line a round, so that it is seen how fast it goes. */
+async function inRounds(work: Soak, minutes: number, differences: () => number): Promise<void> {
+  const { ledger, roundSeconds, say, stack } = work;
+  const rounds = Math.max(1, Math.round((minutes * 60) / roundSeconds));
+  let before = new Map<string, number>();
+  for (let round = 1; round <= rounds; round++) {
+    await pause(roundSeconds * 1000);
+    const since = (what: string) => (ledger.counts.get(what) ?? 0) - (before.get(what) ?? 0);
+    const epochs = await withClient(stack.ownerUrl, (client) => client.query(epochsNow)).then(
+      ({ rows }) => rows[0].epochs,
+      () => 'unknown',
+    );
+    const each = Math.round(since('milliseconds in claims') / Math.max(1, since('claims')));
+    say(
+      `round ${round} of ${rounds}: ${since('tasks accepted')} accepted, ${since('runs claimed')} handed out, ` +
+        `${since('tasks done')} done, ${ledger.open.size} unfinished, ${each} ms a claim; ` +
+        `epochs ${epochs}; ${differences()} differences`,
+    );
+    before = new Map(ledger.counts);
+  }
+}
+
+/** Every verb and fault with its count, what the server complained of, and how the duties went last. */
+async function figures({ ledger, say }: Soak, logs: Logs, on: pg.Client): Promise<void> {
+  for (const [what, times] of [...ledger.counts].toSorted()) say(`  ${what.padEnd(52)} ${times}`);
+  say('The server said:');
+  for (const [what, times] of [...logs.errors].toSorted((a, b) => b[1] - a[1]).slice(0, 30)) {
+    say(`  ${String(times).padStart(7)} ${what}`);
+  }
+  const { rows } = await on.query(
+    'select name, failures, last_amount, last_seconds, last_error from tock.duties order by name',
+  );
+  for (const duty of rows) say(`  ${JSON.stringify(duty)}`);
+}
 
 /** Works, breaks and accounts; returns what was lost, doubled or otherwise different. */
 export async function soak(options: SoakOptions): Promise<Difference[]> {
@@ -85,47 +121,30 @@ export async function soak(options: SoakOptions): Promise<Difference[]> {
     startObserver(work),
     startFaults(work, crew, logs, seed * 19),
   ];
-  const rounds = Math.max(1, Math.round((minutes * 60) / roundSeconds));
-  let before = new Map<string, number>();
-  for (let round = 1; round <= rounds; round++) {
-    await pause(roundSeconds * 1000);
-    const since = (what: string) => (ledger.counts.get(what) ?? 0) - (before.get(what) ?? 0);
-    const epochs = await withClient(stack.ownerUrl, (client) => client.query(epochsNow)).then(
-      ({ rows }) => rows[0].epochs,
-      () => 'unknown',
-    );
-    say(
-      `round ${round} of ${rounds}: ${since('tasks accepted')} accepted, ${since('runs claimed')} handed out, ` +
-        `${since('tasks done')} done, ${ledger.open.size} unfinished; epochs ${epochs}; ` +
-        `${differences.length} differences`,
-    );
-    before = new Map(ledger.counts);
+  try {
+    await inRounds(work, minutes, () => differences.length);
+    say('No new work and no more faults: what is left is worked off.');
+    work.going = false;
+    await Promise.all(others);
+    await on.end().catch(() => {});
+    on = await stack.connect(undefined, 1800);
+    crew.drain();
+    await untilAllEnded(work, on, 300);
+    await crew.stop();
+    await auditAll(work, on);
+    say('Accounting.');
+    await account(work, on);
+    await dropHistory(work, on);
+    await logs.read();
+    for (const line of logs.broken()) ledger.differ('the server', 0, line);
+    await Promise.all(asked);
+    await figures(work, logs, on);
+  } catch (error) {
+    ledger.differ('the soak itself broke', 0, (error as Error).stack ?? String(error));
   }
-  say('No new work and no more faults: what is left is worked off.');
   work.going = false;
-  await Promise.all(others);
-  await on.end().catch(() => {});
-  on = await stack.connect();
-  crew.drain();
-  await untilAllEnded(work, on, 240);
   await crew.stop();
-  await auditAll(work, on);
-  say('Accounting.');
-  await account(work, on);
-  await dropHistory(work, on);
-  await Promise.all(asked);
-  await logs.read();
-  for (const line of logs.broken()) ledger.differ('the server', 0, line);
-  for (const [what, times] of [...ledger.counts].toSorted()) say(`  ${what.padEnd(52)} ${times}`);
-  say('The server said:');
-  for (const [what, times] of [...logs.errors].toSorted((a, b) => b[1] - a[1]).slice(0, 30)) {
-    say(`  ${String(times).padStart(7)} ${what}`);
-  }
-  const { rows: duties } = await on.query(
-    'select name, failures, last_amount, last_seconds, last_error from tock.duties order by name',
-  );
-  for (const duty of duties) say(`  ${JSON.stringify(duty)}`);
-  await on.end();
+  await on.end().catch(() => {});
   closeSync(file);
   if (differences.length > 0) {
     say(`${differences.length} differences: see ${findings.replace(`${home()}/`, '.tock/')}.`);

@@ -14,12 +14,12 @@ export async function openStack() {
   await prepare(ownerUrl, passwords.edge);
   let pooler = host.pgbouncer ? await made.pool() : null;
 
-  async function connect(url = ownerUrl): Promise<pg.Client> {
+  async function connect(url = ownerUrl, seconds = 90): Promise<pg.Client> {
     // Nothing waits for ever for a server that was killed.
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: 5000,
-      query_timeout: 90_000,
+      query_timeout: seconds * 1000,
       application_name: `soak ${randomBytes(3).toString('hex')}`,
     });
     client.on('error', () => {});

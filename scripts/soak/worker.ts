@@ -178,6 +178,7 @@ async function turn(on: pg.Client, random: Random, direct: boolean): Promise<voi
   const took = now() - sent;
   if (took > 2000) did('claims of over 2 s');
   did('milliseconds in claims', Math.round(took));
+  did('claims');
   const [first] = rows;
   if (!first) return pause(20 + random(150));
   const given = rows.map(

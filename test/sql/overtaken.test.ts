@@ -1,0 +1,125 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  fail,
+  leaseOf,
+  makeDue,
+  numbered,
+  promote,
+  rows,
+  task,
+  value,
+} from './support.ts';
+
+// Found by the soak: what happens when a change and a claim, or the end of an epoch, meet.
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const reprioritize = (on: pg.Client, id: string, priority: number) =>
+  rows(on, 'select id, state, changed from tock.reprioritize($1, $2)', [[id], priority]);
+
+/** Holds the claim lock of a task's stream as a claim does, until the transaction's end. */
+async function holdStream(on: pg.Client, id: string): Promise<void> {
+  await on.query('begin');
+  await on.query(
+    'select pg_advisory_xact_lock(tock.lock_space(), ($1::bigint & 1048575)::integer)',
+    [id],
+  );
+}
+
+test('a task that is changed while its replacement is put off runs once', async () => {
+  const [id = ''] = await enqueue(client, 'q', numbered(1));
+  const holder = await db.connect();
+  await holdStream(holder, id);
+  await reprioritize(client, id, 4);
+  const claimer = await db.connect();
+  await claimer.query('begin');
+  expect(await claim(claimer, 'q')).toEqual([]);
+  expect(await reprioritize(client, id, 3)).toEqual([{ id, state: 'ready', changed: true }]);
+  await claimer.query('commit');
+  await holder.query('commit');
+  await makeDue(client, 'q');
+  await promote(client);
+  const handedOut = (await drain(client, 'q')).flat();
+  expect(handedOut.map((run) => run.id)).toEqual([id]);
+  await complete(client, leaseOf(handedOut));
+  expect((await task(client, id))?.state).toBe('done');
+});
+
+test('a task that was changed a thousand times is claimed', async () => {
+  const [id = ''] = await enqueue(client, 'q', numbered(1));
+  for (let times = 0; times < 1000; times++) await reprioritize(client, id, times % 10);
+  const runs = (await drain(client, 'q')).flat();
+  expect(runs.map((run) => run.id)).toEqual([id]);
+  expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 1 });
+  expect((await task(client, id))?.state).toBe('done');
+  await expectWhole(client);
+}, 60_000);
+
+/** Positions go on in the next epoch. */
+async function pass(): Promise<void> {
+  await client.query(
+    `select setval('tock.positions', (select e.end_position from tock.epochs e
+       where e.end_position > s.last_value order by e.number limit 1))
+     from tock.positions s`,
+  );
+  await client.query('select tock.rotate()');
+}
+
+/** Ends the epoch in use and has it audited, then dropped as if its retention had passed. */
+async function dropEpochs(): Promise<number> {
+  await client.query('select tock.rest()');
+  await client.query('select tock.rotate()');
+  while ((await value<number>(client, 'select tock.audit()')) > 0);
+  await client.query("update tock.epochs set settled_at = settled_at - interval '1 month'");
+  let dropped = 0;
+  while ((await value<number>(client, 'select tock.retain()')) > 0) dropped++;
+  return dropped;
+}
+
+test('a task that goes on is known by its id when the epoch of its first run is gone', async () => {
+  const [id = ''] = await enqueue(client, 'q', numbered(1));
+  await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 3600 });
+  await pass();
+  await makeDue(client, 'q');
+  await promote(client);
+  expect(await dropEpochs()).toBe(1);
+  expect((await task(client, id))?.state).toBe('ready');
+  const lease = leaseOf(await claim(client, 'q'));
+  expect((await task(client, id))?.state).toBe('running');
+  expect(await rows(client, 'select id, state from tock.cancel($1)', [[id]])).toEqual([
+    { id, state: 'running' },
+  ]);
+  expect(await complete(client, lease, [{ id, result: 1 }])).toMatchObject({ completed: 1 });
+  await expectWhole(client);
+});
+
+test('a done task is not called dead when the epoch of its last run went first', async () => {
+  const [id = ''] = await enqueue(client, 'q', numbered(2));
+  const runs = await claim(client, 'q', { limit: 2 });
+  // the other run keeps the first epoch
+  await fail(client, leaseOf(runs), [{ id, retry_in_seconds: 3600 }]);
+  await pass();
+  await makeDue(client, 'q');
+  await promote(client);
+  await complete(client, leaseOf(await claim(client, 'q')));
+  expect((await task(client, id))?.state).toBe('done');
+  await pass();
+  expect(await dropEpochs()).toBe(1);
+  expect(await task(client, id)).toBeUndefined();
+});
