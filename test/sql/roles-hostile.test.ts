@@ -35,33 +35,57 @@ afterAll(async () => {
 
 const memberOf = (role: string) => members.find((one) => one.role === role)?.client as pg.Client;
 
-/** All that a role may do with a task, as far as it may. */
+/** All that a role may do with tasks, and the owner the rest. */
 async function life(client: pg.Client, role: string, queue: string): Promise<void> {
   const may = (verb: string) => mayCall[role]?.includes(verb);
   const source = may('enqueue') ? client : owner;
   const delayed = numbered(1, 9, { run_at: '2030-01-31T09:00:00Z', tenant: 'a' });
-  const ids = await enqueue(source, queue, [...numbered(6), ...delayed], 'again');
-  expect(await enqueue(source, queue, [...numbered(6), ...delayed], 'again')).toEqual(ids);
+  const ids = await enqueue(source, queue, [...numbered(8), ...delayed], 'again');
+  expect(await enqueue(source, queue, [...numbered(8), ...delayed], 'again')).toEqual(ids);
   const runAt = 'select extract(epoch from run_at)::bigint from tock.task(p_id => $1)';
-  expect(await value(client, runAt, [ids[6]])).toBe('1896080400');
+  expect(await value(client, runAt, [ids[8]])).toBe('1896080400');
+  const state = (sql: string, values: unknown[]) =>
+    rows(source, `select state, changed from ${sql}`, values);
+  const found = { state: 'ready', changed: true };
+  expect(await state('tock.reprioritize(p_ids => $1, p_priority => 9)', [[ids[7]]])).toEqual([
+    found,
+  ]);
+  expect(await state("tock.reschedule(p_ids => $1, p_run_at => '2030-01-31')", [[ids[7]]])).toEqual(
+    [found],
+  );
+  const changed = 'tock.change(p_ids => $1, p_changes => \'{"payload": 7, "delay_seconds": 60}\')';
+  expect(await state(changed, [[ids[8]]])).toEqual([{ state: 'waiting', changed: true }]);
+  expect(await state('tock.cancel(p_ids => $1)', [[ids[6]]])).toEqual([
+    { state: 'cancelled', changed: true },
+  ]);
   const worker = may('claim') ? client : owner;
   const lease = leaseOf(await claim(worker, queue, { limit: 6, request_id: 'once' }));
   expect((await extend(worker, lease, 600))?.runs).toBe(6);
-  expect(await fail(worker, lease, [{ id: ids[0], retry_in_seconds: 900 }])).toMatchObject({
-    failed: 1,
-  });
+  const failure = { id: ids[0], retry_in_seconds: 900 };
+  expect(await fail(worker, lease, [failure])).toMatchObject({ failed: 1 });
   expect(await release(worker, lease, [ids[1] as string])).toMatchObject({ released: 1 });
-  expect(await complete(worker, lease, [{ id: ids[2], result: 'a' }])).toMatchObject({
-    completed: 1,
-  });
+  const result = { id: ids[2], result: 'a' };
+  expect(await complete(worker, lease, [result])).toMatchObject({ completed: 1 });
   expect(await complete(worker, lease)).toMatchObject({ completed: 4 });
   expect(await drain(worker, queue)).toHaveLength(1);
+  await worker.query(
+    'select tock.claim_answer(), tock.next_wake_at(), tock.retry_after_seconds($1)',
+    [queue],
+  );
   expect((await task(client, ids[3] as string))?.state).toBe('done');
   if (may('put_queue')) {
     await client.query('select tock.put_queue(p_queue => $1)', [queue]);
     await client.query('select * from tock.queue_stats()');
+    await client.query('select * from tock.doctor()');
     await client.query("select * from tock.create_key(p_name => 'k', p_scopes => '{read}')");
+    expect(await value(client, 'select tock.erase(p_id => $1)', [ids[3]])).toBeGreaterThan(0);
     await client.query('select tock.tick()');
+  }
+  if (may('run_duty')) {
+    const names = await rows<{ name: string }>(owner, 'select name from tock.duties');
+    for (const { name } of names) {
+      expect(await value(client, 'select tock.run_duty($1)', [name]), name).not.toBe(null);
+    }
   }
 }
 
