@@ -150,6 +150,28 @@ test('a run that was canceled before it was found is not started', async () => {
   expect((await task(client, id))?.state).toBe('cancelled');
 });
 
+test('a run that was changed before it was found runs as changed, once', async () => {
+  await work(client, 'q', 2);
+  await client.query('select tock.rest()');
+  const asleep = await drawn();
+  await work(client, 'q', 2);
+  const id = await plant(asleep, 'missed');
+  await client.query(
+    `insert into tock.marks (stream, position, kind, other_id)
+    select number, $1, 'superseded', nextval('tock.positions') << 20 | number
+    from tock.streams where queue = 'q'`,
+    [asleep],
+  );
+  await client.query(
+    `insert into tock.runs (stream, position, task_id, bytes, payload)
+    select stream, other_id >> 20, $1, 0, '"changed"' from tock.marks`,
+    [id],
+  );
+  await complete(client, (await take(client, 'q')).lease);
+  expect(await overAndAudited()).toMatchObject([{ runs: 6, leased: 5, requeued: 0 }]);
+  expect(await payloads()).toEqual([]);
+});
+
 test('a lease that says more than it held is reported', async () => {
   await work(client, 'q', 3);
   await client.query('update tock.leases set runs = runs + 1');
