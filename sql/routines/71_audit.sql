@@ -34,7 +34,8 @@ begin
       v_epoch.audit_position := -1;
       v_epoch.audit_runs := 0;
       v_epoch.queues := array(select distinct q from unnest(
-        v_epoch.queues || (select s.queue from tock.streams s where s.number = v_epoch.audit_stream)) q);
+        v_epoch.queues || (select s.queue from tock.streams s where s.number = v_epoch.audit_stream)) q
+        order by q);
     end if;
     execute pg_catalog.format($q$
       select count(*), max(n.position) from (
@@ -63,7 +64,8 @@ comment on function tock.audit is
   'Counts the runs of the oldest settled epoch against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.';
 
 -- A run in no lease was never handed out. Where a lease's range holds more than it took, those that were
--- begun after the claim were not; where that doesn't tell, all of its runs without a result go again.
+-- begun after the claim were not; where that doesn't tell, all of its runs without a result go again. What
+-- was superseded unread goes on as another.
 create or replace function tock.requeue_missing(p_epoch integer, p_stream integer, p_runs bigint, p_leased bigint)
 returns integer
 language plpgsql
@@ -93,7 +95,11 @@ begin
       from covered c window w as (partition by c.after_position)
     ), missing as (
       select j.* from judged j
-      where j.open and (j.after_position is null or (j.excess > 0 and (j.late or j.excess <> j.late_ones)))
+      where j.open and (
+        (j.after_position is null and not exists (
+          select from tock.marks_%1$s m
+          where m.stream = $1 and m.position = j.position and m.kind = 'superseded' and m.other_id > 0))
+        or (j.excess > 0 and (j.late or j.excess <> j.late_ones)))
     )
     select array(
       select row($1, m.position, 'lost', null,
