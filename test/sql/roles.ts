@@ -9,7 +9,9 @@ const names = (text: string) => text.trim().split(/\s+/);
 const giving = names('enqueue enqueue_task cancel change reprioritize reschedule queue_of_task');
 const doing = names(`
   claim claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at`);
-const governing = names('put_queue queue queue_stats erase create_key keys_list revoke_key tick');
+const governing = names(
+  'put_queue queue queue_stats doctor erase create_key keys_list revoke_key tick',
+);
 const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
 
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */

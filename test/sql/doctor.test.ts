@@ -1,0 +1,130 @@
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { blocked, enqueue, numbered, pidOf, rows } from './support.ts';
+
+type Finding = { finding: string; severity: string; detail: string; hint: string };
+
+let db: Database;
+let client: pg.Client;
+beforeEach(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+  await client.query('select tock.tick()');
+});
+afterEach(() => db.drop());
+
+const doctor = () => rows<Finding>(client, 'select * from tock.doctor()');
+const named = async () => (await doctor()).map(({ finding }) => finding);
+
+test('a database in which all is well has no finding', async () => {
+  await enqueue(client, 'q', [{}, { delay_seconds: 60 }]);
+  expect(await doctor()).toEqual([]);
+});
+
+test('a sequence that is behind or cached is found, and the guard mends both', async () => {
+  await enqueue(client, 'q', [{}, {}, {}]);
+  await client.query("select setval('tock.positions', 1)");
+  await client.query('alter sequence tock.positions cache 50');
+  const found = await doctor();
+  expect(found).toMatchObject([
+    {
+      finding: 'the sequence is behind',
+      severity: 'critical',
+      detail: expect.stringContaining('is at 1'),
+    },
+    { finding: 'the sequence is cached', detail: expect.stringContaining('50') },
+  ]);
+  await client.query("select tock.run_duty('guard')");
+  expect(await doctor()).toMatchObject([
+    {
+      finding: 'the guard had to act',
+      severity: 'warning',
+      detail: expect.stringMatching(/^2 .*behind/),
+    },
+  ]);
+  await client.query("update tock.reports set reported_at = now() - interval '25 hours'");
+  expect(await named()).toEqual([]);
+});
+
+test('a task enqueued while the doctor looks is no sequence that is behind', async () => {
+  const writer = await db.connect();
+  await writer.query('begin; lock table tock.waiting in access exclusive mode');
+  const pid = await pidOf(client);
+  const found = doctor();
+  await blocked(writer, pid);
+  await enqueue(writer, 'q', numbered(3, 0, { delay_seconds: 60 }));
+  await writer.query('commit');
+  expect(await found).toEqual([]);
+});
+
+test("the locks of writers' transactions are no stranger's, not even as they end", async () => {
+  let working = true;
+  const writers = [await db.connect(), await db.connect()].map(async (writer) => {
+    while (working) await enqueue(writer, 'q', [{}, {}]);
+  });
+  const seen = new Set<string>();
+  for (let times = 0; times < 50; times++) for (const finding of await named()) seen.add(finding);
+  working = false;
+  await Promise.all(writers);
+  expect([...seen]).toEqual([]);
+});
+
+test('epochs that have run out are found before they are needed', async () => {
+  await client.query(
+    "select setval('tock.positions', (select max(first_position) from tock.epochs))",
+  );
+  expect(await doctor()).toMatchObject([
+    {
+      finding: 'no epoch is ahead',
+      severity: 'warning',
+      detail: expect.stringMatching(/^\d+ positions/),
+    },
+  ]);
+  await client.query(
+    "select setval('tock.positions', (select max(end_position) - 10 from tock.epochs))",
+  );
+  expect(await doctor()).toMatchObject([{ severity: 'critical', detail: '10 positions are left' }]);
+  await client.query('select tock.rotate()');
+  expect(await named()).toEqual([]);
+});
+
+test('a duty that is late or fails is found, with its error', async () => {
+  await client.query(
+    `update tock.duties set last_ok_at = now() - interval '1 hour' where name = 'reap'`,
+  );
+  await client.query(`update tock.migrations set applied_at = now() - interval '1 hour'`);
+  expect(await doctor()).toMatchObject([
+    { finding: 'the duty reap is late', hint: expect.stringContaining('/v1/tick') },
+  ]);
+  await client.query(
+    `update tock.duties set failures = 3, last_error = '57014 oops' where name = 'reap'`,
+  );
+  expect(await doctor()).toMatchObject([
+    {
+      finding: 'the duty reap fails',
+      severity: 'critical',
+      detail: '3 times in a row: 57014 oops',
+    },
+  ]);
+});
+
+test('a lock that a session holds outside of any transaction is found, not that of a claim', async () => {
+  const stranger = await db.connect();
+  await stranger.query(
+    "begin; select pg_advisory_xact_lock('tock'::regnamespace::oid::integer, 1)",
+  );
+  expect(await doctor()).toEqual([]);
+  await stranger.query("commit; select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)");
+  const { rows: pids } = await stranger.query('select pg_backend_pid() as pid');
+  expect(await doctor()).toMatchObject([
+    { finding: 'a stranger holds a lock', hint: expect.stringContaining(`(${pids[0].pid})`) },
+  ]);
+});
+
+test("the audit's reports are critical", async () => {
+  await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"epoch": 1}')`);
+  expect(await doctor()).toMatchObject([
+    { severity: 'critical', detail: '1 reports within a day, the newest: {"epoch": 1}' },
+  ]);
+});
