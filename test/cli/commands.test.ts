@@ -125,7 +125,7 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
     expect(err).not.toMatch(/\n +at /);
     expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
   }
-});
+}, 90_000);
 
 test('no such task is exit code 3, no such server is 1, nowhere to go is 2', async () => {
   expect(await cli(['task', '5242880'])).toMatchObject({ code: 3, out: '' });
