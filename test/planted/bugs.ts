@@ -1,5 +1,6 @@
 import { claims } from './claims.ts';
 import { ends } from './ends.ts';
+import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
 import { writes } from './writes.ts';
 
@@ -16,4 +17,4 @@ export type Bug = {
   caught: [file: string, test: string];
 };
 
-export const bugs: Bug[] = [...writes, ...claims, ...ends, ...guards];
+export const bugs: Bug[] = [...writes, ...claims, ...epochs, ...ends, ...guards];

@@ -59,35 +59,6 @@ export const writes: Bug[] = [
     caught: ['sql/rest.test.ts', 'a rest under an old repeatable read snapshot'],
   },
   {
-    name: 'an epoch is settled over an open writer',
-    file: 'routines/16_streams.sql',
-    find: 'and not e.writers_at_end && v_writers',
-    replace: '',
-    caught: ['sql/settle.test.ts', 'an epoch is not settled while one of its writers is open'],
-  },
-  {
-    name: 'an epoch is settled over a prepared writer',
-    file: 'routines/16_streams.sql',
-    find: "and not exists (select from unnest(v_writers) w where w like '-1/%')",
-    replace: '',
-    caught: ['faults/prepared-epoch.test.ts', 'an epoch that ended before a crash'],
-  },
-  {
-    name: 'claims read the newest epoch only',
-    file: 'routines/14_epochs.sql',
-    find: 'where e.settled_at is null order by e.number limit 1',
-    replace: 'where e.number = tock.newest_epoch()',
-    caught: ['sql/epochs.test.ts', 'a claim takes runs from both sides of the edge'],
-  },
-  {
-    name: 'rotation waits for readers',
-    file: 'routines/14_epochs.sql',
-    find: "foreach v_table in array array['runs', 'leases', 'results'] loop",
-    replace:
-      "lock table tock.runs in access exclusive mode;\n    foreach v_table in array array['runs', 'leases', 'results'] loop",
-    caught: ['sql/epochs.test.ts', 'epochs are made ahead beside a reader'],
-  },
-  {
     name: 'a new partition has no indexes of its own',
     file: 'migrations/0002_runs.sql',
     find: 'create table tock.runs_1 partition of tock.runs for values from (0) to (16777216);',

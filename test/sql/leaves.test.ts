@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { nearTheEnd, settle } from './history.ts';
+import { settle } from './history.ts';
 import { watchPlans } from './plans.ts';
 import {
   claim,
