@@ -246,9 +246,9 @@ function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
   -- Seconds to wait after the n-th failure: base * factor^(n-1), capped, less a random share of up to the jitter.
 
-function tock.balance(p_streams integer DEFAULT 200)
+function tock.balance(p_streams integer DEFAULT 1000)
   returns integer
-  -- Finds lanes that one tenant fills, looking at p_streams streams, and gives those back that have been worked off; returns how many changed.
+  -- Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.
   -- for tock_admin
 
 function tock.cancel(p_ids bigint[])
@@ -494,7 +494,7 @@ function tock.guard_now()
 
 function tock.heavy_tenant(p_stream integer)
   returns text
-  -- The tenant of at least half of the next 200 runs of a stream; null when there is none, or fewer are left.
+  -- The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.
 
 function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
@@ -535,7 +535,7 @@ function tock.keys_list()
 
 function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
-  -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, 128 higher for what comes in bulk.
+  -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
 
 function tock.lease_epoch(p_lease uuid)
   returns integer

@@ -155,11 +155,14 @@ as $$
 declare
   v_lane integer := (pg_catalog.hashtext(p_tenant) & 2147483647) % p_policy.lanes;
 begin
-  return case
-    when p_tenant = any (p_bulk) then v_lane + 128
-    when p_policy.heavy ->> v_lane::text <> p_tenant then v_lane + 64
-    else v_lane end;
+  if p_tenant = any (p_bulk) then
+    return v_lane + 512;
+  end if;
+  while v_lane < 448 and p_policy.heavy ->> v_lane::text <> p_tenant loop
+    v_lane := v_lane + 64;
+  end loop;
+  return v_lane;
 end $$;
 
 comment on function tock.lane_of is
-  'A tenant''s lane: hashed to one of the queue''s lanes; 64 higher while another tenant fills that one, 128 higher for what comes in bulk.';
+  'A tenant''s lane: hashed to one of the queue''s lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.';

@@ -1,6 +1,7 @@
--- A lane is shared by the tenants hashed to it. When most of what stands at its front is one tenant's,
--- that one keeps the lane to itself, and the others are given another until it has been worked off.
-create or replace function tock.balance(p_streams integer default 200)
+-- A lane is shared by the tenants hashed to it. When one tenant fills it, that one keeps it to itself and
+-- the others go 64 lanes further up, where the same may happen again; until it has been worked off.
+-- Looked at are the streams with a backlog among a thousand, in any order.
+create or replace function tock.balance(p_streams integer default 1000)
 returns integer
 language plpgsql
 volatile
@@ -18,8 +19,10 @@ declare
   v_changed integer := 0;
 begin
   for v_stream in
-    select s.number, s.queue, s.lane from tock.streams s
-    where s.awake and s.lane < 64 order by pg_catalog.random() limit p_streams
+    select l.number, l.queue, l.lane from (
+      select s.number, s.queue, s.lane from tock.streams s
+      where s.awake and s.lane < 448 order by pg_catalog.random() limit p_streams) l
+    where tock.newest_run(l.number) - tock.cursor_of(l.number) >= 200 limit 200
   loop
     v_heavy := tock.heavy_tenant(v_stream.number);
     if v_heavy is not null then
@@ -43,8 +46,9 @@ begin
 end $$;
 
 comment on function tock.balance is
-  'Finds lanes that one tenant fills, looking at p_streams streams, and gives those back that have been worked off; returns how many changed.';
+  'Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.';
 
+-- At either end: what stands there first may be others', and whoever comes would still come behind it.
 create or replace function tock.heavy_tenant(p_stream integer)
 returns text
 language plpgsql
@@ -55,21 +59,22 @@ set jit = off
 as $$
 declare
   v_after bigint := tock.cursor_of(p_stream);
-  v_epoch integer := tock.epoch_of(v_after + 1);
+  v_epochs integer[] := array[tock.epoch_of(v_after + 1), tock.newest_epoch()];
   v_tenant text;
 begin
-  if v_epoch is null then
-    return null;
-  end if;
-  execute pg_catalog.format($q$
-    select n.tenant from (
-      select r.tenant, count(*) over () as looked_at from (
-        select r.tenant from tock.runs_%s r where r.stream = $1 and r.position > $2
-        order by r.stream, r.position limit 200) r) n
-    where n.looked_at = 200 and n.tenant is not null
-    group by n.tenant having count(*) >= 100 order by count(*) desc limit 1$q$, v_epoch)
-    into v_tenant using p_stream, v_after;
+  for v_end in 1 .. 2 loop
+    continue when v_epochs[v_end] is null;
+    execute pg_catalog.format($q$
+      select n.tenant from (
+        select r.tenant, count(*) over () as looked_at from (
+          select r.tenant from tock.runs_%1$s r where r.stream = $1 and r.position > $2
+          order by r.stream %2$s, r.position %2$s limit 200) r) n
+      where n.looked_at = 200 and n.tenant is not null
+      group by n.tenant having count(*) >= 100 order by count(*) desc limit 1$q$,
+      v_epochs[v_end], case v_end when 2 then 'desc' end) into v_tenant using p_stream, v_after;
+    exit when v_tenant is not null;
+  end loop;
   return v_tenant;
 end $$;
 
-comment on function tock.heavy_tenant is 'The tenant of at least half of the next 200 runs of a stream; null when there is none, or fewer are left.';
+comment on function tock.heavy_tenant is 'The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.';
