@@ -2,8 +2,11 @@ import type pg from 'pg';
 import { Failure } from '../failure.ts';
 import { describe } from './blockers.ts';
 
-const tryFor = '200ms';
-const pauseMilliseconds = 100;
+// Longer at each try, as a busy machine may need that; under deadlock_timeout (1 s), so that no call is
+// ended for it.
+const firstTry = 200;
+const longestTry = 800;
+const pause = 100;
 
 const users = `
   select distinct l.virtualtransaction as transaction
@@ -24,8 +27,8 @@ const sessions = `
 
 const taken = (error: pg.DatabaseError) => /^(55P03|57014|40P01)$/.test(error.code ?? '');
 
-const attempt = (client: pg.Client, statement: string) =>
-  client.query(`set local statement_timeout = '${tryFor}'`).then(() =>
+const attempt = (client: pg.Client, statement: string, milliseconds: number) =>
+  client.query(`set local statement_timeout = ${milliseconds}`).then(() =>
     client.query(statement).then(
       () => null,
       (error: pg.DatabaseError) => error,
@@ -42,8 +45,8 @@ export async function lockTables(client: pg.Client, statement: string, seconds: 
   // Calls come and go, and a role's own times are hidden from others: who is always there is in the way.
   let always: string[] | undefined;
   await client.query('savepoint tables');
-  for (;;) {
-    const error = await attempt(client, statement);
+  for (let tried = firstTry; ; tried = Math.min(longestTry, tried + 50)) {
+    const error = await attempt(client, statement, tried);
     if (!error) break;
     await client.query('rollback to savepoint tables');
     if (!taken(error)) throw error;
@@ -57,7 +60,7 @@ In the way: ${inTheWay || 'nobody for long, but calls all the time'}`,
         'Nothing was changed. Wait for it or end it (select pg_terminate_backend(<process>)), then migrate again.',
       );
     }
-    await new Promise((resolve) => setTimeout(resolve, pauseMilliseconds));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
   await client.query(`set local statement_timeout = '${rows[0].timeout}'`);
 }

@@ -27,7 +27,7 @@ const start = (load: Load) =>
 
 const goesOn = async (load: Load) => {
   const before = load.completed.size;
-  await until('work goes on', async () => load.completed.size > before + 100);
+  await until('work goes on', async () => load.completed.size > before + 100, 60);
 };
 
 /** Whatever was accepted has been or is handed out once, and is done. */
@@ -59,8 +59,8 @@ test('work goes on while it migrates, also when that has to wait', async () => {
   const reader = await db.connect();
   await reader.query('begin; select count(*) from tock.leases');
   const lines: string[] = [];
-  const migrated = upgrade(db, { log: (line) => lines.push(line) });
-  await until('it waits', async () => lines.some((line) => line.startsWith('Waiting for')));
+  const migrated = upgrade(db, { lockSeconds: 60, log: (line) => lines.push(line) });
+  await until('it waits', async () => lines.some((line) => line.startsWith('Waiting for')), 60);
   await goesOn(load);
   await reader.query('commit');
   await migrated;
@@ -79,7 +79,7 @@ test('work goes on while it migrates, also when that has to wait', async () => {
   expect(load.short).toEqual([]);
   await settle(load);
   expect([...load.handed].filter(([, times]) => times !== 1)).toEqual([]);
-}, 120_000);
+}, 240_000);
 
 const inTheWay: [string, (other: pg.Client) => Promise<unknown>][] = [
   ['a transaction that has enqueued', (other) => enqueue(other, 'held', numbered(2))],
@@ -125,13 +125,13 @@ for (const [who, does] of inTheWay) {
     await goesOn(load);
     expect([...load.errors.keys()]).toEqual([]);
     await other.query(prepared ? "commit prepared 'held'" : 'commit');
-    expect((await upgrade(db)).applied.length).toBeGreaterThan(0);
+    expect((await upgrade(db, { lockSeconds: 60 })).applied.length).toBeGreaterThan(0);
     load.going = false;
     await stopped;
     expect(judged(load).other).toEqual([]);
     for (const runs of await drain(owner, 'held')) await complete(owner, leaseOf(runs));
     await settle(load);
-  }, 120_000);
+  }, 240_000);
 }
 
 test('work goes on over the edges of small epochs', async () => {
@@ -141,9 +141,9 @@ test('work goes on over the edges of small epochs', async () => {
   await owner.query('select tock.rotate(p_ahead => 8, p_width => 500)');
   const load = newLoad();
   const stopped = start(load);
-  await until('three epochs are over', async () => load.accepted.size > 1200);
-  await upgrade(db);
-  await until('three more are', async () => load.accepted.size > 2700);
+  await until('three epochs are over', async () => load.accepted.size > 1200, 60);
+  await upgrade(db, { lockSeconds: 60 });
+  await until('three more are', async () => load.accepted.size > 2700, 60);
   load.going = false;
   await stopped;
   expect(judged(load).other).toEqual([]);
@@ -153,4 +153,4 @@ test('work goes on over the edges of small epochs', async () => {
   );
   await owner.query('select tock.reap()');
   await settle(load);
-}, 120_000);
+}, 240_000);
