@@ -232,6 +232,10 @@ type tock.reaped (runs integer, reached_at timestamp with time zone)
 
 type tock.whereabout (n bigint, task_id bigint, current_id bigint, state text, queue text)
 
+function tock.above_hot(integer, bigint)
+  returns boolean
+  -- Whether the next position is above a stream's runs, as it must be; not true when that takes a closer look. Written by write_hot().
+
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
   -- Counts the runs of the oldest settled epoch against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.
@@ -593,10 +597,6 @@ function tock.newest_epoch()
   returns integer
   -- The epoch that the sequence is in, or the last there is when it has run out of them. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.
 
-function tock.newest_hot(integer)
-  returns bigint
-  -- A stream's newest run in the epoch in use. Written by write_hot().
-
 function tock.newest_run(p_stream integer)
   returns bigint
   -- A stream's newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.
@@ -823,7 +823,7 @@ function tock.whereabouts(p_ids bigint[])
 
 function tock.write_hot()
   returns void
-  -- Writes hot_epoch(), newest_hot(), candidates_hot(), draw_hot(), close_hot() and done_hot() for the epoch in use.
+  -- Writes hot_epoch(), above_hot(), candidates_hot(), draw_hot(), close_hot() and done_hot() for the epoch in use.
 
 function tock.writers()
   returns text[]

@@ -30,7 +30,9 @@ begin
     end if;
     return v_number;
   end if;
-  perform tock.check_sequence(greatest(v_newest, tock.newest_run(v_number)));
+  if tock.above_hot(v_number, v_newest) is not true then
+    perform tock.check_sequence(greatest(v_newest, tock.newest_run(v_number)));
+  end if;
   if not v_awake then
     update tock.streams s set awake = true, start_after = pg_catalog.nextval('tock.positions')
     where s.number = v_number;
@@ -80,9 +82,6 @@ declare
   v_epoch integer;
   v_newest bigint;
 begin
-  if tock.hot_epoch() is not null then
-    return tock.newest_hot(p_stream);
-  end if;
   for v_epoch in select e.number from tock.epochs e order by e.number desc loop
     execute pg_catalog.format('select r.position from tock.runs_%s r where r.stream = $1
       order by r.stream desc, r.position desc limit 1', v_epoch) into v_newest using p_stream;

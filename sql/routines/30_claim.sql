@@ -51,7 +51,9 @@ begin
   get diagnostics v_context = pg_context;
   perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
   v_alone := tock.is_alone(p_alone, v_context);
-  perform pg_catalog.set_config('tock.claim', 'empty', true);
+  if pg_catalog.current_setting('tock.claim', true) <> '' then
+    perform pg_catalog.set_config('tock.claim', '', true);  -- of an earlier claim in this transaction
+  end if;
   if p_request_id is not null then
     v_digest := pg_catalog.hashtextextended(
       pg_catalog.jsonb_build_array(p_worker, p_limit, p_lease_seconds)::text, 0);
@@ -155,7 +157,7 @@ volatile
 as $$
   select case when c.said like 'passed %'
       then case when pg_catalog.substr(c.said, 8)::integer < 10000 then 'empty' else 'passing' end
-    else nullif(c.said, '') end
+    else coalesce(nullif(c.said, ''), 'empty') end
   from pg_catalog.current_setting('tock.claim', true) as c (said)
 $$;
 

@@ -36,11 +36,15 @@ begin
         where extract(epoch from pg_catalog.pg_postmaster_start_time()) = %9$s and 'tock'::regnamespace = %10$s::oid);
     end $f$;
 
-    create or replace function tock.newest_hot(integer)
-    returns bigint language plpgsql volatile as $f$
+    create or replace function tock.above_hot(integer, bigint)
+    returns boolean language plpgsql volatile as $f$
     begin
-      return (select r.position from tock.runs_%2$s r where r.stream = $1
-        order by r.stream desc, r.position desc limit 1);
+      return (
+        select s.last_value >= $2 and s.last_value >= %8$s and s.last_value < %1$s
+          and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = $1
+            order by r.stream desc, r.position desc limit 1), 0)
+          and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
+        from tock.positions s);
     end $f$;
 
     create or replace function tock.candidates_hot(text, integer, integer[], integer)
@@ -91,7 +95,7 @@ begin
       end if;
     end $f$;
 
-    revoke all on function tock.hot_epoch(), tock.newest_hot(integer),
+    revoke all on function tock.hot_epoch(), tock.above_hot(integer, bigint),
       tock.candidates_hot(text, integer, integer[], integer), tock.draw_hot(integer, integer, integer, uuid, text,
         timestamptz, integer, boolean, smallint, smallint),
       tock.close_hot(uuid, integer), tock.done_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
@@ -102,13 +106,13 @@ begin
 end $$;
 
 comment on function tock.write_hot is
-  'Writes hot_epoch(), newest_hot(), candidates_hot(), draw_hot(), close_hot() and done_hot() for the epoch in use.';
+  'Writes hot_epoch(), above_hot(), candidates_hot(), draw_hot(), close_hot() and done_hot() for the epoch in use.';
 
 select tock.guard();
 select tock.write_hot();
 
 comment on function tock.hot_epoch is 'The epoch in use, while the hot functions are right for it; else null. Written by write_hot().';
-comment on function tock.newest_hot is 'A stream''s newest run in the epoch in use. Written by write_hot().';
+comment on function tock.above_hot is 'Whether the next position is above a stream''s runs, as it must be; not true when that takes a closer look. Written by write_hot().';
 comment on function tock.candidates_hot is 'candidates_statement() for the epoch in use. Written by write_hot().';
 comment on function tock.draw_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
 comment on function tock.done_hot is 'done_statement() for the epoch in use. Written by write_hot().';
