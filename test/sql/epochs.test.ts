@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
-import { nearTheEnd as runOut } from './history.ts';
+import { pass, nearTheEnd as runOut } from './history.ts';
 import {
   claim,
   complete,
@@ -91,6 +91,21 @@ test('streams whose cursors lie in different epochs are all drawn from', async (
   expect(runs.map((run) => run.payload).sort((a, b) => Number(a) - Number(b))).toEqual(
     numbered(40).map((one) => one.payload),
   );
+  await expectWhole(client);
+});
+
+test('a claim that begins in an old epoch leaves those in use to the next', async () => {
+  await enqueue(client, 'q', numbered(3, 0, { priority: 0 }));
+  await pass(client);
+  await enqueue(client, 'q', numbered(3, 3, { priority: 9 }));
+  for (const payloads of [
+    [0, 1, 2],
+    [3, 4, 5],
+  ]) {
+    const runs = await claim(client, 'q', { limit: 10 });
+    expect(runs.map((run) => run.payload)).toEqual(payloads);
+    expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 3 });
+  }
   await expectWhole(client);
 });
 
