@@ -49,3 +49,17 @@ test('tenants of control characters are claimed within 10 MiB', async () => {
   const batches = [1, 2].map((priority) => tasks(3500, { tenant, priority }));
   expect(await claimed('tenants', batches)).toBeLessThan(MOST_BYTES);
 });
+
+test('the most that a claim may take of 64 streams is within 10 MiB', async () => {
+  const payload = (bytes: number) => '\\'.repeat(bytes / 2);
+  const lanes = (priority: number) =>
+    Array.from({ length: 40 }, (_, n) => ({ payload: payload(5_900), priority, tenant: `t${n}` }));
+  const batches = [
+    [{ payload: payload(4_194_000), priority: 0 }],
+    tasks(20, { payload: payload(50_000), priority: 1 }),
+    ...[2, 3, 4, 5, 6, 7, 8, 9].map(lanes),
+  ];
+  const bytes = await claimed('most', batches);
+  expect(bytes).toBeGreaterThan(9_500_000);
+  expect(bytes).toBeLessThan(MOST_BYTES);
+});
