@@ -1,0 +1,163 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import { claim, enqueue, fail, leaseOf, numbered, value } from './support.ts';
+
+// Under a transaction held open nothing is cleaned up: what reads from a fixed end wades through ever
+// more dead entries. Pages read are counted, no time: the last calls against the first (finding H2).
+let db: Database;
+let client: pg.Client;
+let holder: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+  holder = await db.connect();
+  await client.query('select tock.tick()');
+  await holder.query('begin isolation level repeatable read');
+  await holder.query('select count(*) from tock.waiting');
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
+
+/** How many pages a call touches, with all that it calls. */
+async function pages(call: string): Promise<number> {
+  const [{ Plan: plan }] = await value<[{ Plan: Plan }]>(
+    client,
+    `explain (analyze, buffers, timing off, format json) select ${call}`,
+  );
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+}
+
+const mean = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+
+/** The last tenth of the calls reads little more than the first tenth, whose very first call plans. */
+function expectFlat(what: string, counts: number[], allowed = 1.3): void {
+  const tenth = Math.ceil(counts.length / 10);
+  const first = mean(counts.slice(1, 1 + tenth));
+  const last = mean(counts.slice(-tenth));
+  expect([what, last, first, last < first * allowed + 20]).toEqual([what, last, first, true]);
+}
+
+/** Tasks of the queue q that are due already, one millisecond apart, the earliest a minute ago. */
+async function due(count: number): Promise<void> {
+  await client.query(
+    `insert into tock.waiting (position, due_at, queue, priority, lane, bytes, payload)
+     select nextval('tock.positions'), now() - interval '5 minutes' + n * interval '1 ms', 'q', 5, 0, 1, to_jsonb(n)
+     from generate_series(1, $1) n`,
+    [count],
+  );
+}
+
+test('promotions, and the look of every claim, are as cheap for the last of 50,000 delayed tasks', async () => {
+  await client.query("select tock.put_queue('q')");
+  await due(50_000);
+  const promoting: number[] = [];
+  const looking: number[] = [];
+  const waking: number[] = [];
+  const asking: number[] = [];
+  for (let call = 0; call < 100; call++) {
+    promoting.push(await pages('tock.promote(500)'));
+    // reads what promotion reads, and promotes nothing: another queue, not alone
+    looking.push(await pages("tock.claim('other')"));
+    waking.push(await pages('tock.next_wake_at()'));
+    asking.push(await pages("tock.retry_after_seconds('q')"));
+  }
+  expect(await value(client, 'select count(*)::integer from tock.waiting')).toBe(0);
+  expectFlat('promote(500)', promoting);
+  for (const [what, counts] of Object.entries({ looking, waking, asking })) {
+    expectFlat(what, counts);
+    expect(Math.max(...counts.slice(1))).toBeLessThan(100);
+  }
+  // a claim that rides along, now that the sweep isn't late
+  await client.query(
+    "update tock.duties set last_started_at = clock_timestamp() + interval '1 hour'",
+  );
+  await pages("tock.claim('other', p_alone => true)");
+  expect(await pages("tock.claim('other', p_alone => true)")).toBeLessThan(100);
+}, 120_000);
+
+test('a task fails, waits and comes back at the same price for the hundredth time', async () => {
+  await client.query(`select tock.put_queue('q', '{"max_attempts": 1000}')`);
+  await enqueue(client, 'q', numbered(200));
+  const claiming: number[] = [];
+  const promoting: number[] = [];
+  const empty: number[] = [];
+  for (let round = 0; round < 60; round++) {
+    const runs = await claim(client, 'q', { limit: 200 });
+    expect(runs).toHaveLength(200);
+    await fail(client, leaseOf(runs), { retry_in_seconds: 0.000001 });
+    promoting.push(await pages('tock.promote(1000)'));
+    claiming.push(await pages("tock.claim('q', p_limit => 1)"));
+    empty.push(await pages("tock.claim('other')"));
+    await client.query(
+      "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
+    );
+    await client.query('select tock.reap(p_sweep => true)');
+  }
+  expectFlat('promote after failures', promoting);
+  expectFlat('claim of one', claiming);
+  expectFlat('empty claim', empty);
+  await expectWhole(client);
+}, 120_000);
+
+test('reaping reads on from where it came to, and wakes nobody for what is done', async () => {
+  await enqueue(client, 'q', numbered(4000));
+  for (let lease = 0; lease < 400; lease++)
+    await claim(client, 'q', { limit: 10, lease_seconds: 600 });
+  await client.query(
+    `update tock.leases l set leased_until = now() - interval '1 hour' + n.n * interval '1 second'
+     from (select token, row_number() over (order by claimed_at) as n from tock.leases) n where n.token = l.token`,
+  );
+  await client.query(
+    "update tock.duties set reached_at = now() - interval '2 hours', swept_at = clock_timestamp() where name = 'reap'",
+  );
+  const reaping: number[] = [];
+  for (let call = 0; call < 100; call++) {
+    reaping.push(await pages('tock.reap(p_limit => 40, p_sweep => false)'));
+  }
+  expect(
+    await value(client, 'select count(*)::integer from tock.leases where closed_at is null'),
+  ).toBe(0);
+  expectFlat('reap', reaping, 1.6);
+  // how far it has come is noted by the first call that isn't full
+  await client.query('select tock.reap(p_sweep => false)');
+  expect(await pages('tock.next_wake_at()')).toBeLessThan(100);
+  expect(await pages('tock.reap(p_sweep => false)')).toBeLessThan(150);
+  await expectWhole(client);
+}, 120_000);
+
+test('what commits late is swept all the same: a delayed task and a lease below where reading goes on', async () => {
+  await client.query("select tock.put_queue('q')");
+  const late = await db.connect();
+  await enqueue(client, 'q', numbered(1));
+  await late.query('begin');
+  const [id] = await enqueue(late, 'late', [{ delay_seconds: 0.001 }]);
+  const [run] = await claim(late, 'q', { lease_seconds: 1 });
+  await due(2000);
+  await late.query(
+    "update tock.leases set leased_until = now() - interval '1 hour' where closed_at is null",
+  );
+  await late.query(
+    "update tock.waiting set due_at = now() - interval '1 hour' where queue = 'late'",
+  );
+  while ((await value<number>(client, 'select tock.promote(500)')) > 0);
+  await client.query('select tock.reap()');
+  await late.query('commit');
+  expect(await value(client, 'select tock.promote(500)')).toBe(0);
+  expect(await value(client, 'select tock.reap(p_sweep => false)')).toBe(0);
+  await client.query("select tock.run_duty('promote')");
+  await client.query(
+    "update tock.duties set swept_at = now() - interval '2 minutes' where name = 'reap'",
+  );
+  expect(await value(client, "select tock.run_duty('reap')")).toBe(1);
+  expect((await claim(client, 'late')).map((one) => one.id)).toEqual([id]);
+  const again = (await claim(client, 'q', { limit: 3000 })).map((one) => one.id);
+  expect(again).toContain(run?.id);
+  await expectWhole(client);
+}, 60_000);
