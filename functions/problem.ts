@@ -42,12 +42,26 @@ export function refusal(status: ContentfulStatusCode, detail: string, more: More
   return new HTTPException(status, { message: detail, cause: more });
 }
 
-type DatabaseError = Error & { code?: string; detail?: string; hint?: string; constraint?: string };
+type DatabaseError = Error & {
+  code?: string;
+  detail?: string;
+  hint?: string;
+  constraint?: string;
+  table?: string;
+};
 
 const again = 'Repeat the call; with the same request_id it does nothing twice.';
 
+/** Two claims that met, or no partition to put a row in yet: the caller has done nothing wrong. */
+function passing({ code, constraint, table }: DatabaseError): boolean {
+  return (
+    (code === '23505' && /^leases_\d+_pkey$/.test(constraint ?? '')) ||
+    (code === '23514' && table !== undefined && constraint === undefined)
+  );
+}
+
 function fromDatabase(error: DatabaseError): Refusal {
-  const status = statusOf(error.code);
+  const status = passing(error) ? 503 : statusOf(error.code);
   const { message, detail, hint, constraint } = error;
   if (error.code?.startsWith('TK')) {
     return { status, detail: message, field: detail || undefined, hint: hint || undefined };

@@ -7,7 +7,7 @@ import { type Outcome, suite } from './suite.ts';
  * from. The edge, the command line and `npm start` meet PostgreSQL through a driver only. npm's has
  * neither pg_cron nor programs such as pg_basebackup, which the other two folders need.
  */
-const folders = ['test/sql/', 'test/stack/host'];
+const folders = ['test/sql/', 'test/upgrade/', 'test/stack/host'];
 const withCron = [...folders, 'test/cron/', 'test/faults/'];
 
 export type Version = { major: number } & (Outcome | { cannot: string });

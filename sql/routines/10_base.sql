@@ -79,19 +79,26 @@ comment on function tock.take_slot is
 -- meanwhile and two claims meet, the key of leases refuses one.
 create or replace function tock.take_stream(p_stream integer)
 returns boolean
-language sql
+language plpgsql
 volatile
 as $$
-  select case
-    when pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then true
-    when exists (
+begin
+  if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then
+    return true;
+  end if;
+  -- twice, as the locks of a transaction that is just ending look like that for a moment
+  for v_look in 1 .. 2 loop
+    if exists (
       select from pg_catalog.pg_locks l
       where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace and l.objid::bigint = p_stream
         and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
         and l.virtualtransaction !~ '/0$')
-      then false
-    else pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - p_stream) end
-$$;
+    then
+      return false;
+    end if;
+  end loop;
+  return pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - p_stream);
+end $$;
 
 comment on function tock.take_stream is
   'Takes the lock of a stream''s claim by trying, or its second key where the first is held by a session outside of any transaction.';

@@ -140,6 +140,9 @@ begin
   end if;
   if tock.hot_epoch() is null then
     perform tock.write_hot();
+    -- streams that nobody goes on with are looked at by every claim until they are put to sleep
+    update tock.duties d set last_started_at = null
+    where d.name = (select r.name from tock.duties r where r.name = 'rest' for update skip locked);
   end if;
   perform tock.move_up();
   perform tock.settle();

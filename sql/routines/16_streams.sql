@@ -118,6 +118,8 @@ begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform tock.refuse(409, 'rest() has to run in read committed: an older snapshot doesn''t show what was just written');
   end if;
+  -- with the sequence set back, what lies above it would not be looked at
+  perform tock.guard_now();
   for v_slot in
     select s.slot from (select distinct a.slot from tock.streams a where a.awake) s
     order by pg_catalog.random() limit 16

@@ -1,6 +1,7 @@
 -- The only detach there is. It waits for readers of any epoch, and everybody behind it: so for 10 ms a
--- table, and then not again for a minute, two, four ... an hour. Its locks last to the end of the
--- transaction: it is the last thing done there.
+-- table (30 when that did for none of eight tries: writers may be overlapping all the time), and then not
+-- again for a minute, two, four ... an hour. Its locks last to the end of the transaction: it is the last
+-- thing done there.
 create or replace function tock.retain()
 returns integer
 language plpgsql
@@ -31,6 +32,9 @@ begin
     end loop;
     continue when v_left is null;
     begin
+      if v_epoch.drop_tries >= 8 then
+        perform pg_catalog.set_config('lock_timeout', '30ms', true);
+      end if;
       perform tock.drop_epoch(v_epoch.number);
       return 1;
     exception
@@ -54,6 +58,10 @@ as $$
 declare
   v_table text;
 begin
+  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+    execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_epoch);
+  end loop;
+  -- from here on everybody stands behind this, so nothing more is waited for but these
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
     execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);
   end loop;

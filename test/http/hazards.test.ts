@@ -1,5 +1,7 @@
+import { Hono } from 'hono';
 import { expect, test } from 'vitest';
 import { findHazard } from '../../functions/hazards.ts';
+import { problem } from '../../functions/problem.ts';
 import { statusOf } from '../../functions/sqlstate.ts';
 
 test.each([
@@ -60,4 +62,16 @@ test('a large body stays one pass after many of them, when the optimizer has bee
   const text = JSON.stringify({ tasks: Array.from({ length: 10_000 }, () => ({ payload })) });
   // It once became a pass for each string at about the tenth: minutes for each further body.
   for (let times = 0; times < 40; times++) expect(findHazard(text)).toBeNull();
+});
+
+test.each([
+  ['a row without a partition is a matter of time', { code: '23514', table: 'runs' }, 503],
+  ['two claims that met may ask again', { code: '23505', constraint: 'leases_12_pkey' }, 503],
+  ['a check says what is wrong', { code: '23514', table: 'x', constraint: 'x_is_y' }, 422],
+])('%s', async (_, error, status) => {
+  const app = new Hono().get('/', () => {
+    throw Object.assign(new Error('x'), error);
+  });
+  app.onError(problem);
+  expect((await app.request('/')).status).toBe(status);
 });
