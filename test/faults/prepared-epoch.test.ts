@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster } from '../database.ts';
 import { expectWhole } from '../sql/audit.ts';
+import { settle } from '../sql/history.ts';
 import { complete, drain, enqueue, leaseOf, numbered, value } from '../sql/support.ts';
 
 let db: OwnCluster;
@@ -21,7 +22,7 @@ test('an epoch that ended before a crash waits for the task prepared in it', asy
   await before.query(
     "select setval('tock.positions', (select end_position from tock.epochs where number = 1))",
   );
-  await before.query('select tock.rest()');
+  await settle(before);
   await writer.query("prepare transaction 'held'");
   await db.kill9();
   await db.start();
@@ -30,7 +31,7 @@ test('an epoch that ended before a crash waits for the task prepared in it', asy
   for (let round = 0; round < 3; round++) {
     await enqueue(client, 'flow', numbered(2));
     for (const runs of await drain(client, 'flow')) await complete(client, leaseOf(runs));
-    await client.query('select tock.rest()');
+    await settle(client);
   }
   const settled = 'select count(*)::int from tock.epochs where settled_at is not null';
   expect(await value(client, settled)).toBe(0);

@@ -1,0 +1,216 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import { age, audit, epochs, pass, retain, settle, take, work } from './history.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  fail,
+  makeDue,
+  numbered,
+  promote,
+  rows,
+  task,
+  value,
+} from './support.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+/** The oldest epochs go, whatever their retention; those named must be gone then. */
+async function dropped(...numbers: number[]): Promise<void> {
+  await settle(client);
+  await age(client, '1 year');
+  await retain(client);
+  const left = await epochs(client);
+  expect(numbers.filter((number) => left.includes(number))).toEqual([]);
+}
+
+const change = (id: string, changes: object) =>
+  client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
+const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
+
+describe('a task that goes on after the epoch of its first run was dropped', () => {
+  /** A task whose one run in this epoch has failed; where it goes on is up to the test. */
+  async function failed(retry: number, delayed = false): Promise<string> {
+    const [id] = await enqueue(client, 'q', [delayed ? { delay_seconds: 50 } : {}]);
+    if (delayed) {
+      await makeDue(client, 'q');
+      await promote(client);
+    }
+    await pass(client);
+    const { lease } = await take(client, 'q');
+    await fail(client, lease, { retry_in_seconds: retry });
+    return id as string;
+  }
+
+  const known = async (id: string, state: string) => {
+    expect(await task(client, id)).toMatchObject({ id, state });
+    await expectWhole(client);
+  };
+
+  test.each([false, true])(
+    'waiting: is known and canceled by its id (delayed %s)',
+    async (late) => {
+      const id = await failed(5000, late);
+      await pass(client);
+      await dropped(1);
+      await known(id, 'waiting');
+      expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
+      await known(id, 'cancelled');
+    },
+  );
+
+  test.each([false, true])(
+    'ready, running and done: is known by its id (delayed %s)',
+    async (late) => {
+      const id = await failed(0, late);
+      await dropped(1);
+      await known(id, 'ready');
+      const { lease, ids } = await take(client, 'q');
+      expect(ids).toEqual([id]);
+      await known(id, 'running');
+      await complete(client, lease);
+      await known(id, 'done');
+    },
+  );
+
+  test('is known through a second and a third drop, by its id and its runs', async () => {
+    const id = await failed(5000, true);
+    for (let epoch = 2; epoch < 5; epoch++) {
+      await makeDue(client, 'q');
+      await promote(client);
+      await pass(client);
+      await fail(client, (await take(client, 'q')).lease, { retry_in_seconds: 5000 });
+      await dropped(epoch - 1);
+      await known(id, 'waiting');
+    }
+    await makeDue(client, 'q');
+    await promote(client);
+    const { runs } = await take(client, 'q');
+    await pass(client);
+    await settle(client);
+    expect(await task(client, runs[0]?.run_id as string)).toMatchObject({ id, attempt: 5 });
+    await known(id, 'running');
+  });
+
+  test('is not taken for dead when only the epoch in the middle is gone', async () => {
+    await enqueue(client, 'paused', numbered(1));
+    const id = await failed(0);
+    await fail(client, (await take(client, 'q')).lease, { retry_in_seconds: 5000 });
+    await pass(client);
+    await work(client, 'other', 1);
+    await pass(client);
+    await dropped(2);
+    expect(await epochs(client)).toContain(1);
+    await known(id, 'waiting');
+    expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
+    await known(id, 'cancelled');
+  });
+
+  test('that is changed meanwhile goes on under its id', async () => {
+    const [id] = await enqueue(client, 'q', numbered(1));
+    await change(id as string, { priority: 7 });
+    await pass(client);
+    await change(id as string, { delay_seconds: 500 });
+    expect(await claim(client, 'q')).toEqual([]);
+    await pass(client);
+    await dropped(1);
+    await known(id as string, 'waiting');
+  });
+});
+
+describe('a change that came too late starts nothing after the epoch it meant was dropped', () => {
+  /** The task is being claimed while it is changed; then it is done. */
+  async function changedTooLate(changes: object): Promise<string> {
+    const [id] = await enqueue(client, 'q', numbered(1));
+    const worker = await db.connect();
+    await worker.query('begin');
+    const { lease } = await take(worker, 'q');
+    await change(id as string, changes);
+    await worker.query('commit');
+    await complete(client, lease);
+    return id as string;
+  }
+
+  test('neither what waits', async () => {
+    const id = await changedTooLate({ delay_seconds: 5000 });
+    await pass(client);
+    await dropped(1);
+    await makeDue(client, 'q');
+    await promote(client);
+    expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+    expect(await task(client, id)).toBeUndefined();
+  });
+
+  test('nor what is ready in a later epoch', async () => {
+    const [id] = await enqueue(client, 'q', numbered(1));
+    const worker = await db.connect();
+    await worker.query('begin');
+    const { lease } = await take(worker, 'q');
+    await pass(client);
+    await change(id as string, { priority: 9 });
+    await worker.query('commit');
+    await complete(client, lease);
+    await pass(client);
+    await dropped(1);
+    expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+  });
+
+  test('but what came in time does start, once', async () => {
+    const [id] = await enqueue(client, 'q', numbered(1));
+    await pass(client);
+    await change(id as string, { priority: 9, payload: 'changed' });
+    const [other] = await enqueue(client, 'q', numbered(1, 7, { priority: 0 }));
+    await complete(client, (await take(client, 'q')).lease);
+    await settle(client);
+    await pass(client);
+    const runs = (await drain(client, 'q')).flat();
+    expect(runs.map((run) => [run.id, run.payload])).toEqual([[id, 'changed']]);
+    expect((await task(client, other as string))?.state).toBe('done');
+  });
+});
+
+test('steps of a few rows lead to the same end', async () => {
+  await enqueue(client, 'q', numbered(20));
+  const { lease, ids } = await take(client, 'q', 20);
+  await fail(
+    client,
+    lease,
+    ids.slice(0, 15).map((id) => ({ id, retry_in_seconds: 0 })),
+  );
+  await complete(client, lease);
+  const again = await take(client, 'q', 20);
+  await pass(client);
+  await fail(client, again.lease, { retry_in_seconds: 0 });
+  const third = await take(client, 'q', 20);
+  expect(third.ids).toHaveLength(15);
+  await settle(client);
+  await audit(client, 3);
+  await age(client, '1 year');
+  let steps = 0;
+  while ((await value<number>(client, 'select tock.let_go(1, 2)')) > 0) steps++;
+  expect(steps).toBeGreaterThan(10);
+  await retain(client);
+  expect(await epochs(client)).not.toContain(1);
+  for (const id of ids.slice(0, 15)) {
+    expect(await task(client, id)).toMatchObject({ id, attempt: 3, state: 'running' });
+  }
+  await complete(client, third.lease);
+  await expectWhole(client);
+  await pass(client);
+  await dropped(2);
+  expect(await value(client, 'select count(*)::int from tock.promotions')).toBe(0);
+});
