@@ -2,6 +2,7 @@ import { claims } from './claims.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
+import { streams } from './streams.ts';
 import { writes } from './writes.ts';
 
 /** A mistake in a file of sql/, and the test that must fail with it. */
@@ -17,4 +18,4 @@ export type Bug = {
   caught: [file: string, test: string];
 };
 
-export const bugs: Bug[] = [...writes, ...claims, ...epochs, ...ends, ...guards];
+export const bugs: Bug[] = [...writes, ...claims, ...epochs, ...ends, ...guards, ...streams];

@@ -1,0 +1,111 @@
+import type { Bug } from './bugs.ts';
+
+/** Streams and their locks, tenants, what must stay flat, leases done in parts. */
+export const streams: Bug[] = [
+  {
+    name: "a stranger's lock keeps a stream for itself",
+    file: 'routines/10_base.sql',
+    find: 'return pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - p_stream);',
+    replace: 'return false;',
+    caught: ['sql/locks.test.ts', "a stranger's session lock on a stream keeps no task"],
+  },
+  {
+    name: 'a claim that could not have what there is calls it empty',
+    file: 'routines/30_claim.sql',
+    find: "perform pg_catalog.set_config('tock.claim', 'busy', true);",
+    replace: '',
+    caught: ['sql/locks.test.ts', 'beside a stranger claims still take turns'],
+  },
+  {
+    name: 'a lease goes over the edge of an epoch',
+    file: 'routines/30_claim.sql',
+    find: 'continue when v_drawn > 0 and v_epoch <> v_hot;',
+    replace: '',
+    caught: ['sql/lease-parts.test.ts', 'a claim at the edge of an epoch gives one lease'],
+  },
+  {
+    name: 'promotion always reads from the bottom',
+    file: 'routines/50_promote.sql',
+    find: 'if not p_sweep then',
+    replace: 'if false then',
+    caught: ['sql/flat.test.ts', 'promotions, and the look of every claim'],
+  },
+  {
+    name: 'next_wake_at reads what was promoted',
+    file: 'routines/70_duties.sql',
+    find: 'where w.due_at >= v_promoted order by w.due_at',
+    replace: 'order by w.due_at',
+    caught: ['sql/flat.test.ts', 'promotions, and the look of every claim'],
+  },
+  {
+    name: 'reaping always reads from the bottom',
+    file: 'routines/51_reap.sql',
+    find: "else coalesce(v_duty.reached_at, '-infinity') end",
+    replace: "else '-infinity' end",
+    caught: ['sql/flat.test.ts', 'reaping reads on from where it came to'],
+  },
+  {
+    name: 'reaping never sweeps',
+    file: 'routines/51_reap.sql',
+    find: /v_sweep boolean := coalesce\(p_sweep, [^;]*;/,
+    replace: 'v_sweep boolean := false;',
+    caught: ['sql/flat.test.ts', 'what commits late is swept all the same'],
+  },
+  {
+    name: 'heavy tenants are looked for at the front only',
+    file: 'routines/72_balance.sql',
+    find: 'for v_end in 1 .. 2 loop',
+    replace: 'for v_end in 1 .. 1 loop',
+    caught: ['sql/tenants.test.ts', 'a tenant that fills the end of a lane'],
+  },
+  {
+    name: 'nobody goes around a heavy tenant',
+    file: 'routines/12_queues.sql',
+    find: 'while v_lane < 448 and',
+    replace: 'while false and',
+    caught: ['sql/tenants.test.ts', 'a tenant that drips its backlog'],
+  },
+  {
+    name: 'a second heavy tenant stays among the light ones',
+    file: 'routines/72_balance.sql',
+    find: 's.awake and s.lane < 448',
+    replace: 's.awake and s.lane < 64',
+    caught: ['sql/tenants.test.ts', 'two heavy tenants of one lane'],
+  },
+  {
+    name: 'a huge call goes by the lane of the others',
+    file: 'routines/12_queues.sql',
+    find: 'if p_tenant = any (p_bulk) then',
+    replace: 'if false then',
+    caught: ['sql/tenants.test.ts', "a tenant's huge call stands before nobody"],
+  },
+  {
+    name: 'a lane is never given back',
+    file: 'routines/72_balance.sql',
+    find: 'set heavy = q.heavy - v_lane.lane',
+    replace: 'set heavy = q.heavy',
+    caught: ['sql/tenants.test.ts', 'a lane is given back once it has been worked off'],
+  },
+  {
+    name: 'rest() takes all streams at once',
+    file: 'routines/16_streams.sql',
+    find: 'limit $3))',
+    replace: '))',
+    caught: ['sql/streams.test.ts', 'an empty claim and a claim of one'],
+  },
+  {
+    name: 'a writer locks each stream',
+    file: 'routines/16_streams.sql',
+    find: 'returning number into v_number;',
+    replace: `returning number into v_number;
+      perform pg_catalog.pg_advisory_xact_lock(tock.lock_space() + 1, v_number);`,
+    caught: ['sql/streams.test.ts', 'hold few locks'],
+  },
+  {
+    name: 'a part is ended without holding its lease',
+    file: 'routines/41_lease_parts.sql',
+    find: 'where l.token = $1 for share) h',
+    replace: 'where l.token = $1) h',
+    caught: ['sql/lease-parts.test.ts', 'a part in an open transaction keeps the whole lease'],
+  },
+];
