@@ -58,7 +58,7 @@ export async function auditAll(soak: Soak, on: pg.Client): Promise<void> {
 }
 
 /** Each sentence compares every run with every lease of its stream: more would take many minutes. */
-const sentencesTake = 60_000;
+const sentencesTake = 100_000;
 
 /** What is stored against what was told, and what must hold of any state. */
 export async function account(soak: Soak, on: pg.Client): Promise<void> {
@@ -88,9 +88,11 @@ export async function account(soak: Soak, on: pg.Client): Promise<void> {
     }
   }
   await dropHistory(soak, on, sentencesTake);
-  for (const [sentence, count] of Object.entries(await brokenSentences(on))) {
+  const broken = Object.entries(await brokenSentences(on));
+  for (const [sentence, count] of broken) {
     ledger.differ('a sentence of the audit does not hold', 0, `${sentence}: ${count}`);
   }
+  if (broken.length > 0) await nameThem(soak, on);
   const { rows: reports } = await on.query(
     "select to_jsonb(r) as r from tock.reports r where r.detail ->> 'found' is distinct from 'new'",
   );
@@ -99,6 +101,27 @@ export async function account(soak: Soak, on: pg.Client): Promise<void> {
     'select to_jsonb(d) as d from tock.duties d where d.failures > 0',
   );
   for (const { d } of duties) ledger.differ('a duty is failing', 0, JSON.stringify(d));
+}
+
+// How each run ended that is the last of what it belongs to.
+const ends = `
+  select (r.payload ->> 'n')::integer as n, array_agg(coalesce(e.state, l.outcome, 'cancelled') order by r.position) as ends
+  from tock.runs r
+  left join tock.results e using (stream, position)
+  left join lateral (
+    select k.* from tock.leases k where k.stream = r.stream and k.after_position < r.position
+    order by k.after_position desc limit 1) l
+    on l.last_position >= r.position and l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))
+  where e.next_id is null and (e.state is not null or l.outcome = 'done'
+    or exists (select from tock.marks m
+      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled'))
+  group by 1 having count(*) > 1`;
+
+/** The sentences only count: which tasks they mean has to be found, and the state kept. */
+async function nameThem(soak: Soak, on: pg.Client): Promise<void> {
+  const { rows } = await on.query<{ n: number; ends: string[] }>(ends);
+  for (const { n, ends } of rows) soak.ledger.differ('ended twice', n, ends.join(' and '));
+  await soak.keepState();
 }
 
 async function judge(

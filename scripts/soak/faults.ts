@@ -52,7 +52,9 @@ export async function startFaults(soak: Soak, crew: Crew, logs: Logs, seed: numb
   while (soak.going) {
     const order = faults.toSorted(() => random(3) - 1);
     for (const fault of order) {
-      await pause((roundSeconds * 1000) / faults.length);
+      for (let waits = 0; soak.going && waits < 50; waits++) {
+        await pause((roundSeconds * 20) / faults.length);
+      }
       if (!soak.going) return;
       await fault().catch((error) => met(ledger, 'fault', error));
     }

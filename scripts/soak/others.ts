@@ -42,6 +42,12 @@ export async function nextEpoch(soak: Soak, on: Client): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** A pause that the end of the soak ends. */
+async function whileGoing(soak: Soak, milliseconds: number): Promise<void> {
+  const until = now() + milliseconds;
+  while (soak.going && now() < until) await pause(100);
+}
+
 const reads = ['tock.runs', 'tock.streams', 'tock.leases', 'tock.waiting'];
 
 /** Readers that keep a snapshot: a transaction held open, and a dump. */
@@ -50,13 +56,13 @@ export function startReaders(soak: Soak, seed: number): Promise<void>[] {
   const holder = going(soak, 'hold', dice(seed), async (on, random) => {
     await on.query('begin isolation level repeatable read');
     await on.query(`select count(*) from ${reads[random(reads.length)]}`);
-    await pause(random(roundSeconds * 700));
+    await whileGoing(soak, random(roundSeconds * 700));
     await on.query('rollback');
     ledger.count('snapshots held');
-    await pause(roundSeconds * 500);
+    await whileGoing(soak, roundSeconds * 500);
   });
   const dumper = going(soak, 'dump', dice(seed + 1), async () => {
-    await pause(roundSeconds * 1300);
+    await whileGoing(soak, roundSeconds * 1300);
     if (!soak.going) return;
     await stack.host.run([
       `${stack.host.bin}/pg_dump`,

@@ -1,4 +1,12 @@
-import { appendFileSync, closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { home } from '../stack/place.ts';
@@ -106,7 +114,13 @@ export async function soak(options: SoakOptions): Promise<Difference[]> {
     }
   }
 
-  const work: Soak = { stack, ledger, roundSeconds, say, going: true };
+  async function keepState(): Promise<void> {
+    const { host, ownerUrl } = stack;
+    const dump = await host.run([`${host.bin}/pg_dump`, '--schema=tock', ownerUrl]);
+    writeFileSync(join(folder, 'state.sql'), dump);
+  }
+
+  const work: Soak = { stack, ledger, roundSeconds, say, keepState, going: true };
   const logs = openLogs(stack);
   await on.query('select tock.put_queue($1, $2)', [queue, policy]);
   say(

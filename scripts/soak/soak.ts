@@ -13,6 +13,8 @@ export type Soak = {
   /** Faults and epochs come once a round: a minute, less in a test. */
   roundSeconds: number;
   say(line: string): void;
+  /** Dumps what is stored beside the journal. */
+  keepState(): Promise<void>;
   /** False from when the work is to be wound up. */
   going: boolean;
 };
