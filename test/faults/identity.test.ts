@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { enqueue, numbered } from '../sql/support.ts';
+import { enqueue, numbered, value } from '../sql/support.ts';
 import { findings, reached } from './aftermath.ts';
 import { expectDone, finish, newestStored, positionOf } from './ledger.ts';
 
@@ -46,6 +46,8 @@ test('a jump past the end of the last epoch makes one for where it lands', async
   const before = await reached(client);
   await sayRestored();
   expect(await reached(client)).toBeGreaterThan(before + 2 ** 20 - 1);
+  const landed = 'select tock.epoch_of(last_value + 1) from tock.positions';
+  expect(await value(client, landed)).not.toBeNull();
   ids.push(...(await enqueue(client, 'load', numbered(50, 0, { delay_seconds: 60 }))));
   ids.push(...(await enqueue(client, 'load', numbered(150))));
   await finish(client, 'load');
