@@ -158,6 +158,26 @@ test('epochs are made ahead beside a reader that stays open', async () => {
   expect((await drain(client, 'held')).flat()).toHaveLength(2);
 });
 
+test('while epochs are made in a transaction that stays open, everybody else goes on', async () => {
+  const [reader, maker] = [await db.connect(), await db.connect()];
+  await reader.query('begin isolation level repeatable read');
+  await reader.query('select count(*) from tock.runs');
+  await nearTheEnd(2);
+  await maker.query('begin');
+  expect(await value(maker, 'select tock.rotate(p_ahead => 5)')).toBe(3);
+  await client.query("set lock_timeout = '2s'");
+  const ids = await enqueue(client, 'q', numbered(6));
+  const claims = await drain(client, 'q', { limit: 4 });
+  expect(claims.flat().map((run) => run.id)).toEqual(ids);
+  for (const runs of claims) await complete(client, leaseOf(runs), [{ id: runs[0]?.id }]);
+  await fail(client, leaseOf(claims.at(-1) ?? []), { retry_in_seconds: 0 });
+  await reader.query('select count(*) from tock.leases');
+  await maker.query('commit');
+  await reader.query('commit');
+  await drain(client, 'q');
+  await expectWhole(client);
+});
+
 test('every position in use has an epoch while many small epochs pass under load', async () => {
   // Epochs of 800 from here on: writers and claimers cross an edge every few dozen calls.
   await nearTheEnd(300);
