@@ -61,9 +61,9 @@ test('a task that is changed while its replacement is put off runs once', async 
   expect((await task(client, id))?.state).toBe('done');
 });
 
-test('a task that was changed a thousand times is claimed', async () => {
+test('a task that was changed three hundred times is claimed', async () => {
   const [id = ''] = await enqueue(client, 'q', numbered(1));
-  for (let times = 0; times < 1000; times++) await reprioritize(client, id, times % 10);
+  for (let times = 0; times < 300; times++) await reprioritize(client, id, times % 10);
   const runs = (await drain(client, 'q')).flat();
   expect(runs.map((run) => run.id)).toEqual([id]);
   expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 1 });
@@ -87,9 +87,10 @@ async function dropEpochs(): Promise<number> {
   await client.query('select tock.rotate()');
   while ((await value<number>(client, 'select tock.audit()')) > 0);
   await client.query("update tock.epochs set settled_at = settled_at - interval '1 month'");
-  let dropped = 0;
-  while ((await value<number>(client, 'select tock.retain()')) > 0) dropped++;
-  return dropped;
+  const epochs = () => value<number>(client, 'select count(*)::integer from tock.epochs');
+  const before = await epochs();
+  while ((await value<number>(client, 'select tock.retain()')) > 0);
+  return before - (await epochs());
 }
 
 test('a task that goes on is known by its id when the epoch of its first run is gone', async () => {

@@ -80,12 +80,18 @@ test('a tenant that drips its backlog keeps its lane to itself, and newcomers go
 
 test('a tenant that fills the end of a lane is found behind what others left at its front', async () => {
   const { beside } = await lights();
-  const [first = '', ...others] = beside;
-  await enqueue(client, 'q', of(first, 900));
+  const front = await rows<{ tenant: string }>(
+    client,
+    `select 'front-' || n as tenant from generate_series(1, 200) n
+     where (hashtext('front-' || n) & 2147483647) % 8 = (hashtext('heavy') & 2147483647) % 8 limit 6`,
+  );
+  for (let call = 0; call < 15; call++) {
+    for (const { tenant } of front) await enqueue(client, 'q', of(tenant, 10));
+  }
   for (let call = 0; call < 20; call++) await enqueue(client, 'q', of('heavy', 100));
   expect(await balance()).toBe(1);
-  for (const tenant of others) await enqueue(client, 'q', of(tenant, 1));
-  await expectSoon(others, 20);
+  for (const tenant of beside) await enqueue(client, 'q', of(tenant, 1));
+  await expectSoon(beside, 20);
 });
 
 test('two heavy tenants of one lane have a lane each, and the light ones a third', async () => {
