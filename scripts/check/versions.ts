@@ -1,4 +1,6 @@
+import { globSync } from 'node:fs';
 import { newest, oldest } from '../stack/packages.ts';
+import { checkout } from '../stack/place.ts';
 import { wayTo } from '../stack/ways.ts';
 import { type Outcome, suite } from './suite.ts';
 
@@ -12,20 +14,41 @@ const withCron = [...folders, 'test/cron/', 'test/faults/'];
 
 export type Version = { major: number } & (Outcome | { cannot: string });
 
+/**
+ * Left out where several versions are tested one after another: they try races in our own SQL over
+ * and over, or each earlier state of the schema, and would take a third of the time.
+ */
+export const long = [
+  'test/faults/soak.test.ts',
+  'test/sql/*-load.test.ts',
+  'test/sql/marks-judge.test.ts',
+  'test/sql/marks-many.test.ts',
+  'test/sql/marks-races.test.ts',
+  'test/sql/move-up.test.ts',
+  'test/sql/overtaken.test.ts',
+  'test/sql/tenants.test.ts',
+  'test/sql/upgrade.test.ts',
+];
+
 /** Runs what depends on PostgreSQL on one version, where it can be had here. */
-export async function onVersion(major: number): Promise<Version> {
+export async function onVersion(major: number, without: string[] = []): Promise<Version> {
   const found = await wayTo(major);
   if ('cannot' in found) return { major, ...found };
-  const what = found.way === 'npm' ? folders : withCron;
-  process.stdout.write(`- tests on PostgreSQL ${major}: vitest run ${what.join(' ')}\n`);
-  return { major, ...(await suite(what.join(' '), what, major)) };
+  const paths = found.way === 'npm' ? folders : withCron;
+  const left = without.filter((glob) => paths.some((path) => glob.startsWith(path)));
+  const files = globSync(left, { cwd: checkout });
+  const but = left.length > 0 ? ` but for ${files.length} long files` : '';
+  const what = `${paths.join(' ')}${but}`;
+  process.stdout.write(`- tests on PostgreSQL ${major}: ${what}\n`);
+  const args = [...paths, ...files.flatMap((file) => ['--exclude', file])];
+  return { major, ...(await suite(what, args, major)) };
 }
 
 /** On each supported version but one. The newer come first: they are more often used. */
 export async function onOthers(but: number): Promise<Version[]> {
   const all: Version[] = [];
   for (let major = newest; major >= oldest; major--) {
-    if (major !== but) all.push(await onVersion(major));
+    if (major !== but) all.push(await onVersion(major, long));
   }
   return all;
 }

@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { summary } from '../../scripts/check/summary.ts';
+import { long } from '../../scripts/check/versions.ts';
 import { checkout, home } from '../../scripts/stack/place.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 import type { Report } from '../report.ts';
@@ -48,6 +49,10 @@ test('every test counts, a skipped one with its reason, and so does a file that 
       { name: 'mixed.test.ts: wordless', why: 'it does not say why' },
     ],
   });
+});
+
+test('what the other versions leave out is there', () => {
+  expect(long.filter((glob) => globSync(glob, { cwd: checkout }).length === 0)).toEqual([]);
 });
 
 test('what broke beside the tests is a failure', async () => {
