@@ -28,7 +28,7 @@ export const claims: Bug[] = [
   {
     name: 'a claim takes no lock',
     file: 'routines/30_claim.sql',
-    find: 'if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream) then',
+    find: 'if not (v_held or pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream)) then',
     replace: 'if false then',
     caught: ['sql/claim-load.test.ts', 'eight workers at limit 7'],
   },
@@ -45,14 +45,14 @@ export const claims: Bug[] = [
   {
     name: 'the fence says 23505 to an old snapshot',
     file: 'routines/31_claim_parts.sql',
-    find: "then ' on conflict do nothing' else '' end",
-    replace: "then '' else '' end",
+    find: "then ' on conflict do nothing' end",
+    replace: "then '' end",
     caught: ['sql/claim-transactions.test.ts', 'a claim under a serializable snapshot from before'],
   },
   {
     name: "the cursor is the stream's start, not its newest lease",
     file: 'routines/31_claim_parts.sql',
-    find: /greatest\(s\.start_after, coalesce\(\(\s*select l\.last_position from %1\$s l where l\.stream = \$1[\s\S]*?limit 1\), 0\)\)/,
+    find: /greatest\(s\.start_after, coalesce\(\(\s*select l\.last_position from tock\.leases_%1\$s l where l\.stream = \$1[\s\S]*?limit 1\), 0\)\)/,
     replace: 's.start_after',
     caught: ['sql/claim.test.ts', 'a claim gives no more than its limit'],
   },
@@ -73,8 +73,8 @@ export const claims: Bug[] = [
   {
     name: 'a repeated claim gives runs that are no longer held',
     file: 'routines/31_claim_parts.sql',
-    find: 'where l.token = p_lease and l.closed_at is null',
-    replace: 'where l.token = p_lease',
+    find: 'where l.token = $1 and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()',
+    replace: 'where l.token = $1',
     caught: ['sql/request-id.test.ts', 'a claim repeated after its lease has ended'],
   },
   {
@@ -94,14 +94,14 @@ export const claims: Bug[] = [
   {
     name: "a claim's answer is not bounded in bytes",
     file: 'routines/31_claim_parts.sql',
-    find: 'where n.upto <= $7 or ($8 and n.upto = n.bytes + 256)',
+    find: 'where n.upto <= $7 or ($8 and n.upto = n.cost)',
     replace: '',
     caught: ['sql/claim.test.ts', 'a task with large payloads'],
   },
   {
     name: 'a paused queue gives tasks',
     file: 'routines/30_claim.sql',
-    find: 'if v_policy.paused then',
+    find: 'if v_policy.paused or (v_policy.pause_after_restore and tock.is_paused(v_policy)) then',
     replace: 'if false then',
     caught: ['sql/claim.test.ts', 'a paused queue takes tasks'],
   },
@@ -129,9 +129,9 @@ export const claims: Bug[] = [
   {
     name: 'the planner may begin with all runs of a stream when it reaps',
     file: 'routines/51_reap.sql',
-    find: /cross join lateral \(\s*select r\.stream[^)]*? where ([^)]*?)offset 0\) r[^\n]*\s*where \(select e[^)]*\) is null/,
-    replace: `join tock.runs r on {inside}
-      where not exists (select from tock.results e where e.stream = r.stream and e.position = r.position)`,
+    find: /cross join lateral \(\s*select r\.stream[\s\S]*? where ([^\n]*)\n\s*and r\.position <> all[^\n]*\n\s*offset 0\) r[^\n]*\s*where \(select e[^)]*\) is null/,
+    replace: `join tock.runs_%1$s r on {inside}
+      where not exists (select from tock.results_%1$s e where e.stream = r.stream and e.position = r.position)`,
     caught: ['sql/plans.test.ts', 'with 110,000 rows'],
   },
 ];

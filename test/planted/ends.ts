@@ -62,7 +62,7 @@ export const ends: Bug[] = [
   {
     name: 'the reaper does not look for results',
     file: 'routines/51_reap.sql',
-    find: /where \(select e\.position from tock\.results e[^)]*\) is null/,
+    find: /where \(select e\.position from tock\.results_%1\$s e[^)]*\) is null/,
     replace: '',
     caught: ['sql/reap.test.ts', 'a task done before its lease ended'],
   },
@@ -74,11 +74,10 @@ export const ends: Bug[] = [
     caught: ['sql/reap.test.ts', 'a part completed in an open transaction'],
   },
   {
-    name: 'the reaper looks at recent deadlines only',
+    name: 'the reaper never sweeps',
     file: 'routines/51_reap.sql',
-    find: 'where l.closed_at is null and l.leased_until < v_now',
-    replace: `where l.closed_at is null and l.leased_until < v_now
-      and l.leased_until >= coalesce((select max(c.leased_until) from tock.leases c where c.closed_at is not null), '-infinity')`,
+    find: "v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end;",
+    replace: "v_from timestamptz := coalesce(v_duty.reached_at, '-infinity');",
     caught: ['sql/reap.test.ts', 'a claim that commits after its deadline'],
   },
   {

@@ -40,8 +40,8 @@ export const writes: Bug[] = [
   {
     name: 'a writer does not wake its stream',
     file: 'routines/16_streams.sql',
-    find: 'elsif not v_awake then',
-    replace: 'elsif false then',
+    find: 'if not v_awake then',
+    replace: 'if false then',
     caught: ['sql/rest.test.ts', 'a sleeping stream wakes with the next task'],
   },
   {
