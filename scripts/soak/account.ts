@@ -112,9 +112,11 @@ const ends = `
     select k.* from tock.leases k where k.stream = r.stream and k.after_position < r.position
     order by k.after_position desc limit 1) l
     on l.last_position >= r.position and l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))
-  where e.next_id is null and (e.state is not null or l.outcome = 'done'
-    or exists (select from tock.marks m
-      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled'))
+  where e.next_id is null and (e.state is not null or l.outcome = 'done' or (
+    exists (select from tock.marks m
+      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled')
+    and not exists (select from tock.marks m
+      where m.stream = r.stream and m.position = r.position and m.kind = 'superseded' and m.other_id > 0)))
   group by 1 having count(*) > 1`;
 
 /** The sentences only count: which tasks they mean has to be found, and the state kept. */
