@@ -16,7 +16,7 @@ export type Version = { major: number } & (Outcome | { cannot: string });
 
 /**
  * Left out where several versions are tested one after another: they try races in our own SQL over
- * and over, or each earlier state of the schema, and would take a third of the time.
+ * and over, or each earlier state of the schema, and would take almost half of the time.
  */
 export const long = [
   'test/faults/soak.test.ts',
@@ -28,6 +28,7 @@ export const long = [
   'test/sql/overtaken.test.ts',
   'test/sql/tenants.test.ts',
   'test/sql/upgrade.test.ts',
+  'test/upgrade/beside.test.ts',
 ];
 
 /** Runs what depends on PostgreSQL on one version, where it can be had here. */
