@@ -246,6 +246,10 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
 
+function tock.await_ends(p_ids bigint[])
+  returns void
+  -- Waits for whoever is just ending these runs, as far as that is a matter of moments.
+
 function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
   -- Seconds to wait after the n-th failure: base * factor^(n-1), capped, less a random share of up to the jitter.
@@ -430,6 +434,10 @@ function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
   returns text
   -- The statement that leases what lies above a stream's cursor in an epoch and returns it, in order.
 
+function tock.drop_changed(p_due bigint[])
+  returns bigint[]
+  -- Takes entries out of waiting whose run was changed at the moment it was put off: they go on as what that made. Returns the others.
+
 function tock.drop_epoch(p_epoch integer)
   returns void
   -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait.
@@ -516,6 +524,10 @@ function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
   -- Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.
 
+function tock.is_being_cancelled(p_queues text[])
+  returns boolean
+  -- Whether another transaction, not yet ended, is cancelling tasks of one of these queues.
+
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
@@ -524,9 +536,13 @@ function tock.is_paused(p_policy queues)
   returns boolean
   -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
 
-function tock.judge(p_replaced bigint)
+function tock.judge(p_id bigint, p_replaced bigint)
   returns text
-  -- Whether the replacement of a run may start: go, late (the run had started, or gone on), or later (its stream is being claimed from).
+  -- Whether the replacement of a run may start: go, late (the run had started, or gone on as another), or later (its stream is being claimed from).
+
+function tock.judge_put_off(p_id bigint, p_entry bigint, p_changed_to bigint)
+  returns text
+  -- Whether a run or waiting entry is what a run that was put off goes on as: go, late, or later when that is not decided.
 
 function tock.judge_replacements(p_epoch integer)
   returns integer
@@ -555,7 +571,7 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
 
 function tock.lock_space()
   returns integer
-  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, or named_key().
+  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key() or wish_key().
 
 function tock.make_epoch(p_first bigint, p_end bigint)
   returns void
@@ -783,8 +799,8 @@ function tock.strangers()
   -- Processes that hold advisory locks of Tock's outside of any transaction, and how many.
 
 function tock.supersede(p_found whereabout[], p_changes jsonb)
-  returns bigint[]
-  -- Replaces ready runs by changed ones; returns the ids of those that nobody else had replaced or cancelled.
+  returns whereabout[]
+  -- Replaces ready runs by changed ones; returns those that nobody else had replaced or cancelled, n being the id of what replaces them.
 
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
@@ -820,6 +836,10 @@ function tock.wait_for_lock(p_key integer)
 function tock.whereabouts(p_ids bigint[])
   returns SETOF whereabout
   -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
+
+function tock.wish_key(p_queue text)
+  returns integer
+  -- Second key of the lock that says that somebody is cancelling tasks of a queue, or of one that shares it.
 
 function tock.write_hot()
   returns void

@@ -58,7 +58,7 @@ begin
     using p_stream, p_after
   loop
     v_verdict := case when v_run.off then 'late' when v_run.replaces is null then 'go'
-      when v_judged < 500 then tock.judge(v_run.replaces) else 'unknown' end;
+      when v_judged < 500 then tock.judge(v_run.position << 20 | p_stream, v_run.replaces) else 'unknown' end;
     v_judged := v_judged + case when v_run.replaces is null then 0 else 1 end;
     if v_verdict = 'go' then
       v_drawn := v_drawn + 1;
@@ -88,85 +88,6 @@ end $$;
 
 comment on function tock.pass_marked is
   'Passes over the marked runs at a stream''s cursor; says where the cursor is then, which of the next p_limit runs are to be skipped, and how far it has looked.';
-
--- Whether what replaces this run may start. With the lock of the run's stream held its fate is known:
--- leased, it had started; skipped, or still unread (then every claim to come sees its mark), it never will.
--- One that was put off has gone on. What it replaced itself is asked in turn. The second key of the lock is taken too, in case a claim was
--- using it beside a stranger's lock.
-create or replace function tock.judge(p_replaced bigint)
-returns text
-language plpgsql
-volatile
-as $$
-declare
-  v_id bigint := p_replaced;
-  v_stream integer;
-  v_epoch integer;
-  v_at record;
-begin
-  while v_id is not null loop
-    v_stream := (v_id & 1048575)::integer;
-    v_epoch := tock.epoch_of(v_id >> 20);
-    exit when v_epoch is null;  -- that long ago it can only have been passed: let_go() has seen to it
-    if not (tock.take_stream(v_stream) and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - v_stream)) then
-      return 'later';
-    end if;
-    execute pg_catalog.format($q$
-      select l.last_position >= $2 as passed, l.last_position >= $2 and l.runs > 0 and $2 <> all (coalesce(l.skips, '{}')) as started,
-        exists (select from tock.results_%1$s e where e.stream = $1 and e.position = $2) as gone_on,
-        (select m.other_id from tock.marks_%1$s m where m.stream = $1 and m.position = $2 and m.kind = 'replaces') as replaces
-      from (select) one
-      left join lateral (
-        select c.last_position, c.runs, c.skips from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
-        order by c.stream desc, c.after_position desc limit 1) l on true$q$, v_epoch)
-      into v_at using v_stream, v_id >> 20;
-    if v_at.started or v_at.gone_on then
-      return 'late';
-    elsif v_at.passed is not true and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
-      perform tock.check_cursor(v_stream);
-    end if;
-    v_id := v_at.replaces;
-  end loop;
-  return 'go';
-end $$;
-
-comment on function tock.judge is
-  'Whether the replacement of a run may start: go, late (the run had started, or gone on), or later (its stream is being claimed from).';
-
--- By a second; where the other stream's claim stays open, by half of the time since the change, up to a minute.
-create or replace function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
-returns void
-language plpgsql
-volatile
-as $$
-begin
-  if pg_catalog.cardinality(p_positions) = 0 then
-    return;
-  end if;
-  execute pg_catalog.format($q$
-    with put_off as (
-      select pg_catalog.nextval('tock.positions') as waiting_position, r.*, s.queue, s.priority, s.lane, k.other_id as replaces,
-        least(greatest((pg_catalog.clock_timestamp() - (
-          select m.created_at from tock.marks m
-          where m.stream = (k.other_id & 1048575)::integer and m.position = k.other_id >> 20 and m.kind = 'superseded')) / 2,
-          interval '1 second'), interval '1 minute') as delay
-      from tock.runs_%1$s r
-      join tock.streams s on s.number = r.stream
-      join tock.marks_%1$s k on k.stream = r.stream and k.position = r.position and k.kind = 'replaces'
-      where r.stream = $1 and r.position = any ($2)
-    ), ended as (
-      insert into tock.results_%1$s (stream, position, state, next_id)
-      select p.stream, p.position, 'superseded', p.waiting_position << 20 from put_off p
-    )
-    insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-      created_at, bytes, payload, replaces)
-    select p.waiting_position, coalesce(p.task_id, p.position << 20 | p.stream),
-      pg_catalog.clock_timestamp() + p.delay, p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts,
-      p.tenant, p.created_at, p.bytes, p.payload, p.replaces
-    from put_off p$q$, p_epoch) using p_stream, p_positions;
-end $$;
-
-comment on function tock.postpone is 'Puts replacements that can''t be judged now off for a second or more, so that nobody behind them waits.';
 
 -- An old snapshot doesn't show what others have leased since. The next lease of the stream would start at
 -- the cursor that it does show: to try that key, and undo it, raises 40001 when there is one.

@@ -16,17 +16,23 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_ended tock.ended[] := p_ended;
   v_again tock.again[];
+  v_unsure boolean := false;
   v_cancelled bigint[];
   v_slot integer := -1;
   v_count integer;
 begin
   if exists (select from unnest(v_ended) e where e.again_at is not null) then
+    -- asked first: whoever begins to cancel after this waits for the end of this transaction
+    v_unsure := tock.is_being_cancelled(array(
+      select distinct s.queue from unnest(v_ended) e join tock.streams s on s.number = e.stream where e.again_at is not null));
     execute pg_catalog.format($q$
       select array(
         select row(e.n, r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.attempt, r.max_attempts,
           r.tenant, r.created_at,
-          case when m.changes ? 'payload' then (m.changes ->> 'bytes')::integer when i.position is null then r.bytes else i.bytes end,
-          case when m.changes ? 'payload' then nullif(m.changes -> 'payload', 'null') when i.position is null then r.payload else i.payload end,
+          case when m.changes ? 'payload' then (m.changes ->> 'bytes')::integer
+            when i.position is null then r.bytes else i.bytes end,
+          case when m.changes ? 'payload' then nullif(m.changes -> 'payload', 'null')
+            when i.position is null then r.payload else i.payload end,
           s.queue, coalesce((m.changes ->> 'priority')::smallint, i.priority, s.priority), s.lane,
           greatest(e.again_at, case when m.changes ? 'run_at' then (m.changes ->> 'run_at')::timestamptz else i.due_at end),
           exists (select from tock.marks_%1$s c where c.stream = e.stream and c.position = e.position and c.kind = 'cancelled'),
@@ -43,12 +49,15 @@ begin
           select w.* from tock.marks_%1$s n cross join lateral tock.meant_instead(n.other_id) w
           where n.stream = e.stream and n.position = e.position and n.kind = 'superseded' and n.other_id > 0 offset 0) i on true
         where e.again_at is not null)$q$, p_epoch) into v_again using v_ended;
-    -- the task may have been cancelled under an earlier run of its own, which ended meanwhile
+    -- the task may have been cancelled under an earlier run of its own, which ended meanwhile; while somebody
+    -- is at that, the next run goes by way of waiting, as promote() looks again
     v_cancelled := tock.cancelled_tasks(array(select distinct a.task_id from unnest(v_again) a where not a.cancelled));
-    if pg_catalog.cardinality(v_cancelled) > 0 then
+    if pg_catalog.cardinality(v_cancelled) > 0 or v_unsure then
       v_again := array(
         select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at, a.bytes, a.payload,
-          a.queue, a.priority, a.lane, a.due_at, a.cancelled or a.task_id = any (v_cancelled), a.lost)::tock.again
+          a.queue, a.priority, a.lane,
+          case when v_unsure then greatest(a.due_at, v_now + interval '1 microsecond') else a.due_at end,
+          a.cancelled or a.task_id = any (v_cancelled), a.lost)::tock.again
         from unnest(v_again) a);
     end if;
   end if;

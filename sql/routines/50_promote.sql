@@ -15,6 +15,7 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_from timestamptz := '-infinity';
   v_due bigint[];
+  v_count integer;
   v_tasks bigint[];
   v_off bigint[] := '{}';
 begin
@@ -28,6 +29,8 @@ begin
   if pg_catalog.cardinality(v_due) = 0 then
     return 0;
   end if;
+  v_count := pg_catalog.cardinality(v_due);
+  v_due := tock.drop_changed(v_due);
   -- cancelled while its last attempt was being ended
   v_tasks := tock.cancelled_tasks(array(
     select distinct w.task_id from tock.waiting w where w.position = any (v_due) and w.task_id is not null));
@@ -35,8 +38,11 @@ begin
     v_off := array(select w.position from tock.waiting w where w.position = any (v_due) and w.task_id = any (v_tasks));
     perform tock.make_ready(v_off, true);
   end if;
-  perform tock.make_ready(array(select d from unnest(v_due) d where d <> all (v_off)));
-  return pg_catalog.cardinality(v_due);
+  v_due := array(select d from unnest(v_due) d where d <> all (v_off));
+  if pg_catalog.cardinality(v_due) > 0 then
+    perform tock.make_ready(v_due);
+  end if;
+  return v_count;
 end $$;
 
 comment on function tock.promote is

@@ -24,6 +24,8 @@ begin
     return query
       select f.task_id, f.state, false from unnest(v_found) f where f.state not in ('waiting', 'ready', 'running');
     v_found := array(select f from unnest(v_found) f where f.state in ('waiting', 'ready', 'running'));
+    perform pg_catalog.pg_advisory_xact_lock_shared(tock.lock_space(), k.key)
+    from (select distinct tock.wish_key(f.queue) as key from unnest(v_found) f order by 1) k;
     v_waiting := array(
       select w.position from tock.waiting w
       where w.position = any (array(select f.current_id >> 20 from unnest(v_found) f where f.state = 'waiting'))
@@ -52,6 +54,7 @@ begin
       on conflict do nothing
       returning position << 20 | stream as id)
     select array(select m.id from marked m) into v_marked;
+    perform tock.await_ends(array(select s from unnest(v_stopped) s where s & 1048575 <> 0));
     -- told as it is now: one may have started, ended, or gone on with another run meanwhile
     v_now := array(select w from tock.whereabouts(array(
       select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
@@ -102,30 +105,38 @@ declare
   v_changes jsonb := tock.check_changes(p_changes);
   v_found tock.whereabout[];
   v_done bigint[];
+  v_replaced tock.whereabout[];
   v_now tock.whereabout[];
 begin
   for v_try in 1 .. 10 loop
     v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
     perform tock.check_payload_fits(v_changes, f.queue)
     from (select distinct u.queue from unnest(v_found) u) f;
-    v_done := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes)
-      || tock.supersede(array(select f from unnest(v_found) f where f.state = 'ready'), v_changes);
+    v_done := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes);
+    v_replaced := tock.supersede(array(select f from unnest(v_found) f where f.state = 'ready'), v_changes);
     insert into tock.marks (stream, position, kind, changes)
     select f.current_id & 1048575, f.current_id >> 20, 'amended', v_changes from unnest(v_found) f
     where f.state = 'running'
     order by 1, 2
     on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes;
+    perform tock.await_ends(array(
+      select r.current_id from unnest(v_replaced) r union all select f.current_id from unnest(v_found) f where f.state = 'running'));
+    -- a replacement holds where its original didn't start, or is running still; what has gone on is changed anew
     v_now := array(select w from tock.whereabouts(array(
-      select f.task_id from unnest(v_found) f where f.state = 'running')) w);
-    return query
-      select f.task_id, coalesce(w.state, f.state), coalesce(w.state = 'running', f.state in ('waiting', 'ready'))
-      from unnest(v_found) f left join unnest(v_now) w using (task_id)
-      where case when f.state in ('waiting', 'ready') then f.current_id = any (v_done)
-        when f.state = 'running' then w.current_id = f.current_id else true end;
+      select f.task_id from unnest(v_found) f where f.state in ('ready', 'running'))) w);
     v_ids := array(
-      select f.task_id from unnest(v_found) f left join unnest(v_now) w using (task_id)
-      where case when f.state in ('waiting', 'ready') then f.current_id <> all (v_done)
-        else f.state = 'running' and w.current_id <> f.current_id end);
+      select f.task_id from unnest(v_found) f
+      left join unnest(v_replaced) r on r.current_id = f.current_id
+      left join unnest(v_now) w on w.task_id = f.task_id
+      where case f.state when 'waiting' then f.current_id <> all (v_done)
+        when 'ready' then r.n is null or w.current_id not in (r.n, f.current_id)
+        when 'running' then w.current_id <> f.current_id else false end);
+    return query
+      select f.task_id, case when w.current_id = f.current_id then w.state else f.state end,
+        case f.state when 'waiting' then true when 'ready' then w.state in ('ready', 'waiting', 'running')
+          when 'running' then w.state = 'running' else false end
+      from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
+      where f.task_id <> all (v_ids);
     if pg_catalog.cardinality(v_ids) = 0 then
       return;
     end if;

@@ -80,7 +80,7 @@ comment on function tock.change_waiting is 'Changes waiting entries; returns the
 -- The run stays where it is, marked, and another takes its place: a run at the end of a stream, or a
 -- waiting entry. Two who do this at once: the key of marks lets one.
 create or replace function tock.supersede(p_found tock.whereabout[], p_changes jsonb)
-returns bigint[]
+returns tock.whereabout[]
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -94,7 +94,7 @@ declare
   v_part tock.again[];
   v_runs tock.again[] := '{}';
   v_slot integer := -1;
-  v_done bigint[];
+  v_replaced tock.whereabout[];
 begin
   for v_epoch in select distinct tock.epoch_of(f.current_id >> 20) from unnest(p_found) f loop
     execute pg_catalog.format($q$
@@ -147,78 +147,11 @@ begin
       p.created_at, p.bytes, p.payload, p.position << 20 | p.stream
     from placed p join marked m using (stream, position) where p.next_stream = 0
   )
-  select pg_catalog.array_agg(m.position << 20 | m.stream) into v_done from marked m;
-  -- one that was put off meanwhile goes on as what it became
-  for v_epoch in select distinct tock.epoch_of(d >> 20) from unnest(v_done) d loop
-    execute pg_catalog.format($q$
-      select array(
-        select d from unnest($1) d
-        where (select e.position from tock.results_%s e
-          where e.stream = (d & 1048575)::integer and e.position = d >> 20) is null)$q$, v_epoch) into v_done using v_done;
-  end loop;
-  return coalesce(v_done, '{}');
+  select array(
+    select row(p.next_position << 20 | p.next_stream, p.task_id, p.position << 20 | p.stream, 'ready', p.queue)::tock.whereabout
+    from placed p join marked m using (stream, position)) into v_replaced;
+  return v_replaced;
 end $$;
 
-comment on function tock.supersede is 'Replaces ready runs by changed ones; returns the ids of those that nobody else had replaced or cancelled.';
-
-create or replace function tock.cancelled_tasks(p_ids bigint[])
-returns bigint[]
-language plpgsql
-volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
-as $$
-declare
-  v_epoch tock.epochs;
-  v_part bigint[];
-  v_cancelled bigint[] := '{}';
-begin
-  for v_epoch in
-    select e.* from tock.epochs e
-    where e.end_position > (select min(i >> 20) from unnest(p_ids) i) and e.first_position <= (select max(i >> 20) from unnest(p_ids) i)
-  loop
-    execute pg_catalog.format($q$
-      select array(
-        select i.id from unnest($1) i (id)
-        where (select m.position from tock.marks_%s m
-          where m.stream = (i.id & 1048575)::integer and m.position = i.id >> 20 and m.kind = 'cancelled') is not null)$q$,
-      v_epoch.number) into v_part using p_ids;
-    v_cancelled := v_cancelled || v_part;
-  end loop;
-  return v_cancelled;
-end $$;
-
-comment on function tock.cancelled_tasks is 'Which of these tasks somebody has cancelled while a later run of theirs, or a first one, was there.';
-
--- A change that came after its run had started holds for the next attempt, as if it had found it running.
-create or replace function tock.meant_instead(p_id bigint)
-returns tock.waiting
-language plpgsql
-volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
-as $$
-declare
-  v_id bigint := p_id;
-  v_run tock.found_run;
-  v_meant tock.waiting;
-begin
-  while v_id > 0 loop
-    v_run := tock.run_at(v_id);
-    if v_run.id is not null then
-      v_meant.payload := v_run.payload;
-      v_meant.priority := v_run.priority;
-      v_meant.position := v_id >> 20;
-      v_meant.bytes := coalesce(pg_catalog.octet_length(v_run.payload::text), 0);
-      v_id := v_run.next_id;
-    else
-      select w.* into v_meant from tock.waiting w where w.position = v_id >> 20;
-      v_id := (select p.run_id from tock.promotions p where p.position = v_id >> 20);
-    end if;
-  end loop;
-  return v_meant;
-end $$;
-
-comment on function tock.meant_instead is 'What was to replace a run, after all changes: its payload, priority and, where it waits, its time.';
+comment on function tock.supersede is
+  'Replaces ready runs by changed ones; returns those that nobody else had replaced or cancelled, n being the id of what replaces them.';

@@ -187,58 +187,27 @@ test('a replacement cancelled while its original starts stops the original, too'
   await expectWhole(client);
 });
 
-/** A task whose replacement a claim would put off, as the original's stream is being claimed from. */
-async function putOff() {
-  const id = await one();
+test('a cancel and a change wait for the end of an attempt, and hold for the next', async () => {
+  const ids = (await enqueue(client, 'q', [{}, {}, {}])) as [string, string, string];
   const worker = await begin();
-  await claim(worker, 'q');
-  await change(client, [id], { priority: 7 });
-  return { id, worker };
-}
-
-test('a change left open while a claim puts the task off is lost, and the task is not', async () => {
-  const { id, worker } = await putOff();
-  const open = await begin();
-  await change(open, [id], { payload: 'lost' });
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  await open.query('commit');
-  await worker.query('rollback');
-  await makeDue(client, 'q');
-  await promote(client);
+  const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
+  await fail(worker, lease, { retry_in_seconds: 0 });
+  const [one, two] = [await db.connect(), await db.connect()];
+  const pids = [await pidOf(one), await pidOf(two)];
+  const answers = [cancel(one, [ids[0]]), change(two, [ids[1]], { payload: 'new' })];
+  for (const pid of pids) await blocked(client, pid);
+  await worker.query('commit');
+  expect(await Promise.all(answers)).toEqual([
+    [{ id: ids[0], state: 'cancelled', changed: true }],
+    [{ id: ids[1], state: 'ready', changed: true }],
+  ]);
   const got = await claim(client, 'q', { limit: 9 });
-  expect(got).toMatchObject([{ id, payload: 'sent', priority: 7 }]);
-  await complete(client, leaseOf(got));
+  expect(got.map((run) => [run.id, run.payload]).toSorted()).toEqual(
+    [
+      [ids[1], 'new'],
+      [ids[2], null],
+    ].toSorted(),
+  );
   await nothingLeft();
-  expect((await task(client, id))?.state).toBe('done');
-  await expectWhole(client);
-});
-
-test('a change that finds the task put off meanwhile changes what it became', async () => {
-  const { id, worker } = await putOff();
-  const open = await begin();
-  await change(open, [id], { priority: 8 });
-  const changer = await db.connect();
-  const pid = await pidOf(changer);
-  const answer = change(changer, [id], { payload: 'kept' });
-  await blocked(client, pid);
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  await open.query('rollback');
-  expect(await answer).toEqual([{ id, state: 'waiting', changed: true }]);
-  await worker.query('rollback');
-  await makeDue(client, 'q');
-  await promote(client);
-  expect(await claim(client, 'q', { limit: 9 })).toMatchObject([{ id, payload: 'kept' }]);
-  await expectWhole(client);
-});
-
-test('a cancel left open while a claim puts the task off holds for what it became', async () => {
-  const { id, worker } = await putOff();
-  const open = await begin();
-  expect(await cancel(open, [id])).toMatchObject([{ changed: true }]);
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  await open.query('commit');
-  await worker.query('rollback');
-  await nothingLeft();
-  expect((await task(client, id))?.state).toBe('cancelled');
   await expectWhole(client);
 });
