@@ -151,6 +151,6 @@ test('work goes on over the edges of small epochs', async () => {
   await owner.query(
     "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
   );
-  await owner.query('select tock.reap()');
+  await owner.query('select tock.reap(p_sweep => true)');
   await settle(load);
 }, 240_000);
