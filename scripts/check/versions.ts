@@ -38,7 +38,7 @@ export async function onVersion(major: number, without: string[] = []): Promise<
   const paths = found.way === 'npm' ? folders : withCron;
   const left = without.filter((glob) => paths.some((path) => glob.startsWith(path)));
   const files = globSync(left, { cwd: checkout });
-  const but = left.length > 0 ? ` but for ${files.length} long files` : '';
+  const but = files.length > 0 ? ` but for ${files.length} long files` : '';
   const what = `${paths.join(' ')}${but}`;
   process.stdout.write(`- tests on PostgreSQL ${major}: ${what}\n`);
   const args = [...paths, ...files.flatMap((file) => ['--exclude', file])];
