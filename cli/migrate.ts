@@ -3,7 +3,7 @@ import { withDatabase } from './connect.ts';
 import { Failure } from './failure.ts';
 import { apply } from './migrate/apply.ts';
 import { type Watch, watchBlockers } from './migrate/blockers.ts';
-import { cronMissing } from './migrate/cron.ts';
+import { cronMissing, declareJobs, wakeLauncher } from './migrate/cron.ts';
 import { readSql, type SqlFiles } from './migrate/files.ts';
 import { pending, recordMigration } from './migrate/history.ts';
 import { checkRoles } from './migrate/roles.ts';
@@ -28,7 +28,13 @@ export type MigrateReport = {
   cron: boolean;
 };
 
-type Done = { report: MigrateReport; missing: string | null };
+type Done = {
+  report: MigrateReport;
+  missing: string | null;
+  /** Whether the jobs are others now, and the role they belong to where that is another. */
+  jobs: boolean;
+  owner: string | null;
+};
 
 type Settings = Required<Omit<MigrateOptions, 'directory'>>;
 
@@ -51,10 +57,11 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   await client.query(settings(options.lockSeconds));
   const server = await askServer(client);
   checkRights(server);
-  if (server.owner !== null && server.owner !== server.role) {
+  const owner = server.owner !== server.role ? server.owner : null;
+  if (owner !== null) {
     // What another role made, the owner could not replace the next time.
-    log(`Migrating as ${server.owner}, which owns the schema tock`);
-    await client.query(`set local role ${server.owner}`);
+    log(`Migrating as ${owner}, which owns the schema tock`);
+    await client.query(`set local role ${owner}`);
   }
   await checkRoles(client);
   const applied = await pending(client, files.migrations, server);
@@ -65,9 +72,9 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   }
   for (const file of files.routines) await apply(client, file);
   const missing = await cronMissing(client);
-  if (!missing) for (const file of files.cron) await apply(client, file);
+  const jobs = !missing && (await declareJobs(client, files.cron));
   const report = { routines: files.routines.length, cron: !missing };
-  return { report: { applied: applied.map((file) => file.name), ...report }, missing };
+  return { report: { applied: applied.map((file) => file.name), ...report }, missing, jobs, owner };
 }
 
 // The last two: another database's migration was setting up the same roles.
@@ -105,8 +112,14 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
     const server = await askServer(client);
     checkServer(server);
     watch = watchBlockers(client, server.pid, options.log);
-    const { report, missing } = await work(client, files, options);
+    const { report, missing, jobs, owner } = await work(client, files, options);
     await client.query('commit');
+    if (jobs)
+      await wakeLauncher(client, files.cron, owner).catch(({ message }) => {
+        options.log(
+          `The jobs are scheduled, but pg_cron may not have noticed: migrate again. (${message})`,
+        );
+      });
     options.log(`Replaced the routines of ${report.routines} files`);
     options.log(missing ?? 'Scheduled the jobs with pg_cron');
     return report;

@@ -1,4 +1,6 @@
 import type pg from 'pg';
+import { apply } from './apply.ts';
+import type { SqlFile } from './files.ts';
 
 const question = `
   select pg_catalog.quote_ident(current_user) as role,
@@ -26,4 +28,36 @@ Without it these do not happen by themselves:
 ${duties}
 Call "select tock.tick()" from outside every few seconds instead: it does what is due.
 Or have an administrator run "${cure}" and migrate again.`;
+}
+
+const declared = `
+  select jobname, schedule, command, username, active from cron.job
+  where jobname like 'tock:%' order by jobname, username`;
+
+/** Declares the jobs; true when that changed any. */
+export async function declareJobs(client: pg.Client, files: SqlFile[]): Promise<boolean> {
+  const before = JSON.stringify((await client.query(declared)).rows);
+  for (const file of files) await apply(client, file);
+  return JSON.stringify((await client.query(declared)).rows) !== before;
+}
+
+const LAUNCHER_MS = 2_000;
+
+/**
+ * Declares the jobs once more in a small transaction. pg_cron's launcher sleeps up to a second, and learns of
+ * changed jobs by a message of the catalog's. A transaction that sends more than 4,096 such messages overwrites
+ * them all by one reset, which the launcher passes over (pg_cron's pull request 406): it would run no job at
+ * all until the next change.
+ */
+export async function wakeLauncher(client: pg.Client, files: SqlFile[], role: string | null) {
+  await new Promise((resolve) => setTimeout(resolve, LAUNCHER_MS));
+  await client.query('begin');
+  try {
+    if (role !== null) await client.query(`set local role ${role}`);
+    for (const file of files) await apply(client, file);
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw error;
+  }
 }
