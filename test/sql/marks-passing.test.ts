@@ -106,7 +106,8 @@ test('a single mark far ahead sends no claim the slow way before it is near', as
   const on = await db.connect(db.superUrl);
   const plans = await watchPlans(on);
   for (let n = 0; n < 8; n++) expect(await claim(on, 'q', { limit: 100 })).toHaveLength(100);
-  const slow = () => plans.scans().filter((scan) => /^select r.position, k.off/.test(scan.query)).length;
+  const slow = () =>
+    plans.scans().filter((scan) => /^select r.position, k.off/.test(scan.query)).length;
   expect(slow()).toBe(0);
   expect(await claim(on, 'q', { limit: 150 })).toHaveLength(150);
   expect(slow()).toBeGreaterThan(0);
