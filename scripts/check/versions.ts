@@ -1,6 +1,4 @@
-import { globSync } from 'node:fs';
 import { newest, oldest } from '../stack/packages.ts';
-import { checkout } from '../stack/place.ts';
 import { wayTo } from '../stack/ways.ts';
 import { type Outcome, suite } from './suite.ts';
 
@@ -15,41 +13,41 @@ const withCron = [...folders, 'test/cron/', 'test/faults/'];
 export type Version = { major: number } & (Outcome | { cannot: string });
 
 /**
- * Left out where several versions are tested one after another: they try races in our own SQL over
- * and over, or each earlier state of the schema, and would take almost half of the time.
+ * What runs where several versions are tested one after another: each verb and duty, the plans, the
+ * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
-export const long = [
-  'test/faults/soak.test.ts',
-  'test/sql/*-load.test.ts',
-  'test/sql/marks-judge.test.ts',
-  'test/sql/marks-many.test.ts',
-  'test/sql/marks-races.test.ts',
-  'test/sql/move-up.test.ts',
-  'test/sql/overtaken.test.ts',
-  'test/sql/tenants.test.ts',
-  'test/sql/upgrade.test.ts',
-  'test/upgrade/beside.test.ts',
+const sql = `audit audit-duty cancel change claim claim-transactions complete conventions doctor drop duties
+  enqueue erase fail let-go locks marks-put-off overlap plans promote reap release-extend rest retention roles
+  schema settle task`;
+const short = [
+  ...sql.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
+  'test/upgrade/data.test.ts',
+  'test/stack/host.test.ts',
+];
+const shortWithCron = [
+  ...short,
+  'test/cron/',
+  'test/faults/crash.test.ts',
+  'test/faults/standby.test.ts',
 ];
 
 /** Runs what depends on PostgreSQL on one version, where it can be had here. */
-export async function onVersion(major: number, without: string[] = []): Promise<Version> {
+export async function onVersion(major: number, quick = false): Promise<Version> {
   const found = await wayTo(major);
   if ('cannot' in found) return { major, ...found };
-  const paths = found.way === 'npm' ? folders : withCron;
-  const left = without.filter((glob) => paths.some((path) => glob.startsWith(path)));
-  const files = globSync(left, { cwd: checkout });
-  const but = files.length > 0 ? ` but for ${files.length} long files` : '';
-  const what = `${paths.join(' ')}${but}`;
+  const cron = found.way !== 'npm';
+  const all = cron ? withCron : folders;
+  const paths = quick ? (cron ? shortWithCron : short) : all;
+  const what = quick ? `${paths.length} of the files in ${all.join(' ')}` : all.join(' ');
   process.stdout.write(`- tests on PostgreSQL ${major}: ${what}\n`);
-  const args = [...paths, ...files.flatMap((file) => ['--exclude', file])];
-  return { major, ...(await suite(what, args, major)) };
+  return { major, ...(await suite(what, paths, major)) };
 }
 
 /** On each supported version but one. The newer come first: they are more often used. */
 export async function onOthers(but: number): Promise<Version[]> {
   const all: Version[] = [];
   for (let major = newest; major >= oldest; major--) {
-    if (major !== but) all.push(await onVersion(major, long));
+    if (major !== but) all.push(await onVersion(major, true));
   }
   return all;
 }
