@@ -24,7 +24,8 @@ const short = [
   'test/upgrade/data.test.ts',
   'test/stack/host.test.ts',
 ];
-const shortWithCron = [
+/** The files that run on every version, with those that need pg_cron or PostgreSQL's other programs. */
+export const shortWithCron = [
   ...short,
   'test/cron/',
   'test/faults/crash.test.ts',
