@@ -51,7 +51,7 @@ test('every test counts, a skipped one with its reason, and so does a file that 
   });
 });
 
-test('what the other versions leave out is there', () => {
+test('what the other versions run is there', () => {
   expect(shortWithCron.filter((path) => globSync(path, { cwd: checkout }).length === 0)).toEqual(
     [],
   );
