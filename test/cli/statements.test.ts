@@ -35,7 +35,7 @@ test("every statement of Tock's own SQL begins with a known word", () => {
     for (const { words, line } of statements(file.sql)) {
       const first = `${file.name}:${line} ${words[0]}`;
       expect(first).toMatch(
-        / (create|alter|drop|insert|update|delete|comment|grant|revoke|select|do)$/,
+        / (create|alter|drop|insert|update|delete|comment|grant|revoke|select|do|lock)$/,
       );
     }
   }
