@@ -101,9 +101,9 @@ declare
 begin
   perform from tock.streams s where s.number = p_stream for share;
   perform tock.skip_to(p_stream, v_after, v_after + 1, 0);
-  raise exception using errcode = 'TK000';
+  raise exception using errcode = 'TK001';
 exception
-  when sqlstate 'TK000' then null;
+  when sqlstate 'TK001' then null;
 end $$;
 
 comment on function tock.check_cursor is 'Raises 40001 when a stream has been claimed from since this transaction''s snapshot was taken.';
@@ -122,9 +122,9 @@ begin
     select r.stream, r.position, 'superseded', 0 from tock.runs_%1$s r where r.stream = $1 and r.position > $2 and r.position <= $3
     order by r.stream, r.position
     on conflict do nothing$q$, p_epoch) using p_stream, p_after, p_upto;
-  raise exception using errcode = 'TK000';
+  raise exception using errcode = 'TK001';
 exception
-  when sqlstate 'TK000' then return true;
+  when sqlstate 'TK001' then return true;
   when lock_not_available then return false;
 end $$;
 

@@ -37,18 +37,18 @@ begin
       execute pg_catalog.format($q$
         select array(select l.ctid from tock.leases_%s l where l.ctid = any ($1) for no key update skip locked)$q$,
         v_epoch.number) into v_free using v_leases;
-      raise exception using errcode = 'TK000';
+      raise exception using errcode = 'TK001';
     exception
-      when sqlstate 'TK000' then null;
+      when sqlstate 'TK001' then null;
     end;
     foreach v_lease in array v_leases loop
       continue when v_lease = any (v_free) or pg_catalog.clock_timestamp() > v_until;
       begin
         execute pg_catalog.format('select from tock.leases_%s l where l.ctid = $1 for no key update', v_epoch.number)
           using v_lease;
-        raise exception using errcode = 'TK000';
+        raise exception using errcode = 'TK001';
       exception
-        when sqlstate 'TK000' or lock_not_available then null;
+        when sqlstate 'TK001' or lock_not_available then null;
       end;
     end loop;
   end loop;
@@ -66,7 +66,8 @@ $$;
 
 comment on function tock.wish_key is 'Second key of the lock that says that somebody is cancelling tasks of a queue, or of one that shares it.';
 
--- Tried and let go of at once; another one who tries at the same moment is not meant.
+-- Tried and let go of at once; another one who tries at the same moment is not meant. (An SQLSTATE that ends
+-- in 000 would stand for its whole class.)
 create or replace function tock.is_being_cancelled(p_queues text[])
 returns boolean
 language plpgsql
@@ -79,12 +80,12 @@ begin
         select from (select distinct tock.wish_key(q) as key from unnest(p_queues) q) k
         where not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), k.key))
       then
-        raise exception using errcode = 'TK000';
+        raise exception using errcode = 'TK001';
       end if;
-      raise exception using errcode = 'TK001';
+      raise exception using errcode = 'TK002';
     exception
-      when sqlstate 'TK000' then return false;
-      when sqlstate 'TK001' then null;
+      when sqlstate 'TK001' then return false;
+      when sqlstate 'TK002' then null;
     end;
   end loop;
   return true;

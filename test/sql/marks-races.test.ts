@@ -16,6 +16,7 @@ import {
   reap,
   refusal,
   release,
+  rows,
   task,
 } from './support.ts';
 import { asked, cancel, change } from './wishes.ts';
@@ -142,35 +143,61 @@ test('a cancel that finds a task claimed meanwhile says running, and the worker 
 });
 
 const ends: Record<string, (lease: string) => Promise<unknown>> = {
-  'to be tried again later': (lease) => fail(client, lease, { retry_in_seconds: 60 }),
+  failed: (lease) => fail(client, lease, { retry_in_seconds: 0 }),
+  'failed, to be tried again later': (lease) => fail(client, lease, { retry_in_seconds: 60 }),
+  released: (lease) => release(client, lease),
   lost: async (lease) => {
     await expire(client, lease);
     await reap(client);
   },
 };
 
-test.each(['ready', 'running'])(
-  'a %s task cancelled in an open transaction is not tried again after it, however it ended meanwhile',
-  async (state) => {
-    for (const end of Object.values(ends)) {
+test.each(Object.keys(ends))(
+  'a task cancelled in an open transaction is not tried again after it, though it was %s meanwhile',
+  async (how) => {
+    for (const state of ['ready', 'running']) {
       const id = await one();
       const open = await begin();
       const claimed = state === 'running' ? await claim(client, 'q') : undefined;
       expect(await cancel(open, [id])).toMatchObject([{ changed: true }]);
-      await end(leaseOf(claimed ?? (await claim(client, 'q'))));
+      await ends[how]?.(leaseOf(claimed ?? (await claim(client, 'q'))));
+      expect((await task(client, id))?.state).toBe('waiting');
       await open.query('commit');
-      // A next attempt that was ready already is the last one.
-      await makeDue(client, 'q');
-      await promote(client);
-      for (const run of await claim(client, 'q', { limit: 9 })) {
-        await fail(client, run.lease, { retry_in_seconds: 0 });
-      }
-      expect((await task(client, id))?.state).toBe('cancelled');
       await nothingLeft();
+      expect((await task(client, id))?.state).toBe('cancelled');
     }
     await expectWhole(client);
   },
 );
+
+test('a task cancelled for longer than its next attempt waits is tried that once', async () => {
+  const id = await one();
+  const lease = leaseOf(await claim(client, 'q'));
+  const open = await begin();
+  await cancel(open, [id]);
+  await release(client, lease);
+  await makeDue(client, 'q');
+  await promote(client);
+  await open.query('commit');
+  const again = await claim(client, 'q', { limit: 9 });
+  expect(again).toMatchObject([{ id, attempt: 1 }]);
+  await fail(client, leaseOf(again), { retry_in_seconds: 0 });
+  await nothingLeft();
+  expect((await task(client, id))?.state).toBe('cancelled');
+  await expectWhole(client);
+});
+
+test('beside a cancel of other tasks only what is tried again waits, and not for its end', async () => {
+  const ids = (await enqueue(client, 'q', [{}, {}])) as [string, string];
+  const lease = leaseOf(await claim(client, 'q', { limit: 1 }));
+  const open = await begin();
+  await cancel(open, [ids[1]]);
+  await release(client, lease);
+  const alone = "select id from tock.claim(p_queue => 'q', p_limit => 9, p_alone => true)";
+  const got = await rows<{ id: string }>(client, alone);
+  expect(got.map((run) => run.id).toSorted()).toEqual(ids.toSorted());
+  await open.query('rollback');
+});
 
 test('a replacement cancelled while its original starts stops the original, too', async () => {
   const id = await one();

@@ -25,6 +25,8 @@ export type Watch = {
   limit: number;
   random: (below: number) => number;
   going: boolean;
+  /** How many tasks were sent. */
+  sent: number;
   tasks: Map<string, Known>;
   wrong: string[];
   /** How often something was done or met. */
@@ -38,21 +40,29 @@ function note(watch: Watch, what: string): void {
   watch.seen.set(what, (watch.seen.get(what) ?? 0) + 1);
 }
 
-export async function send(on: pg.Client, watch: Watch, count: number): Promise<void> {
-  const first = watch.tasks.size;
+async function send(on: pg.Client, watch: Watch, count: number): Promise<Known[]> {
+  const first = watch.sent;
+  watch.sent += count;
   const tasks = Array.from({ length: count }, (_, n) => ({
     payload: { n: first + n, v: 0 },
     priority: 3 + (n % 4),
     tenant: `t${n % 9}`,
     max_attempts: 1000,
   }));
+  // Known before they can be claimed.
+  await on.query('begin');
   const ids = await enqueue(on, watch.queue, tasks);
+  const sent: Known[] = [];
   for (const [n, id] of ids.entries()) {
     const fresh = { live: null, ending: 0, ends: 0, done: 0, askedToStop: false, version: 0 };
     const never = Number.POSITIVE_INFINITY;
     const promise = { priority: null, promisedAt: never, cancelledAt: never };
-    watch.tasks.set(id, { id, n: first + n, ...fresh, ...promise });
+    const known = { id, n: first + n, ...fresh, ...promise };
+    watch.tasks.set(id, known);
+    sent.push(known);
   }
+  await on.query('commit');
+  return sent;
 }
 
 /** Whether what was handed out could rightly be, as far as the callers know. */
@@ -116,10 +126,14 @@ export async function work(on: pg.Client, watch: Watch): Promise<void> {
   }
 }
 
-/** Each caller changes tasks of its own, so that it knows what was promised last. */
-export async function wish(on: pg.Client, watch: Watch, mine: Known[]): Promise<void> {
+/** Each caller changes tasks that it sent a moment ago: so it knows what was promised last. */
+export async function wish(on: pg.Client, watch: Watch, batch: number): Promise<void> {
+  let mine: Known[] = [];
   while (watch.going) {
+    if (watch.random(2))
+      mine = [...mine, ...(await send(on, watch, 1 + watch.random(batch)))].slice(-60);
     const some = Array.from({ length: 1 + watch.random(5) }, () => mine[watch.random(mine.length)]);
+    if (!some[0]) continue;
     const list = [...new Set(some)] as Known[];
     const ids = list.map((one) => one.id);
     const before = list.map((one) => one.ends);
@@ -137,6 +151,8 @@ export async function wish(on: pg.Client, watch: Watch, mine: Known[]): Promise<
       answer = await change(on, [head.id], { payload });
     } else if (kind < 8) {
       priority = watch.random(10);
+      // Until it is answered, either may hold.
+      for (const one of list) one.priority = null;
       answer = await change(on, ids, { priority });
     } else {
       answer = await change(on, ids, { delay_seconds: watch.random(4) / 20 });
