@@ -31,15 +31,16 @@ const sentences = `
     select w.position << 20, w.replaces from tock.waiting w where w.replaces is not null
   ), put_off as (
     select e.stream, e.position, m.next_id is not null and w.position is not null as changed,
-      case when m.next_id is not null and w.position is not null then array[m.next_id]
+      case when m.next_id is not null and w.position is not null then array_remove(array[m.next_id, c.run_id], null)
         else array_remove(array[e.next_id, p.run_id, q.run_id], null) end as goes_on_as
     from tock.results e
-    join covered c using (stream, position)
+    join covered r using (stream, position)
     left join marked m using (stream, position)
+    left join tock.promotions c on c.position << 20 = m.next_id
     left join tock.waiting w on w.position << 20 = e.next_id
     left join tock.promotions p on p.position << 20 = e.next_id
     left join tock.promotions q on q.position << 20 = p.run_id
-    where not c.leased
+    where not r.leased
   ), late as (
     select p.id from replacements p
     join covered c on c.position << 20 | c.stream = p.replaces

@@ -46,7 +46,7 @@ async function finish(watch: Watch): Promise<void> {
 test.each([
   [1, 6],
   [7, 40],
-  [100, 300],
+  [100, 120],
 ])(
   'workers at limit %i and callers who change their mind double and lose no task',
   async (limit, batch) => {
