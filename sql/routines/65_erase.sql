@@ -25,13 +25,11 @@ begin
   elsif v_task.state not in ('done', 'dead', 'cancelled', 'expired') then
     perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased', 'id', 'cancel it first');
   end if;
-  v_ids := array(select v_task.task_id union select v_task.current_id);
-  if tock.epoch_of(v_task.task_id >> 20) is null then
-    -- nothing leads from its first run to the others any more: a long look, at all runs
-    v_ids := array(
-      select i from unnest(v_ids) i
-      union select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
-  end if;
+  v_ids := array(
+    select v_task.task_id union select v_task.current_id
+    -- where nothing leads from its first run to the others any more: a long look, at all runs
+    union select r.position << 20 | r.stream from tock.runs r
+    where tock.epoch_of(v_task.task_id >> 20) is null and r.task_id = v_task.task_id);
   while v_n < pg_catalog.cardinality(v_ids) loop
     v_n := v_n + 1;
     v_id := v_ids[v_n];
