@@ -73,7 +73,7 @@ table tock.marks -- partition by RANGE ("position")
   stream integer not null
   kind text not null
   changes jsonb
-  constraint amending_says_what CHECK (((changes IS NOT NULL) = (kind = 'amended'::text)))
+  constraint amending_says_what CHECK (((changes IS NOT NULL) OR (kind <> 'amended'::text)))
   constraint kind_is_known CHECK ((kind = ANY (ARRAY['cancelled'::text, 'superseded'::text, 'replaces'::text, 'amended'::text])))
   constraint marks_pkey PRIMARY KEY (stream, "position", kind)
   constraint replacing_names_the_other CHECK (((other_id IS NOT NULL) = (kind = ANY (ARRAY['superseded'::text, 'replaces'::text]))))
@@ -232,9 +232,15 @@ type tock.reaped (runs integer, reached_at timestamp with time zone)
 
 type tock.whereabout (n bigint, task_id bigint, current_id bigint, state text, queue text)
 
+type tock.wish (id bigint, cancelled boolean, changes jsonb)
+
 function tock.above_hot(integer, bigint)
   returns boolean
   -- Whether the next position is above a stream's runs, as it must be; not true when that takes a closer look. Written by write_hot().
+
+function tock.amend(p_found whereabout[], p_changes jsonb)
+  returns void
+  -- Notes for the next attempts of tasks what is to be changed; p_found says where they were.
 
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
@@ -245,10 +251,6 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   returns boolean
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
-
-function tock.await_ends(p_ids bigint[])
-  returns void
-  -- Waits for whoever is just ending these runs, as far as that is a matter of moments.
 
 function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
@@ -261,16 +263,12 @@ function tock.balance(p_streams integer DEFAULT 1000)
 
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
-  -- Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again. A row a task: the state it is in, and whether this changed anything.
+  -- Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but once, where its attempt is ending at that very moment). A row a task: the state it is in, and whether this changed anything.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.cancel_overdue(p_seconds integer DEFAULT 60)
   returns integer
   -- Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; returns how many.
-
-function tock.cancelled_tasks(p_ids bigint[])
-  returns bigint[]
-  -- Which of these tasks somebody has cancelled while a later run of theirs, or a first one, was there.
 
 function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
@@ -286,7 +284,7 @@ function tock.candidates_statement(p_epoch integer, p_first bigint)
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one. A row a task: the state it was found in, and whether this changed anything: not, when it had ended.
+  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.change_waiting(p_found whereabout[], p_changes jsonb)
@@ -434,10 +432,6 @@ function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
   returns text
   -- The statement that leases what lies above a stream's cursor in an epoch and returns it, in order.
 
-function tock.drop_changed(p_due bigint[])
-  returns bigint[]
-  -- Takes entries out of waiting whose run was changed at the moment it was put off: they go on as what that made. Returns the others.
-
 function tock.drop_epoch(p_epoch integer)
   returns void
   -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait.
@@ -524,10 +518,6 @@ function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
   -- Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.
 
-function tock.is_being_cancelled(p_queues text[])
-  returns boolean
-  -- Whether another transaction, not yet ended, is cancelling tasks of one of these queues.
-
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
@@ -536,13 +526,9 @@ function tock.is_paused(p_policy queues)
   returns boolean
   -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
 
-function tock.judge(p_id bigint, p_replaced bigint)
+function tock.judge(p_replaced bigint)
   returns text
-  -- Whether the replacement of a run may start: go, late (the run had started, or gone on as another), or later (its stream is being claimed from).
-
-function tock.judge_put_off(p_id bigint, p_entry bigint, p_changed_to bigint)
-  returns text
-  -- Whether a run or waiting entry is what a run that was put off goes on as: go, late, or later when that is not decided.
+  -- Whether the replacement of a run may start: go, late (the run had started), or later (its stream is being claimed from).
 
 function tock.judge_replacements(p_epoch integer)
   returns integer
@@ -571,7 +557,7 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
 
 function tock.lock_space()
   returns integer
-  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key() or wish_key().
+  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key().
 
 function tock.make_epoch(p_first bigint, p_end bigint)
   returns void
@@ -592,10 +578,6 @@ function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false
 function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
-
-function tock.meant_instead(p_id bigint)
-  returns waiting
-  -- What was to replace a run, after all changes: its payload, priority and, where it waits, its time.
 
 function tock.move_up(p_limit integer DEFAULT 1000)
   returns integer
@@ -651,8 +633,8 @@ function tock.policy(p_queue text)
   -- The policy a queue follows: its own row, or the default row '*'.
 
 function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
-  returns void
-  -- Puts replacements that can't be judged now off for a second or more, so that nobody behind them waits.
+  returns boolean
+  -- Puts replacements that can't be judged now off for a second or more, so that nobody behind them waits; false when that can't be either.
 
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
@@ -837,9 +819,9 @@ function tock.whereabouts(p_ids bigint[])
   returns SETOF whereabout
   -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
 
-function tock.wish_key(p_queue text)
-  returns integer
-  -- Second key of the lock that says that somebody is cancelling tasks of a queue, or of one that shares it.
+function tock.wishes(p_ids bigint[])
+  returns wish[]
+  -- What is wanted of tasks, by the ids of their first or other runs: that they aren't tried again, or what is changed. Others are left out.
 
 function tock.write_hot()
   returns void

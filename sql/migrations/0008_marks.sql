@@ -11,7 +11,7 @@ create table tock.marks (
   primary key (stream, position, kind),
   constraint kind_is_known check (kind in ('cancelled', 'superseded', 'replaces', 'amended')),
   constraint replacing_names_the_other check ((other_id is not null) = (kind in ('superseded', 'replaces'))),
-  constraint amending_says_what check ((changes is not null) = (kind = 'amended'))
+  constraint amending_says_what check (changes is not null or kind <> 'amended')
 ) partition by range (position);
 
 do $$
@@ -42,6 +42,8 @@ create type tock.again as (
   n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text,
   created_at timestamptz, bytes integer, payload jsonb, queue text, priority smallint, lane smallint,
   due_at timestamptz, cancelled boolean, lost smallint);
+
+create type tock.wish as (id bigint, cancelled boolean, changes jsonb);
 
 create type tock.passed as (after_position bigint, skips bigint[], upto bigint);
 

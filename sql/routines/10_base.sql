@@ -29,7 +29,7 @@ as $$
 $$;
 
 comment on function tock.lock_space is
-  'First key of every advisory lock: the schema''s oid. Second keys: a stream''s number (its claim; -1 - number beside a stranger''s lock), 2^30 + slot, named_key() or wish_key().';
+  'First key of every advisory lock: the schema''s oid. Second keys: a stream''s number (its claim; -1 - number beside a stranger''s lock), 2^30 + slot, named_key().';
 
 create or replace function tock.named_key(p_kind text, p_name text)
 returns integer

@@ -58,7 +58,7 @@ begin
     using p_stream, p_after
   loop
     v_verdict := case when v_run.off then 'late' when v_run.replaces is null then 'go'
-      when v_judged < 500 then tock.judge(v_run.position << 20 | p_stream, v_run.replaces) else 'unknown' end;
+      when v_judged < 500 then tock.judge(v_run.replaces) else 'unknown' end;
     v_judged := v_judged + case when v_run.replaces is null then 0 else 1 end;
     if v_verdict = 'go' then
       v_drawn := v_drawn + 1;
@@ -78,9 +78,13 @@ begin
     v_passed.upto := v_run.position;
     exit when v_drawn = p_limit or pg_catalog.cardinality(v_passed.skips) = 1000;
   end loop;
+  if not tock.postpone(p_epoch, p_stream, v_later) then
+    perform pg_catalog.set_config('tock.claim', 'busy', true);
+    v_passed.upto := v_passed.after_position;
+    return v_passed;
+  end if;
   if v_leading > 0 then
     perform tock.skip_to(p_stream, p_after, v_passed.after_position, v_leading);
-    perform tock.postpone(p_epoch, p_stream, v_later);
   end if;
   perform pg_catalog.set_config('tock.claim', 'passed ' || least(v_before + v_leading, 10000), true);
   return v_passed;

@@ -1,8 +1,8 @@
 -- The caller holds the lease row against reaping. Two calls that end the same run both come here:
 -- results' primary key decides, and only who wrote the result goes on with the task.
 -- again_at says when the task is to run again: now or earlier appends a run at once, later waits. All
--- runs are of one epoch. A task that somebody wants cancelled doesn't go on; what was changed while it
--- ran holds from now on.
+-- runs are of one epoch. A task that somebody wants cancelled doesn't go on, and what was changed holds
+-- from now on, both as far as that is committed.
 create or replace function tock.end_runs(p_epoch integer, p_ended tock.ended[])
 returns integer
 language plpgsql
@@ -16,49 +16,36 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_ended tock.ended[] := p_ended;
   v_again tock.again[];
-  v_unsure boolean := false;
-  v_cancelled bigint[];
+  v_wishes tock.wish[];
   v_slot integer := -1;
   v_count integer;
 begin
   if exists (select from unnest(v_ended) e where e.again_at is not null) then
-    -- asked first: whoever begins to cancel after this waits for the end of this transaction
-    v_unsure := tock.is_being_cancelled(array(
-      select distinct s.queue from unnest(v_ended) e join tock.streams s on s.number = e.stream where e.again_at is not null));
     execute pg_catalog.format($q$
       select array(
         select row(e.n, r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.attempt, r.max_attempts,
-          r.tenant, r.created_at,
-          case when m.changes ? 'payload' then (m.changes ->> 'bytes')::integer
-            when i.position is null then r.bytes else i.bytes end,
-          case when m.changes ? 'payload' then nullif(m.changes -> 'payload', 'null')
-            when i.position is null then r.payload else i.payload end,
-          s.queue, coalesce((m.changes ->> 'priority')::smallint, i.priority, s.priority), s.lane,
-          greatest(e.again_at, case when m.changes ? 'run_at' then (m.changes ->> 'run_at')::timestamptz else i.due_at end),
-          exists (select from tock.marks_%1$s c where c.stream = e.stream and c.position = e.position and c.kind = 'cancelled'),
-          r.lost)::tock.again
+          r.tenant, r.created_at, r.bytes, r.payload, s.queue, s.priority, s.lane, e.again_at, false, r.lost)::tock.again
         from unnest($1) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
         cross join lateral (
           select r.* from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position
           offset 0) r  -- a fence: the planner may not look up by the stream alone
         join tock.streams s on s.number = e.stream
-        left join lateral (
-          select m.changes from tock.marks_%1$s m
-          where m.stream = e.stream and m.position = e.position and m.kind = 'amended' offset 0) m on true
-        left join lateral (
-          select w.* from tock.marks_%1$s n cross join lateral tock.meant_instead(n.other_id) w
-          where n.stream = e.stream and n.position = e.position and n.kind = 'superseded' and n.other_id > 0 offset 0) i on true
         where e.again_at is not null)$q$, p_epoch) into v_again using v_ended;
-    -- the task may have been cancelled under an earlier run of its own, which ended meanwhile; while somebody
-    -- is at that, the next run goes by way of waiting, as promote() looks again
-    v_cancelled := tock.cancelled_tasks(array(select distinct a.task_id from unnest(v_again) a where not a.cancelled));
-    if pg_catalog.cardinality(v_cancelled) > 0 or v_unsure then
+    v_wishes := tock.wishes(array(
+      select a.task_id from unnest(v_again) a union select a.position << 20 | a.stream from unnest(v_again) a));
+    if pg_catalog.cardinality(v_wishes) > 0 then
       v_again := array(
-        select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at, a.bytes, a.payload,
-          a.queue, a.priority, a.lane,
-          case when v_unsure then greatest(a.due_at, v_now + interval '1 microsecond') else a.due_at end,
-          a.cancelled or a.task_id = any (v_cancelled), a.lost)::tock.again
-        from unnest(v_again) a);
+        select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
+          coalesce((c.changes ->> 'bytes')::integer, a.bytes),
+          case when c.changes ? 'payload' then nullif(c.changes -> 'payload', 'null') else a.payload end,
+          a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
+          greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz), coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
+          a.lost)::tock.again
+        from unnest(v_again) a
+        left join unnest(v_wishes) t on t.id = a.task_id
+        left join unnest(v_wishes) o on o.id = a.position << 20 | a.stream
+        cross join lateral (
+          select coalesce(o.changes, '{}') || coalesce(t.changes, '{}') as changes) c);
     end if;
   end if;
   if exists (select from unnest(v_again) a where a.due_at <= v_now and not a.cancelled) then

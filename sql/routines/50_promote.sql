@@ -30,10 +30,11 @@ begin
     return 0;
   end if;
   v_count := pg_catalog.cardinality(v_due);
-  v_due := tock.drop_changed(v_due);
   -- cancelled while its last attempt was being ended
-  v_tasks := tock.cancelled_tasks(array(
-    select distinct w.task_id from tock.waiting w where w.position = any (v_due) and w.task_id is not null));
+  v_tasks := array(
+    select w.id from unnest(tock.wishes(array(
+      select distinct w.task_id from tock.waiting w where w.position = any (v_due) and w.task_id is not null))) w
+    where w.cancelled);
   if pg_catalog.cardinality(v_tasks) > 0 then
     v_off := array(select w.position from tock.waiting w where w.position = any (v_due) and w.task_id = any (v_tasks));
     perform tock.make_ready(v_off, true);

@@ -1,7 +1,6 @@
 -- A run's state is derived: a result says it, else the lease that covers it, else a mark, else it is ready.
--- A task goes on with the next run that its result names, or with what replaces it, also where it was put
--- off meanwhile and that is still waiting. A replacement that came too late is no part of the chain, as the
--- run it stood for was not skipped.
+-- A task goes on with the next run that its result names, or with what replaces it. A replacement that came
+-- too late is no part of the chain, as the run it stood for was not skipped.
 create or replace function tock.standing(p_epoch integer)
 returns text
 language sql
@@ -18,9 +17,7 @@ as $$
     cross join lateral (
       select coalesce(e.state, l.outcome, case when l.stream is not null then 'running'
           when n.other_id > 0 then 'superseded' when c.stream is not null then 'cancelled' else 'ready' end) as state,
-        case when l.stream is null and n.other_id > 0 and (e.next_id is null
-            or exists (select from tock.waiting w where w.position = e.next_id >> 20 and e.next_id & 1048575 = 0))
-          then n.other_id else e.next_id end as next_id,
+        case when l.stream is null and n.other_id > 0 then n.other_id else e.next_id end as next_id,
         coalesce(e.ended_at, l.closed_at, case when l.stream is null then coalesce(c.created_at, n.created_at) end) as ended_at,
         l.stream is not null and l.outcome is null and e.state is null and c.stream is not null as cancel_requested) d$q$,
     p_epoch)

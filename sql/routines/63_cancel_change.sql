@@ -1,7 +1,8 @@
 -- A mark is inserted without a lock of the stream, so a change left open in a transaction holds up
 -- nobody but another change of the same task. Whoever finds that a task has gone on meanwhile looks again.
 -- Of those who change and cancel a ready run one gets the key 'superseded': a cancelled one is replaced by
--- nothing (0). The task is marked beside its run, for whoever ends an attempt while this is still open.
+-- nothing (0). Both count from their commit: an attempt that is being decided on at that moment, unseen by the
+-- second look, is the last that doesn't know of them, as the task's first run is marked too.
 create or replace function tock.cancel(p_ids bigint[])
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -16,7 +17,7 @@ declare
   v_found tock.whereabout[];
   v_waiting bigint[];
   v_stopped bigint[];
-  v_marked bigint[];
+  v_marked bigint[] := '{}';
   v_now tock.whereabout[];
 begin
   for v_try in 1 .. 10 loop
@@ -24,8 +25,6 @@ begin
     return query
       select f.task_id, f.state, false from unnest(v_found) f where f.state not in ('waiting', 'ready', 'running');
     v_found := array(select f from unnest(v_found) f where f.state in ('waiting', 'ready', 'running'));
-    perform pg_catalog.pg_advisory_xact_lock_shared(tock.lock_space(), k.key)
-    from (select distinct tock.wish_key(f.queue) as key from unnest(v_found) f order by 1) k;
     v_waiting := array(
       select w.position from tock.waiting w
       where w.position = any (array(select f.current_id >> 20 from unnest(v_found) f where f.state = 'waiting'))
@@ -53,8 +52,7 @@ begin
       order by 1, 2
       on conflict do nothing
       returning position << 20 | stream as id)
-    select array(select m.id from marked m) into v_marked;
-    perform tock.await_ends(array(select s from unnest(v_stopped) s where s & 1048575 <> 0));
+    select v_marked || array(select m.id from marked m) into v_marked;
     -- told as it is now: one may have started, ended, or gone on with another run meanwhile
     v_now := array(select w from tock.whereabouts(array(
       select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
@@ -73,7 +71,7 @@ begin
 end $$;
 
 comment on function tock.cancel is
-  'Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again. A row a task: the state it is in, and whether this changed anything.';
+  'Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but once, where its attempt is ending at that very moment). A row a task: the state it is in, and whether this changed anything.';
 
 create or replace function tock.check_ids(p_ids bigint[])
 returns bigint[]
@@ -114,13 +112,10 @@ begin
     from (select distinct u.queue from unnest(v_found) u) f;
     v_done := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes);
     v_replaced := tock.supersede(array(select f from unnest(v_found) f where f.state = 'ready'), v_changes);
-    insert into tock.marks (stream, position, kind, changes)
-    select f.current_id & 1048575, f.current_id >> 20, 'amended', v_changes from unnest(v_found) f
-    where f.state = 'running'
-    order by 1, 2
-    on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes;
-    perform tock.await_ends(array(
-      select r.current_id from unnest(v_replaced) r union all select f.current_id from unnest(v_found) f where f.state = 'running'));
+    perform tock.amend(array(
+      select f from unnest(v_found) f
+      where f.state = 'running' or f.current_id = any (v_done)
+        or f.current_id in (select r.current_id from unnest(v_replaced) r)), v_changes);
     -- a replacement holds where its original didn't start, or is running still; what has gone on is changed anew
     v_now := array(select w from tock.whereabouts(array(
       select f.task_id from unnest(v_found) f where f.state in ('ready', 'running'))) w);
@@ -145,7 +140,7 @@ begin
 end $$;
 
 comment on function tock.change is
-  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one. A row a task: the state it was found in, and whether this changed anything: not, when it had ended.';
+  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended.';
 
 create or replace function tock.reprioritize(p_ids bigint[], p_priority integer)
 returns table (id bigint, state text, changed boolean)

@@ -25,15 +25,22 @@ begin
   elsif v_task.state not in ('done', 'dead', 'cancelled', 'expired') then
     perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased', 'id', 'cancel it first');
   end if;
-  v_ids := array(
-    select v_task.task_id union select v_task.current_id
-    -- where nothing leads from its first run to the others any more: a long look, at all runs
-    union select r.position << 20 | r.stream from tock.runs r
-    where tock.epoch_of(v_task.task_id >> 20) is null and r.task_id = v_task.task_id);
+  v_ids := array(select v_task.task_id union select v_task.current_id);
+  if tock.epoch_of(v_task.task_id >> 20) is null then
+    -- nothing leads from its first run to the others any more: a long look, at all runs
+    v_ids := array(
+      select i from unnest(v_ids) i
+      union select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
+  end if;
   while v_n < pg_catalog.cardinality(v_ids) loop
     v_n := v_n + 1;
     v_id := v_ids[v_n];
     v_epoch := tock.epoch_of(v_id >> 20);
+    if v_epoch is not null then
+      execute pg_catalog.format($q$
+        update tock.marks_%s m set changes = m.changes - 'payload' - 'bytes'
+        where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, v_epoch) using (v_id & 1048575)::integer, v_id >> 20;
+    end if;
     if v_id & 1048575 = 0 then
       update tock.waiting w set payload = null, bytes = 0 where w.position = v_id >> 20;
       v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
@@ -45,9 +52,6 @@ begin
           update tock.runs_%1$s r set payload = null, bytes = 0 where r.stream = $1 and r.position = $2
         ), result as (
           update tock.results_%1$s e set result = null, error = null where e.stream = $1 and e.position = $2
-        ), mark as (
-          update tock.marks_%1$s m set changes = m.changes - 'payload' - 'bytes'
-          where m.stream = $1 and m.position = $2 and m.kind = 'amended'
         )
         select array(
           select e.next_id from tock.results_%1$s e where e.stream = $1 and e.position = $2 and e.next_id is not null

@@ -91,7 +91,7 @@ begin
       and not exists (
         select from tock.marks o where o.stream = m.stream and o.position = m.position and o.kind = 'cancelled')
   loop
-    v_verdict := tock.judge(v_entry.position << 20 | v_entry.stream, v_entry.replaces);
+    v_verdict := tock.judge(v_entry.replaces);
     if v_verdict = 'later' then
       return null;
     elsif v_entry.stream = 0 and v_verdict = 'go' then

@@ -29,32 +29,18 @@ const sentences = `
     select m.position << 20 | m.stream as id, m.replaces from marked m where m.replaces is not null
     union all
     select w.position << 20, w.replaces from tock.waiting w where w.replaces is not null
-  ), put_off as (
-    select e.stream, e.position, m.next_id is not null and w.position is not null as changed,
-      case when m.next_id is not null and w.position is not null then array_remove(array[m.next_id, c.run_id], null)
-        else array_remove(array[e.next_id, p.run_id, q.run_id], null) end as goes_on_as
-    from tock.results e
-    join covered r using (stream, position)
-    left join marked m using (stream, position)
-    left join tock.promotions c on c.position << 20 = m.next_id
-    left join tock.waiting w on w.position << 20 = e.next_id
-    left join tock.promotions p on p.position << 20 = e.next_id
-    left join tock.promotions q on q.position << 20 = p.run_id
-    where not r.leased
   ), late as (
     select p.id from replacements p
     join covered c on c.position << 20 | c.stream = p.replaces
-    left join put_off o using (stream, position)
-    where c.leased or p.id <> all (o.goes_on_as)
+    where c.leased
     union
     select p.id from late l join replacements p on p.replaces = l.id
   ), chained as (
-    select c.*, e.state, case when o.changed or (not c.leased and e.next_id is null) then m.next_id else e.next_id end as next_id,
+    select c.*, e.state, case when c.leased or m.next_id is null then e.next_id else m.next_id end as next_id,
       coalesce(m.cancelled, false) and m.next_id is null as cancelled
     from covered c
     left join tock.results e using (stream, position)
     left join marked m using (stream, position)
-    left join put_off o using (stream, position)
     where c.leased or e.state is not null or c.position << 20 | c.stream not in (select id from late)
   ), heads as (
     select ch.task,

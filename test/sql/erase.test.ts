@@ -100,7 +100,7 @@ test('so is what came too late to replace a run: another, and one that waits', a
   await change(client, [ids[1]], { payload: { ...secret, n: 3 }, delay_seconds: 1000 });
   await worker.query('commit');
   await complete(client, lease);
-  expect(await holding(mark)).toEqual(['runs_1', 'waiting']);
+  expect(await holding(mark)).toEqual(['marks_1', 'runs_1', 'waiting']);
   for (const id of ids) expect(await erase(client, id)).toBeGreaterThan(0);
   expect(await holding(mark)).toEqual([]);
   expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
@@ -117,7 +117,7 @@ test.each(['ready', 'waiting'] as const)(
     const { id } = await made(client, 'q', state);
     await change(client, [id], { payload: secret });
     await cancel(client, [id]);
-    expect(await holding(mark)).toEqual(['runs_1']);
+    expect(await holding(mark)).toEqual(['marks_1', 'runs_1']);
     expect(await erase(client, id)).toBeGreaterThan(0);
     expect(await holding(mark)).toEqual([]);
     expect(await task(client, id)).toMatchObject({ state: 'cancelled', payload: null });

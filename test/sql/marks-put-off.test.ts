@@ -58,59 +58,55 @@ const comeBack = async () => {
   await promote(client);
 };
 
-test('a change left open while a claim puts the task off holds, as long as it waits', async () => {
-  const { id, worker } = await putOff();
-  const open = await begin();
-  await change(open, [id], { payload: 'new' });
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  await open.query('commit');
-  await expectWhole(client);
-  expect(await task(client, id)).toMatchObject({ state: 'ready', payload: 'new' });
-  // What is put off is decided on when it is promoted.
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  expect(await change(client, [id], { priority: 1 })).toMatchObject([{ changed: true }]);
-  await worker.query('rollback');
-  await comeBack();
-  const got = await claim(client, 'q', { limit: 9 });
-  expect(got).toMatchObject([{ id, payload: 'new', priority: 1, attempt: 1 }]);
-  await complete(client, leaseOf(got));
-  await nothingLeft();
-  expect((await task(client, id))?.state).toBe('done');
-  await expectWhole(client);
-});
+const state = async () => {
+  const { rows } = await client.query(
+    "select (select count(*) from tock.claim(p_queue => 'q', p_limit => 9)) as got, tock.claim_answer() as answer",
+  );
+  return rows[0].answer;
+};
 
-test('a change left open until what was put off is back comes too late, and doubles nothing', async () => {
-  const { id, worker } = await putOff();
-  const open = await begin();
-  await change(open, [id], { payload: 'late' });
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  await worker.query('rollback');
-  await comeBack();
-  await open.query('commit');
-  await expectWhole(client);
-  const got = await claim(client, 'q', { limit: 9 });
-  expect(got).toMatchObject([{ id, payload: 'sent', priority: 7 }]);
-  await complete(client, leaseOf(got));
-  await nothingLeft();
-  expect((await task(client, id))?.state).toBe('done');
-  await expectWhole(client);
-});
+test.each(['commit', 'rollback'])(
+  'a change left open keeps a claim from putting the task off, and holds after its %s',
+  async (end) => {
+    const { id, worker } = await putOff();
+    const open = await begin();
+    await change(open, [id], { payload: 'new' });
+    const other = await enqueue(client, 'q', [{ priority: 9 }]);
+    // It can be neither judged nor put off: its stream is left alone, others are not.
+    expect((await claim(client, 'q', { limit: 9 })).map((run) => run.id)).toEqual(other);
+    expect(await state()).toBe('busy');
+    await open.query(end);
+    expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+    expect(await task(client, id)).toMatchObject({
+      state: 'waiting',
+      payload: end === 'commit' ? 'new' : 'sent',
+    });
+    await worker.query('rollback');
+    await comeBack();
+    const got = await claim(client, 'q', { limit: 9 });
+    expect(got).toMatchObject([{ id, payload: end === 'commit' ? 'new' : 'sent', attempt: 1 }]);
+    await complete(client, leaseOf(got));
+    await nothingLeft();
+    expect((await task(client, id))?.state).toBe('done');
+    await expectWhole(client);
+  },
+);
 
-test('a change that finds the task back from being put off changes what it became', async () => {
+test('a change that meets a claim which puts the task off changes what waits', async () => {
   const { id, worker } = await putOff();
-  const open = await begin();
-  await change(open, [id], { priority: 8 });
+  const putting = await begin();
+  expect(await claim(putting, 'q', { limit: 9 })).toEqual([]);
   const changer = await db.connect();
   const pid = await pidOf(changer);
-  const answer = change(changer, [id], { payload: 'kept' });
+  const answer = change(changer, [id], { payload: 'new' });
   await blocked(client, pid);
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+  await putting.query('commit');
+  expect(await answer).toEqual([{ id, state: 'waiting', changed: true }]);
   await worker.query('rollback');
   await comeBack();
-  await open.query('rollback');
-  expect(await answer).toEqual([{ id, state: 'ready', changed: true }]);
   const got = await claim(client, 'q', { limit: 9 });
-  expect(got).toMatchObject([{ id, payload: 'kept', priority: 7 }]);
+  expect(got).toMatchObject([{ id, payload: 'new', priority: 7 }]);
+  await complete(client, leaseOf(got));
   await nothingLeft();
   await expectWhole(client);
 });

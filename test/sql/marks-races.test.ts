@@ -16,7 +16,6 @@ import {
   reap,
   refusal,
   release,
-  rows,
   task,
 } from './support.ts';
 import { asked, cancel, change } from './wishes.ts';
@@ -153,7 +152,7 @@ const ends: Record<string, (lease: string) => Promise<unknown>> = {
 };
 
 test.each(Object.keys(ends))(
-  'a task cancelled in an open transaction is not tried again after it, though it was %s meanwhile',
+  'a task cancelled in an open transaction, and meanwhile %s, is tried once more at most',
   async (how) => {
     for (const state of ['ready', 'running']) {
       const id = await one();
@@ -161,8 +160,16 @@ test.each(Object.keys(ends))(
       const claimed = state === 'running' ? await claim(client, 'q') : undefined;
       expect(await cancel(open, [id])).toMatchObject([{ changed: true }]);
       await ends[how]?.(leaseOf(claimed ?? (await claim(client, 'q'))));
-      expect((await task(client, id))?.state).toBe('waiting');
       await open.query('commit');
+      const again = await claim(client, 'q', { limit: 9 });
+      if ((await task(client, id))?.state === 'waiting') {
+        expect(again).toEqual([]);
+      } else {
+        expect(again).toMatchObject([{ id }]);
+        expect(await cancel(client, [id])).toEqual([{ id, state: 'running', changed: true }]);
+        expect(await asked(client, leaseOf(again))).toEqual([id]);
+        await ends[how]?.(leaseOf(again));
+      }
       await nothingLeft();
       expect((await task(client, id))?.state).toBe('cancelled');
     }
@@ -170,33 +177,42 @@ test.each(Object.keys(ends))(
   },
 );
 
-test('a task cancelled for longer than its next attempt waits is tried that once', async () => {
+test.each(['ready', 'running'])(
+  'a %s task changed in an open transaction, and meanwhile failed, is changed from its third attempt on',
+  async (state) => {
+    const id = await one();
+    const open = await begin();
+    const claimed = state === 'running' ? await claim(client, 'q') : undefined;
+    await change(open, [id], { payload: 'new', priority: 1 });
+    await fail(client, leaseOf(claimed ?? (await claim(client, 'q'))), { retry_in_seconds: 0 });
+    await open.query('commit');
+    const second = await claim(client, 'q', { limit: 9 });
+    expect(second).toMatchObject([{ id, attempt: 2, payload: 'sent', priority: 5 }]);
+    await fail(client, leaseOf(second), { retry_in_seconds: 0 });
+    const third = await claim(client, 'q', { limit: 9 });
+    expect(third).toMatchObject([{ id, attempt: 3, payload: 'new', priority: 1 }]);
+    await complete(client, leaseOf(third));
+    await expectWhole(client);
+  },
+);
+
+test('a later change is not overruled by an earlier one that came between two attempts', async () => {
   const id = await one();
-  const lease = leaseOf(await claim(client, 'q'));
   const open = await begin();
-  await cancel(open, [id]);
-  await release(client, lease);
+  await claim(client, 'q').then(async (got) => {
+    await change(open, [id], { payload: 'first', priority: 1 });
+    await fail(client, leaseOf(got), { retry_in_seconds: 60 });
+  });
+  await open.query('commit');
+  await change(client, [id], { payload: 'second' });
   await makeDue(client, 'q');
   await promote(client);
-  await open.query('commit');
-  const again = await claim(client, 'q', { limit: 9 });
-  expect(again).toMatchObject([{ id, attempt: 1 }]);
-  await fail(client, leaseOf(again), { retry_in_seconds: 0 });
-  await nothingLeft();
-  expect((await task(client, id))?.state).toBe('cancelled');
+  const second = await claim(client, 'q');
+  expect(second).toMatchObject([{ id, attempt: 2, payload: 'second', priority: 5 }]);
+  await change(client, [id], { delay_seconds: 0 });
+  await fail(client, leaseOf(second), { retry_in_seconds: 0 });
+  expect(await claim(client, 'q')).toMatchObject([{ id, payload: 'second', priority: 1 }]);
   await expectWhole(client);
-});
-
-test('beside a cancel of other tasks only what is tried again waits, and not for its end', async () => {
-  const ids = (await enqueue(client, 'q', [{}, {}])) as [string, string];
-  const lease = leaseOf(await claim(client, 'q', { limit: 1 }));
-  const open = await begin();
-  await cancel(open, [ids[1]]);
-  await release(client, lease);
-  const alone = "select id from tock.claim(p_queue => 'q', p_limit => 9, p_alone => true)";
-  const got = await rows<{ id: string }>(client, alone);
-  expect(got.map((run) => run.id).toSorted()).toEqual(ids.toSorted());
-  await open.query('rollback');
 });
 
 test('a replacement cancelled while its original starts stops the original, too', async () => {
@@ -214,27 +230,46 @@ test('a replacement cancelled while its original starts stops the original, too'
   await expectWhole(client);
 });
 
-test('a cancel and a change wait for the end of an attempt, and hold for the next', async () => {
+test('a cancel that marked a task on its way says so, though it finds it marked then', async () => {
+  const id = await one();
+  const worker = await begin();
+  const lease = leaseOf(await claim(worker, 'q'));
+  await change(client, [id], { priority: 3 });
+  const open = await begin();
+  await change(open, [id], { priority: 4 });
+  const canceller = await db.connect();
+  const pid = await pidOf(canceller);
+  const answer = cancel(canceller, [id]);
+  await blocked(client, pid);
+  await worker.query('commit');
+  await open.query('rollback');
+  expect(await answer).toEqual([{ id, state: 'running', changed: true }]);
+  expect(await cancel(client, [id])).toEqual([{ id, state: 'running', changed: false }]);
+  await complete(client, lease);
+  await nothingLeft();
+  await expectWhole(client);
+});
+
+test('a cancel and a change wait for no end of an attempt, and hold after the attempt that it decided on', async () => {
   const ids = (await enqueue(client, 'q', [{}, {}, {}])) as [string, string, string];
   const worker = await begin();
   const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
   await fail(worker, lease, { retry_in_seconds: 0 });
-  const [one, two] = [await db.connect(), await db.connect()];
-  const pids = [await pidOf(one), await pidOf(two)];
-  const answers = [cancel(one, [ids[0]]), change(two, [ids[1]], { payload: 'new' })];
-  for (const pid of pids) await blocked(client, pid);
+  expect(await cancel(client, [ids[0]])).toMatchObject([{ state: 'running', changed: true }]);
+  expect(await change(client, [ids[1]], { payload: 'new' })).toMatchObject([{ changed: true }]);
   await worker.query('commit');
-  expect(await Promise.all(answers)).toEqual([
-    [{ id: ids[0], state: 'cancelled', changed: true }],
-    [{ id: ids[1], state: 'ready', changed: true }],
-  ]);
   const got = await claim(client, 'q', { limit: 9 });
-  expect(got.map((run) => [run.id, run.payload]).toSorted()).toEqual(
+  expect(got.map((run) => run.id).toSorted()).toEqual(ids.toSorted());
+  await fail(client, leaseOf(got), { retry_in_seconds: 0 });
+  const last = await claim(client, 'q', { limit: 9 });
+  expect(last.map((run) => [run.id, run.payload]).toSorted()).toEqual(
     [
       [ids[1], 'new'],
       [ids[2], null],
     ].toSorted(),
   );
+  expect((await task(client, ids[0]))?.state).toBe('cancelled');
+  await complete(client, leaseOf(last));
   await nothingLeft();
   await expectWhole(client);
 });

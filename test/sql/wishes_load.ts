@@ -18,6 +18,8 @@ type Known = {
   version: number;
   priority: number | null;
   promisedAt: number;
+  /** How many more attempts may not know of that: one, where another's end was being decided on. */
+  spare: number;
 };
 
 export type Watch = {
@@ -54,7 +56,15 @@ async function send(on: pg.Client, watch: Watch, count: number): Promise<Known[]
   const ids = await enqueue(on, watch.queue, tasks);
   const sent: Known[] = [];
   for (const [n, id] of ids.entries()) {
-    const fresh = { live: null, ending: 0, ends: 0, done: 0, askedToStop: false, version: 0 };
+    const fresh = {
+      live: null,
+      ending: 0,
+      ends: 0,
+      done: 0,
+      askedToStop: false,
+      version: 0,
+      spare: 0,
+    };
     const never = Number.POSITIVE_INFINITY;
     const promise = { priority: null, promisedAt: never, cancelledAt: never };
     const known = { id, n: first + n, ...fresh, ...promise };
@@ -75,11 +85,13 @@ function judge(watch: Watch, run: Run, asked: number): void {
   if (runs.has(run.run_id)) say('a run handed out twice');
   if (known.live) say('handed out while it runs');
   if (known.done > 0) say('handed out after it was done');
-  if (asked > known.cancelledAt) say('handed out after it was cancelled');
-  if (asked > known.promisedAt) {
+  const off = asked > known.cancelledAt;
+  if (off && !known.spare) say('handed out after it was cancelled');
+  if (asked > known.promisedAt && !known.spare) {
     if (v < known.version) say('an old payload');
     if (known.priority !== null && run.priority !== known.priority) say('an old priority');
   }
+  if (off || asked > known.promisedAt) known.spare = 0;
   runs.add(run.run_id);
   known.live = run.lease;
 }
@@ -166,21 +178,17 @@ export async function wish(on: pg.Client, watch: Watch, batch: number): Promise<
         watch,
         `${['cancel', ...Array(4).fill('edit'), ...Array(3).fill('prioritise'), 'put off', 'put off'][kind]} ${told.state}`,
       );
+      // An attempt that ends at the same moment may have been decided on without it, the one after that not.
+      const sure = clear[n] && one.ending === 0 && one.ends === before[n];
+      if (!sure) one.spare = 1;
       if (kind < 1) {
         if (told.state === 'cancelled') one.cancelledAt = clock;
         one.askedToStop = true;
         continue;
       }
       if (kind < 5) one.version++;
-      // Whether an attempt that ends at the same moment saw it, nobody promised.
-      const sure = clear[n] && one.ending === 0 && one.ends === before[n];
-      if (!sure) {
-        one.promisedAt = Number.POSITIVE_INFINITY;
-        one.priority = null;
-      } else {
-        if (priority !== null) one.priority = priority;
-        one.promisedAt = clock;
-      }
+      if (priority !== null) one.priority = priority;
+      one.promisedAt = clock;
     }
   }
 }

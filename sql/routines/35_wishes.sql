@@ -1,0 +1,55 @@
+-- What is wanted of a task from its next attempt on is marked on its first run, and on the run that was there:
+-- whoever ends an attempt reads both. (The epoch of the first may go, the other's attempt may be ending just
+-- now.) Later wishes are added to earlier ones, so the marks always say all that was wanted.
+create or replace function tock.amend(p_found tock.whereabout[], p_changes jsonb)
+returns void
+language sql
+volatile
+as $$
+  insert into tock.marks (stream, position, kind, changes)
+  select i.id & 1048575, i.id >> 20, 'amended', p_changes
+  from (
+    select f.task_id as id from unnest(p_found) f
+    union select f.current_id from unnest(p_found) f where f.state <> 'waiting') i
+  where exists (select from tock.epochs e where i.id >> 20 >= e.first_position and i.id >> 20 < e.end_position)
+  order by 1, 2
+  on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes
+$$;
+
+comment on function tock.amend is 'Notes for the next attempts of tasks what is to be changed; p_found says where they were.';
+
+create or replace function tock.wishes(p_ids bigint[])
+returns tock.wish[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_epoch integer;
+  v_part tock.wish[];
+  v_wishes tock.wish[] := '{}';
+begin
+  for v_epoch in
+    select e.number from tock.epochs e
+    where e.end_position > (select min(i >> 20) from unnest(p_ids) i)
+      and e.first_position <= (select max(i >> 20) from unnest(p_ids) i)
+      and exists (select from unnest(p_ids) i where i >> 20 >= e.first_position and i >> 20 < e.end_position)
+  loop
+    execute pg_catalog.format($q$
+      select array(
+        select row(i.id, m.cancelled, m.changes)::tock.wish from unnest($1) i (id)
+        cross join lateral (
+          select bool_or(k.kind = 'cancelled') as cancelled,
+            (pg_catalog.array_agg(k.changes) filter (where k.kind = 'amended'))[1] as changes
+          from tock.marks_%s k
+          where k.stream = (i.id & 1048575)::integer and k.position = i.id >> 20 and k.kind in ('cancelled', 'amended')
+          offset 0) m
+        where m.cancelled is not null)$q$, v_epoch) into v_part using p_ids;
+    v_wishes := v_wishes || v_part;
+  end loop;
+  return v_wishes;
+end $$;
+
+comment on function tock.wishes is 'What is wanted of tasks, by the ids of their first or other runs: that they aren''t tried again, or what is changed. Others are left out.';
