@@ -628,6 +628,10 @@ function tock.place_of(p_stream integer, p_alone boolean)
   returns place
   -- The epoch of a stream's next run, and the cursor to claim it from; null when nothing is unread.
 
+function tock.plan_for(p_ids integer)
+  returns void
+  -- Has the calling function, which sets plan_cache_mode, plan anew for many ids.
+
 function tock.policy(p_queue text)
   returns queues
   -- The policy a queue follows: its own row, or the default row '*'.
