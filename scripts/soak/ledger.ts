@@ -115,7 +115,7 @@ export function openLedger(
             `run ${run}, lease ${lease}, ${sent} > ${before}`,
           );
         } else if (is(n, told.cancelled) && sent > before) {
-          // One that ran and was given back while the cancel was open goes on: its mark lies on an ended run.
+          // One that was given back while the cancel was open may run once more.
           if (is(n, told.claimed)) count('cancels overtaken by a release or failure');
           else
             differ(
