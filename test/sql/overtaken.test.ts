@@ -33,34 +33,6 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 const reprioritize = (on: pg.Client, id: string, priority: number) =>
   rows(on, 'select id, state, changed from tock.reprioritize($1, $2)', [[id], priority]);
 
-/** Holds the claim lock of a task's stream as a claim does, until the transaction's end. */
-async function holdStream(on: pg.Client, id: string): Promise<void> {
-  await on.query('begin');
-  await on.query(
-    'select pg_advisory_xact_lock(tock.lock_space(), ($1::bigint & 1048575)::integer)',
-    [id],
-  );
-}
-
-test('a task that is changed while its replacement is put off runs once', async () => {
-  const [id = ''] = await enqueue(client, 'q', numbered(1));
-  const holder = await db.connect();
-  await holdStream(holder, id);
-  await reprioritize(client, id, 4);
-  const claimer = await db.connect();
-  await claimer.query('begin');
-  expect(await claim(claimer, 'q')).toEqual([]);
-  expect(await reprioritize(client, id, 3)).toEqual([{ id, state: 'ready', changed: true }]);
-  await claimer.query('commit');
-  await holder.query('commit');
-  await makeDue(client, 'q');
-  await promote(client);
-  const handedOut = (await drain(client, 'q')).flat();
-  expect(handedOut.map((run) => run.id)).toEqual([id]);
-  await complete(client, leaseOf(handedOut));
-  expect((await task(client, id))?.state).toBe('done');
-});
-
 test('a task that was changed three hundred times is claimed', async () => {
   const [id = ''] = await enqueue(client, 'q', numbered(1));
   for (let times = 0; times < 300; times++) await reprioritize(client, id, times % 10);
