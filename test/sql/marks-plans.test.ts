@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { watchPlans } from './plans.ts';
+import { statistics, watchPlans } from './plans.ts';
 import {
   claim,
   complete,
@@ -79,18 +79,6 @@ beforeAll(async () => {
 }, 180_000);
 
 afterAll(() => db.drop());
-
-const statistics: [string, string[]][] = [
-  ['no', []],
-  [
-    'stale',
-    [
-      `update pg_class set reltuples = 0, relpages = 0
-       where relnamespace = 'tock'::regnamespace and relkind in ('r', 'p', 'i', 'I')`,
-    ],
-  ],
-  ['fresh', ['analyze']],
-];
 
 /** What a day read by a sequential scan, or in many more rows than it has tasks. */
 async function badScans(on: pg.Client): Promise<string[]> {

@@ -63,18 +63,6 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-const statistics: [string, string[]][] = [
-  ['no', []],
-  [
-    'stale',
-    [
-      `update pg_class set reltuples = 0, relpages = 0
-       where relnamespace = 'tock'::regnamespace and relkind in ('r', 'p', 'i', 'I')`,
-    ],
-  ],
-  ['fresh', ['analyze']],
-];
-
 /** Each verb once, as a worker's day goes. */
 async function day(on: pg.Client): Promise<void> {
   await enqueue(on, 'hot', numbered(1, 0, { priority: 0 }));

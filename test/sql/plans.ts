@@ -59,3 +59,16 @@ export async function watchPlans(client: pg.Client) {
     },
   };
 }
+
+/** States of the planner's knowledge, each with the statements that bring it about. */
+export const statistics: [string, string[]][] = [
+  ['no', []],
+  [
+    'stale',
+    [
+      `update pg_class set reltuples = 0, relpages = 0
+       where relnamespace = 'tock'::regnamespace and relkind in ('r', 'p', 'i', 'I')`,
+    ],
+  ],
+  ['fresh', ['analyze']],
+];
