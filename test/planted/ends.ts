@@ -11,7 +11,7 @@ export const ends: Bug[] = [
   },
   {
     name: 'a whole completion does not look whether the lease is open',
-    file: 'routines/31_claim_parts.sql',
+    file: 'routines/31_claim_statements.sql',
     find: /where l\.token = \$1 and coalesce\(l\.closed_at, 'infinity'\) = 'infinity'/,
     replace: 'where l.token = $1',
     caught: ['sql/complete.test.ts', 'all tasks of a lease are done by one call'],

@@ -67,7 +67,7 @@ export const epochs: Bug[] = [
   },
   {
     name: 'a draw does not look whether its cursor still holds',
-    file: 'routines/31_claim_parts.sql',
+    file: 'routines/31_claim_statements.sql',
     find: 'and (select s.start_after from tock.streams s where s.number = $1) <= $2',
     replace: '',
     caught: ['sql/between.test.ts', 'a claim whose stream slept and woke'],

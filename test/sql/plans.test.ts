@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { type Scan, watchPlans } from './plans.ts';
+import { type Scan, statistics, watchPlans } from './plans.ts';
 import {
   claim,
   complete,

@@ -1,0 +1,125 @@
+-- A look without locks at the first streams that have something above their cursor: priority first,
+-- lanes and slots shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so
+-- that they end at the limit. A stream that was not yet claimed from in this epoch comes unlooked at,
+-- without a cursor. $1 queue, $2 seed, $3 streams seen before, $4 how many
+create or replace function tock.candidates_statement(p_epoch integer, p_first bigint)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select row(s.number, s.priority, c.after_position)::tock.candidate
+    from (
+      select t.number, t.priority, t.start_after from tock.streams t
+      where t.queue = $1 and t.awake and t.number <> all ($3)
+      order by t.priority, pg_catalog.hashint4extended(t.lane, $2), pg_catalog.hashint4extended(t.slot, $2)
+      offset 0) s
+    cross join lateral (
+      select case when s.start_after >= %2$s - 1 then greatest(s.start_after, coalesce((
+        select l.last_position from tock.leases_%1$s l where l.stream = s.number
+        order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c
+    where c.after_position is null
+      or (select r.position from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
+          order by r.stream, r.position limit 1) is not null
+    limit $4$q$, p_epoch, p_first)
+$$;
+
+comment on function tock.candidates_statement is 'The statement that finds streams to draw from, with an epoch in use and its first position.';
+
+-- Read with the stream's claim lock held, in a statement of its own: from then on it can't move. $1 stream
+create or replace function tock.cursor_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select greatest(s.start_after, coalesce((
+      select l.last_position from tock.leases_%1$s l where l.stream = $1
+      order by l.stream desc, l.after_position desc limit 1), 0))
+    from tock.streams s where s.number = $1$q$, p_epoch)
+$$;
+
+comment on function tock.cursor_statement is 'The statement that reads the cursor of a stream that has come to an epoch.';
+
+-- The runs are of one epoch, the lease's own. That start_after isn't above the cursor is asked in the
+-- statement's own snapshot: the stream may have slept and woken since the cursor was read. So is that
+-- nothing marked is among them: what replaces another run comes with its mark, and may not be drawn unjudged.
+-- $1 stream, $2 cursor, $3 limit, $4 token, $5 worker, $6 until, $7 bytes, $8 one at least,
+-- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at
+create or replace function tock.draw_statement(p_epoch integer, p_marked boolean default false)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with picked as materialized (
+      select n.* from (
+        select r.*, sum(r.cost) over (order by r.position) as upto
+        from (
+          select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.payload,
+            r.bytes + 128 + 4 * coalesce(octet_length(r.tenant), 0) as cost
+          from tock.runs_%1$s r where r.stream = $1 and r.position > $2
+            and (select s.start_after from tock.streams s where s.number = $1) <= $2%2$s
+          order by r.stream, r.position limit $3) r) n
+      where n.upto <= $7 or ($8 and n.upto = n.cost)
+    ), leased as (
+      insert into tock.leases_%1$s (stream, after_position, last_position, runs, token, worker, leased_until%3$s)
+      select $1, $2, p.last_position, p.runs, $4, $5, $6%4$s
+      from (select max(p.position) as last_position, count(*) as runs from picked p) p
+      where p.runs > 0%5$s
+    )
+    select $4, $6, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
+      coalesce(p.max_attempts, $9)::integer, $10::integer, p.tenant, p.created_at, p.payload
+    from picked p$q$, p_epoch,
+    case when p_marked then ' and r.position <> all ($11) and r.position <= $12'
+      else pg_catalog.format(' and (%1$s is null or $3 = (
+            select count(*) from (
+              select from tock.runs_%2$s b where b.stream = $1 and b.position > $2 and b.position < %1$s
+              order by b.stream, b.position limit $3) b))',
+        pg_catalog.format('(select m.position from tock.marks_%s m where m.stream = $1 and m.position > $2
+          order by m.stream, m.position limit 1)', p_epoch), p_epoch) end,
+    case when p_marked then ', skipped, skips' end,
+    case when p_marked then ', (select count(*) from unnest($11) k where k <= p.last_position),
+        nullif(array(select k from unnest($11) k where k <= p.last_position), ''{}'')' end,
+    -- under an old snapshot this turns the fence's refusal into a serialization failure
+    case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
+      then ' on conflict do nothing' end)
+$$;
+
+comment on function tock.draw_statement is
+  'The statement that leases what lies above a stream''s cursor in an epoch and returns it, in order.';
+
+-- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
+create or replace function tock.close_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with closed as (
+      update tock.leases_%1$s l set closed_at = now(), outcome = 'done'
+      where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
+      returning l.runs)
+    select sum(c.runs)::integer from closed c$q$, p_epoch)
+$$;
+
+comment on function tock.close_statement is
+  'The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.';
+
+-- Asked after the lease was closed: closing may have waited for a part that failed meanwhile, and other
+-- rows of the lease may have been closed before.
+create or replace function tock.done_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1 and l.outcome = 'done')
+    select coalesce(sum(l.runs - x.exceptions), 0)::integer from leased l
+    cross join lateral (
+      select count(*) as exceptions from tock.results_%1$s e
+      where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
+        and e.state <> 'done' and e.position <> all (coalesce(l.skips, '{}'))) x$q$, p_epoch)
+$$;
+
+comment on function tock.done_statement is 'The statement that counts the runs of a closed lease that are done; $1 token.';
