@@ -2,6 +2,7 @@ import { claims } from './claims.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
+import { marks } from './marks.ts';
 import { streams } from './streams.ts';
 import { writes } from './writes.ts';
 
@@ -18,4 +19,12 @@ export type Bug = {
   caught: [file: string, test: string];
 };
 
-export const bugs: Bug[] = [...writes, ...claims, ...epochs, ...ends, ...guards, ...streams];
+export const bugs: Bug[] = [
+  ...writes,
+  ...claims,
+  ...epochs,
+  ...ends,
+  ...guards,
+  ...streams,
+  ...marks,
+];

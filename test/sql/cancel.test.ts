@@ -105,6 +105,15 @@ test('the worker of a cancelled task is asked to stop, and may complete it all t
   await expectWhole(client);
 });
 
+test('no worker is asked to stop what its claim passed over', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, numbered(3));
+  await cancel(client, [ids[1] as string]);
+  const got = await claim(client, q, { limit: 3 });
+  expect(got.map((run) => run.id)).toEqual([ids[0], ids[2]]);
+  expect(await asked(client, leaseOf(got))).toEqual([]);
+});
+
 const ends: Record<string, (lease: string) => Promise<unknown>> = {
   failed: (lease) => fail(client, lease, { error: 'e', retry_in_seconds: 0 }),
   'failed with a delay': (lease) => fail(client, lease, { error: 'e', retry_in_seconds: 60 }),

@@ -40,6 +40,7 @@ async function dropped(...numbers: number[]): Promise<void> {
 
 const change = (id: string, changes: object) =>
   client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
+const letGo = (epoch: number) => value<number | null>(client, 'select tock.let_go($1)', [epoch]);
 const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
 
 describe('a task that goes on after the epoch of its first run was dropped', () => {
@@ -106,6 +107,19 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     await known(id, 'running');
   });
 
+  test('that is running is changed and canceled for its next attempt', async () => {
+    const id = await failed(0);
+    await dropped(1);
+    const second = await take(client, 'q');
+    await change(id, { priority: 1 });
+    await fail(client, second.lease, { retry_in_seconds: 0 });
+    const third = await take(client, 'q');
+    expect(third.runs).toMatchObject([{ id, priority: 1 }]);
+    expect(await cancel(id)).toMatchObject([{ id, state: 'running', changed: true }]);
+    await fail(client, third.lease, { retry_in_seconds: 0 });
+    await known(id, 'cancelled');
+  });
+
   test('is not taken for dead when only the epoch in the middle is gone', async () => {
     await enqueue(client, 'paused', numbered(1));
     const id = await failed(0);
@@ -166,6 +180,23 @@ describe('a change that came too late starts nothing after the epoch it meant wa
     await complete(client, lease);
     await pass(client);
     await dropped(1);
+    expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+  });
+
+  test('nor does the epoch go while it cannot be told', async () => {
+    const [id] = await enqueue(client, 'q', numbered(1));
+    const worker = await db.connect();
+    await worker.query('begin');
+    const { lease } = await take(worker, 'q');
+    await change(id as string, { delay_seconds: 5000 });
+    await pass(client);
+    expect(await letGo(1)).toBeGreaterThan(0);
+    expect(await letGo(1)).toBeNull();
+    await worker.query('commit');
+    await complete(client, lease);
+    await dropped(1);
+    await makeDue(client, 'q');
+    await promote(client);
     expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
   });
 

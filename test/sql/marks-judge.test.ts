@@ -122,6 +122,23 @@ test.each(['commit', 'rollback'])(
   },
 );
 
+test('a replacement between others is put off like one before them, and lost to nobody', async () => {
+  const id = await one();
+  const worker = await begin();
+  await claim(worker, 'q');
+  const [before] = await enqueue(client, 'q', numbered(1, 0, { priority: 7 }));
+  await change(client, [id], { priority: 7 });
+  const [behind] = await enqueue(client, 'q', numbered(1, 1, { priority: 7 }));
+  expect(ids(await claim(client, 'q', { limit: 9 }))).toEqual([before]);
+  expect(ids(await claim(client, 'q', { limit: 9 }))).toEqual([behind]);
+  expect((await task(client, id))?.state).toBe('waiting');
+  await worker.query('rollback');
+  await makeDue(client, 'q');
+  await promote(client);
+  expect(await claim(client, 'q', { limit: 9 })).toMatchObject([{ id, priority: 7 }]);
+  await expectWhole(client);
+});
+
 test('of five changes in a row with a claim in between, the first three are one run and the others hold on', async () => {
   const id = await one();
   for (const n of [1, 2, 3]) await change(client, [id], { payload: n });

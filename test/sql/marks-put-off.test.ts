@@ -92,6 +92,25 @@ test.each(['commit', 'rollback'])(
   },
 );
 
+test('a run that was changed meanwhile is not put off, and goes on as changed', async () => {
+  const { id, worker } = await putOff();
+  const replacement = BigInt((await task(client, id))?.runs.at(-1)?.id as string);
+  await change(client, [id], { payload: 'new' });
+  // As a claim does that had read its marks before the change.
+  const owner = await db.connect(db.superUrl);
+  await owner.query('select tock.postpone(1, $1, array[$2]::bigint[])', [
+    Number(replacement & 1048575n),
+    replacement >> 20n,
+  ]);
+  await worker.query('rollback');
+  await comeBack();
+  const got = await claim(client, 'q', { limit: 9 });
+  expect(got).toMatchObject([{ id, payload: 'new', priority: 7 }]);
+  await complete(client, leaseOf(got));
+  await nothingLeft();
+  await expectWhole(client);
+});
+
 test('a change that meets a claim which puts the task off changes what waits', async () => {
   const { id, worker } = await putOff();
   const putting = await begin();
