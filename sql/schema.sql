@@ -530,9 +530,9 @@ function tock.judge(p_replaced bigint)
   returns text
   -- Whether the replacement of a run may start: go, late (the run had started), or later (its stream is being claimed from).
 
-function tock.judge_replacements(p_epoch integer)
+function tock.judge_replacements(p_epoch integer, p_limit integer)
   returns integer
-  -- Judges what is to replace a run of an epoch; returns how many, null when the stream of one is being claimed from.
+  -- Judges what replaces a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
 
 function tock.keys_list()
   returns TABLE(prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone, revoked_at timestamp with time zone)

@@ -11,7 +11,7 @@ begin
     v_done := tock.forget_promotions(p_epoch, p_limit);
   end if;
   if v_done = 0 then
-    v_done := tock.judge_replacements(p_epoch);
+    v_done := tock.judge_replacements(p_epoch, p_limit);
   end if;
   return v_done;
 end $$;
@@ -65,8 +65,9 @@ end $$;
 
 comment on function tock.send_on is 'Notes in promotions what the runs of an epoch became, where they went on; returns how many rows it looked at.';
 
--- What is to replace one of its runs and has not been handed out is judged while that can be told.
-create or replace function tock.judge_replacements(p_epoch integer)
+-- What replaces one of its runs is judged while that can be told: what has not been handed out, and what was
+-- passed over because something else replaces it in turn.
+create or replace function tock.judge_replacements(p_epoch integer, p_limit integer)
 returns integer
 language plpgsql
 volatile
@@ -81,15 +82,20 @@ declare
   v_judged integer := 0;
 begin
   for v_entry in
-    select w.position, 0 as stream, w.replaces from tock.waiting w
-    where w.replaces >= v_first and w.replaces < v_end
+    with replacing as materialized (
+      select m.stream, m.position, m.other_id from tock.marks m
+      where m.kind = 'replaces' and m.other_id >= v_first and m.other_id < v_end and m.position >= v_end >> 20
+    ), cursors as materialized (
+      select d.stream, tock.cursor_of(d.stream) as at from (select distinct r.stream from replacing r) d)
+    (select w.position, 0 as stream, w.replaces from tock.waiting w
+     where w.replaces >= v_first and w.replaces < v_end limit p_limit)
     union all
-    select m.position, m.stream, m.other_id from tock.marks m
-    where m.kind = 'replaces' and m.other_id >= v_first and m.other_id < v_end
-      and m.position >= (select e.end_position from tock.epochs e where e.number = p_epoch)
-      and m.position > tock.cursor_of(m.stream)
-      and not exists (
-        select from tock.marks o where o.stream = m.stream and o.position = m.position and o.kind = 'cancelled')
+    (select r.position, r.stream, r.other_id from replacing r join cursors c using (stream)
+     cross join lateral (
+       select bool_or(o.kind = 'cancelled') as late, bool_or(o.kind = 'superseded' and o.other_id > 0) as replaced
+       from tock.marks o where o.stream = r.stream and o.position = r.position) m
+     where (r.position > c.at or m.replaced) and not m.late
+     limit p_limit)
   loop
     v_verdict := tock.judge(v_entry.replaces);
     if v_verdict = 'later' then
@@ -102,14 +108,14 @@ begin
       insert into tock.marks (stream, position, kind) values (v_entry.stream, v_entry.position, 'cancelled')
       on conflict do nothing;
     else
-      continue;
+      delete from tock.marks m where m.stream = v_entry.stream and m.position = v_entry.position and m.kind = 'replaces';
     end if;
     v_judged := v_judged + 1;
   end loop;
   return v_judged;
 end $$;
 
-comment on function tock.judge_replacements is 'Judges what is to replace a run of an epoch; returns how many, null when the stream of one is being claimed from.';
+comment on function tock.judge_replacements is 'Judges what replaces a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.';
 
 -- By way of what they were sent on to, or for good. Waiting entries are still to become something.
 create or replace function tock.forget_promotions(p_epoch integer, p_limit integer)

@@ -183,6 +183,29 @@ describe('a change that came too late starts nothing after the epoch it meant wa
     expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
   });
 
+  test.each([{ delay_seconds: 5000 }, { priority: 6 }])(
+    'nor what replaces in turn (%o) what was passed over before',
+    async (changes) => {
+      const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+      const worker = await db.connect();
+      await worker.query('begin');
+      const { lease } = await take(worker, 'q');
+      await pass(client);
+      await change(id, { payload: 'first' });
+      await change(id, changes);
+      await worker.query('commit');
+      await complete(client, lease);
+      const behind = await enqueue(client, 'q', numbered(1));
+      const passing = await take(client, 'q', 1);
+      expect(passing.ids).toEqual(behind);
+      await complete(client, passing.lease);
+      await dropped(1);
+      await makeDue(client, 'q');
+      await promote(client);
+      expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+    },
+  );
+
   test('nor does the epoch go while it cannot be told', async () => {
     const [id] = await enqueue(client, 'q', numbered(1));
     const worker = await db.connect();
