@@ -223,6 +223,19 @@ describe('a change that came too late starts nothing after the epoch it meant wa
     expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
   });
 
+  test('but what came in time and is ready yet does start after it', async () => {
+    const [id] = await enqueue(client, 'q', numbered(1));
+    await pass(client);
+    const before = await enqueue(client, 'q', [{ priority: 9 }]);
+    await change(id as string, { priority: 9, payload: 'changed' });
+    const passing = await take(client, 'q', 1);
+    expect(passing.ids).toEqual(before);
+    await complete(client, passing.lease);
+    await dropped(1);
+    const runs = (await drain(client, 'q')).flat();
+    expect(runs.map((run) => [run.id, run.payload])).toEqual([[id, 'changed']]);
+  });
+
   test('but what came in time does start, once', async () => {
     const [id] = await enqueue(client, 'q', numbered(1));
     await pass(client);
