@@ -31,9 +31,8 @@ function decode(bytes: ArrayBuffer): string {
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : '';
-    throw refusal(400, `The body is not JSON: ${reason}`, { field: 'body' });
+  } catch {
+    throw refusal(400, 'The body is not JSON.', { field: 'body' });
   }
 }
 
@@ -52,7 +51,10 @@ function refuseMany(json: object): void {
 /** The body of a request; none at all is an empty object, where that will do. */
 export async function readBody(c: Context, needed = false): Promise<Body> {
   const text = decode(await c.req.arrayBuffer());
-  if (text.trim() === '' && !needed) return { text: '{}', json: {} };
+  if (text.trim() === '') {
+    if (needed) throw refusal(400, 'There is no body.', { field: 'body' });
+    return { text: '{}', json: {} };
+  }
   const type = c.req.header('content-type');
   if (type && !/^application\/([\w.-]+\+)?json *(;|$)/i.test(type)) {
     throw refusal(415, 'The body has to be JSON.', {
@@ -62,7 +64,7 @@ export async function readBody(c: Context, needed = false): Promise<Body> {
   }
   const json = parse(text);
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw refusal(422, 'The body is an object.', { field: 'body' });
+    throw refusal(422, 'The body has to be a JSON object.', { field: 'body' });
   }
   refuseMany(json);
   const hazard = findHazard(text);

@@ -30,6 +30,8 @@ export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   path: string;
   summary: string;
+  /** What the summary has no room for. */
+  description?: string;
   params: P;
   /** A union is of a batch and of one item. */
   body?: B;
@@ -81,6 +83,7 @@ function document<P extends z.ZodObject, B extends z.ZodType>(endpoint: Endpoint
     method,
     path,
     summary,
+    ...(endpoint.description && { description: endpoint.description }),
     security: [{ key: [] }],
     request: {
       params,
@@ -123,8 +126,9 @@ async function callOf<P extends z.ZodObject, B extends z.ZodType>(
   validate(noQuery, c.req.query());
   const { text, json } = endpoint.body ? await readBody(c, endpoint.needsBody) : nothing;
   const body = validate(schemaOf(endpoint, json), json) as z.output<B>;
-  const headers = endpoint.repeatable ? validate(repeatHeaders, c.req.header()) : {};
-  const requestId = requestIdOf(json, headers['idempotency-key']);
+  const repeat = { 'Idempotency-Key': c.req.header('Idempotency-Key') };
+  const headers = endpoint.repeatable ? validate(repeatHeaders, repeat) : {};
+  const requestId = requestIdOf(json, headers['Idempotency-Key']);
   return { params, body, text, requestId, gone: c.req.raw.signal };
 }
 

@@ -32,7 +32,7 @@ const kinds: Record<number, [slug: string, title: string]> = {
 
 /** What to do next, where nobody said it better. */
 const hints: Record<number, string> = {
-  400: 'Send JSON in UTF-8.',
+  400: 'Send one JSON object in UTF-8; GET /openapi.json says what this route takes.',
   413: 'Split it into several calls.',
   422: 'GET /openapi.json says what this route takes.',
 };

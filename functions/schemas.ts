@@ -19,9 +19,23 @@ export function text(max: number) {
   return z.string({ error }).min(1, { error }).max(max, { error });
 }
 
-export function list<T extends z.ZodType>(item: T, min: number) {
-  const error = `a list of ${min} to ${MAX_ITEMS} items`;
+export function list<T extends z.ZodType>(
+  item: T,
+  min: number,
+  error = `a list of ${min} to ${MAX_ITEMS} items`,
+) {
   return z.array(item, { error }).min(min, { error }).max(MAX_ITEMS, { error });
+}
+
+/** What a body or a thing in it holds; `others` are the names that another form of it has. */
+export function options<S extends z.ZodRawShape>(shape: S, ...others: string[]) {
+  const names = [...Object.keys(shape), ...others].join(', ') || 'none';
+  return z.strictObject(shape, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys'
+        ? `there is no such option; options: ${names}`
+        : `an object; options: ${names}`,
+  });
 }
 
 function shaped(pattern: RegExp, error: string) {
@@ -44,12 +58,13 @@ export const queueName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError)
 export const queueOrDefault = shaped(
   /^([A-Za-z0-9][A-Za-z0-9_.:-]{0,99}|\*)$/,
   `${nameError}; or * for the default policy`,
-);
+).openapi({ example: 'mail' });
 
 export const leaseToken = shaped(
-  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+  // No flag: the document would have it in the pattern.
+  /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,
   'a UUID, as claim gave it',
-).openapi({ format: 'uuid' });
+).openapi({ format: 'uuid', example: '5e1f7c0a-3b6d-4d58-9a52-7c1e00000000' });
 
 export const priority = whole(0, 9).openapi({ description: '0 is first; 5 by default.' });
 export const taskState = z.enum([
@@ -68,7 +83,7 @@ export const leaseSeconds = whole(1, 86_400);
 
 /** Repeating a call with its request id, within 24 hours, gives the same answer and does nothing twice. */
 export const requestId = text(200);
-export const repeatHeaders = z.object({ 'idempotency-key': requestId.optional() });
+export const repeatHeaders = z.object({ 'Idempotency-Key': requestId.optional() });
 
 const instantError = 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z';
 export const instant = z.iso.datetime({ offset: true, error: instantError });
@@ -90,7 +105,7 @@ export const anything = z.unknown().openapi({ description: 'Any JSON.' });
 export const noParams = z.strictObject({});
 export const queueParams = z.strictObject({ queue: queueName });
 /** No route reads a query string yet: whatever is in it is a mistake. */
-export const noQuery = z.strictObject({});
+export const noQuery = z.strictObject({}, { error: 'no route has options in its query string' });
 
 export const problemSchema = z
   .strictObject({

@@ -17,15 +17,21 @@ function described(issue: z.core.$ZodIssue): FieldError[] {
   }
   return issue.keys.slice(0, SHOWN).map((key) => ({
     field: fieldOf([...issue.path, key]),
-    detail: 'there is no such option',
+    detail: issue.message,
   }));
+}
+
+// A value may break two rules of its schema, which say the same of it.
+function distinct(errors: FieldError[]): FieldError[] {
+  const told = new Map(errors.map((error) => [`${error.field}: ${error.detail}`, error]));
+  return [...told.values()].slice(0, SHOWN);
 }
 
 /** The input as its schema makes it, or a 422 that names what is wrong. */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const result = schema.safeParse(input);
   if (result.success) return result.data;
-  const errors = result.error.issues.slice(0, SHOWN).flatMap(described).slice(0, SHOWN);
+  const errors = distinct(result.error.issues.slice(0, 2 * SHOWN).flatMap(described));
   const [first] = errors;
   throw refusal(422, `${first?.field}: ${first?.detail}`, { field: first?.field, errors });
 }

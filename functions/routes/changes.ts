@@ -7,8 +7,8 @@ import * as s from '../schemas.ts';
 const path = '/v1/tasks/{id}';
 const params = z.strictObject({ id: s.id });
 
-const wanted = z
-  .strictObject({
+const wanted = s
+  .options({
     priority: s.priority.optional(),
     delay_seconds: s.seconds.optional(),
     run_at: s.instant.optional(),
@@ -17,6 +17,8 @@ const wanted = z
   .refine(...s.oneTime)
   .refine((body) => Object.keys(body).length > 0, {
     error: 'name what to change: priority, delay_seconds or run_at, payload',
+    // Options that are wrong or unknown have not come this far.
+    when: ({ issues }) => issues.length === 0,
   })
   .openapi('Changes');
 
@@ -43,7 +45,7 @@ function ended(...states: string[]) {
     if (!states.includes(state)) return null;
     return {
       detail: `This task has ended: it is ${state}.`,
-      hint: `GET /v1/tasks/${id} shows how it went; enqueue another if it is to run again.`,
+      hint: `GET /v1/tasks/${id} shows how it went, while its queue's retention keeps it; enqueue another if it is to run again.`,
     };
   };
 }
@@ -73,7 +75,7 @@ export function changes(app: App, connect: Connect): void {
     path: `${path}/cancel`,
     summary: 'Cancel a task; the worker of a running one hears of it when it extends',
     params,
-    body: z.strictObject({}),
+    body: s.options({}),
     statement: authorizedForTasks('enqueue', columns, cancelled),
     values: ({ params }) => [[params.id]],
     answer: changed,
@@ -86,7 +88,7 @@ export function changes(app: App, connect: Connect): void {
     path: '/v1/tasks/cancel',
     summary: 'Cancel up to 10,000 tasks; ids that nobody knows are left out of the answer',
     params: s.noParams,
-    body: z.strictObject({ ids: s.list(s.id, 1) }),
+    body: s.options({ ids: s.list(s.id, 1) }),
     needsBody: true,
     statement: authorizedForTasks('enqueue', "coalesce(json_agg(v), '[]') as tasks", cancelled),
     values: ({ body }) => [body.ids],

@@ -5,7 +5,7 @@ import { poll } from '../poll.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 
-const body = z.strictObject({
+const body = s.options({
   worker: s.text(200).nullish(),
   limit: s.whole(1, 10_000).default(1),
   lease_seconds: s.leaseSeconds.nullish(),

@@ -6,14 +6,16 @@ import * as s from '../schemas.ts';
 
 const path = '/v1/keys';
 const prefixError = 'tock_ and eight hexadecimal digits, as the list of keys gives it';
-const prefix = z.string({ error: prefixError }).regex(/^tock_[0-9a-f]{8}$/, { error: prefixError });
-const scope = z.enum(['enqueue', 'claim', 'read', 'admin'], {
-  error: 'one of enqueue, claim, read, admin',
-});
+const prefix = z
+  .string({ error: prefixError })
+  .regex(/^tock_[0-9a-f]{8}$/, { error: prefixError })
+  .openapi({ example: 'tock_0123abcd' });
+const scopes = ['enqueue', 'claim', 'read', 'admin'] as const;
+const scope = z.enum(scopes, { error: `one of ${scopes.join(', ')}` });
 
-const made = z.strictObject({
+const made = s.options({
   name: s.text(100),
-  scopes: s.list(scope, 1),
+  scopes: s.list(scope, 1, `a list of one or more of ${scopes.join(', ')}`),
   queues: s.list(s.queueName, 1).nullish().openapi({ description: 'Left out: all queues.' }),
 });
 const key = z.strictObject({
@@ -41,7 +43,7 @@ export function keys(app: App, connect: Connect): void {
       `k.key, ${columns}`,
       'tock.create_key(p_name => $2, p_scopes => $3::text[], p_queues => $4::text[]) as k',
     ),
-    values: ({ body }) => [body.name, body.scopes, body.queues],
+    values: ({ body }) => [body.name, [...new Set(body.scopes)], body.queues],
     answer: key.extend({ key: z.string() }),
     status: 201,
   });

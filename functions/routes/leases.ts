@@ -11,17 +11,22 @@ const cancel = z
   .array(s.id)
   .openapi({ description: 'Tasks of this lease that somebody wants cancelled.' });
 
-const result = z.strictObject({ id: s.id, result: s.anything.optional() });
+const runs = s.count.openapi({
+  description:
+    'Runs claimed, also those that have ended since, of each priority and lane where one is left.',
+});
+
+const result = s.options({ id: s.id, result: s.anything.optional() });
 const outcome = {
   error: s.anything.optional(),
   retry_in_seconds: s.seconds.nullish(),
   fatal: s.flag.nullish(),
 };
-const failure = z.strictObject({ id: s.id, ...outcome });
+const failure = s.options({ id: s.id, ...outcome });
 
 type Verb<B extends z.ZodType> = Pick<
   Endpoint<typeof params, B>,
-  'summary' | 'batchKey' | 'values'
+  'summary' | 'description' | 'batchKey' | 'values'
 > & {
   name: string;
   body: B;
@@ -50,7 +55,7 @@ export function leases(app: App, connect: Connect): void {
   verb({
     name: 'complete',
     summary: 'End runs as done: those in results, or all that are left',
-    body: z.strictObject({ results: s.list(result, 1).optional() }),
+    body: s.options({ results: s.list(result, 1).optional() }),
     select: 'v.completed, v.refused::text[] as refused',
     from: `tock.complete(p_lease => $2::uuid, p_results => $3::jsonb -> 'results') as v`,
     values: ({ params, text }) => [params.lease, text],
@@ -60,7 +65,9 @@ export function leases(app: App, connect: Connect): void {
   verb({
     name: 'fail',
     summary: 'End runs as failed: those in failures, or all that are left',
-    body: z.union([z.strictObject({ failures: s.list(failure, 1) }), z.strictObject(outcome)]),
+    description:
+      'error is optional: {}, or no body at all, fails all runs that are left without one.',
+    body: z.union([s.options({ failures: s.list(failure, 1) }), s.options(outcome, 'failures')]),
     batchKey: 'failures',
     select: 'v.failed, v.dead, v.refused::text[] as refused',
     from: `tock.fail(p_lease => $2::uuid, p_failures => coalesce($3::jsonb -> 'failures', $3::jsonb)) as v`,
@@ -71,7 +78,7 @@ export function leases(app: App, connect: Connect): void {
   verb({
     name: 'release',
     summary: 'Give runs back unharmed: those in ids, or all that are left',
-    body: z.strictObject({ ids: s.list(s.id, 1).optional() }),
+    body: s.options({ ids: s.list(s.id, 1).optional() }),
     select: 'v.released, v.refused::text[] as refused',
     from: 'tock.release(p_lease => $2::uuid, p_ids => $3::bigint[]) as v',
     values: ({ params, body }) => [params.lease, body.ids],
@@ -80,11 +87,12 @@ export function leases(app: App, connect: Connect): void {
 
   verb({
     name: 'extend',
-    summary: "Move the lease's end to lease_seconds from now, and hear which tasks to cancel",
-    body: z.strictObject({ lease_seconds: s.leaseSeconds.optional() }),
+    summary:
+      "Move the lease's end to lease_seconds from now, never back, and hear which tasks to cancel",
+    body: s.options({ lease_seconds: s.leaseSeconds.optional() }),
     select: "v.leased_until, v.runs, coalesce(v.cancel, '{}')::text[] as cancel",
     from: 'tock.extend(p_lease => $2::uuid, p_seconds => $3) as v',
     values: ({ params, body }) => [params.lease, body.lease_seconds],
-    answer: z.strictObject({ leased_until: s.moment, runs: s.count, cancel }),
+    answer: z.strictObject({ leased_until: s.moment, runs, cancel }),
   });
 }

@@ -4,8 +4,8 @@ import { type App, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 
-const policy = z
-  .strictObject({
+const policy = s
+  .options({
     lease_seconds: s.leaseSeconds,
     max_attempts: s.whole(1, 1000),
     max_lost: s.whole(1, 1000),

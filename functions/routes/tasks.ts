@@ -13,14 +13,14 @@ const options = {
   max_attempts: s.whole(1, 1000).nullish(),
 };
 
-const task = z
-  .strictObject(options)
+const task = s
+  .options(options)
   .refine(...s.oneTime)
   .openapi('Task');
-const single = z
-  .strictObject({ ...options, request_id: s.requestId.nullish() })
+const single = s
+  .options({ ...options, request_id: s.requestId.nullish() }, 'tasks')
   .refine(...s.oneTime);
-const batch = z.strictObject({ tasks: s.list(task, 0), request_id: s.requestId.nullish() });
+const batch = s.options({ tasks: s.list(task, 0), request_id: s.requestId.nullish() });
 
 const moment = s.moment.nullable();
 const run = z.strictObject({

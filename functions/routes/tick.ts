@@ -11,7 +11,7 @@ export function tick(app: App, connect: Connect): void {
     path: '/v1/tick',
     summary: 'Do what is due, and say when to come again',
     params: s.noParams,
-    body: z.strictObject({}),
+    body: s.options({}),
     statement: authorized('admin', everyQueue, 't.next_wake_at', 'tock.tick() as t (next_wake_at)'),
     values: () => [],
     answer: z.strictObject({ next_wake_at: s.moment.nullable() }),

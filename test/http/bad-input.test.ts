@@ -79,7 +79,7 @@ refuses('POST /v1/queues/q/tasks', [
   [
     'a long Idempotency-Key',
     422,
-    'idempotency-key',
+    'Idempotency-Key',
     { body: {}, headers: { 'Idempotency-Key': 'x'.repeat(201) } },
   ],
   [

@@ -71,7 +71,11 @@ test('what has ended is neither cancelled nor changed, and the answer says how i
     for (const refused of [await cancel(id), await patch(id, { priority: 0 })]) {
       expect(refused).toMatchObject({
         status: 409,
-        body: { type: 'urn:tock:problem:conflict', detail: expect.stringContaining(state) },
+        body: {
+          type: 'urn:tock:problem:conflict',
+          detail: expect.stringContaining(state),
+          hint: expect.stringContaining("while its queue's retention keeps it"),
+        },
       });
     }
     expect(await look(id)).toMatchObject({ state });

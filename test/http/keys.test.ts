@@ -97,6 +97,13 @@ test('a key for one queue does nothing in another, nor with its leases and tasks
   }
 });
 
+test('a scope that stands twice is stored once', async () => {
+  const { body } = await tock.send('POST /v1/keys', {
+    body: { name: 'twice', scopes: ['read', 'claim', 'read'] },
+  });
+  expect(body.scopes).toEqual(['read', 'claim']);
+});
+
 test('a key can be made, listed and ended over HTTP, and is shown only once', async () => {
   const made = await tock.send('POST /v1/keys', {
     body: { name: 'w', scopes: ['read'], queues: ['a'] },

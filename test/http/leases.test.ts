@@ -92,3 +92,25 @@ test("a lease's end moves", async () => {
   expect(new Date(extended.body.leased_until).getTime() - until.getTime()).toBeGreaterThan(500_000);
   expect((await end('extend')).status).toBe(200);
 });
+
+test("a lease's end never moves back", async () => {
+  const { end } = await lease(1);
+  const { body } = await end('extend', { lease_seconds: 600 });
+  expect((await end('extend', { lease_seconds: 1 })).body).toEqual(body);
+});
+
+test('extend counts runs as claimed, of each priority that has one left', async () => {
+  const queue = 'counted';
+  const tasks = [{ priority: 0 }, { priority: 0 }, { priority: 5 }, { priority: 5 }];
+  const { body } = await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } });
+  const claimed = await tock.send(`POST /v1/queues/${queue}/claim`, { body: { limit: 4 } });
+  const at = `POST /v1/leases/${claimed.body.lease}`;
+  for (const [ended, runs] of [
+    [0, 4],
+    [1, 2],
+    [2, 2],
+  ] as const) {
+    await tock.send(`${at}/complete`, { body: { results: [{ id: body.ids[ended] }] } });
+    expect((await tock.send(`${at}/extend`)).body).toMatchObject({ runs });
+  }
+});

@@ -39,6 +39,35 @@ test('the OpenAPI document is for anybody and names every route', async () => {
   ]);
 });
 
+/** Every object in a document. */
+function* objects(value: unknown): Generator<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return;
+  yield value as Record<string, unknown>;
+  for (const part of Object.values(value)) yield* objects(part);
+}
+
+test('every pattern in the document matches its example', async () => {
+  const { body } = await tock.send('GET /openapi.json');
+  const shaped = [...objects(body)].filter(({ pattern }) => typeof pattern === 'string');
+  const patterns = new Set(shaped.map(({ pattern }) => pattern));
+  expect(patterns.size).toBeGreaterThanOrEqual(5);
+  for (const { pattern, example } of shaped) {
+    expect(example).toMatch(new RegExp(pattern as string, 'u'));
+  }
+});
+
+test('the document says what is not to be guessed of a lease', async () => {
+  const { paths } = (await tock.send('GET /openapi.json')).body;
+  const { fail, extend } = {
+    fail: paths['/v1/leases/{lease}/fail'].post,
+    extend: paths['/v1/leases/{lease}/extend'].post,
+  };
+  expect(fail.description).toMatch(/^error is optional: {}, or no body at all, fails all/);
+  expect(extend.summary).toContain('never back');
+  const { runs } = extend.responses[200].content['application/json'].schema.properties;
+  expect(runs.description).toContain('also those that have ended since');
+});
+
 test('the document says what is validated: limits, unknown options, the problem answer', async () => {
   const { body } = await tock.send('GET /openapi.json');
   const claim = body.paths['/v1/queues/{queue}/claim'].post;

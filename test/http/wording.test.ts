@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+
+// What is refused here never gets to the database.
+const app = createApp((_env, use) => use(async () => []));
+
+type Schema = {
+  $ref?: string;
+  anyOf?: Schema[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+};
+type Operation = { requestBody?: { content: { 'application/json': { schema: Schema } } } };
+type Document = {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+};
+type Refused = {
+  detail: string;
+  field: string;
+  hint: string;
+  errors?: { field: string; detail: string }[];
+};
+
+const document = (await (await app.request('/openapi.json')).json()) as Document;
+
+const values: Record<string, string> = {
+  queue: 'q',
+  id: '1',
+  lease: '00000000-0000-4000-8000-00000000000f',
+  prefix: 'tock_00000000',
+};
+
+const bodies = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).flatMap(([method, { requestBody }]) => {
+    const schema = requestBody?.content['application/json'].schema;
+    const route = path.replace(/{(\w+)}/g, (_, name) => values[name] as string);
+    return schema ? [[`${method.toUpperCase()} ${route}`, schema] as const] : [];
+  }),
+);
+
+async function send(route: string, body?: string) {
+  const [method = '', path = ''] = route.split(' ');
+  const headers = { authorization: 'Bearer k', 'content-type': 'application/json' };
+  const reply = await app.request(path, { method, headers, body: body ?? null });
+  return { status: reply.status, body: (await reply.json()) as Refused };
+}
+
+const wrong = [
+  ...[null, 1, 1.5, -1, 1e30, true, '', 'x', '12345678901234567890123', 'x'.repeat(300)],
+  ...[[], [1], [null], {}, { foo: 1 }],
+];
+
+/** Bodies that hold each wrong value in each place there is. */
+function* wrongBodies(
+  { $ref, anyOf = [], items, properties = {} }: Schema,
+  put: (value: unknown) => unknown = (value) => value,
+): Generator<unknown> {
+  const schema = $ref && document.components.schemas[$ref.split('/').at(-1) ?? ''];
+  if (schema) return yield* wrongBodies(schema, put);
+  yield* wrong.map(put);
+  for (const form of anyOf) yield* wrongBodies(form, put);
+  if (items) yield* wrongBodies(items, (value) => put([value]));
+  for (const [name, property] of Object.entries(properties)) {
+    yield* wrongBodies(property, (value) => put({ [name]: value }));
+  }
+}
+
+test.each(bodies)('%s says of whatever is wrong what it should be, once', async (route, schema) => {
+  let refused = 0;
+  for (const wrong of wrongBodies(schema)) {
+    const sent = JSON.stringify(wrong);
+    const { status, body } = await send(route, sent);
+    if (status !== 422) continue;
+    refused++;
+    const { field, detail, errors = [{ field, detail }] } = body;
+    // "Invalid input: expected object, received number" and the like are zod's.
+    for (const error of errors)
+      expect(error.detail, sent).not.toMatch(/invalid|expected|received/i);
+    const told = errors.map((error) => `${error.field}: ${error.detail}`);
+    expect(told, sent).toEqual([...new Set(told)]);
+  }
+  expect(refused).toBeGreaterThan(0);
+});
+
+const forms = bodies.map(([route, schema]) => {
+  const [batch, single] = schema.anyOf ?? [];
+  const form = single ?? (schema.$ref ? document.components.schemas.Changes : schema);
+  const names = Object.keys({ ...form?.properties, ...batch?.properties });
+  return [route, names.length > 0 ? names : ['none']] as const;
+});
+
+test.each(forms)('%s names its options where there is none of a name', async (route, names) => {
+  const { body } = await send(route, '{"foo": 1}');
+  const { errors = [] } = body;
+  const said = errors.filter(({ field }) => field === 'foo');
+  expect(said).toHaveLength(1);
+  expect(said[0]?.detail).toMatch(/^there is no such option; options: /);
+  const named = said[0]?.detail.split(': ')[1]?.split(', ');
+  expect(named?.sort()).toEqual([...names].sort());
+});
+
+test('a change that is unknown or wrong is all that is told of', async () => {
+  for (const [body, field] of [
+    ['{"foo": 1}', 'foo'],
+    ['{"priority": "x"}', 'priority'],
+  ] as const) {
+    const { errors } = (await send('PATCH /v1/tasks/1', body)).body;
+    expect(errors).toEqual([{ field, detail: expect.any(String) }]);
+  }
+});
+
+test('scopes that are none are told which there are', async () => {
+  const { body } = await send('POST /v1/keys', '{"name": "k", "scopes": []}');
+  expect(body.detail).toBe('scopes: a list of one or more of enqueue, claim, read, admin');
+});
+
+test('an option in the query string is told that none belongs there', async () => {
+  const { body } = await send('POST /v1/queues/q/tasks?priority=1', '{}');
+  expect(body.detail).toBe('priority: no route has options in its query string');
+});
+
+test('a body that is missing or no JSON is told what to send, in our words', async () => {
+  const hint = 'Send one JSON object in UTF-8; GET /openapi.json says what this route takes.';
+  for (const [body, detail] of [
+    [undefined, 'There is no body.'],
+    [' ', 'There is no body.'],
+    ['{"payload": ', 'The body is not JSON.'],
+    ['payload=1', 'The body is not JSON.'],
+  ] as const) {
+    const refused = await send('POST /v1/queues/q/tasks', body);
+    expect(refused).toMatchObject({ status: 400, body: { field: 'body', detail, hint } });
+  }
+});
