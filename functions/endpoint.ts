@@ -51,7 +51,7 @@ export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   /** What it means when there is no row. */
   none?: { status: 404 | 409; detail: string; hint: string };
   /** Of a row that says why it could not be: a 409 then, null when it is the answer. */
-  conflict?(body: string): { detail: string; hint: string } | null;
+  conflict?(body: string): { detail: string; field: string; hint: string } | null;
 };
 
 type Shape = { body?: z.ZodType; batchKey?: string };
@@ -152,7 +152,7 @@ export function serve<P extends z.ZodObject, B extends z.ZodType>(
     });
     if (!answer && none) throw refusal(none.status, none.detail, { hint: none.hint });
     const why = answer && conflict?.(answer.body);
-    if (why) throw refusal(409, why.detail, { hint: why.hint });
+    if (why) throw refusal(409, why.detail, { field: why.field, hint: why.hint });
     return c.body(answer?.body ?? '{}', status, { 'Content-Type': 'application/json' });
   });
 }

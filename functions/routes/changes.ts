@@ -45,6 +45,7 @@ function ended(...states: string[]) {
     if (!states.includes(state)) return null;
     return {
       detail: `This task has ended: it is ${state}.`,
+      field: 'id',
       hint: `GET /v1/tasks/${id} shows how it went, while its queue's retention keeps it; enqueue another if it is to run again.`,
     };
   };

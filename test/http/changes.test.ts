@@ -74,6 +74,7 @@ test('what has ended is neither cancelled nor changed, and the answer says how i
         body: {
           type: 'urn:tock:problem:conflict',
           detail: expect.stringContaining(state),
+          field: 'id',
           hint: expect.stringContaining("while its queue's retention keeps it"),
         },
       });
