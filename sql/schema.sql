@@ -214,7 +214,7 @@ sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.stream_numbers 1 to 1048575 cache 1
 
-type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload jsonb, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
+type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
 
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
@@ -251,6 +251,10 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   returns boolean
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
+
+function tock.back_off(p_epoch epochs)
+  returns void
+  -- Leaves an epoch alone for a while: a minute, two, four ... an hour.
 
 function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
@@ -291,6 +295,10 @@ function tock.change_waiting(p_found whereabout[], p_changes jsonb)
   returns bigint[]
   -- Changes waiting entries; returns the ids of those that were still waiting.
 
+function tock.changed_payload(p_id bigint)
+  returns jsonb
+  -- The payload that a task or run is to have from its next attempt on.
+
 function tock.check_changes(p_changes jsonb)
   returns jsonb
   -- The changes in the form they are kept in; TK422 names the field that can't be.
@@ -311,9 +319,9 @@ function tock.check_ids(p_ids bigint[])
   returns bigint[]
   -- The ids, each once; TK422 when they are none or too many.
 
-function tock.check_payload_fits(p_changes jsonb, p_queue text)
+function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
   returns void
-  -- Raises TK422 for a payload larger than its queue takes.
+  -- Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.
 
 function tock.check_queue_name(p_queue text)
   returns void
@@ -359,7 +367,7 @@ function tock.close_statement(p_epoch integer)
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
-  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result}]). Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when none was.
+  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result}]). Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[])
@@ -478,7 +486,7 @@ function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer)
 
 function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   returns TABLE(failed integer, dead integer, refused bigint[])
-  -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. No row when none was this lease's.
+  -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.first_unread(p_stream integer, p_after bigint)
@@ -518,21 +526,29 @@ function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
   -- Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.
 
+function tock.is_cancelled(p_id bigint)
+  returns boolean
+  -- Whether a run is marked as cancelled now.
+
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
+
+function tock.is_open(p_lease uuid, p_epoch integer)
+  returns boolean
+  -- Whether something of a lease is still to be ended.
 
 function tock.is_paused(p_policy queues)
   returns boolean
   -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
 
-function tock.judge(p_replaced bigint)
+function tock.judge(p_id bigint, p_replaced bigint)
   returns text
   -- Whether the replacement of a run may start: go, late (the run had started), or later (its stream is being claimed from).
 
 function tock.judge_replacements(p_epoch integer, p_limit integer)
   returns integer
-  -- Judges what replaces a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
+  -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
 
 function tock.keys_list()
   returns TABLE(prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone, revoked_at timestamp with time zone)
@@ -638,7 +654,7 @@ function tock.policy(p_queue text)
 
 function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
   returns boolean
-  -- Puts replacements that can't be judged now off for a second or more, so that nobody behind them waits; false when that can't be either.
+  -- Puts replacements that can't be judged now off for a moment or more, so that nobody behind them waits; false when that can't be either.
 
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
@@ -689,7 +705,7 @@ function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
 
 function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
-  -- Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. No row when none was this lease's.
+  -- Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease's to release are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.reprioritize(p_ids bigint[], p_priority integer)
@@ -825,7 +841,7 @@ function tock.whereabouts(p_ids bigint[])
 
 function tock.wishes(p_ids bigint[])
   returns wish[]
-  -- What is wanted of tasks, by the ids of their first or other runs: that they aren't tried again, or what is changed. Others are left out.
+  -- What is wanted of tasks, by the ids of their first or other runs: that they aren't tried again, or what is changed (of a payload its bytes only). Others are left out.
 
 function tock.write_hot()
   returns void

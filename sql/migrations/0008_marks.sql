@@ -40,7 +40,7 @@ create type tock.place as (epoch integer, after_position bigint);
 
 create type tock.again as (
   n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text,
-  created_at timestamptz, bytes integer, payload jsonb, queue text, priority smallint, lane smallint,
+  created_at timestamptz, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint,
   due_at timestamptz, cancelled boolean, lost smallint);
 
 create type tock.wish as (id bigint, cancelled boolean, changes jsonb);

@@ -22,6 +22,8 @@ begin
       when 'run_at' then
         if v_type <> 'string' or not tock.is_instant(v_value #>> '{}') then
           return array[v_key, 'run_at is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'];
+        elsif (v_value #>> '{}')::timestamptz > pg_catalog.clock_timestamp() + interval '10 years' then
+          return array[v_key, 'run_at is up to ten years from now'];
         end if;
       when 'priority' then
         if v_type <> 'number' or v_value::numeric not between 0 and 9 or v_value::numeric % 1 <> 0 then

@@ -45,6 +45,7 @@ declare
   v_busy tock.candidate;
   v_held boolean := false;
   v_at tock.place;
+  v_was tock.place;
   v_epoch integer;
   v_token uuid;
 begin
@@ -116,8 +117,12 @@ begin
           v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
         get diagnostics v_got = row_count;
       else
-        v_at := tock.place_of(v_next.stream, v_alone);
-        if v_at.epoch is not null and (v_drawn = 0 or v_at.epoch = v_epoch) then
+        -- again where all that was left in one epoch has been passed over
+        v_was := null;
+        loop
+          v_at := tock.place_of(v_next.stream, v_alone);
+          exit when v_at.epoch is null or (v_drawn > 0 and v_at.epoch <> v_epoch) or v_at is not distinct from v_was;
+          v_was := v_at;
           if v_drawn = 0 then
             v_epoch := v_at.epoch;
             v_token := tock.new_token(v_epoch);
@@ -125,7 +130,8 @@ begin
           return query select * from tock.draw(v_at.epoch, v_next.stream, v_at.after_position, v_left, v_token, p_worker,
             v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
           get diagnostics v_got = row_count;
-        end if;
+          exit when v_got > 0;
+        end loop;
       end if;
       v_left := v_left - v_got;
       v_drawn := v_drawn + case when v_got > 0 then 1 else 0 end;

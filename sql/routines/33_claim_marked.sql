@@ -58,7 +58,7 @@ begin
     using p_stream, p_after
   loop
     v_verdict := case when v_run.off then 'late' when v_run.replaces is null then 'go'
-      when v_judged < 500 then tock.judge(v_run.replaces) else 'unknown' end;
+      when v_judged < 500 then tock.judge(v_run.position << 20 | p_stream, v_run.replaces) else 'unknown' end;
     v_judged := v_judged + case when v_run.replaces is null then 0 else 1 end;
     if v_verdict = 'go' then
       v_drawn := v_drawn + 1;

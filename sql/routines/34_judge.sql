@@ -2,12 +2,14 @@
 -- it had started; passed over, it never will. Still unread, it may be in the hands of a claim that hasn't
 -- committed: with the lock of its stream held it is not, and every claim to come sees its mark. (The second
 -- key of the lock is for a claim that goes on beside a stranger's.) What it replaced itself is asked in turn.
-create or replace function tock.judge(p_replaced bigint)
+-- Where the replaced one's epoch is gone, what was too late has a mark since, which the caller may not have seen.
+create or replace function tock.judge(p_id bigint, p_replaced bigint)
 returns text
 language plpgsql
 volatile
 as $$
 declare
+  v_id bigint := p_id;
   v_replaced bigint := p_replaced;
   v_stream integer;
   v_epoch integer;
@@ -17,7 +19,9 @@ begin
   while v_replaced is not null loop
     v_stream := (v_replaced & 1048575)::integer;
     v_epoch := tock.epoch_of(v_replaced >> 20);
-    exit when v_epoch is null;  -- that long ago it can only have been passed: let_go() has seen to it
+    if v_epoch is null then
+      return case when tock.is_cancelled(v_id) then 'late' else 'go' end;
+    end if;
     v_locked := false;
     loop
       execute pg_catalog.format($q$
@@ -42,6 +46,7 @@ begin
     elsif not v_at.passed and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
       perform tock.check_cursor(v_stream);
     end if;
+    v_id := v_replaced;
     v_replaced := v_at.replaces;
   end loop;
   return 'go';
@@ -51,8 +56,8 @@ comment on function tock.judge is
   'Whether the replacement of a run may start: go, late (the run had started), or later (its stream is being claimed from).';
 
 -- A put-off run is superseded by a waiting entry, as by a change, with the same key: of this and a change at
--- the same time one holds. By a second; where the other stream's claim stays open, each time by half as long
--- again, up to a minute. Nothing is put off, and false returned, while one of them is being changed.
+-- the same time one holds. By a tenth of a second; where the other stream's claim stays open, each time by
+-- half as long again, up to a minute. Nothing is put off, and false returned, while one of them is being changed.
 create or replace function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
 returns boolean
 language plpgsql
@@ -63,10 +68,11 @@ begin
   if pg_catalog.cardinality(p_positions) = 0 then
     return true;
   end if;
+  perform tock.check_waiting_ids();
   execute pg_catalog.format($q$
     with placed as materialized (
       select pg_catalog.nextval('tock.positions') as waiting_position, r.*, s.queue, s.priority, s.lane,
-        least(coalesce(1.5 * (b.changes ->> 'seconds')::float8, 1), 60) as seconds
+        least(coalesce(1.5 * (b.changes ->> 'seconds')::float8, 0.1), 60) as seconds
       from tock.runs_%1$s r
       join tock.streams s on s.number = r.stream
       join tock.marks_%1$s k on k.stream = r.stream and k.position = r.position and k.kind = 'replaces'
@@ -92,4 +98,4 @@ exception
 end $$;
 
 comment on function tock.postpone is
-  'Puts replacements that can''t be judged now off for a second or more, so that nobody behind them waits; false when that can''t be either.';
+  'Puts replacements that can''t be judged now off for a moment or more, so that nobody behind them waits; false when that can''t be either.';

@@ -42,7 +42,7 @@ begin
         select row(i.id, m.cancelled, m.changes)::tock.wish from unnest($1) i (id)
         cross join lateral (
           select bool_or(k.kind = 'cancelled') as cancelled,
-            (pg_catalog.array_agg(k.changes) filter (where k.kind = 'amended'))[1] as changes
+            (pg_catalog.array_agg(k.changes - 'payload') filter (where k.kind = 'amended'))[1] as changes
           from tock.marks_%s k
           where k.stream = (i.id & 1048575)::integer and k.position = i.id >> 20 and k.kind in ('cancelled', 'amended')
           offset 0) m
@@ -52,4 +52,33 @@ begin
   return v_wishes;
 end $$;
 
-comment on function tock.wishes is 'What is wanted of tasks, by the ids of their first or other runs: that they aren''t tried again, or what is changed. Others are left out.';
+comment on function tock.wishes is 'What is wanted of tasks, by the ids of their first or other runs: that they aren''t tried again, or what is changed (of a payload its bytes only). Others are left out.';
+
+create or replace function tock.changed_payload(p_id bigint)
+returns jsonb
+language plpgsql
+volatile
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_payload jsonb;
+begin
+  execute pg_catalog.format($q$
+    select nullif(m.changes -> 'payload', 'null') from tock.marks_%s m
+    where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, tock.epoch_of(p_id >> 20))
+    into v_payload using (p_id & 1048575)::integer, p_id >> 20;
+  return v_payload;
+end $$;
+
+comment on function tock.changed_payload is 'The payload that a task or run is to have from its next attempt on.';
+
+create or replace function tock.is_cancelled(p_id bigint)
+returns boolean
+language sql
+volatile
+as $$
+  select coalesce(bool_or(w.cancelled), false) from unnest(tock.wishes(array[p_id])) w
+$$;
+
+comment on function tock.is_cancelled is 'Whether a run is marked as cancelled now.';

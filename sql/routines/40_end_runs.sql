@@ -1,7 +1,7 @@
 -- The caller holds the lease row against reaping. Two calls that end the same run both come here:
 -- results' primary key decides, and only who wrote the result goes on with the task.
 -- again_at says when the task is to run again: now or earlier appends a run at once, later waits. All
--- runs are of one epoch. A task that somebody wants cancelled doesn't go on, and what was changed holds
+-- runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that somebody wants cancelled doesn't go on, and what was changed holds
 -- from now on, both as far as that is committed.
 create or replace function tock.end_runs(p_epoch integer, p_ended tock.ended[])
 returns integer
@@ -24,7 +24,7 @@ begin
     execute pg_catalog.format($q$
       select array(
         select row(e.n, r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.attempt, r.max_attempts,
-          r.tenant, r.created_at, r.bytes, r.payload, s.queue, s.priority, s.lane, e.again_at, false, r.lost)::tock.again
+          r.tenant, r.created_at, r.bytes, null, s.queue, s.priority, s.lane, e.again_at, false, r.lost)::tock.again
         from unnest($1) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
         cross join lateral (
           select r.* from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position
@@ -37,7 +37,7 @@ begin
       v_again := array(
         select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
           coalesce((c.changes ->> 'bytes')::integer, a.bytes),
-          case when c.changes ? 'payload' then nullif(c.changes -> 'payload', 'null') else a.payload end,
+          case when t.changes ? 'bytes' then t.id when o.changes ? 'bytes' then o.id end,
           a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
           greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz), coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
           a.lost)::tock.again
@@ -56,39 +56,45 @@ begin
   if exists (select from unnest(v_again) a where a.due_at > v_now and not a.cancelled) then
     perform tock.check_waiting_ids();
   end if;
-  with ended as materialized (
-    select e.* from unnest(v_ended) with ordinality
-      e(stream, position, state, result, error, again_at, attempt, lost, n)
-  ), again as materialized (
-    select pg_catalog.nextval('tock.positions') as next_position, a.*
-    from (
-      select a.*, e.attempt as next_attempt, e.lost as next_lost, case when a.due_at <= v_now then t.number else 0 end as next_stream
-      from unnest(v_again) a join ended e using (n)
-      left join tock.streams t
-        on t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = v_slot
-      where not a.cancelled
-      order by a.n) a
-  ), written as (
-    insert into tock.results (stream, position, state, result, error, next_id)
-    select e.stream, e.position, case when e.again_at is not null and a.n is null then 'cancelled' else e.state end,
-      e.result, e.error, a.next_position << 20 | a.next_stream
-    from ended e left join again a using (n)
-    order by e.stream, e.position
-    on conflict do nothing
-    returning stream, position
-  ), ready as (
-    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
-    select a.next_stream, a.next_position, a.task_id, a.next_attempt, a.next_lost, a.max_attempts, a.tenant, a.created_at,
-      a.bytes, a.payload
-    from again a join written w using (stream, position) where a.next_stream <> 0
-  ), later as (
-    insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-      created_at, bytes, payload)
-    select a.next_position, a.task_id, a.due_at, a.queue, a.priority, a.lane, a.next_attempt, a.next_lost, a.max_attempts,
-      a.tenant, a.created_at, a.bytes, a.payload
-    from again a join written w using (stream, position) where a.next_stream = 0
-  )
-  select count(*) into v_count from written;
+  execute pg_catalog.format($q$
+    with ended as materialized (
+      select e.* from unnest($1) with ordinality
+        e(stream, position, state, result, error, again_at, attempt, lost, n)
+    ), again as materialized (
+      select pg_catalog.nextval('tock.positions') as next_position, a.*
+      from (
+        select a.*, e.attempt as next_attempt, e.lost as next_lost, case when a.due_at <= $3 then t.number else 0 end as next_stream
+        from unnest($2) a join ended e using (n)
+        left join tock.streams t
+          on t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = $4
+        where not a.cancelled
+        order by a.n) a
+    ), written as (
+      insert into tock.results_%1$s (stream, position, state, result, error, next_id)
+      select e.stream, e.position, case when e.again_at is not null and a.n is null then 'cancelled' else e.state end,
+        e.result, e.error, a.next_position << 20 | a.next_stream
+      from ended e left join again a using (n)
+      order by e.stream, e.position
+      on conflict do nothing
+      returning stream, position
+    ), going_on as (
+      select a.*, case when a.payload_of is null then r.payload else tock.changed_payload(a.payload_of) end as payload
+      from again a join written w using (stream, position)
+      cross join lateral (
+        select r.payload from tock.runs_%1$s r where r.stream = a.stream and r.position = a.position offset 0) r
+    ), ready as (
+      insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
+      select g.next_stream, g.next_position, g.task_id, g.next_attempt, g.next_lost, g.max_attempts, g.tenant, g.created_at,
+        g.bytes, g.payload
+      from going_on g where g.next_stream <> 0
+    ), later as (
+      insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
+        created_at, bytes, payload)
+      select g.next_position, g.task_id, g.due_at, g.queue, g.priority, g.lane, g.next_attempt, g.next_lost, g.max_attempts,
+        g.tenant, g.created_at, g.bytes, g.payload
+      from going_on g where g.next_stream = 0
+    )
+    select count(*) from written$q$, p_epoch) into v_count using v_ended, v_again, v_now, v_slot;
   return v_count;
 end $$;
 

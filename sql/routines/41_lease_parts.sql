@@ -20,6 +20,24 @@ end $$;
 
 comment on function tock.hold_lease is 'Locks a lease''s rows for share; false when there is no such lease.';
 
+create or replace function tock.is_open(p_lease uuid, p_epoch integer)
+returns boolean
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_open boolean;
+begin
+  execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.leases_%s l where l.token = $1', p_epoch)
+    into v_open using p_lease;
+  return coalesce(v_open, false);
+end $$;
+
+comment on function tock.is_open is 'Whether something of a lease is still to be ended.';
+
 -- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids
 -- left over are looked for among the lease's retried runs.
 -- The materialized lease and the laterals with offset 0 are fences: with poor statistics the planner
@@ -150,8 +168,8 @@ begin
   select min(r.n) into v_bad from pg_catalog.jsonb_array_elements(p_rows) with ordinality r(item, n)
   where pg_catalog.octet_length(r.item::text) > 262144 + 64;
   if v_bad is not null then
-    perform tock.refuse(422, 'a result or error is up to 262144 bytes of JSON',
-      pg_catalog.format('%s[%s]', p_field, v_bad - 1));
+    perform tock.refuse(422, 'a result or error is up to 262144 bytes of JSON', pg_catalog.format('%s[%s].%s', p_field,
+      v_bad - 1, case p_field when 'results' then 'result' else 'error' end));
   end if;
 end $$;
 

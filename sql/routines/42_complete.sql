@@ -70,8 +70,10 @@ begin
     perform tock.close_lease(p_lease, v_epoch);
     return query select pg_catalog.cardinality(v_good),
       array(select i.id from unnest(v_ids) with ordinality i(id, n) where i.n <> all (v_good) order by i.n);
+  elsif tock.is_open(p_lease, v_epoch) then
+    return query select 0, v_ids;
   end if;
 end $$;
 
 comment on function tock.complete is
-  'Ends runs of a lease as done: all that are left, or those in results ([{id, result}]). Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when none was.';
+  'Ends runs of a lease as done: all that are left, or those in results ([{id, result}]). Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when the lease is over.';

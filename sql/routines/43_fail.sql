@@ -33,6 +33,7 @@ begin
       where r.state is null or (r.state in ('failed', 'cancelled') and r.error is not distinct from
         nullif(v_given -> (case when v_all then 0 else r.n - 1 end)::integer -> 'error', 'null')));
     if pg_catalog.cardinality(v_mine) = 0 then
+      return query select 0, 0, v_ids where not v_all and tock.is_open(p_lease, v_epoch);
       return;
     end if;
     v_ended := array(
@@ -60,7 +61,7 @@ begin
 end $$;
 
 comment on function tock.fail is
-  'Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. No row when none was this lease''s.';
+  'Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease''s to fail are refused; no row when it is over.';
 
 create or replace function tock.check_failures(p_failures jsonb, p_all boolean)
 returns void

@@ -24,6 +24,7 @@ begin
       select r from tock.runs_of_lease(p_lease, v_epoch, case when p_ids is not null then v_ids end) r
       where r.state is null or r.state in ('superseded', 'cancelled'));
     if pg_catalog.cardinality(v_mine) = 0 then
+      return query select 0, v_ids where p_ids is not null and tock.is_open(p_lease, v_epoch);
       return;
     end if;
     v_ended := array(
@@ -39,7 +40,7 @@ begin
 end $$;
 
 comment on function tock.release is
-  'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. No row when none was this lease''s.';
+  'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease''s to release are refused; no row when it is over.';
 
 create or replace function tock.extend(p_lease uuid, p_seconds integer default null)
 returns table (leased_until timestamptz, runs integer, cancel bigint[])

@@ -124,7 +124,7 @@ begin
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
     v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
-    perform tock.check_payload_fits(v_changes, f.queue)
+    perform tock.check_payload_fits(v_changes, f.queue, pg_catalog.cardinality(v_ids))
     from (select distinct u.queue from unnest(v_found) u) f;
     v_done := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes);
     v_replaced := tock.supersede(array(select f from unnest(v_found) f where f.state = 'ready'), v_changes);

@@ -33,7 +33,7 @@ end $$;
 
 comment on function tock.check_changes is 'The changes in the form they are kept in; TK422 names the field that can''t be.';
 
-create or replace function tock.check_payload_fits(p_changes jsonb, p_queue text)
+create or replace function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
 returns void
 language plpgsql
 stable
@@ -44,10 +44,13 @@ begin
   if (p_changes ->> 'bytes')::integer > v_max then
     perform tock.refuse(422, pg_catalog.format('queue %s takes payloads of up to %s bytes of JSON', p_queue, v_max), 'payload',
       'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+  elsif (p_changes ->> 'bytes')::bigint * p_tasks > 67108864 then
+    perform tock.refuse(422, 'a payload is written once for each of up to 10,000 tasks, 64 MiB of JSON in all', 'payload',
+      'change fewer tasks a call');
   end if;
 end $$;
 
-comment on function tock.check_payload_fits is 'Raises TK422 for a payload larger than its queue takes.';
+comment on function tock.check_payload_fits is 'Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.';
 
 create or replace function tock.change_waiting(p_found tock.whereabout[], p_changes jsonb)
 returns bigint[]
@@ -91,65 +94,74 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_due timestamptz := coalesce((p_changes ->> 'run_at')::timestamptz, v_now);
   v_epoch integer;
-  v_part tock.again[];
-  v_runs tock.again[] := '{}';
+  v_runs tock.again[];
   v_slot integer := -1;
-  v_replaced tock.whereabout[];
+  v_part tock.whereabout[];
+  v_replaced tock.whereabout[] := '{}';
 begin
-  for v_epoch in select distinct tock.epoch_of(f.current_id >> 20) from unnest(p_found) f loop
+  if pg_catalog.cardinality(p_found) = 0 then
+    return v_replaced;
+  elsif v_due <= v_now then
+    v_slot := tock.take_slot();
+  else
+    perform tock.check_waiting_ids();
+  end if;
+  for v_epoch in select distinct tock.epoch_of(f.current_id >> 20) as epoch from unnest(p_found) f order by epoch loop
+    continue when v_epoch is null;
     execute pg_catalog.format($q$
       select array(
         select row(f.n, r.stream, r.position, f.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at,
-          coalesce(($2 ->> 'bytes')::integer, r.bytes),
-          case when $2 ? 'payload' then nullif($2 -> 'payload', 'null') else r.payload end,
+          coalesce(($2 ->> 'bytes')::integer, r.bytes), null,
           s.queue, coalesce(($2 ->> 'priority')::smallint, s.priority), s.lane, $3, false, r.lost)::tock.again
         from unnest($1) f
         cross join lateral (
           select r.* from tock.runs_%s r
           where r.stream = (f.current_id & 1048575)::integer and r.position = f.current_id >> 20 offset 0) r
         join tock.streams s on s.number = r.stream)$q$, v_epoch)
-      into v_part using p_found, p_changes, v_due;
-    v_runs := v_runs || v_part;
+      into v_runs using p_found, p_changes, v_due;
+    if v_due <= v_now then
+      perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
+      from (select distinct r.queue, r.priority, r.lane from unnest(v_runs) r) d;
+    end if;
+    execute pg_catalog.format($q$
+      with placed as materialized (
+        select pg_catalog.nextval('tock.positions') as next_position, o.*
+        from (
+          select r.*, coalesce(t.number, 0) as next_stream from unnest($1) r
+          left join tock.streams t on t.queue = r.queue and t.priority = r.priority and t.lane = r.lane and t.slot = $2
+          order by r.n) o
+      ), marked as (
+        insert into tock.marks (stream, position, kind, other_id)
+        select p.stream, p.position, 'superseded', p.next_position << 20 | p.next_stream from placed p
+        order by p.stream, p.position
+        on conflict do nothing
+        returning stream, position
+      ), replacing as (
+        select p.*, case when $3 ? 'payload' then nullif($3 -> 'payload', 'null') else r.payload end as payload
+        from placed p join marked m using (stream, position)
+        cross join lateral (
+          select r.payload from tock.runs_%s r where r.stream = p.stream and r.position = p.position offset 0) r
+      ), ready as (
+        insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
+        select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at, p.bytes, p.payload
+        from replacing p where p.next_stream <> 0
+      ), judged_at_its_claim as (
+        insert into tock.marks (stream, position, kind, other_id)
+        select p.next_stream, p.next_position, 'replaces', p.position << 20 | p.stream
+        from placed p join marked m using (stream, position) where p.next_stream <> 0
+      ), later as (
+        insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
+          created_at, bytes, payload, replaces)
+        select p.next_position, p.task_id, p.due_at, p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts, p.tenant,
+          p.created_at, p.bytes, p.payload, p.position << 20 | p.stream
+        from replacing p where p.next_stream = 0
+      )
+      select array(
+        select row(p.next_position << 20 | p.next_stream, p.task_id, p.position << 20 | p.stream, 'ready', p.queue)::tock.whereabout
+        from placed p join marked m using (stream, position))$q$, v_epoch)
+      into v_part using v_runs, v_slot, p_changes;
+    v_replaced := v_replaced || v_part;
   end loop;
-  if pg_catalog.cardinality(v_runs) > 0 and v_due <= v_now then
-    v_slot := tock.take_slot();
-    perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
-    from (select distinct r.queue, r.priority, r.lane from unnest(v_runs) r) d;
-  end if;
-  if pg_catalog.cardinality(v_runs) > 0 and v_due > v_now then
-    perform tock.check_waiting_ids();
-  end if;
-  with placed as materialized (
-    select pg_catalog.nextval('tock.positions') as next_position, o.*
-    from (
-      select r.*, coalesce(t.number, 0) as next_stream from unnest(v_runs) r
-      left join tock.streams t on t.queue = r.queue and t.priority = r.priority and t.lane = r.lane and t.slot = v_slot
-      order by r.n) o
-  ), marked as (
-    insert into tock.marks (stream, position, kind, other_id)
-    select p.stream, p.position, 'superseded', p.next_position << 20 | p.next_stream from placed p
-    order by p.stream, p.position
-    on conflict do nothing
-    returning stream, position
-  ), ready as (
-    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
-    select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at, p.bytes, p.payload
-    from placed p join marked m using (stream, position) where p.next_stream <> 0
-    returning stream, position
-  ), judged_at_its_claim as (
-    insert into tock.marks (stream, position, kind, other_id)
-    select p.next_stream, p.next_position, 'replaces', p.position << 20 | p.stream
-    from placed p join marked m using (stream, position) where p.next_stream <> 0
-  ), later as (
-    insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-      created_at, bytes, payload, replaces)
-    select p.next_position, p.task_id, p.due_at, p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts, p.tenant,
-      p.created_at, p.bytes, p.payload, p.position << 20 | p.stream
-    from placed p join marked m using (stream, position) where p.next_stream = 0
-  )
-  select array(
-    select row(p.next_position << 20 | p.next_stream, p.task_id, p.position << 20 | p.stream, 'ready', p.queue)::tock.whereabout
-    from placed p join marked m using (stream, position)) into v_replaced;
   return v_replaced;
 end $$;
 

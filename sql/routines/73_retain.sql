@@ -23,13 +23,19 @@ begin
         select max((tock.policy(q)).retention_seconds) from unnest(e.queues) q), 0)
     order by e.number limit 4
   loop
-    loop
-      v_left := tock.let_go(v_epoch.number);
-      exit when coalesce(v_left, 0) = 0;
-      if pg_catalog.clock_timestamp() > v_until then
-        return 1;
-      end if;
-    end loop;
+    begin
+      loop
+        v_left := tock.let_go(v_epoch.number);
+        exit when coalesce(v_left, 0) = 0;
+        if pg_catalog.clock_timestamp() > v_until then
+          return 1;
+        end if;
+      end loop;
+    exception
+      when lock_not_available then
+        perform tock.back_off(v_epoch);
+        continue;
+    end;
     continue when v_left is null;
     begin
       if v_epoch.drop_tries >= 8 then
@@ -39,9 +45,7 @@ begin
       return 1;
     exception
       when lock_not_available then
-        update tock.epochs e set drop_tries = e.drop_tries + 1,
-          drop_after = pg_catalog.now() + least(interval '1 hour', interval '1 minute' * 2 ^ least(e.drop_tries, 6))
-        where e.number = v_epoch.number;
+        perform tock.back_off(v_epoch);
     end;
   end loop;
   return 0;
@@ -49,6 +53,18 @@ end $$;
 
 comment on function tock.retain is
   'Drops the oldest epoch that is audited and whose longest retention has passed, one a call; returns 1 when it did something.';
+
+create or replace function tock.back_off(p_epoch tock.epochs)
+returns void
+language sql
+volatile
+as $$
+  update tock.epochs e set drop_tries = e.drop_tries + 1,
+    drop_after = pg_catalog.now() + least(interval '1 hour', interval '1 minute' * 2 ^ least(e.drop_tries, 6))
+  where e.number = p_epoch.number
+$$;
+
+comment on function tock.back_off is 'Leaves an epoch alone for a while: a minute, two, four ... an hour.';
 
 create or replace function tock.drop_epoch(p_epoch integer)
 returns void
@@ -61,6 +77,10 @@ begin
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
     execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_epoch);
   end loop;
+  -- nobody changes one of its runs any more: whatever was being changed until now is told as well
+  if tock.judge_replacements(p_epoch, 1) is distinct from 0 then
+    raise lock_not_available using message = 'something replaced a run of the epoch at the last moment';
+  end if;
   -- from here on everybody stands behind this, so nothing more is waited for but these
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
     execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);

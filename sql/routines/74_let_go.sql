@@ -65,57 +65,62 @@ end $$;
 
 comment on function tock.send_on is 'Notes in promotions what the runs of an epoch became, where they went on; returns how many rows it looked at.';
 
--- What replaces one of its runs is judged while that can be told: what has not been handed out, and what was
--- passed over because something else replaces it in turn.
+-- What came too late to replace one of its runs is told so while that can be known: a waiting entry is taken
+-- away, a run marked as cancelled. A run of a settled epoch was handed out or passed over; only where it had
+-- itself replaced another, of an earlier epoch, that is judged as a claim would.
 create or replace function tock.judge_replacements(p_epoch integer, p_limit integer)
 returns integer
 language plpgsql
 volatile
 set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 set jit = off
 as $$
 declare
-  v_first bigint := (select e.first_position << 20 from tock.epochs e where e.number = p_epoch);
-  v_end bigint := (select e.end_position << 20 from tock.epochs e where e.number = p_epoch);
-  v_entry record;
-  v_verdict text;
-  v_judged integer := 0;
+  v_at tock.epochs := (select e from tock.epochs e where e.number = p_epoch);
+  v_waiting bigint[];
+  v_runs bigint[];
+  v_unsure boolean;
 begin
-  for v_entry in
-    with replacing as materialized (
-      select m.stream, m.position, m.other_id from tock.marks m
-      where m.kind = 'replaces' and m.other_id >= v_first and m.other_id < v_end and m.position >= v_end >> 20
-    ), cursors as materialized (
-      select d.stream, tock.cursor_of(d.stream) as at from (select distinct r.stream from replacing r) d)
-    (select w.position, 0 as stream, w.replaces from tock.waiting w
-     where w.replaces >= v_first and w.replaces < v_end limit p_limit)
-    union all
-    (select r.position, r.stream, r.other_id from replacing r join cursors c using (stream)
-     cross join lateral (
-       select bool_or(o.kind = 'cancelled') as late, bool_or(o.kind = 'superseded' and o.other_id > 0) as replaced
-       from tock.marks o where o.stream = r.stream and o.position = r.position) m
-     where (r.position > c.at or m.replaced) and not m.late
-     limit p_limit)
-  loop
-    v_verdict := tock.judge(v_entry.replaces);
-    if v_verdict = 'later' then
-      return null;
-    elsif v_entry.stream = 0 and v_verdict = 'go' then
-      update tock.waiting w set replaces = null where w.position = v_entry.position;
-    elsif v_entry.stream = 0 then
-      delete from tock.waiting w where w.position = v_entry.position;
-    elsif v_verdict = 'late' then
-      insert into tock.marks (stream, position, kind) values (v_entry.stream, v_entry.position, 'cancelled')
-      on conflict do nothing;
-    else
-      delete from tock.marks m where m.stream = v_entry.stream and m.position = v_entry.position and m.kind = 'replaces';
-    end if;
-    v_judged := v_judged + 1;
-  end loop;
-  return v_judged;
+  execute pg_catalog.format($q$
+    with replacing as (
+      select w.position << 20 as id, w.replaces from tock.waiting w where w.replaces >= $1 and w.replaces < $2
+      union all
+      select m.position << 20 | m.stream, m.other_id
+      from tock.marks m
+      cross join lateral (
+        select bool_or(o.kind = 'cancelled') as told from tock.marks o
+        where o.stream = m.stream and o.position = m.position offset 0) o
+      where m.kind = 'replaces' and m.other_id >= $1 and m.other_id < $2 and m.position >= $3 and not o.told
+    ), judged as materialized (
+      select r.id, case when l.started or (m.cancelled and m.replaces is not null) then 'late'
+        when m.replaces is not null then tock.judge(r.replaces, m.replaces) else 'go' end as verdict
+      from replacing r
+      cross join lateral (
+        select max(k.other_id) filter (where k.kind = 'replaces') as replaces, bool_or(k.kind = 'cancelled') as cancelled
+        from tock.marks_%1$s k where k.stream = (r.replaces & 1048575)::integer and k.position = r.replaces >> 20 offset 0) m
+      left join lateral (
+        select c.last_position >= r.replaces >> 20 and c.runs > 0 and r.replaces >> 20 <> all (coalesce(c.skips, '{}')) as started
+        from tock.leases_%1$s c where c.stream = (r.replaces & 1048575)::integer and c.after_position < r.replaces >> 20
+        order by c.stream desc, c.after_position desc limit 1) l on true
+    ), late as (
+      select j.id from judged j where j.verdict = 'late' limit $4)
+    select array(select l.id >> 20 from late l where l.id & 1048575 = 0), array(select l.id from late l where l.id & 1048575 <> 0),
+      exists (select from judged j where j.verdict = 'later')$q$, p_epoch)
+    into v_waiting, v_runs, v_unsure using v_at.first_position << 20, v_at.end_position << 20, v_at.end_position, p_limit;
+  if v_unsure then
+    return null;
+  end if;
+  delete from tock.waiting w where w.position = any (v_waiting);
+  insert into tock.marks (stream, position, kind)
+  select i & 1048575, i >> 20, 'cancelled' from unnest(v_runs) i order by 1, 2
+  on conflict do nothing;
+  return pg_catalog.cardinality(v_waiting) + pg_catalog.cardinality(v_runs);
 end $$;
 
-comment on function tock.judge_replacements is 'Judges what replaces a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.';
+comment on function tock.judge_replacements is 'Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.';
 
 -- By way of what they were sent on to, or for good. Waiting entries are still to become something.
 create or replace function tock.forget_promotions(p_epoch integer, p_limit integer)

@@ -123,7 +123,7 @@ refuses('POST /v1/leases/:lease/complete', [
   [
     'a result over 256 KiB',
     422,
-    'results[0]',
+    'results[0].result',
     json({ results: [{ id: '1', result: 'x'.repeat(262_300) }] }),
   ],
   ['an option of fail', 422, 'failures', json({ failures: [] })],

@@ -75,7 +75,10 @@ test('a result other than the first is refused, and changes nothing', async () =
   const [lease, runs] = await leased(2);
   const [first, second] = ids(runs);
   await complete(client, lease, [{ id: first, result: 1 }]);
-  expect(await complete(client, lease, [{ id: first, result: 2 }])).toBeUndefined();
+  expect(await complete(client, lease, [{ id: first, result: 2 }])).toEqual({
+    completed: 0,
+    refused: [first],
+  });
   const both = [
     { id: first, result: 2 },
     { id: second, result: 2 },
@@ -164,7 +167,7 @@ describe('a completion is refused with the name of the field for', () => {
     ['an id beyond bigint', [{ id: '9223372036854775808' }], 'results[0].id'],
     ['an id twice', [{ id: '5' }, { id: '6' }, { id: '5' }], 'results[2].id'],
     ['an unknown key', [{ id: '5', outcome: 1 }], 'results[0]'],
-    ['a huge result', [{ id: '5', result: 'x'.repeat(300_000) }], 'results[0]'],
+    ['a huge result', [{ id: '5', result: 'x'.repeat(300_000) }], 'results[0].result'],
   ])('%s', async (_, results, field) => {
     const [lease] = await leased(1);
     expect(await refusal(complete(client, lease, results))).toMatchObject({

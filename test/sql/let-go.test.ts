@@ -4,6 +4,7 @@ import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
 import { age, audit, epochs, pass, retain, settle, take, work } from './history.ts';
 import {
+  blocked,
   claim,
   complete,
   drain,
@@ -11,6 +12,7 @@ import {
   fail,
   makeDue,
   numbered,
+  pidOf,
   promote,
   rows,
   task,
@@ -207,20 +209,82 @@ describe('a change that came too late starts nothing after the epoch it meant wa
   );
 
   test('nor does the epoch go while it cannot be told', async () => {
-    const [id] = await enqueue(client, 'q', numbered(1));
+    const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
     const worker = await db.connect();
     await worker.query('begin');
     const { lease } = await take(worker, 'q');
-    await change(id as string, { delay_seconds: 5000 });
     await pass(client);
-    expect(await letGo(1)).toBeGreaterThan(0);
-    expect(await letGo(1)).toBeNull();
+    await change(id, { priority: 6 });
+    await pass(client);
+    await change(id, { delay_seconds: 5000 });
+    const behind = await enqueue(client, 'q', [{ priority: 6 }]);
+    const passing = await take(client, 'q');
+    expect(passing.ids).toEqual(behind);
+    await complete(client, passing.lease);
+    await settle(client);
+    await audit(client);
+    while ((await letGo(2)) !== null);
     await worker.query('commit');
     await complete(client, lease);
+    await dropped(1, 2);
+    await makeDue(client, 'q');
+    await promote(client);
+    expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+  });
+
+  test('nor what somebody was changing when the epoch was dropped', async () => {
+    const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+    const other = await db.connect();
+    await other.query('begin');
+    await other.query('select * from tock.change(array[$1]::bigint[], $2)', [
+      id,
+      { delay_seconds: 5000 },
+    ]);
+    await complete(client, (await take(client, 'q')).lease);
+    await pass(client);
+    await settle(client);
+    await audit(client);
+    await age(client, '1 year');
+    const dropper = await db.connect();
+    const pid = await pidOf(dropper);
+    await dropper.query("set lock_timeout = '20s'; begin");
+    const dropping = value<void>(dropper, 'select tock.drop_epoch(1)').catch((error) => error.code);
+    await blocked(client, pid);
+    await other.query('commit');
+    expect(await dropping).toBe('55P03');
+    await dropper.query('rollback');
     await dropped(1);
     await makeDue(client, 'q');
     await promote(client);
     expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+  });
+
+  test('nor what a claim was judging when the epoch was dropped', async () => {
+    const [late] = (await enqueue(client, 'q', numbered(1))) as [string];
+    const worker = await db.connect();
+    await worker.query('begin');
+    const { lease } = await take(worker, 'q');
+    await pass(client);
+    const [other] = (await enqueue(client, 'q', numbered(1))) as [string];
+    await pass(client);
+    await change(other, { priority: 3 });
+    await change(late, { priority: 3 });
+    await worker.query('commit');
+    await complete(client, lease);
+    await settle(client);
+    await audit(client);
+    await age(client, '1 year');
+    // The claim has seen what is marked, and stops at the first one's judgement.
+    const stop = await db.connect();
+    await stop.query('begin; lock table tock.leases_2 in access exclusive mode');
+    const claimer = await db.connect();
+    const pid = await pidOf(claimer);
+    const claiming = claim(claimer, 'q', { limit: 9 });
+    await blocked(client, pid);
+    await client.query("set lock_timeout = '5s'");
+    while ((await epochs(client)).includes(1)) await value(client, 'select tock.retain()');
+    await stop.query('commit');
+    expect((await claiming).map((run) => run.id)).toEqual([other]);
   });
 
   test('but what came in time and is ready yet does start after it', async () => {

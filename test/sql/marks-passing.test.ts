@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
+import { pass } from './history.ts';
 import { watchPlans } from './plans.ts';
 import { claim, drain, enqueue, numbered, value } from './support.ts';
 import { cancel, change, claimAnswer } from './wishes.ts';
@@ -151,4 +152,13 @@ test('an answer says what its own claim met, not an earlier one', async () => {
   expect(await claimAnswer(client, 'other')).toEqual({ runs: 0, answer: 'busy' });
   await holder.query('rollback');
   expect((await claim(client, 'other', { limit: 9 })).map((run) => run.id)).not.toContain(other);
+});
+
+test('where all that was left in an epoch is passed over, the claim goes on in the next', async () => {
+  const [gone] = (await enqueue(client, 'q', numbered(1))) as [string];
+  await pass(client);
+  const ids = await enqueue(client, 'q', numbered(5));
+  await cancel(client, [gone]);
+  expect((await claim(client, 'q', { limit: 9 })).map((run) => run.id)).toEqual(ids);
+  await expectWhole(client);
 });
