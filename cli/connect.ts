@@ -46,7 +46,7 @@ export async function withDatabase<T>(
   } catch (error) {
     const { code = '', message } = firstOf(error);
     const what = `PostgreSQL at ${place(url)} can't be used: ${message.replace(/\.?$/, '.')}`;
-    throw new Failure(what, advice[code] ?? unreachable);
+    throw new Failure(what, advice[code] ?? unreachable, 4);
   }
   try {
     return await work(client);
@@ -56,6 +56,7 @@ export async function withDatabase<T>(
     throw new Failure(
       `The connection to ${place(url)} broke.`,
       'See that PostgreSQL is up, then try again.',
+      4,
     );
   } finally {
     await client.end().catch(() => {});

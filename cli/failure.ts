@@ -1,5 +1,5 @@
-/** 0 is success; 1 anything that went wrong; 2 a mistake in what was asked; 3 no such thing. */
-export type ExitCode = 1 | 2 | 3;
+/** 0 is success; `tock --help` says what the others are. */
+export type ExitCode = 1 | 2 | 3 | 4;
 
 /** What happened and what to do next, shown to people as it stands, without a stack. */
 export class Failure extends Error {

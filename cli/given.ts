@@ -14,7 +14,7 @@ export function checkedJson(json: string, where: string): string {
     JSON.parse(json);
     return json.trim();
   } catch (error) {
-    const next = `A string needs its quotes too: tock enqueue mail '"hello"'`;
+    const next = `A string needs its quotes too: '"hello"'`;
     throw new Failure(`${where} is not JSON: ${(error as Error).message}.`, next, 2);
   }
 }

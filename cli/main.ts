@@ -11,6 +11,8 @@ import { addMigrate } from './commands/migrate.ts';
 import { addStatus } from './commands/status.ts';
 import { addTask } from './commands/task.ts';
 import { Failure } from './failure.ts';
+import { optionsOf } from './output.ts';
+import { refuseTwoWays } from './settings.ts';
 
 /** Of package.json, beside cli/ in the source tree and beside dist/ in the package. */
 function version(): string {
@@ -24,6 +26,17 @@ function version(): string {
   return beside ?? above ?? 'unknown';
 }
 
+const more = `
+An option comes before the environment, and that before .tock/dev.env.
+
+Exit codes:
+  0  done
+  1  refused or failed; of doctor: something was found
+  2  a mistake in what was asked
+  3  no such thing
+  4  the database or the server is out of reach, or too busy
+`;
+
 function program(): Command {
   const tock = new Command('tock')
     .description('A task queue that lives in PostgreSQL')
@@ -33,7 +46,9 @@ function program(): Command {
     .option('--url <url>', 'Tock over HTTP; else TOCK_URL, else .tock/dev.env')
     .option('--key <key>', 'the key for it; else TOCK_KEY, else .tock/dev.env')
     .configureHelp({ showGlobalOptions: true })
+    .addHelpText('afterAll', more)
     .showHelpAfterError('Add --help to see what it takes.')
+    .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
   const changes = [addEnqueue, addTask, addCancel, addChange, addErase];
   for (const add of [addMigrate, addKey, addStatus, addDoctor, ...changes]) add(tock);

@@ -5,9 +5,15 @@ import { Failure } from './failure.ts';
 export type GlobalOptions = { json?: boolean; databaseUrl?: string; url?: string; key?: string };
 
 /** How to reach Tock: over HTTP with a key, or straight into its database. */
-export type Way = { kind: 'http'; url: string; key: string } | { kind: 'sql'; url: string };
+export type Way =
+  /** `database` is the same place's, for what HTTP doesn't give; not beside a key from elsewhere. */
+  | { kind: 'http'; url: string; key: string; database: string | null }
+  | { kind: 'sql'; url: string };
 
 type Variables = Partial<Record<string, string>>;
+
+/** What one place gives: the options, the environment, or .tock/dev.env. */
+type Given = { url?: string | undefined; key?: string | undefined; database?: string | undefined };
 
 /** What `npm start` wrote in the current directory: lines of NAME='value', exported or not. */
 function devEnv(): Variables {
@@ -17,9 +23,38 @@ function devEnv(): Variables {
   return Object.fromEntries([...lines].map(([, name, , value]) => [name, value]));
 }
 
+const givenBy = (variables: Variables): Given => ({
+  url: variables.TOCK_URL,
+  key: variables.TOCK_KEY,
+  database: variables.DATABASE_URL,
+});
+
+/** Of options, environment and .tock/dev.env the first with a way decides that, the first with a key that. */
+function nearest({ url, key, databaseUrl: database }: GlobalOptions) {
+  const places = [{ url, key, database }, givenBy(process.env), givenBy(devEnv())];
+  const place = places.find((given) => (given.url ?? given.database) !== undefined);
+  const keyed = places.find((given) => given.key !== undefined);
+  return { ...place, key: keyed?.key, keyIsFromThere: keyed === place };
+}
+
+/** For any command, whichever way it goes. */
+export function refuseTwoWays({ url, databaseUrl }: GlobalOptions): void {
+  if (url === undefined || databaseUrl === undefined) return;
+  throw new Failure('--url and --database-url are two ways: give one.', undefined, 2);
+}
+
+/** For what HTTP doesn't do. */
 export function databaseUrl(options: GlobalOptions): string {
-  const url = options.databaseUrl ?? process.env.DATABASE_URL ?? devEnv().DATABASE_URL;
-  if (url) return url;
+  const { url, database } = nearest(options);
+  if (database) return database;
+  if (url) {
+    const name = options.url === undefined ? 'TOCK_URL' : '--url';
+    throw new Failure(
+      `${name} is a way over HTTP, and migrate and key go to the database.`,
+      `Give --database-url, or DATABASE_URL without ${name}.`,
+      2,
+    );
+  }
   throw new Failure(
     'There is no database to work on.',
     'Set DATABASE_URL or give --database-url; after "npm start" .tock/dev.env has one.',
@@ -27,28 +62,25 @@ export function databaseUrl(options: GlobalOptions): string {
   );
 }
 
-export function databaseUrlIfAny(options: GlobalOptions): string | null {
-  if (options.url && !options.databaseUrl) return null;
-  return options.databaseUrl ?? process.env.DATABASE_URL ?? devEnv().DATABASE_URL ?? null;
-}
-
-function wayOf({ TOCK_URL: url, TOCK_KEY: key, DATABASE_URL: database }: Variables): Way | null {
-  if (url && key) return { kind: 'http', url: url.replace(/\/+$/, ''), key };
-  return database ? { kind: 'sql', url: database } : null;
-}
-
-/** Options come before the environment, that before .tock/dev.env; in each HTTP before SQL. */
+/** HTTP before SQL where one place has both. */
 export function way(options: GlobalOptions): Way {
-  if (options.url && options.databaseUrl) {
-    throw new Failure('--url and --database-url are two ways: give one.', undefined, 2);
+  const { url, key, database, keyIsFromThere } = nearest(options);
+  if (url && key !== undefined) {
+    const own = keyIsFromThere && database ? database : null;
+    return { kind: 'http', url: url.replace(/\/+$/, ''), key, database: own };
   }
-  const key = options.key ?? process.env.TOCK_KEY ?? devEnv().TOCK_KEY;
-  const given = { TOCK_URL: options.url, TOCK_KEY: key, DATABASE_URL: options.databaseUrl };
-  if (options.url && !key) {
-    throw new Failure('--url needs a key.', 'Set TOCK_KEY, or make one: tock key create', 2);
+  if (database && options.key === undefined) return { kind: 'sql', url: database };
+  if (database) {
+    throw new Failure(
+      '--key is for HTTP, and this goes to the database.',
+      'Leave it out, or give --url.',
+      2,
+    );
   }
-  const found = wayOf(given) ?? wayOf({ ...process.env, TOCK_KEY: key }) ?? wayOf(devEnv());
-  if (found) return found;
+  if (url) {
+    const name = options.url === undefined ? 'TOCK_URL' : '--url';
+    throw new Failure(`${name} needs a key.`, 'Set TOCK_KEY, or make one: tock key create', 2);
+  }
   throw new Failure(
     'There is no Tock to talk to.',
     'Set TOCK_URL and TOCK_KEY, or DATABASE_URL; after "npm start" .tock/dev.env has them.',

@@ -7,7 +7,8 @@ async function erase(given: string, options: Options) {
   const id = checkedId(given);
   const erased = await throughDoor(options, (door) => door.erase(id));
   if (erased === null) throw unknownTask(id);
-  print(options, { erased }, () => `${id}: ${erased} rows are emptied\n`);
+  const rows = erased === 1 ? '1 row is' : `${erased} rows are`;
+  print(options, { erased }, () => `${id}: ${rows} emptied\n`);
 }
 
 export function addErase(program: Command): void {

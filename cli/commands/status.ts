@@ -3,7 +3,7 @@ import { withDatabase } from '../connect.ts';
 import { type QueueStats, throughDoor } from '../doors/door.ts';
 import { ask, sqlDoor } from '../doors/sql.ts';
 import { type Options, optionsOf, print } from '../output.ts';
-import { databaseUrlIfAny } from '../settings.ts';
+import { way } from '../settings.ts';
 import { span, table } from '../table.ts';
 
 type Duty = {
@@ -63,7 +63,7 @@ function describeDuties(duties: Duty[]): string {
 
 function describe({ queues, duties, epochs }: Status): string {
   if (!duties || !epochs) {
-    return `${describeQueues(queues)}\nDuties and epochs need DATABASE_URL.\n`;
+    return `${describeQueues(queues)}\nDuties and epochs need --database-url, or DATABASE_URL.\n`;
   }
   const left = epochs.positions_left.toLocaleString('en');
   const ahead = `Epoch ${epochs.current}, ${epochs.ahead} ahead, ${left} positions left.`;
@@ -71,11 +71,12 @@ function describe({ queues, duties, epochs }: Status): string {
 }
 
 async function status(options: Options) {
-  const url = databaseUrlIfAny(options);
-  const found: Status = url
-    ? await ofDatabase(url)
+  const found = way(options);
+  const database = found.kind === 'sql' ? found.url : found.database;
+  const all: Status = database
+    ? await ofDatabase(database)
     : { queues: await throughDoor(options, (d) => d.stats()), duties: null, epochs: null };
-  print(options, found, () => describe(found));
+  print(options, all, () => describe(all));
 }
 
 export function addStatus(program: Command): void {

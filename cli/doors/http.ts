@@ -1,5 +1,6 @@
-import { Failure } from '../failure.ts';
+import { type ExitCode, Failure } from '../failure.ts';
 import type { Door } from './door.ts';
+import { inOptions, told } from './told.ts';
 
 type Problem = {
   title?: string;
@@ -19,14 +20,27 @@ const advice: Record<number, string> = {
   503: 'Try again in a moment.',
 };
 
+function exitCode(status: number): ExitCode {
+  if (status === 404) return 3;
+  if (status === 400 || status === 422) return 2;
+  // Also what a gateway says when nothing is behind it; 507 is an answer that was too large.
+  return status === 429 || (status > 501 && status !== 507) ? 4 : 1;
+}
+
+/** The server's own hint, in words of the command line. */
+function next(status: number, hint: string | undefined): string | undefined {
+  if (hint && /openapi\.json/.test(hint)) return 'Add --help to see what it takes.';
+  return hint ? inOptions(hint).replace(/GET \/v1\/tasks\/(?=\d)/, 'tock task ') : advice[status];
+}
+
 function refused(origin: string, { status, body }: Answer): Failure {
   const { title, detail, field, hint, errors = [] } = (body ?? {}) as Problem;
   const said = detail ?? title ?? `status ${status} from ${origin}`;
   // The first one is the detail.
-  const more = errors.slice(1).map((error) => `\n${error.field}: ${error.detail}`);
-  const what = `${field && !said.includes(field) ? `${field}: ` : ''}${said}${more.join('')}`;
-  const code = status === 404 ? 3 : status === 400 || status === 422 ? 2 : 1;
-  return new Failure(what, hint ?? advice[status], code);
+  const more = errors.slice(1).map((error) => `\n${told(error.field, error.detail)}`);
+  // A conflict's field is no mistake of whoever asks.
+  const about = status === 409 ? undefined : field;
+  return new Failure(told(about, said) + more.join(''), next(status, hint), exitCode(status));
 }
 
 /** Enqueueing carries a request id and changing twice is changing once: any call may be repeated. */
@@ -55,6 +69,7 @@ async function call(origin: string, key: string, route: string, body?: string): 
         throw new Failure(
           `${origin} does not answer: ${cause?.code ?? cause?.message ?? message}.`,
           'Start it (npm start), or correct TOCK_URL.',
+          4,
         );
       }
     }

@@ -118,11 +118,14 @@ describe.each(doors)('over %s', (_name, env) => {
     const late = await cli(['change', id, '--priority', '1']);
     expect(late).toMatchObject({ code: 1, out: '' });
     expect(late.err).toMatch(/^This task has ended: it is done\.\n/);
+    expect(late.err).not.toMatch(/GET /);
     const erased = await json(['erase', id]);
     expect(erased).toEqual({ erased: expect.any(Number) });
     expect(erased.erased).toBeGreaterThan(0);
     expect(await json(['task', id])).toMatchObject({ state: 'done', payload: null, result: null });
-    expect((await cli(['erase', id])).out).toMatch(/rows are emptied\n$/);
+    expect((await cli(['erase', id])).out).toMatch(
+      /: (1 row is|(0|[2-9]|\d\d+) rows are) emptied\n$/,
+    );
   }, 90_000);
 
   test('the doctor is silent when all is well, and ends with 1 when something is not', async () => {
@@ -150,10 +153,22 @@ describe.each(doors)('over %s', (_name, env) => {
       [['cancel', id, '0'], 2, /^0 is no task id/],
       [['cancel'], 2, /missing required argument 'id'/],
       [['change', id], 2, /^There is nothing to change\.\nGive one or more of --priority/],
-      [['change', id, '--priority', '12'], 2, /^priority.*9/],
-      [['change', id, '--run-at', 'soon'], 2, /^run_at.*ISO 8601/],
-      [['change', id, '--delay', '1', '--run-at', '2031-01-31T09:00:00Z'], 2, /not both/],
-      [['change', id, '--payload', '{oops'], 2, /^The payload is not JSON/],
+      [
+        ['change', id, '--priority', '12'],
+        2,
+        /^--priority:? .*whole number from 0 .*9\n(Add --help to see what it takes\.\n)?$/,
+      ],
+      [['change', id, '--run-at', 'soon'], 2, /^--run-at:? .*ISO 8601/],
+      [
+        ['change', id, '--delay', '1', '--run-at', '2031-01-31T09:00:00Z'],
+        2,
+        /^--delay: give --delay or --run-at, not both\n/,
+      ],
+      [
+        ['change', id, '--payload', '{oops'],
+        2,
+        /^The payload is not JSON: [^\n]*\nA string needs its quotes too: '"hello"'\n$/,
+      ],
       [['change', '9223372036854775807', '--priority', '1'], 3, /^There is no task/],
       [['erase', '9223372036854775807'], 3, /^There is no task/],
     ];

@@ -12,8 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-const cli = (args: string[], input?: string) =>
-  tock(args, { env: { DATABASE_URL: db.url }, input });
+const cli = (args: string[], input?: string, env = {}) =>
+  tock(args, { env: { DATABASE_URL: db.url, ...env }, input });
 const json = async (args: string[], input?: string) => {
   const { code, out, err } = await cli([...args, '--json'], input);
   expect(err).toBe('');
@@ -110,11 +110,14 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
   const asked: [string[], RegExp][] = [
     [['enqueue', 'mail', '{oops'], /The payload is not JSON/],
     [['enqueue', 'mail', '1', '--priority', 'high'], /'high' is invalid.*not a number/],
-    [['enqueue', 'mail', '1', '--priority', '12'], /priority.*0/],
+    [
+      ['enqueue', 'mail', '1', '--priority', '12'],
+      /^--priority is a whole number from 0 \(first\) to 9\n$/,
+    ],
     [['enqueue', 'no queue', '1'], /^queue: a queue's name is/],
     [['enqueue', 'mail', '1', '--color', 'red'], /unknown option '--color'\nAdd --help/],
     [['key', 'create', 'x'], /required option '--scope/],
-    [['key', 'create', 'x', '--scope', 'root'], /^scopes: scopes are one or more/],
+    [['key', 'create', 'x', '--scope', 'root'], /^scopes are one or more/],
     [['task', 'one'], /one is no task id/],
     [['status', '--database-url', 'nowhere'], /not a PostgreSQL URL/],
     [['frobnicate'], /unknown command 'frobnicate'/],
@@ -127,15 +130,22 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
   }
 }, 90_000);
 
-test('no such task is exit code 3, no such server is 1, nowhere to go is 2', async () => {
+test('no such task is exit code 3, no such server is 4, nowhere to go is 2', async () => {
   expect(await cli(['task', '5242880'])).toMatchObject({ code: 3, out: '' });
   const dead = await cli(['status', '--database-url', 'postgres://t:word@127.0.0.1:1/x']);
-  expect(dead.code).toBe(1);
+  expect(dead.code).toBe(4);
   expect(dead.err).toMatch(/^PostgreSQL at 127\.0\.0\.1:1\/x can't be used: .*\nNothing listens/);
   const url = `http://127.0.0.1:${await anyPort()}`;
   const web = await cli(['enqueue', 'a', '1', '--url', url, '--key', 'k']);
-  expect(web).toMatchObject({ code: 1 });
+  expect(web).toMatchObject({ code: 4 });
   expect(web.err).toContain(`${url} does not answer: ECONNREFUSED.\nStart it`);
+  for (const to of [
+    ['--database-url', 'postgres://t:word@127.0.0.1:1/x'],
+    ['--url', url],
+  ]) {
+    const doctor = await cli(['doctor', '--json', ...to], undefined, { TOCK_KEY: 'k' });
+    expect(doctor).toMatchObject({ code: 4, out: '' });
+  }
   const lost = await tock(['status']);
   expect(lost).toMatchObject({ code: 2, out: '' });
   expect(lost.err).toContain('Set TOCK_URL and TOCK_KEY, or DATABASE_URL');
@@ -148,6 +158,28 @@ test('.tock/dev.env in the current directory is found', async () => {
   const { code, out } = await tock(['migrate'], { env: { TOCK_HOME: home } });
   expect(out).toContain('No new migrations.\n');
   expect(code).toBe(0);
+});
+
+test('--help says what the exit codes mean, of each command', async () => {
+  for (const args of [['--help'], ['doctor', '--help'], ['key', 'list', '--help']]) {
+    const { code, out } = await tock(args);
+    expect(out).toMatch(
+      /\nExit codes:\n {2}0 .*\n {2}1 .*doctor.*\n {2}2 .*\n {2}3 .*\n {2}4 .*reach/,
+    );
+    expect(code).toBe(0);
+  }
+});
+
+test('a connection that ends at work is exit code 4', async () => {
+  const client = await db.connect();
+  await client.query('begin; lock table tock.duties in access exclusive mode');
+  onTestFinished(() => client.query('rollback').then(() => {}));
+  const other = await db.connect();
+  const cut = cli(['status']);
+  const end = `select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name = 'tock' and wait_event_type = 'Lock'`;
+  await expect.poll(async () => (await other.query(end)).rowCount, { timeout: 20_000 }).toBe(1);
+  expect(await cut).toMatchObject({ code: 4, out: '' });
 });
 
 test('a database that was never migrated is told so', async () => {

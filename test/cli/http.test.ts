@@ -32,7 +32,7 @@ test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY
     state: 'ready',
   });
   const status = await cli(['status']);
-  expect(status.out).toMatch(/\nmail +1 +0 +0 +0 +\d+ s\n\nDuties and epochs need DATABASE_URL/);
+  expect(status.out).toMatch(/\nmail +1 +0 +0 +0 +\d+ s\n\nDuties and epochs need --database-url/);
   expect(server.calls).toEqual([
     'POST /v1/queues/mail/tasks',
     `GET /v1/tasks/${id}`,
@@ -60,11 +60,21 @@ test('many lines go in batches, and a 503 is tried again without doubling', asyn
 test('a refusal is told in one piece, with what to do', async () => {
   const bad = await cli(['enqueue', 'mail', '1', '--priority', '12']);
   expect(bad).toMatchObject({ code: 2, out: '' });
-  expect(bad.err).toMatch(/^tasks\[0\]\.priority: a whole number from 0 to 9\n/);
+  expect(bad.err).toBe(
+    '--priority: a whole number from 0 to 9\nAdd --help to see what it takes.\n',
+  );
+  const twice = ['--max-attempts', '0', '--delay', '-1'];
+  const worse = await cli(['enqueue', 'mail', '1', ...twice]);
+  expect(worse.err).toMatch(/^--(delay|max-attempts): .*\n--(delay|max-attempts): .*\nAdd --help/);
   const unknown = await cli(['task', '5242880']);
   expect(unknown).toMatchObject({ code: 3, out: '' });
   const stranger = await cli(['task', '5242880', '--key', 'tock_nobody']);
   expect(stranger).toMatchObject({ code: 1, out: '' });
   expect(stranger.err).toMatch(/tock key create/);
   for (const { err } of [bad, unknown, stranger]) expect(err).not.toMatch(/\n +at /);
+});
+
+test('a server that has no database to ask is out of reach', async () => {
+  server.refuse(3);
+  expect(await cli(['doctor', '--json'])).toMatchObject({ code: 4, out: '' });
 });

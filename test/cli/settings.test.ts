@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Served, served } from './served.ts';
+import { tock } from './tock.ts';
+
+let db: Database;
+let server: Served;
+let key: string;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  server = await served(db);
+  const args = ['key', 'create', 'all', '--scope', 'enqueue,read', '--json'];
+  key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
+});
+afterAll(async () => {
+  server.close();
+  await db.drop();
+});
+
+/** Where no Tock is: whoever goes there ends with 4. */
+const away = 'http://127.0.0.1:1';
+const awayDatabase = 'postgres://t:word@127.0.0.1:1/x';
+
+/** A TOCK_HOME with this dev.env, by default what `npm start` writes. */
+function home(values?: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tock-cli-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const all = values ?? { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url };
+  const lines = Object.entries(all).map(([name, value]) => `export ${name}='${value}'\n`);
+  writeFileSync(join(folder, 'dev.env'), lines.join(''));
+  return folder;
+}
+
+test("a key that is given goes to dev.env's server, whatever dev.env has", async () => {
+  const TOCK_HOME = home();
+  const enqueue = ['enqueue', 'keyed', '1'];
+  expect(await tock(enqueue, { env: { TOCK_HOME } })).toMatchObject({ code: 0, err: '' });
+  for (const args of [enqueue, ['status'], ['task', '1']]) {
+    const option = await tock(['--key', 'bad', ...args], { env: { TOCK_HOME, TOCK_KEY: key } });
+    const variable = await tock(args, { env: { TOCK_HOME, TOCK_KEY: 'bad' } });
+    for (const outcome of [option, variable]) {
+      expect(outcome).toMatchObject({ code: 1, out: '' });
+      expect(outcome.err).toMatch(/tock key create/);
+    }
+  }
+  const empty = await tock(['--key', '', ...enqueue], { env: { TOCK_HOME } });
+  expect(empty).toMatchObject({ code: 1, out: '' });
+  const kept = home({ TOCK_URL: server.url });
+  const own = await tock(enqueue, { env: { TOCK_HOME: kept, TOCK_KEY: key } });
+  expect(own).toMatchObject({ code: 0, err: '' });
+}, 60_000);
+
+test("a database that is given comes before dev.env's server, and takes no key", async () => {
+  const TOCK_HOME = home({ TOCK_URL: away, TOCK_KEY: 'k', DATABASE_URL: awayDatabase });
+  const args = ['enqueue', 'given', '1'];
+  const option = await tock([...args, '--database-url', db.url], { env: { TOCK_HOME } });
+  const variable = await tock(args, { env: { TOCK_HOME, DATABASE_URL: db.url, TOCK_KEY: 'k' } });
+  for (const outcome of [option, variable]) expect(outcome).toMatchObject({ code: 0, err: '' });
+  const env = { TOCK_HOME, DATABASE_URL: db.url };
+  const keyed = await tock([...args, '--key', 'bad'], { env });
+  expect(keyed).toMatchObject({ code: 2, out: '' });
+  expect(keyed.err).toMatch(/^--key is for HTTP, and this goes to the database\.\n/);
+}, 60_000);
+
+test('a server without any key is not passed over', async () => {
+  const TOCK_HOME = home({ DATABASE_URL: db.url });
+  const lone = await tock(['enqueue', 'lone', '1'], { env: { TOCK_HOME, TOCK_URL: away } });
+  expect(lone).toMatchObject({ code: 2, out: '' });
+  expect(lone.err).toMatch(/^TOCK_URL needs a key\.\n/);
+});
+
+test("migrate and key leave dev.env's database alone when a server is given", async () => {
+  const TOCK_HOME = home();
+  for (const args of [['migrate'], ['key', 'list'], ['key', 'revoke', 'tock_x']]) {
+    const option = await tock(['--url', away, ...args], { env: { TOCK_HOME } });
+    expect(option).toMatchObject({ code: 2, out: '' });
+    expect(option.err).toMatch(
+      /^--url is .* migrate and key go to the database\.\nGive --database-url/,
+    );
+    const variable = await tock(args, { env: { TOCK_HOME, TOCK_URL: away } });
+    expect(variable).toMatchObject({ code: 2, out: '' });
+    expect(variable.err).toMatch(/^TOCK_URL is .*\nGive --database-url, or DATABASE_URL/);
+  }
+  // What `. .tock/dev.env` put into the shell.
+  const shell = { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url };
+  expect(await tock(['key', 'list'], { env: shell })).toMatchObject({ code: 0, err: '' });
+  const passed = await tock(['key', 'list', '--url', away], { env: shell });
+  expect(passed).toMatchObject({ code: 2, out: '' });
+}, 60_000);
+
+test('two ways are refused by each command', async () => {
+  const commands = ['migrate', 'key list', 'key revoke x', 'key create x --scope read', 'status'];
+  commands.push('doctor', 'enqueue a 1', 'task 1', 'cancel 1', 'change 1 --delay 1', 'erase 1');
+  for (const command of commands) {
+    const ways = ['--url', server.url, '--database-url', db.url, '--key', key];
+    const outcome = await tock([...command.split(' '), ...ways]);
+    const err = '--url and --database-url are two ways: give one.\n';
+    expect({ command, ...outcome }).toEqual({ command, code: 2, out: '', err });
+  }
+}, 60_000);
+
+test('status takes all it shows from one way', async () => {
+  const TOCK_HOME = home({ DATABASE_URL: db.url });
+  const other = home({ TOCK_URL: away, TOCK_KEY: 'k', DATABASE_URL: awayDatabase });
+  const status = async (env: NodeJS.ProcessEnv, ...args: string[]) => {
+    const { code, out } = await tock(['status', '--json', ...args], { env });
+    expect(code).toBe(0);
+    return JSON.parse(out);
+  };
+  const overHttp = { queues: expect.any(Array), duties: null, epochs: null };
+  const inSql = {
+    queues: expect.any(Array),
+    duties: expect.any(Array),
+    epochs: expect.any(Object),
+  };
+  const there = { TOCK_URL: server.url, TOCK_KEY: key };
+  expect(await status({ TOCK_HOME, ...there })).toEqual(overHttp);
+  const option = await status({ TOCK_KEY: key, DATABASE_URL: db.url }, '--url', server.url);
+  expect(option).toEqual(overHttp);
+  expect(await status({ TOCK_HOME: home() })).toEqual(inSql);
+  expect(await status({ TOCK_HOME: other }, '--database-url', db.url)).toEqual(inSql);
+}, 60_000);
