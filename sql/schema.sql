@@ -214,7 +214,7 @@ sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.stream_numbers 1 to 1048575 cache 1
 
-type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
+type tock.again (n bigint, stream integer, position bigint, task_id bigint, home bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
 
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
@@ -517,6 +517,10 @@ function tock.highest_position(p_all boolean DEFAULT true)
 function tock.hold_lease(p_lease uuid, p_epoch integer)
   returns boolean
   -- Locks a lease's rows for share; false when there is no such lease.
+
+function tock.home_of(p_task_id bigint)
+  returns bigint
+  -- Where the wishes about a task are marked: on its first run, or the first that is left of it.
 
 function tock.hot_epoch()
   returns integer

@@ -1,5 +1,16 @@
--- What is wanted of a task from its next attempt on is marked on its first run, and on the run that was there:
--- whoever ends an attempt reads both. (The epoch of the first may go, the other's attempt may be ending just
+create or replace function tock.home_of(p_task_id bigint)
+returns bigint
+language sql
+volatile
+as $$
+  select case when tock.epoch_of(p_task_id >> 20) is not null then p_task_id
+    else (select p.run_id from tock.promotions p where p.position = p_task_id >> 20) end
+$$;
+
+comment on function tock.home_of is 'Where the wishes about a task are marked: on its first run, or the first that is left of it.';
+
+-- What is wanted of a task from its next attempt on is marked at its home and on the run that was there:
+-- whoever ends an attempt reads both. (The home's epoch may go, the other's attempt may be ending just
 -- now.) Later wishes are added to earlier ones, so the marks always say all that was wanted.
 create or replace function tock.amend(p_found tock.whereabout[], p_changes jsonb)
 returns void
@@ -9,7 +20,7 @@ as $$
   insert into tock.marks (stream, position, kind, changes)
   select i.id & 1048575, i.id >> 20, 'amended', p_changes
   from (
-    select f.task_id as id from unnest(p_found) f
+    select tock.home_of(f.task_id) as id from unnest(p_found) f
     union select f.current_id from unnest(p_found) f where f.state <> 'waiting') i
   where exists (select from tock.epochs e where i.id >> 20 >= e.first_position and i.id >> 20 < e.end_position)
   order by 1, 2

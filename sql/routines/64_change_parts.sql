@@ -110,7 +110,7 @@ begin
     continue when v_epoch is null;
     execute pg_catalog.format($q$
       select array(
-        select row(f.n, r.stream, r.position, f.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at,
+        select row(f.n, r.stream, r.position, f.task_id, null, r.attempt, r.max_attempts, r.tenant, r.created_at,
           coalesce(($2 ->> 'bytes')::integer, r.bytes), null,
           s.queue, coalesce(($2 ->> 'priority')::smallint, s.priority), s.lane, $3, false, r.lost)::tock.again
         from unnest($1) f

@@ -29,7 +29,7 @@ begin
   if tock.epoch_of(v_task.task_id >> 20) is null then
     -- nothing leads from its first run to the others any more: a long look, at all runs
     v_ids := array(
-      select i from unnest(v_ids) i
+      select i from unnest(v_ids || tock.home_of(v_task.task_id)) i where i is not null
       union select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
   end if;
   while v_n < pg_catalog.cardinality(v_ids) loop

@@ -41,8 +41,9 @@ as $$
     pg_catalog.format('mend what it says; select tock.run_duty(%L) tries again', d.name)
   from tock.duties d where d.failures > 0
   union all
-  select 'the duty ' || d.name || ' is late', 'warning',
-    coalesce('last done at ' || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never done'),
+  select 'duties are late', 'warning',
+    pg_catalog.string_agg(d.name || ' (' || coalesce('last done at '
+      || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never done') || ')', ', ' order by d.name),
     case when pg_catalog.to_regclass('cron.job') is null
       then 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick'
       else 'see that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job' end
@@ -50,6 +51,7 @@ as $$
   where d.failures = 0
     and greatest(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))
       < pg_catalog.clock_timestamp() - (3 * d.every_seconds + 120) * interval '1 second'
+  having count(*) > 0
 $$;
 
 comment on function tock.doctor_of_duties is 'What doctor() says of the duties: those that fail or are late.';

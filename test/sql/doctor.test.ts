@@ -95,7 +95,11 @@ test('a duty that is late or fails is found, with its error', async () => {
   );
   await client.query(`update tock.migrations set applied_at = now() - interval '1 hour'`);
   expect(await doctor()).toMatchObject([
-    { finding: 'the duty reap is late', hint: expect.stringContaining('/v1/tick') },
+    {
+      finding: 'duties are late',
+      detail: expect.stringMatching(/^reap \(last done at 2.*\)$/),
+      hint: expect.stringContaining('/v1/tick'),
+    },
   ]);
   await client.query(
     `update tock.duties set failures = 3, last_error = '57014 oops' where name = 'reap'`,

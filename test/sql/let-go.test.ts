@@ -146,6 +146,32 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     await dropped(1);
     await known(id as string, 'waiting');
   });
+
+  test.each(['cancelled', 'changed'])(
+    'that is %s while its second attempt ends is so from its fourth on',
+    async (how) => {
+      const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+      const retry = async (on: pg.Client, lease: string) =>
+        fail(on, lease, { retry_in_seconds: 0 });
+      const first = await take(client, 'q');
+      await pass(client);
+      await retry(client, first.lease);
+      await dropped(1);
+      const second = await take(client, 'q');
+      const worker = await db.connect();
+      await worker.query('begin');
+      await retry(worker, second.lease);
+      if (how === 'cancelled') await cancel(id);
+      else await change(id, { payload: 'new' });
+      await worker.query('commit');
+      const third = await take(client, 'q');
+      expect(third.runs).toMatchObject([{ id, attempt: 3, payload: 0 }]);
+      await retry(client, third.lease);
+      const fourth = await claim(client, 'q');
+      if (how === 'cancelled') expect(fourth).toEqual([]);
+      else expect(fourth).toMatchObject([{ id, attempt: 4, payload: 'new' }]);
+    },
+  );
 });
 
 describe('a change that came too late starts nothing after the epoch it meant was dropped', () => {
