@@ -2,6 +2,7 @@ create or replace function tock.home_of(p_task_id bigint)
 returns bigint
 language sql
 volatile
+set enable_seqscan = off
 as $$
   select case when tock.epoch_of(p_task_id >> 20) is not null then p_task_id
     else (select p.run_id from tock.promotions p where p.position = p_task_id >> 20) end
