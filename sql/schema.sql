@@ -214,7 +214,7 @@ sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.stream_numbers 1 to 1048575 cache 1
 
-type tock.again (n bigint, stream integer, position bigint, task_id bigint, home bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
+type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
 
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
@@ -440,9 +440,9 @@ function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
   returns text
   -- The statement that leases what lies above a stream's cursor in an epoch and returns it, in order.
 
-function tock.drop_epoch(p_epoch integer)
+function tock.drop_epoch(p_epoch integer, p_replaced bigint)
   returns void
-  -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait.
+  -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.
 
 function tock.end_runs(p_ended ended[])
   returns integer
@@ -517,10 +517,6 @@ function tock.highest_position(p_all boolean DEFAULT true)
 function tock.hold_lease(p_lease uuid, p_epoch integer)
   returns boolean
   -- Locks a lease's rows for share; false when there is no such lease.
-
-function tock.home_of(p_task_id bigint)
-  returns bigint
-  -- Where the wishes about a task are marked: on its first run, or the first that is left of it.
 
 function tock.hot_epoch()
   returns integer
@@ -711,6 +707,10 @@ function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
   -- Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease's to release are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.replaced_in(p_epoch integer)
+  returns bigint
+  -- How many runs of an epoch have been replaced or cancelled before they started, ever.
 
 function tock.reprioritize(p_ids bigint[], p_priority integer)
   returns TABLE(id bigint, state text, changed boolean)

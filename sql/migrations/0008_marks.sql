@@ -39,7 +39,7 @@ create index waiting_that_replace on tock.waiting (replaces) where replaces is n
 create type tock.place as (epoch integer, after_position bigint);
 
 create type tock.again as (
-  n bigint, stream integer, position bigint, task_id bigint, home bigint, attempt smallint, max_attempts smallint, tenant text,
+  n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text,
   created_at timestamptz, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint,
   due_at timestamptz, cancelled boolean, lost smallint);
 

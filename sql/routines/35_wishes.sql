@@ -1,17 +1,5 @@
-create or replace function tock.home_of(p_task_id bigint)
-returns bigint
-language sql
-volatile
-set enable_seqscan = off
-as $$
-  select case when tock.epoch_of(p_task_id >> 20) is not null then p_task_id
-    else (select p.run_id from tock.promotions p where p.position = p_task_id >> 20) end
-$$;
-
-comment on function tock.home_of is 'Where the wishes about a task are marked: on its first run, or the first that is left of it.';
-
--- What is wanted of a task from its next attempt on is marked at its home and on the run that was there:
--- whoever ends an attempt reads both. (The home's epoch may go, the other's attempt may be ending just
+-- What is wanted of a task from its next attempt on is marked on its first run, and on the run that was there:
+-- whoever ends an attempt reads both. (The epoch of the first may go, the other's attempt may be ending just
 -- now.) Later wishes are added to earlier ones, so the marks always say all that was wanted.
 create or replace function tock.amend(p_found tock.whereabout[], p_changes jsonb)
 returns void
@@ -21,10 +9,10 @@ as $$
   insert into tock.marks (stream, position, kind, changes)
   select i.id & 1048575, i.id >> 20, 'amended', p_changes
   from (
-    select tock.home_of(f.task_id) as id from unnest(p_found) f
+    select f.task_id as id from unnest(p_found) f
     union select f.current_id from unnest(p_found) f where f.state <> 'waiting') i
   where exists (select from tock.epochs e where i.id >> 20 >= e.first_position and i.id >> 20 < e.end_position)
-  order by 1, 2
+  order by 2, 1
   on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes
 $$;
 
@@ -49,16 +37,20 @@ begin
       and e.first_position <= (select max(i >> 20) from unnest(p_ids) i)
       and exists (select from unnest(p_ids) i where i >> 20 >= e.first_position and i >> 20 < e.end_position)
   loop
-    execute pg_catalog.format($q$
-      select array(
-        select row(i.id, m.cancelled, m.changes)::tock.wish from unnest($1) i (id)
-        cross join lateral (
-          select bool_or(k.kind = 'cancelled') as cancelled,
-            (pg_catalog.array_agg(k.changes - 'payload') filter (where k.kind = 'amended'))[1] as changes
-          from tock.marks_%s k
-          where k.stream = (i.id & 1048575)::integer and k.position = i.id >> 20 and k.kind in ('cancelled', 'amended')
-          offset 0) m
-        where m.cancelled is not null)$q$, v_epoch) into v_part using p_ids;
+    begin
+      execute pg_catalog.format($q$
+        select array(
+          select row(i.id, m.cancelled, m.changes)::tock.wish from unnest($1) i (id)
+          cross join lateral (
+            select bool_or(k.kind = 'cancelled') as cancelled,
+              (pg_catalog.array_agg(k.changes - 'payload') filter (where k.kind = 'amended'))[1] as changes
+            from tock.marks_%s k
+            where k.stream = (i.id & 1048575)::integer and k.position = i.id >> 20 and k.kind in ('cancelled', 'amended')
+            offset 0) m
+          where m.cancelled is not null)$q$, v_epoch) into v_part using p_ids;
+    exception
+      when undefined_table then v_part := '{}';  -- it was dropped just now
+    end;
     v_wishes := v_wishes || v_part;
   end loop;
   return v_wishes;

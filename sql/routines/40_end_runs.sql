@@ -23,9 +23,8 @@ begin
   if exists (select from unnest(v_ended) e where e.again_at is not null) then
     execute pg_catalog.format($q$
       select array(
-        select row(e.n, r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream), tock.home_of(r.task_id),
-          r.attempt, r.max_attempts, r.tenant, r.created_at, r.bytes, null, s.queue, s.priority, s.lane, e.again_at, false,
-          r.lost)::tock.again
+        select row(e.n, r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.attempt, r.max_attempts,
+          r.tenant, r.created_at, r.bytes, null, s.queue, s.priority, s.lane, e.again_at, false, r.lost)::tock.again
         from unnest($1) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
         cross join lateral (
           select r.* from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position
@@ -33,18 +32,17 @@ begin
         join tock.streams s on s.number = e.stream
         where e.again_at is not null)$q$, p_epoch) into v_again using v_ended;
     v_wishes := tock.wishes(array(
-      select a.home from unnest(v_again) a where a.home is not null
-      union select a.position << 20 | a.stream from unnest(v_again) a));
+      select a.task_id from unnest(v_again) a union select a.position << 20 | a.stream from unnest(v_again) a));
     if pg_catalog.cardinality(v_wishes) > 0 then
       v_again := array(
-        select row(a.n, a.stream, a.position, a.task_id, a.home, a.attempt, a.max_attempts, a.tenant, a.created_at,
+        select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
           coalesce((c.changes ->> 'bytes')::integer, a.bytes),
           case when t.changes ? 'bytes' then t.id when o.changes ? 'bytes' then o.id end,
           a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
           greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz), coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
           a.lost)::tock.again
         from unnest(v_again) a
-        left join unnest(v_wishes) t on t.id = a.home
+        left join unnest(v_wishes) t on t.id = a.task_id
         left join unnest(v_wishes) o on o.id = a.position << 20 | a.stream
         cross join lateral (
           select coalesce(o.changes, '{}') || coalesce(t.changes, '{}') as changes) c);

@@ -36,6 +36,9 @@ begin
       return query select 0, 0, v_ids where not v_all and tock.is_open(p_lease, v_epoch);
       return;
     end if;
+    if v_all and pg_catalog.cardinality(v_mine)::bigint * pg_catalog.octet_length((v_given -> 0 -> 'error')::text) > 67108864 then
+      perform tock.refuse(422, 'an error is written once for each run, 64 MiB of JSON in all', 'error', 'send a shorter error');
+    end if;
     v_ended := array(
       select distinct on (r.stream, r.position) row(r.stream, r.position, 'failed', null,
         nullif(f.item -> 'error', 'null'),

@@ -16,7 +16,7 @@ declare
   v_from timestamptz := '-infinity';
   v_due bigint[];
   v_count integer;
-  v_homes bigint[];
+  v_tasks bigint[];
   v_off bigint[] := '{}';
 begin
   if not p_sweep then
@@ -31,12 +31,12 @@ begin
   end if;
   v_count := pg_catalog.cardinality(v_due);
   -- cancelled while its last attempt was being ended
-  v_homes := array(
+  v_tasks := array(
     select w.id from unnest(tock.wishes(array(
-      select distinct tock.home_of(w.task_id) from tock.waiting w where w.position = any (v_due) and w.task_id is not null))) w
+      select distinct w.task_id from tock.waiting w where w.position = any (v_due) and w.task_id is not null))) w
     where w.cancelled);
-  if pg_catalog.cardinality(v_homes) > 0 then
-    v_off := array(select w.position from tock.waiting w where w.position = any (v_due) and tock.home_of(w.task_id) = any (v_homes));
+  if pg_catalog.cardinality(v_tasks) > 0 then
+    v_off := array(select w.position from tock.waiting w where w.position = any (v_due) and w.task_id = any (v_tasks));
     perform tock.make_ready(v_off, true);
   end if;
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));

@@ -2,7 +2,7 @@
 -- nobody but another change of the same task. Whoever finds that a task has gone on meanwhile looks again.
 -- Of those who change and cancel a ready run one gets the key 'superseded': a cancelled one is replaced by
 -- nothing (0). Both count from their commit: an attempt that is being decided on at that moment, unseen by the
--- second look, is the last that doesn't know of them, as the task's home is marked too.
+-- second look, is the last that doesn't know of them, as the task's first run is marked too.
 create or replace function tock.cancel(p_ids bigint[])
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -37,7 +37,7 @@ begin
     with taken as (
       insert into tock.marks (stream, position, kind, other_id)
       select f.current_id & 1048575, f.current_id >> 20, 'superseded', 0 from unnest(v_found) f where f.state = 'ready'
-      order by 1, 2
+      order by 2, 1
       on conflict do nothing
       returning position << 20 | stream as id)
     select array(select t.id from taken t
@@ -48,10 +48,10 @@ begin
       select distinct m.id & 1048575, m.id >> 20, 'cancelled'
       from unnest(v_found) f
       cross join lateral (
-        select f.current_id where f.state <> 'waiting' union all select tock.home_of(f.task_id) where f.task_id <> f.current_id) m (id)
+        select f.current_id where f.state <> 'waiting' union all select f.task_id where f.task_id <> f.current_id) m (id)
       where f.current_id = any (v_stopped)
         and exists (select from tock.epochs e where m.id >> 20 >= e.first_position and m.id >> 20 < e.end_position)
-      order by 1, 2
+      order by 2, 1
       on conflict do nothing
       returning position << 20 | stream as id)
     select v_marked || array(select m.id from marked m) into v_marked;

@@ -110,7 +110,7 @@ begin
     continue when v_epoch is null;
     execute pg_catalog.format($q$
       select array(
-        select row(f.n, r.stream, r.position, f.task_id, null, r.attempt, r.max_attempts, r.tenant, r.created_at,
+        select row(f.n, r.stream, r.position, f.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at,
           coalesce(($2 ->> 'bytes')::integer, r.bytes), null,
           s.queue, coalesce(($2 ->> 'priority')::smallint, s.priority), s.lane, $3, false, r.lost)::tock.again
         from unnest($1) f
@@ -133,7 +133,7 @@ begin
       ), marked as (
         insert into tock.marks (stream, position, kind, other_id)
         select p.stream, p.position, 'superseded', p.next_position << 20 | p.next_stream from placed p
-        order by p.stream, p.position
+        order by p.position, p.stream
         on conflict do nothing
         returning stream, position
       ), replacing as (

@@ -14,6 +14,7 @@ declare
   v_task tock.whereabout;
   v_ids bigint[];
   v_n integer := 0;
+  v_searched boolean := false;
   v_id bigint;
   v_epoch integer;
   v_others bigint[];
@@ -26,12 +27,6 @@ begin
     perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased', 'id', 'cancel it first');
   end if;
   v_ids := array(select v_task.task_id union select v_task.current_id);
-  if tock.epoch_of(v_task.task_id >> 20) is null then
-    -- nothing leads from its first run to the others any more: a long look, at all runs
-    v_ids := array(
-      select i from unnest(v_ids || tock.home_of(v_task.task_id)) i where i is not null
-      union select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
-  end if;
   while v_n < pg_catalog.cardinality(v_ids) loop
     v_n := v_n + 1;
     v_id := v_ids[v_n];
@@ -45,7 +40,10 @@ begin
       update tock.waiting w set payload = null, bytes = 0 where w.position = v_id >> 20;
       v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
     elsif v_epoch is null then
-      continue;
+      continue when v_searched;
+      -- nothing leads on from a run whose epoch is gone: a long look, at all runs
+      v_searched := true;
+      v_others := array(select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
     else
       execute pg_catalog.format($q$
         with run as (

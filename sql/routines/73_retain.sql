@@ -14,6 +14,7 @@ declare
   v_until timestamptz := pg_catalog.clock_timestamp() + interval '5 seconds';
   v_epoch tock.epochs;
   v_left integer;
+  v_replaced bigint;
 begin
   for v_epoch in
     select e.* from tock.epochs e
@@ -25,6 +26,7 @@ begin
   loop
     begin
       loop
+        v_replaced := tock.replaced_in(v_epoch.number);
         v_left := tock.let_go(v_epoch.number);
         exit when coalesce(v_left, 0) = 0;
         if pg_catalog.clock_timestamp() > v_until then
@@ -41,7 +43,7 @@ begin
       if v_epoch.drop_tries >= 8 then
         perform pg_catalog.set_config('lock_timeout', '30ms', true);
       end if;
-      perform tock.drop_epoch(v_epoch.number);
+      perform tock.drop_epoch(v_epoch.number, v_replaced);
       return 1;
     exception
       when lock_not_available then
@@ -66,7 +68,7 @@ $$;
 
 comment on function tock.back_off is 'Leaves an epoch alone for a while: a minute, two, four ... an hour.';
 
-create or replace function tock.drop_epoch(p_epoch integer)
+create or replace function tock.drop_epoch(p_epoch integer, p_replaced bigint)
 returns void
 language plpgsql
 volatile
@@ -77,9 +79,9 @@ begin
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
     execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_epoch);
   end loop;
-  -- nobody changes one of its runs any more: whatever was being changed until now is told as well
-  if tock.judge_replacements(p_epoch, 1) is distinct from 0 then
-    raise lock_not_available using message = 'something replaced a run of the epoch at the last moment';
+  -- nobody changes one of its runs any more; who did since let_go() looked has to be judged, the next time
+  if tock.replaced_in(p_epoch) <> p_replaced then
+    raise lock_not_available using message = 'a run of the epoch was changed at the last moment';
   end if;
   -- from here on everybody stands behind this, so nothing more is waited for but these
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
@@ -91,4 +93,4 @@ begin
   delete from tock.epochs e where e.number = p_epoch;
 end $$;
 
-comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait.';
+comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.';

@@ -228,3 +228,12 @@ describe('a failure is refused with the name of the field for', () => {
     expect((await task(client, run.id))?.state).toBe('running');
   });
 });
+
+test('one error for many runs is up to 64 MiB in all', async () => {
+  await enqueue(client, 'many', numbered(300));
+  const lease = leaseOf(await claim(client, 'many', { limit: 300 }));
+  const refused = await refusal(fail(client, lease, { error: 'x'.repeat(240_000) }));
+  expect(refused).toMatchObject({ code: 'TK422', detail: 'error' });
+  expect(refused.message).toContain('64 MiB');
+  expect(await fail(client, lease, { error: 'x'.repeat(200_000) })).toMatchObject({ failed: 300 });
+});

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
+import { pass } from './history.ts';
 import {
   blocked,
   claim,
@@ -271,5 +272,25 @@ test('a cancel and a change wait for no end of an attempt, and hold after the at
   expect((await task(client, ids[0]))?.state).toBe('cancelled');
   await complete(client, leaseOf(last));
   await nothingLeft();
+  await expectWhole(client);
+});
+
+test('a change and a cancel of tasks in two epochs lock them in one order', async () => {
+  await enqueue(client, 'x', [{}]);
+  await enqueue(client, 'y', [{}]);
+  const [a] = (await enqueue(client, 'y', [{}])) as [string];
+  await pass(client);
+  const [c, b] = (await enqueue(client, 'x', [{}, {}])) as [string, string];
+  const stop = await begin();
+  await cancel(stop, [c]);
+  const [changer, canceller] = [await db.connect(), await db.connect()];
+  const pids = [await pidOf(changer), await pidOf(canceller)] as [number, number];
+  const changing = change(changer, [a, b, c], { priority: 1 });
+  await blocked(client, pids[0]);
+  const cancelling = cancel(canceller, [a, b]);
+  await blocked(client, pids[1]);
+  await stop.query('rollback');
+  expect((await changing).filter((row) => row.changed)).toHaveLength(3);
+  expect((await cancelling).map((row) => row.state)).toEqual(['cancelled', 'cancelled']);
   await expectWhole(client);
 });
