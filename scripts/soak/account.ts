@@ -133,10 +133,16 @@ async function judge(
   ids: Map<number, string>,
 ): Promise<void> {
   const { ledger } = soak;
-  const { rows } = await on.query<{ n: number; state: string }>(
-    `select n::integer as n, state from tock.whereabouts($1::bigint[])`,
-    [numbers.map((n) => ids.get(n))],
-  );
+  const ask = () =>
+    on.query<{ n: number; state: string }>(
+      `select n::integer as n, state from tock.whereabouts($1::bigint[])`,
+      [numbers.map((n) => ids.get(n))],
+    );
+  // An epoch may go between the look at it and its statement.
+  const { rows } = await ask().catch((error) => {
+    if (error.code === '42P01') return ask();
+    throw error;
+  });
   for (const { n: place, state } of rows) {
     const n = numbers[place - 1] ?? 0;
     if (!/^(done|dead|cancelled)$/.test(state)) ledger.differ('not ended', n, `it is ${state}`);

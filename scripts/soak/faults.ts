@@ -58,5 +58,6 @@ export async function startFaults(soak: Soak, crew: Crew, logs: Logs, seed: numb
       if (!soak.going) return;
       await fault().catch((error) => met(ledger, 'fault', error));
     }
+    ledger.count('rounds of faults');
   }
 }
