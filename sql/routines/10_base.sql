@@ -83,12 +83,12 @@ language plpgsql
 volatile
 as $$
 begin
-  if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then
-    return true;
-  end if;
-  -- twice, as the locks of a transaction that is just ending look like that for a moment
-  for v_look in 1 .. 2 loop
-    if exists (
+  -- three times, as the locks of a transaction that is just ending look like a stranger's for a moment
+  for v_look in 1 .. 3 loop
+    perform pg_catalog.pg_sleep(0.001) where v_look > 1;
+    if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then
+      return true;
+    elsif exists (
       select from pg_catalog.pg_locks l
       where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace and l.objid::bigint = p_stream
         and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
