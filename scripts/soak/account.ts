@@ -155,18 +155,24 @@ async function judge(
   }
 }
 
-/** As if their retention had passed: the oldest epochs go, as long as more runs than these are stored. */
+/**
+ * As if their retention had passed: the oldest epochs go, one by one, as long as more runs than these are
+ * stored, or one is missing between those that are left. (Where a later one went first, as a reader had kept
+ * the earlier, the sentences would miss what its tasks became.)
+ */
 export async function dropHistory(soak: Soak, on: pg.Client, keep = -1): Promise<void> {
   const { ledger } = soak;
+  await on.query('update tock.queues set retention_seconds = 315360000');
   for (;;) {
     const { rows } = await on.query(
-      `select e.number, e.audited_at, (select count(*)::integer from tock.runs) as runs
+      `select e.number, e.audited_at, (select count(*)::integer from tock.runs) as runs,
+         (select max(a.number) - min(a.number) + 1 = count(*) from tock.epochs a) as whole
        from tock.epochs e join tock.positions s on e.end_position <= s.last_value order by e.number limit 1`,
     );
     const [oldest] = rows;
-    if (!oldest || oldest.runs <= keep) return;
+    if (!oldest || (oldest.runs <= keep && oldest.whole)) return;
     await on.query(
-      "update tock.epochs set settled_at = now() - interval '1 day', drop_after = null where number = $1",
+      "update tock.epochs set settled_at = now() - interval '11 years', drop_after = null where number = $1",
       [oldest.number],
     );
     for (let step = 0; step < 100; step++) {
