@@ -17,7 +17,7 @@ export type Version = { major: number } & (Outcome | { cannot: string });
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
 const sql = `audit audit-duty cancel change claim claim-transactions complete conventions doctor drop duties
-  enqueue erase fail let-go locks marks-put-off overlap plans promote reap release-extend rest retention roles
+  enqueue erase fail let-go let-go-late locks marks-put-off overlap plans promote reap release-extend rest retention roles
   schema settle task`;
 const short = [
   ...sql.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),

@@ -4,6 +4,7 @@ import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
 import { marks } from './marks.ts';
 import { streams } from './streams.ts';
+import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
 /** A mistake in a file of sql/, and the test that must fail with it. */
@@ -27,4 +28,5 @@ export const bugs: Bug[] = [
   ...guards,
   ...streams,
   ...marks,
+  ...wishes,
 ];
