@@ -13,7 +13,7 @@ import {
   promote,
   task,
 } from './support.ts';
-import { cancel, change } from './wishes.ts';
+import { cancel, change, nothingLeft } from './wishes.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -35,14 +35,6 @@ const begin = async () => {
 
 const one = async (options: object = {}) =>
   (await enqueue(client, 'q', [{ payload: 'sent', ...options }]))[0] as string;
-
-const nothingLeft = async () => {
-  for (let round = 0; round < 3; round++) {
-    expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-    await makeDue(client, 'q');
-    await promote(client);
-  }
-};
 
 /** A task whose replacement a claim would put off, as the original's stream is being claimed from. */
 async function putOff() {
@@ -86,7 +78,7 @@ test.each(['commit', 'rollback'])(
     const got = await claim(client, 'q', { limit: 9 });
     expect(got).toMatchObject([{ id, payload: end === 'commit' ? 'new' : 'sent', attempt: 1 }]);
     await complete(client, leaseOf(got));
-    await nothingLeft();
+    await nothingLeft(client);
     expect((await task(client, id))?.state).toBe('done');
     await expectWhole(client);
   },
@@ -107,7 +99,7 @@ test('a run that was changed meanwhile is not put off, and goes on as changed', 
   const got = await claim(client, 'q', { limit: 9 });
   expect(got).toMatchObject([{ id, payload: 'new', priority: 7 }]);
   await complete(client, leaseOf(got));
-  await nothingLeft();
+  await nothingLeft(client);
   await expectWhole(client);
 });
 
@@ -126,7 +118,7 @@ test('a change that meets a claim which puts the task off changes what waits', a
   const got = await claim(client, 'q', { limit: 9 });
   expect(got).toMatchObject([{ id, payload: 'new', priority: 7 }]);
   await complete(client, leaseOf(got));
-  await nothingLeft();
+  await nothingLeft(client);
   await expectWhole(client);
 });
 
@@ -137,7 +129,7 @@ test('a cancel left open while a claim puts the task off holds for what it becam
   expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
   await open.query('commit');
   await worker.query('rollback');
-  await nothingLeft();
+  await nothingLeft(client);
   expect((await task(client, id))?.state).toBe('cancelled');
   await expectWhole(client);
 });

@@ -19,7 +19,7 @@ import {
   release,
   task,
 } from './support.ts';
-import { asked, cancel, change } from './wishes.ts';
+import { asked, cancel, change, nothingLeft } from './wishes.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -56,14 +56,6 @@ async function overlapping<A, B>(
   return [answer, await other];
 }
 
-const nothingLeft = async () => {
-  for (let round = 0; round < 3; round++) {
-    expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-    await makeDue(client, 'q');
-    await promote(client);
-  }
-};
-
 test('of a change and a cancel at once the cancel waits, and cancels what the change made', async () => {
   const id = await one();
   const [, answer] = await overlapping(
@@ -72,7 +64,7 @@ test('of a change and a cancel at once the cancel waits, and cancels what the ch
   );
   expect(answer).toEqual([{ id, state: 'cancelled', changed: true }]);
   expect((await task(client, id))?.state).toBe('cancelled');
-  await nothingLeft();
+  await nothingLeft(client);
   await expectWhole(client);
 });
 
@@ -83,7 +75,7 @@ test('of a cancel and a change at once the change waits, and finds the task canc
     (on) => change(on, [id], { priority: 3 }),
   );
   expect(answer).toEqual([{ id, state: 'cancelled', changed: false }]);
-  await nothingLeft();
+  await nothingLeft(client);
   await expectWhole(client);
 });
 
@@ -171,7 +163,7 @@ test.each(Object.keys(ends))(
         expect(await asked(client, leaseOf(again))).toEqual([id]);
         await ends[how]?.(leaseOf(again));
       }
-      await nothingLeft();
+      await nothingLeft(client);
       expect((await task(client, id))?.state).toBe('cancelled');
     }
     await expectWhole(client);
@@ -227,7 +219,7 @@ test('a replacement cancelled while its original starts stops the original, too'
   expect(await asked(client, lease)).toEqual([id]);
   await fail(client, lease, { retry_in_seconds: 0 });
   expect((await task(client, id))?.state).toBe('cancelled');
-  await nothingLeft();
+  await nothingLeft(client);
   await expectWhole(client);
 });
 
@@ -247,7 +239,7 @@ test('a cancel that marked a task on its way says so, though it finds it marked 
   expect(await answer).toEqual([{ id, state: 'running', changed: true }]);
   expect(await cancel(client, [id])).toEqual([{ id, state: 'running', changed: false }]);
   await complete(client, lease);
-  await nothingLeft();
+  await nothingLeft(client);
   await expectWhole(client);
 });
 
@@ -271,7 +263,7 @@ test('a cancel and a change wait for no end of an attempt, and hold after the at
   );
   expect((await task(client, ids[0]))?.state).toBe('cancelled');
   await complete(client, leaseOf(last));
-  await nothingLeft();
+  await nothingLeft(client);
   await expectWhole(client);
 });
 

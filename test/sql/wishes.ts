@@ -1,5 +1,16 @@
 import type pg from 'pg';
-import { claim, complete, enqueue, fail, leaseOf, rows, value } from './support.ts';
+import { expect } from 'vitest';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  makeDue,
+  promote,
+  rows,
+  value,
+} from './support.ts';
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
@@ -64,4 +75,13 @@ export async function made(client: Client, queue: string, state: State): Promise
   }
   if (state === 'cancelled') await cancel(client, [id]);
   return { id, state, lease };
+}
+
+/** Queue q hands out nothing, also when what waits in it has become due. */
+export async function nothingLeft(client: pg.Client): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
+    await makeDue(client, 'q');
+    await promote(client);
+  }
 }
