@@ -114,7 +114,7 @@ const ends = `
     on l.last_position >= r.position and l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))
   where e.next_id is null and (e.state is not null or l.outcome = 'done' or (
     exists (select from tock.marks m
-      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled')
+      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled' and m.changes is null)
     and not exists (select from tock.marks m
       where m.stream = r.stream and m.position = r.position and m.kind = 'superseded' and m.other_id > 0)))
   group by 1 having count(*) > 1`;

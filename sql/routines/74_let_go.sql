@@ -66,7 +66,7 @@ end $$;
 comment on function tock.send_on is 'Notes in promotions what the runs of an epoch became, where they went on; returns how many rows it looked at.';
 
 -- What came too late to replace one of its runs is told so while that can be known: a waiting entry is taken
--- away, a run marked as cancelled. A run of a settled epoch was handed out or passed over; so was what it had
+-- away, a run marked as cancelled, and why: it is no end of its task. A run of a settled epoch was handed out or passed over; so was what it had
 -- replaced itself, and so on; only what lies in an earlier epoch is judged as a claim would.
 create or replace function tock.judge_replacements(p_epoch integer, p_limit integer)
 returns integer
@@ -91,7 +91,7 @@ begin
       select m.position << 20 | m.stream, m.other_id
       from tock.marks m
       cross join lateral (
-        select bool_or(o.kind = 'cancelled') as told from tock.marks o
+        select bool_or(o.kind = 'cancelled' and o.changes ? 'late') as told from tock.marks o
         where o.stream = m.stream and o.position = m.position offset 0) o
       where m.kind = 'replaces' and m.other_id >= $1 and m.other_id < $2 and m.position >= $3 and not o.told
     ), links as (
@@ -119,9 +119,9 @@ begin
     return null;
   end if;
   delete from tock.waiting w where w.position = any (v_waiting);
-  insert into tock.marks (stream, position, kind)
-  select i & 1048575, i >> 20, 'cancelled' from unnest(v_runs) i order by 1, 2
-  on conflict do nothing;
+  insert into tock.marks (stream, position, kind, changes)
+  select i & 1048575, i >> 20, 'cancelled', '{"late": true}' from unnest(v_runs) i order by 1, 2
+  on conflict (stream, position, kind) do update set changes = excluded.changes;
   return pg_catalog.cardinality(v_waiting) + pg_catalog.cardinality(v_runs);
 end $$;
 

@@ -22,6 +22,7 @@ const sentences = `
     from tock.streams s
   ), marked as (
     select m.stream, m.position, bool_or(m.kind = 'cancelled') as cancelled,
+      bool_or(m.kind = 'cancelled' and m.changes ? 'late') as late,
       nullif(max(m.other_id) filter (where m.kind = 'superseded'), 0) as next_id,
       max(m.other_id) filter (where m.kind = 'replaces') as replaces
     from tock.marks m group by m.stream, m.position
@@ -33,6 +34,8 @@ const sentences = `
     select p.id from replacements p
     join covered c on c.position << 20 | c.stream = p.replaces
     where c.leased
+    union
+    select m.position << 20 | m.stream from marked m where m.late
     union
     select p.id from late l join replacements p on p.replaces = l.id
   ), chained as (

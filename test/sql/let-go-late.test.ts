@@ -43,8 +43,6 @@ async function dropped(...numbers: number[]): Promise<void> {
 const change = (id: string, changes: object) =>
   client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
 const letGo = (epoch: number) => value<number | null>(client, 'select tock.let_go($1)', [epoch]);
-const _cancel = (id: string) =>
-  rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
 
 describe('a change that came too late starts nothing after the epoch it meant was dropped', () => {
   /** The task is being claimed while it is changed; then it is done. */
@@ -82,6 +80,27 @@ describe('a change that came too late starts nothing after the epoch it meant wa
     await dropped(1);
     expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
   });
+
+  test.each([false, true])(
+    'nor does it end the task, which goes on with another attempt (canceled %s)',
+    async (canceled) => {
+      const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+      const worker = await db.connect();
+      await worker.query('begin');
+      const { lease } = await take(worker, 'q');
+      await pass(client);
+      await change(id, { priority: 9 });
+      if (canceled) await client.query('select tock.cancel(array[$1]::bigint[])', [id]);
+      await worker.query('commit');
+      await fail(client, lease, { retry_in_seconds: 0 });
+      const again = await claim(client, 'q', { limit: 9 });
+      expect(again).toMatchObject(canceled ? [] : [{ id, attempt: 2 }]);
+      if (!canceled) await complete(client, again[0]?.lease as string);
+      await expectWhole(client);
+      await dropped(1);
+      await expectWhole(client);
+    },
+  );
 
   test.each([{ delay_seconds: 5000 }, { priority: 6 }])(
     'nor what replaces in turn (%o) what was passed over before',
