@@ -14,7 +14,6 @@ import {
   numbered,
   pidOf,
   promote,
-  rows,
   task,
   value,
 } from './support.ts';
