@@ -1,5 +1,3 @@
-import { now } from './clock.ts';
-
 /** What clients know of a task, as bits. */
 export const told = {
   accepted: 1,
@@ -161,9 +159,10 @@ export function openLedger(
       changedAt[n] = at;
       change[n] = version;
     },
-    ended(n: number, state: string): void {
-      write(['ended', now(), n, state]);
-      if (is(n, told.done) && state !== 'done')
+    /** As seen by a question of that time: what was completed since may have been anything then. */
+    ended(asked: number, n: number, state: string): void {
+      write(['ended', asked, n, state]);
+      if (is(n, told.done) && state !== 'done' && (settledAt[n] ?? 0) < asked)
         differ('a completion was undone', n, `it is ${state}`);
       if (is(n, told.undone)) differ('rolled back and there', n, `it is ${state}`);
       if (!is(n, told.ended | told.done)) count(`tasks seen ${state}`);

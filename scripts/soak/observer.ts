@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { dice, pause } from './clock.ts';
+import { dice, now, pause } from './clock.ts';
 import { told } from './ledger.ts';
 import { going, type Soak } from './soak.ts';
 
@@ -19,12 +19,13 @@ const runsOf = `select (r.position << 20 | r.stream)::text as id from tock.runs 
 export async function look(soak: Soak, on: pg.Client, numbers: number[]): Promise<number[]> {
   const { ledger } = soak;
   const ids = numbers.map((n) => ledger.idOf(n));
+  const asked = now();
   const { rows } = await on.query<{ n: number; state: string }>(fates, [ids]);
   const states = new Map(rows.map(({ n, state }) => [numbers[n - 1] ?? 0, state]));
   const left: number[] = [];
   for (const n of numbers) {
     const state = states.get(n) ?? (await traced(soak, on, n));
-    if (state && over.has(state)) ledger.ended(n, state);
+    if (state && over.has(state)) ledger.ended(asked, n, state);
     else if (ledger.open.has(n)) left.push(n);
   }
   return left;
