@@ -79,11 +79,28 @@ try {
     clients.push(client);
   }
   const [first] = clients as [Client];
+  const none = (signature: string, returns: string, answer: string) =>
+    `create or replace function tock.${signature} returns ${returns}
+       language plpgsql volatile as $$ begin return ${answer}; end $$`;
   const hot = async (on: boolean) => {
-    if (on) await first.query('select tock.write_hot()');
-    else
-      await first.query(`create or replace function tock.hot_epoch() returns integer
-        language plpgsql stable as $$ begin return null; end $$`);
+    if (on) return void (await first.query('select tock.write_hot()'));
+    const names = `p_queue text, p_seed integer`;
+    await first.query(
+      [
+        none('hot_epoch()', 'integer', 'null').replace('volatile', 'stable'),
+        none(
+          `look_hot(${names}, p_seen integer[], p_limit integer, p_alone boolean)`,
+          'tock.look',
+          'null',
+        ),
+        none(
+          `claim_one_hot(${names}, p_worker text, p_seconds integer, p_alone boolean)`,
+          'tock.claimed',
+          'null',
+        ),
+        none('end_hot(p_token uuid, p_epoch integer)', 'integer', '-1'),
+      ].join(';'),
+    );
   };
   await rate(clients, enqueue(1000));
   await first.query('analyze');

@@ -58,11 +58,7 @@ table tock.leases -- partition by RANGE (after_position)
   outcome text
   skipped integer not null default 0
   skips bigint[]
-  constraint closed_lease_has_outcome CHECK (((closed_at IS NULL) = (outcome IS NULL)))
-  constraint empty_lease_is_closed CHECK (((runs > 0) OR ((outcome IS NOT NULL) AND (outcome = 'skipped'::text))))
-  constraint lease_is_a_range CHECK (((last_position > after_position) AND (runs >= 0) AND (skipped >= 0)))
   constraint leases_pkey PRIMARY KEY (stream, after_position)
-  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['done'::text, 'lost'::text, 'skipped'::text])))
   CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token)
   CREATE INDEX open_leases_by_deadline ON ONLY tock.leases USING btree (leased_until) WHERE (closed_at IS NULL)
 
@@ -218,11 +214,15 @@ type tock.again (n bigint, stream integer, position bigint, task_id bigint, atte
 
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
+type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
 type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean)
 
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
+
+type tock.look (epoch integer, due boolean, streams candidate[])
 
 type tock.passed (after_position bigint, skips bigint[], upto bigint)
 
@@ -241,6 +241,22 @@ function tock.above_hot(integer, bigint)
 function tock.amend(p_found whereabout[], p_changes jsonb)
   returns void
   -- Notes for the next attempts of tasks what is to be changed; p_found says where they were.
+
+function tock.append_any(p_queue text, p_tasks jsonb, p_policy queues)
+  returns bigint[]
+  -- Appends tasks with any options, those that are due later to waiting, and returns their ids in order.
+
+function tock.append_hot(p_queue text, p_payload jsonb)
+  returns bigint
+  -- Appends one task without options in the epoch in use and returns its id; null where it takes more than that: then the slow way. Written by write_hot().
+
+function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
+  returns bigint[]
+  -- Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.
+
+function tock.are_plain(p_tasks jsonb)
+  returns boolean
+  -- Whether each of these tasks has nothing but a payload.
 
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
@@ -278,11 +294,11 @@ function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[]
   returns candidate[]
   -- Streams to draw from, whichever epoch they are in.
 
-function tock.candidates_hot(text, integer, integer[], integer)
+function tock.candidates_hot(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
-  -- candidates_statement() for the epoch in use. Written by write_hot().
+  -- Of Tock before 0009: raises 40001.
 
-function tock.candidates_statement(p_epoch integer, p_first bigint)
+function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean DEFAULT false)
   returns text
   -- The statement that finds streams to draw from, with an epoch in use and its first position.
 
@@ -340,7 +356,7 @@ function tock.check_waiting_ids()
   -- TK503 when an id for a waiting entry might be given out twice.
 
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false)
-  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+  returns SETOF claimed
   -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.
   -- for tock_admin, tock_edge, tock_worker
 
@@ -349,13 +365,17 @@ function tock.claim_answer()
   -- About this transaction's last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
+  returns claimed
+  -- Claims one run in the epoch in use; null where it takes more than that: then the slow way. Written by write_hot().
+
 function tock.close_hot(p_lease uuid)
   returns SETOF integer
   -- Of Tock before 0007: raises 40001.
 
-function tock.close_hot(uuid, integer)
+function tock.close_hot(p_lease uuid, p_epoch integer)
   returns SETOF integer
-  -- close_statement() for the epoch in use. Written by write_hot().
+  -- Of Tock before 0009: raises 40001.
 
 function tock.close_lease(p_lease uuid, p_epoch integer)
   returns void
@@ -412,9 +432,9 @@ function tock.doctor_of_sessions()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions.
 
-function tock.done_hot(uuid, integer)
+function tock.done_hot(p_lease uuid, p_epoch integer)
   returns SETOF integer
-  -- done_statement() for the epoch in use. Written by write_hot().
+  -- Of Tock before 0009: raises 40001.
 
 function tock.done_statement(p_epoch integer)
   returns text
@@ -426,7 +446,7 @@ function tock.draw(p_epoch integer, p_stream integer, p_after bigint, p_limit in
 
 function tock.draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- draw_statement() for the epoch in use. Written by write_hot().
+  -- Of Tock before 0009: raises 40001.
 
 function tock.draw_hot(p_stream integer, p_first bigint, p_end bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
@@ -443,6 +463,10 @@ function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
 function tock.drop_epoch(p_epoch integer, p_replaced bigint)
   returns void
   -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.
+
+function tock.end_hot(p_token uuid, p_epoch integer)
+  returns integer
+  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().
 
 function tock.end_runs(p_ended ended[])
   returns integer
@@ -542,6 +566,10 @@ function tock.is_paused(p_policy queues)
   returns boolean
   -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
 
+function tock.is_plain_one(p_tasks jsonb)
+  returns boolean
+  -- Whether these tasks are one, with nothing but a payload.
+
 function tock.judge(p_id bigint, p_replaced bigint)
   returns text
   -- Whether the replacement of a run may start: go, late (the run had started), or later (its stream is being claimed from).
@@ -574,6 +602,10 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
 function tock.lock_space()
   returns integer
   -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key().
+
+function tock.look_hot(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)
+  returns look
+  -- What a claim sees before it draws: candidates_statement() for the epoch in use, and whether something that waits is due; null when the epoch in use is another. Written by write_hot().
 
 function tock.make_epoch(p_first bigint, p_end bigint)
   returns void
@@ -808,6 +840,10 @@ function tock.supersede(p_found whereabout[], p_changes jsonb)
   returns whereabout[]
   -- Replaces ready runs by changed ones; returns those that nobody else had replaced or cancelled, n being the id of what replaces them.
 
+function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+  -- draw_statement() for the epoch in use. Written by write_hot().
+
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
   -- The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.
@@ -849,7 +885,7 @@ function tock.wishes(p_ids bigint[])
 
 function tock.write_hot()
   returns void
-  -- Writes hot_epoch(), above_hot(), candidates_hot(), draw_hot(), close_hot() and done_hot() for the epoch in use.
+  -- Writes hot_epoch(), above_hot(), append_hot(), look_hot(), claim_one_hot(), take_hot() and end_hot() for the epoch in use.
 
 function tock.writers()
   returns text[]

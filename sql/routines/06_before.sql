@@ -7,3 +7,8 @@ drop function if exists tock.close_hot(uuid);
 drop function if exists tock.exceptions_statement(integer, integer);
 drop function if exists tock.end_runs(tock.ended[]);
 drop function if exists tock.run_state(integer, bigint);
+drop function if exists tock.candidates_hot(text, integer, integer[], integer);
+drop function if exists tock.draw_hot(integer, integer, integer, uuid, text, timestamptz, integer, boolean, smallint, smallint);
+drop function if exists tock.done_hot(uuid, integer);
+drop function if exists tock.close_hot(uuid, integer);
+drop function if exists tock.candidates_statement(integer, bigint);

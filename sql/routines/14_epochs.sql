@@ -55,8 +55,8 @@ end $$;
 
 comment on function tock.unsettled_epochs is 'The epochs in which something is still unread or running, oldest first.';
 
--- Partitions are made as plain tables with their CHECK and then attached: that takes about 1 ms and
--- waits for no reader. A lease lies with its runs, and starts after the position before the first.
+-- Partitions are made as plain tables and then attached: that takes about 1 ms and waits for no reader. A
+-- lease lies with its runs, and starts after the position before the first.
 create or replace function tock.make_epoch(p_first bigint, p_end bigint)
 returns void
 language plpgsql
@@ -67,14 +67,12 @@ declare
   v_leaf record;
 begin
   for v_leaf in
-    select t.name, t.key, p_first - t.less as first, p_end - t.less as last, t.fillfactor
-    from (values ('runs', 'position', 0, 100), ('results', 'position', 0, 100), ('marks', 'position', 0, 100),
-      ('leases', 'after_position', 1, 70)) t (name, key, less, fillfactor)
+    select t.name, p_first - t.less as first, p_end - t.less as last, t.fillfactor
+    from (values ('runs', 0, 100), ('results', 0, 100), ('marks', 0, 100), ('leases', 1, 70)) t (name, less, fillfactor)
   loop
     execute pg_catalog.format(
-      'create table tock.%1$s_%2$s (like tock.%1$s including all,
-         constraint %1$s_%2$s_epoch check (%3$s >= %4$s and %3$s < %5$s)) with (fillfactor = %6$s)',
-      v_leaf.name, v_number, v_leaf.key, v_leaf.first, v_leaf.last, v_leaf.fillfactor);
+      'create table tock.%1$s_%2$s (like tock.%1$s including all) with (fillfactor = %3$s)',
+      v_leaf.name, v_number, v_leaf.fillfactor);
     execute pg_catalog.format('alter table tock.%1$s attach partition tock.%1$s_%2$s for values from (%3$s) to (%4$s)',
       v_leaf.name, v_number, v_leaf.first, v_leaf.last);
     -- whatever an operator's default privileges say

@@ -1,6 +1,4 @@
--- All of a call or none. Each chunk of 5,000 has a slot of its own, so that several claimers can
--- share a large call. A thousand of one tenant in a call go by a lane apart, so that the others of its
--- lane don't stand behind them. What is due now never enters waiting.
+-- All of a call or none.
 create or replace function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text default null)
 returns bigint[]
 language plpgsql
@@ -11,16 +9,22 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_policy tock.queues := tock.policy(p_queue);
-  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_policy tock.queues;
   v_digest bigint;
   v_seen tock.requests;
-  v_slots integer[];
   v_count integer;
   v_ids bigint[];
-  v_bulk text[] := '{}';
-  v_waits boolean;
+  v_id bigint;
+  v_read_committed boolean := pg_catalog.current_setting('transaction_isolation') = 'read committed';
 begin
+  -- the commonest call
+  if v_read_committed and p_request_id is null and tock.is_plain_one(p_tasks) then
+    v_id := tock.append_hot(p_queue, nullif(p_tasks -> 0 -> 'payload', 'null'));
+    if v_id is not null then
+      return array[v_id];
+    end if;
+  end if;
+  v_policy := tock.policy(p_queue);
   if pg_catalog.jsonb_typeof(p_tasks) is distinct from 'array' then
     perform tock.refuse(422, 'tasks is an array of tasks', 'tasks');
   end if;
@@ -39,56 +43,11 @@ begin
       return v_seen.ids;
     end if;
   end if;
-  perform tock.refuse_bad_tasks(p_tasks, v_policy.max_payload_bytes);
   if v_count = 0 then
     return '{}';
   end if;
-  if v_count >= 1000 then
-    v_bulk := array(
-      select t.task ->> 'tenant' from pg_catalog.jsonb_array_elements(p_tasks) t (task)
-      where t.task ->> 'tenant' is not null group by 1 having count(*) >= 1000);
-  end if;
-  v_slots := array[tock.take_slot()];
-  for v_chunk in 2 .. (v_count + 4999) / 5000 loop
-    v_slots := v_slots || tock.take_slot(v_slots[v_chunk - 1] + 1);
-  end loop;
-
-  with given as materialized (
-    select t.n, nullif(t.task -> 'payload', 'null') as payload,
-      coalesce((t.task ->> 'priority')::numeric, 5)::smallint as priority,
-      t.task ->> 'tenant' as tenant,
-      case when t.task ->> 'tenant' is null then 0 else tock.lane_of(v_policy, t.task ->> 'tenant', v_bulk) end as lane,
-      (t.task ->> 'max_attempts')::numeric::smallint as max_attempts,
-      coalesce((t.task ->> 'run_at')::timestamptz,
-        v_now + pg_catalog.round((t.task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second', v_now) as due_at,
-      v_slots[1 + (t.n - 1) / 5000] as slot
-    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
-  ), opened as materialized (
-    select d.priority, d.lane, d.slot, tock.open_stream(p_queue, d.priority, d.lane, d.slot) as stream
-    from (select distinct g.priority, g.lane, g.slot from given g where g.due_at <= v_now) d
-  ), placed as materialized (
-    select o.*, pg_catalog.nextval('tock.positions') as position,
-      coalesce(pg_catalog.octet_length(o.payload::text), 0) as bytes
-    from (
-      select g.*, case when g.due_at <= v_now then s.stream else 0 end as stream
-      from given g left join opened s
-        on s.priority = g.priority and s.lane = g.lane and s.slot = g.slot
-      order by g.n) o
-  ), ready as (
-    insert into tock.runs (stream, position, max_attempts, tenant, bytes, payload)
-    select p.stream, p.position, p.max_attempts, p.tenant, p.bytes, p.payload
-    from placed p where p.stream <> 0
-  ), later as (
-    insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload)
-    select p.position, p.due_at, p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload
-    from placed p where p.stream = 0
-  )
-  select pg_catalog.array_agg(p.position << 20 | p.stream order by p.n), bool_or(p.stream = 0)
-    into v_ids, v_waits from placed p;
-  if v_waits then
-    perform tock.check_waiting_ids();
-  end if;
-
+  v_ids := case when v_count <= 5000 and tock.are_plain(p_tasks) then tock.append_plain(p_queue, p_tasks, v_policy)
+    else tock.append_any(p_queue, p_tasks, v_policy) end;
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
       values ('enqueue', p_queue, p_request_id, v_digest, v_ids)

@@ -1,27 +1,30 @@
--- A look without locks at the first streams that have something above their cursor: priority first,
--- lanes and slots shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so
--- that they end at the limit. A stream that was not yet claimed from in this epoch comes unlooked at,
--- without a cursor. $1 queue, $2 seed, $3 streams seen before, $4 how many
-create or replace function tock.candidates_statement(p_epoch integer, p_first bigint)
+-- A look at the first streams that have something above their cursor: priority first, lanes and slots
+-- shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so that they end at the
+-- limit. A stream that was not yet claimed from in this epoch comes unlooked at, without a cursor. It takes
+-- no locks; but where one stream is wanted, the first that can be locked. $1 queue, $2 seed, $3 streams seen
+-- before, $4 how many
+create or replace function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean default false)
 returns text
 language sql
 stable
 as $$
   select pg_catalog.format($q$
-    select row(s.number, s.priority, c.after_position)::tock.candidate
+    select s.number as stream, s.priority, c.after_position
     from (
       select t.number, t.priority, t.start_after from tock.streams t
-      where t.queue = $1 and t.awake and t.number <> all ($3)
+      where t.queue = $1 and t.awake%3$s
       order by t.priority, pg_catalog.hashint4extended(t.lane, $2), pg_catalog.hashint4extended(t.slot, $2)
       offset 0) s
     cross join lateral (
       select case when s.start_after >= %2$s - 1 then greatest(s.start_after, coalesce((
         select l.last_position from tock.leases_%1$s l where l.stream = s.number
         order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c
-    where c.after_position is null
-      or (select r.position from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
-          order by r.stream, r.position limit 1) is not null
-    limit $4$q$, p_epoch, p_first)
+    where case when c.after_position is null then true
+      when (select r.position from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
+        order by r.stream, r.position limit 1) is not null then %4$s end
+    limit %5$s$q$, p_epoch, p_first, case when not p_one then ' and t.number <> all ($3)' end,
+    case when p_one then 'pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), s.number)' else 'true' end,
+    case when p_one then '1' else '$4' end)
 $$;
 
 comment on function tock.candidates_statement is 'The statement that finds streams to draw from, with an epoch in use and its first position.';
@@ -41,9 +44,10 @@ $$;
 
 comment on function tock.cursor_statement is 'The statement that reads the cursor of a stream that has come to an epoch.';
 
--- The runs are of one epoch, the lease's own. That start_after isn't above the cursor is asked in the
--- statement's own snapshot: the stream may have slept and woken since the cursor was read. So is that
--- nothing marked is among them: what replaces another run comes with its mark, and may not be drawn unjudged.
+-- The runs are of one epoch, the lease's own. That neither the newest lease nor start_after is above the
+-- cursor is asked in the statement's own snapshot: since the cursor was read somebody else may have claimed,
+-- or the stream may have slept and woken. So is that nothing marked is among them: what replaces another
+-- run comes with its mark, and may not be drawn unjudged.
 -- $1 stream, $2 cursor, $3 limit, $4 token, $5 worker, $6 until, $7 bytes, $8 one at least,
 -- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at
 create or replace function tock.draw_statement(p_epoch integer, p_marked boolean default false)
@@ -59,7 +63,10 @@ as $$
           select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.payload,
             r.bytes + 128 + 4 * coalesce(octet_length(r.tenant), 0) as cost
           from tock.runs_%1$s r where r.stream = $1 and r.position > $2
-            and (select s.start_after from tock.streams s where s.number = $1) <= $2%2$s
+            and (select s.start_after from tock.streams s where s.number = $1) <= $2
+            and coalesce((
+              select l.last_position from tock.leases_%1$s l where l.stream = $1
+              order by l.stream desc, l.after_position desc limit 1), 0) <= $2%2$s
           order by r.stream, r.position limit $3) r) n
       where n.upto <= $7 or ($8 and n.upto = n.cost)
     ), leased as (

@@ -11,7 +11,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.lease_epoch(p_lease);
+  v_epoch integer := ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer;
   v_ids bigint[];
   v_runs tock.leased_run[];
   v_ended tock.ended[];
@@ -22,17 +22,21 @@ begin
     perform tock.check_rows(p_results, 'results', array['id', 'result']);
     v_ids := tock.parse_ids(p_results, 'results');
   end if;
-  if v_epoch is null then
+  v_done := case when v_ids is null then tock.end_hot(p_lease, v_epoch) end;
+  if v_done > 0 then
+    completed := v_done;
+    refused := '{}';
+    return next;
     return;
+  elsif coalesce(v_done < 0, true) then
+    v_epoch := tock.lease_epoch(p_lease);
+    if v_epoch is null then
+      return;
+    end if;
   end if;
 
   if v_ids is null then
-    if v_epoch = tock.hot_epoch() then
-      select * into v_done from tock.close_hot(p_lease, v_epoch);
-      if v_done is not null then
-        select * into v_done from tock.done_hot(p_lease, v_epoch);
-      end if;
-    else
+    if v_done < 0 then
       execute tock.close_statement(v_epoch) into v_done using p_lease;
       if v_done is not null then
         execute tock.done_statement(v_epoch) into v_done using p_lease;
@@ -45,7 +49,9 @@ begin
         and not exists (select from unnest(v_runs) o where o.state = 'lost');
     end if;
     if v_done > 0 then
-      return query select v_done, '{}'::bigint[];
+      completed := v_done;
+      refused := '{}';
+      return next;
     end if;
     return;
   end if;

@@ -11,8 +11,9 @@ volatile
 as $$
 declare
   v_epoch tock.epochs;
-  v_draw text;
   v_end bigint;
+  v_valid text;
+  v_draw text;
   v_names text[] := array['p_stream', 'v_after', 'p_limit', 'p_token', 'p_worker', 'p_until', 'p_bytes', 'p_one',
     'p_max_attempts', 'p_priority'];
 begin
@@ -23,6 +24,9 @@ begin
   v_end := v_epoch.end_position - case
     when exists (select from tock.epochs e where e.number > v_epoch.number) then 0
     else least(200000, (v_epoch.end_position - v_epoch.first_position) / 4) end;
+  v_valid := pg_catalog.format($q$s.last_value >= %s and s.last_value < %s
+      and extract(epoch from pg_catalog.pg_postmaster_start_time()) = %s and 'tock'::regnamespace = %s::oid$q$,
+    v_epoch.first_position, v_end, extract(epoch from pg_catalog.pg_postmaster_start_time()), 'tock'::regnamespace::oid);
   v_draw := tock.draw_statement(v_epoch.number);
   for v_n in reverse 10 .. 1 loop
     v_draw := pg_catalog.replace(v_draw, '$' || v_n, v_names[v_n]);
@@ -31,29 +35,96 @@ begin
     create or replace function tock.hot_epoch()
     returns integer language plpgsql stable as $f$
     begin
-      return (
-        select case when s.last_value >= %8$s and s.last_value < %1$s then %2$s end from tock.positions s
-        where extract(epoch from pg_catalog.pg_postmaster_start_time()) = %9$s and 'tock'::regnamespace = %10$s::oid);
+      return (select case when %1$s then %2$s end from tock.positions s);
     end $f$;
 
     create or replace function tock.above_hot(integer, bigint)
     returns boolean language plpgsql volatile as $f$
     begin
       return (
-        select s.last_value >= $2 and s.last_value >= %8$s and s.last_value < %1$s
+        select s.last_value >= $2 and s.last_value >= %8$s and s.last_value < %12$s
           and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = $1
             order by r.stream desc, r.position desc limit 1), 0)
           and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
         from tock.positions s);
     end $f$;
 
-    create or replace function tock.candidates_hot(text, integer, integer[], integer)
-    returns tock.candidate[] language plpgsql volatile as $f$
+    create or replace function tock.append_hot(p_queue text, p_payload jsonb)
+    returns bigint language plpgsql volatile as $f$
+    declare
+      v_slot integer := 0;
+      v_bytes integer := coalesce(pg_catalog.octet_length(p_payload::text), 0);
+      v_stream integer;
+      v_position bigint;
     begin
-      return array(%3$s);
+      while not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + v_slot) loop
+        v_slot := v_slot + 1;
+        if v_slot = 64 then
+          return null;
+        end if;
+      end loop;
+      v_stream := (
+        select t.number from tock.queues q, tock.streams t, tock.positions s
+        where q.name = p_queue and q.max_payload_bytes >= v_bytes
+          and t.queue = p_queue and t.priority = 5 and t.lane = 0 and t.slot = v_slot and t.awake
+          and s.last_value >= t.start_after
+          and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number
+            order by r.stream desc, r.position desc limit 1), 0)
+          and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
+          and %1$s);
+      if v_stream is null then
+        return null;
+      end if;
+      v_position := pg_catalog.nextval('tock.positions');
+      if v_position >= %9$s then
+        return null;
+      end if;
+      insert into tock.runs_%2$s (stream, position, bytes, payload) values (v_stream, v_position, v_bytes, p_payload);
+      return v_position << 20 | v_stream;
     end $f$;
 
-    create or replace function tock.draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_token uuid,
+    create or replace function tock.look_hot(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)
+    returns tock.look language plpgsql volatile as $f$
+    begin
+      return (
+        select case when %1$s then row(%2$s, p_alone and %10$s, array(
+          select row(c.stream, c.priority, c.after_position)::tock.candidate from (%3$s) c))::tock.look end
+        from tock.positions s);
+    end $f$;
+
+    create or replace function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_seconds integer,
+      p_alone boolean)
+    returns tock.claimed language plpgsql volatile as $f$
+    declare
+      v_at record;
+      v_run record;
+    begin
+      select c.stream, c.priority, c.after_position, q.max_attempts,
+        pg_catalog.clock_timestamp() + coalesce(p_seconds, q.lease_seconds) * interval '1 second' as leased_until,
+        tock.new_token(%2$s) as token
+        into v_at
+      from tock.positions s, tock.queues q, lateral (%11$s) c
+      where %1$s and q.name = p_queue and not q.paused and not q.pause_after_restore and not (p_alone and %10$s);
+      if v_at.after_position is null then
+        return null;
+      end if;
+      select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.payload,
+        (select m.position from tock.marks_%2$s m where m.stream = v_at.stream and m.position = r.position limit 1) as marked
+        into v_run
+      from tock.runs_%2$s r
+      where r.stream = v_at.stream and r.position > v_at.after_position and (%7$s) <= v_at.after_position
+      order by r.stream, r.position limit 1;
+      if v_run.position is null or v_run.marked is not null then
+        return null;
+      end if;
+      insert into tock.leases_%2$s (stream, after_position, last_position, runs, token, worker, leased_until)
+        values (v_at.stream, v_at.after_position, v_run.position, 1, v_at.token, p_worker, v_at.leased_until);
+      return row(v_at.token, v_at.leased_until, coalesce(v_run.task_id, v_run.position << 20 | v_at.stream),
+        v_run.position << 20 | v_at.stream, v_run.attempt, coalesce(v_run.max_attempts, v_at.max_attempts), v_at.priority,
+        v_run.tenant, v_run.created_at, v_run.payload)::tock.claimed;
+    end $f$;
+
+    create or replace function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid,
       p_worker text, p_until timestamptz, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
     returns table (
       lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
@@ -61,13 +132,25 @@ begin
     language plpgsql volatile as $f$
     #variable_conflict use_column
     declare
-      v_after bigint := (%7$s);
+      v_after bigint := p_after;
     begin
-      if p_epoch <> %2$s or v_after < %8$s - 1 then
+      if p_epoch <> %2$s then
         return;
       end if;
-      return query %4$s;
-      if not found and (select m.position from tock.marks_%2$s m where m.stream = p_stream and m.position > v_after
+      loop
+        return query %4$s;
+        if found then
+          return;
+        end if;
+        -- others have claimed since the look, or what comes next is marked
+        p_after := v_after;
+        v_after := (%6$s);
+        if v_after < %8$s - 1 then
+          return;
+        end if;
+        exit when v_after = p_after;
+      end loop;
+      if (select m.position from tock.marks_%2$s m where m.stream = p_stream and m.position > v_after
           order by m.stream, m.position limit 1) is not null
       then
         return query select * from tock.draw_marked(p_epoch, p_stream, v_after, p_limit, p_token, p_worker, p_until, p_bytes,
@@ -75,45 +158,60 @@ begin
       end if;
     end $f$;
 
-    create or replace function tock.close_hot(uuid, integer)
-    returns setof integer language plpgsql volatile as $f$
+    create or replace function tock.end_hot(p_token uuid, p_epoch integer)
+    returns integer language plpgsql volatile as $f$
+    declare
+      v_row record;
+      v_runs integer;
+      v_apart boolean;
     begin
-      if $2 = %2$s then
-        return query %5$s;
-      else
-        return query execute tock.close_statement($2) using $1;
+      if p_epoch <> %2$s then
+        return -1;
       end if;
+      for v_row in
+        update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
+        where l.token = p_token and coalesce(l.closed_at, 'infinity') = 'infinity'
+        returning l.stream, l.after_position, l.last_position, l.runs
+      loop
+        v_runs := coalesce(v_runs, 0) + v_row.runs;
+        if (select e.position from tock.results_%2$s e where e.stream = v_row.stream
+          and e.position > v_row.after_position and e.position <= v_row.last_position
+          order by e.stream, e.position limit 1) is not null
+        then
+          v_apart := true;
+        end if;
+      end loop;
+      if v_apart then
+        v_runs := (%5$s);
+      end if;
+      return v_runs;
     end $f$;
 
-    create or replace function tock.done_hot(uuid, integer)
-    returns setof integer language plpgsql volatile as $f$
-    begin
-      if $2 = %2$s then
-        return query %6$s;
-      else
-        return query execute tock.done_statement($2) using $1;
-      end if;
-    end $f$;
-
-    revoke all on function tock.hot_epoch(), tock.above_hot(integer, bigint),
-      tock.candidates_hot(text, integer, integer[], integer), tock.draw_hot(integer, integer, integer, uuid, text,
-        timestamptz, integer, boolean, smallint, smallint),
-      tock.close_hot(uuid, integer), tock.done_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
-    v_end, v_epoch.number, tock.candidates_statement(v_epoch.number, v_epoch.first_position),
-    v_draw, tock.close_statement(v_epoch.number), tock.done_statement(v_epoch.number),
-    replace(tock.cursor_statement(v_epoch.number), '$1', 'p_stream'), v_epoch.first_position,
-    extract(epoch from pg_catalog.pg_postmaster_start_time()), 'tock'::regnamespace::oid);
+    revoke all on function tock.hot_epoch(), tock.above_hot(integer, bigint), tock.append_hot(text, jsonb),
+      tock.look_hot(text, integer, integer[], integer, boolean), tock.claim_one_hot(text, integer, text, integer, boolean),
+      tock.take_hot(integer, integer, bigint, integer, uuid, text, timestamptz, integer, boolean, smallint, smallint),
+      tock.end_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
+    v_valid, v_epoch.number, tock.candidates_statement(v_epoch.number, v_epoch.first_position), v_draw,
+    replace(tock.done_statement(v_epoch.number), '$1', 'p_token'),
+    replace(tock.cursor_statement(v_epoch.number), '$1', 'p_stream'),
+    replace(tock.cursor_statement(v_epoch.number), '$1', 'v_at.stream'), v_epoch.first_position, v_epoch.end_position,
+    $q$(select w.due_at from tock.waiting w
+            where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
+              (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
+            order by w.due_at limit 1) is not null$q$,
+    tock.candidates_statement(v_epoch.number, v_epoch.first_position, true), v_end);
 end $$;
 
 comment on function tock.write_hot is
-  'Writes hot_epoch(), above_hot(), candidates_hot(), draw_hot(), close_hot() and done_hot() for the epoch in use.';
+  'Writes hot_epoch(), above_hot(), append_hot(), look_hot(), claim_one_hot(), take_hot() and end_hot() for the epoch in use.';
 
 select tock.guard();
 select tock.write_hot();
 
 comment on function tock.hot_epoch is 'The epoch in use, while the hot functions are right for it; else null. Written by write_hot().';
 comment on function tock.above_hot is 'Whether the next position is above a stream''s runs, as it must be; not true when that takes a closer look. Written by write_hot().';
-comment on function tock.candidates_hot is 'candidates_statement() for the epoch in use. Written by write_hot().';
-comment on function tock.draw_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
-comment on function tock.done_hot is 'done_statement() for the epoch in use. Written by write_hot().';
-comment on function tock.close_hot is 'close_statement() for the epoch in use. Written by write_hot().';
+comment on function tock.append_hot is 'Appends one task without options in the epoch in use and returns its id; null where it takes more than that: then the slow way. Written by write_hot().';
+comment on function tock.look_hot is 'What a claim sees before it draws: candidates_statement() for the epoch in use, and whether something that waits is due; null when the epoch in use is another. Written by write_hot().';
+comment on function tock.claim_one_hot is 'Claims one run in the epoch in use; null where it takes more than that: then the slow way. Written by write_hot().';
+comment on function tock.take_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
+comment on function tock.end_hot is 'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().';

@@ -1,6 +1,6 @@
--- A call that waited for migration 0007 goes on with the code it began with, and calls what that knew.
--- It has done nothing yet: it is to be made again, like after a serialization failure. The release after
--- the one with 0007 drops these.
+-- A call that waited for migration 0007 or 0009 goes on with the code it began with, and calls what that
+-- knew. It has done nothing yet: it is to be made again, like after a serialization failure. The release
+-- after the one with them drops these.
 do $$
 declare
   v_old text;
@@ -13,6 +13,13 @@ begin
      returns table (lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer,
        max_attempts integer, priority integer, tenant text, created_at timestamptz, payload jsonb)',
     'close_hot(p_lease uuid) returns setof integer',
+    'candidates_hot(p_queue text, p_seed integer, p_seen integer[], p_limit integer) returns tock.candidate[]',
+    'draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_token uuid, p_worker text, p_until timestamptz,
+       p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+     returns table (lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer,
+       max_attempts integer, priority integer, tenant text, created_at timestamptz, payload jsonb)',
+    'close_hot(p_lease uuid, p_epoch integer) returns setof integer',
+    'done_hot(p_lease uuid, p_epoch integer) returns setof integer',
     'exceptions_statement(p_epoch integer, p_newest integer) returns text',
     'end_runs(p_ended tock.ended[]) returns integer',
     'run_state(p_stream integer, p_position bigint) returns table (state text, worker text, started_at timestamptz,
@@ -36,3 +43,8 @@ comment on function tock.close_hot(uuid) is 'Of Tock before 0007: raises 40001.'
 comment on function tock.exceptions_statement(integer, integer) is 'Of Tock before 0007: raises 40001.';
 comment on function tock.end_runs(tock.ended[]) is 'Of Tock before 0007: raises 40001.';
 comment on function tock.run_state(integer, bigint) is 'Of Tock before 0007: raises 40001.';
+comment on function tock.candidates_hot(text, integer, integer[], integer) is 'Of Tock before 0009: raises 40001.';
+comment on function tock.draw_hot(integer, integer, integer, uuid, text, timestamptz, integer, boolean, smallint,
+  smallint) is 'Of Tock before 0009: raises 40001.';
+comment on function tock.close_hot(uuid, integer) is 'Of Tock before 0009: raises 40001.';
+comment on function tock.done_hot(uuid, integer) is 'Of Tock before 0009: raises 40001.';

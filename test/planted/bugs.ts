@@ -2,6 +2,7 @@ import { claims } from './claims.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
+import { hots } from './hot.ts';
 import { marks } from './marks.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
@@ -23,6 +24,7 @@ export type Bug = {
 export const bugs: Bug[] = [
   ...writes,
   ...claims,
+  ...hots,
   ...epochs,
   ...ends,
   ...guards,

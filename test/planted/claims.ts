@@ -100,9 +100,9 @@ export const claims: Bug[] = [
   },
   {
     name: 'a paused queue gives tasks',
-    file: 'routines/30_claim.sql',
-    find: 'if v_policy.paused or (v_policy.pause_after_restore and tock.is_paused(v_policy)) then',
-    replace: 'if false then',
+    file: 'routines/45_hot.sql',
+    find: 'and not q.paused and not q.pause_after_restore',
+    replace: '',
     caught: ['sql/claim.test.ts', 'a paused queue takes tasks'],
   },
   {

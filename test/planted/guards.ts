@@ -120,7 +120,7 @@ export const guards: Bug[] = [
   {
     name: 'a restored queue goes by its own row alone',
     file: 'routines/30_claim.sql',
-    find: 'if v_policy.paused or (v_policy.pause_after_restore and tock.is_paused(v_policy)) then',
+    find: 'if tock.is_paused(v_policy) then',
     replace: 'if v_policy.paused then',
     caught: pausing,
   },

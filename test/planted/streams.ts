@@ -12,7 +12,7 @@ export const streams: Bug[] = [
   {
     name: 'a claim that could not have what there is calls it empty',
     file: 'routines/30_claim.sql',
-    find: "perform pg_catalog.set_config('tock.claim', 'busy', true);",
+    find: "v_said := pg_catalog.set_config('tock.claim', 'busy', true);",
     replace: '',
     caught: ['sql/locks.test.ts', 'beside a stranger claims still take turns'],
   },

@@ -11,7 +11,7 @@ export const writes: Bug[] = [
   },
   {
     name: 'a large call takes one slot only',
-    file: 'routines/21_enqueue.sql',
+    file: 'routines/22_append.sql',
     find: 'tock.take_slot(v_slots[v_chunk - 1] + 1)',
     replace: 'v_slots[1]',
     caught: ['sql/enqueue.test.ts', 'a large call is spread over slots'],

@@ -74,6 +74,11 @@ const sentences = `
       select count(*) from tock.runs r
       where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position)
   union all
+  select 'a lease is no range, or its end not known', count(*)
+    from tock.leases l where l.last_position <= l.after_position or l.runs < 0 or l.skipped < 0
+      or (l.closed_at is null) <> (l.outcome is null) or l.outcome not in ('done', 'lost', 'skipped')
+      or (l.runs = 0 and l.outcome is distinct from 'skipped')
+  union all
   select 'a lease with runs crosses an epoch', count(*)
     from tock.leases l where l.runs > 0 and tock.epoch_of(l.after_position + 1) <> tock.epoch_of(l.last_position)
   union all
