@@ -1,10 +1,10 @@
-import { createApp } from '../functions/app.ts';
-import { connect } from '../functions/query.ts';
-import { withClient } from '../scripts/stack/roles.ts';
-import { softly } from '../scripts/stack/say.ts';
-import { prepare, testCluster } from '../test/cluster.ts';
-import { placeOf, startBridge } from '../test/ways/bridge.ts';
-import { bindings, neonUrl, ways } from '../test/ways/setting.ts';
+import { createApp } from '../../functions/app.ts';
+import { connect } from '../../functions/query.ts';
+import { withClient } from '../../scripts/stack/roles.ts';
+import { softly } from '../../scripts/stack/say.ts';
+import { prepare, testCluster } from '../../test/cluster.ts';
+import { placeOf, startBridge } from '../../test/ways/bridge.ts';
+import { bindings, neonUrl, ways } from '../../test/ways/setting.ts';
 
 /** What each way to the database adds to a request: one task enqueued, the ways in turn, medians. */
 const rounds = Number(process.argv[2] ?? 200);

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { softly } from '../scripts/stack/say.ts';
-import { prepare, testCluster } from '../test/cluster.ts';
+import { softly } from '../../scripts/stack/say.ts';
+import { prepare, testCluster } from '../../test/cluster.ts';
 
 /** What a decision in ARCHITECTURE.md says it saves: calls a second over 8 connections, interleaved. */
 const seconds = Number(process.argv[2] ?? 2);

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { softly } from '../scripts/stack/say.ts';
-import { prepare, testCluster } from '../test/cluster.ts';
+import { softly } from '../../scripts/stack/say.ts';
+import { prepare, testCluster } from '../../test/cluster.ts';
 import { grow } from './grown.ts';
 import { pauses } from './pauses.ts';
 

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { softly } from '../scripts/stack/say.ts';
-import { prepare, testCluster } from '../test/cluster.ts';
+import { softly } from '../../scripts/stack/say.ts';
+import { prepare, testCluster } from '../../test/cluster.ts';
 
 /** A million tasks cancelled in a row: what cancelling costs a call, and each claim that passes some of them. */
 const total = Number(process.argv[2] ?? 1_000_000);

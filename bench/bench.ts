@@ -1,0 +1,106 @@
+import { writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { softly } from '../scripts/stack/say.ts';
+import { testCluster } from '../test/cluster.ts';
+import { groups } from './cases/index.ts';
+import { chart } from './chart.ts';
+import { alter, settings } from './cluster.ts';
+import { install, isPackage } from './install.ts';
+import { changed, machine, versions } from './machine.ts';
+import { Mistake, type Options, optionsOf, usage, wants } from './options.ts';
+import { type Report, table } from './report.ts';
+import { makeRun } from './run.ts';
+import { floor, more, systems } from './systems/index.ts';
+
+/** Measures Tock beside its peers. See bench/README.md. */
+const say = (text: string) => void process.stdout.write(`${text}\n`);
+const clients = 8;
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+async function bench(options: Options): Promise<Report> {
+  const { quick, seconds, rounds, only } = options;
+  const warmUp = Math.min(seconds, 1);
+  const packaged = options.systems.some(({ name }) => isPackage(name));
+  if (packaged || options.chart) await install(say);
+  const stack = await testCluster('bench', softly);
+  let stopped = false;
+  const stop = (signal: NodeJS.Signals) => {
+    if (stopped) return;
+    stopped = true;
+    say(`${signal}: stopping.`);
+    void stack.close().finally(() => process.exit(130));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+  try {
+    await alter(stack, settings);
+    const all = [...options.systems, floor];
+    const report: Report = {
+      date: new Date().toISOString(),
+      command: ['npm run bench --', ...process.argv.slice(2)].join(' ').replace(/ --$/, ''),
+      machine: machine(),
+      versions: await versions(stack),
+      settings: {
+        postgres: await changed(stack),
+        windows: { seconds, warm_up: warmUp, rounds, clients },
+        systems: Object.fromEntries(
+          all.map(({ name, version, settings: how, lacks }) => [
+            name,
+            { version, settings: how, lacks },
+          ]),
+        ),
+      },
+      cases: [],
+      failures: [],
+    };
+    for (const group of options.groups) {
+      say(`- ${group.name} ...`);
+      const started = performance.now();
+      const choice = {
+        quick,
+        seconds,
+        warmUp,
+        rounds,
+        clients,
+        systems: options.systems,
+        floor,
+        say,
+      };
+      const run = makeRun(stack, { ...choice, wants: wants(only, group) }, report.failures);
+      try {
+        report.cases.push(...(await group.run(run)));
+      } catch (error) {
+        if (stopped) await new Promise(() => {});
+        report.failures.push(`${group.name}: ${messageOf(error)}`);
+        say(`  ${group.name} FAILED: ${messageOf(error)}`);
+      }
+      // what is there so far, in case that the rest never ends
+      writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
+      say(`  ${((performance.now() - started) / 1000).toFixed(0)} s`);
+    }
+    return report;
+  } finally {
+    if (!stopped) await stack.close();
+  }
+}
+
+try {
+  const options = optionsOf(process.argv.slice(2), { groups, systems, more, floor });
+  if (!options) {
+    say(usage);
+    process.exit(0);
+  }
+  const report = await bench(options);
+  say(`\n${table(report)}\n`);
+  say(`Figures: ${relative('.', options.json)}`);
+  const drawn = options.chart && (await chart(report));
+  if (drawn) {
+    const file = `${options.json.replace(/\.json$/, '')}.svg`;
+    writeFileSync(file, drawn);
+    say(`Chart: ${relative('.', file)}`);
+  }
+  process.exit(report.failures.length > 0 ? 1 : 0);
+} catch (error) {
+  process.stderr.write(`${messageOf(error)}\n`);
+  process.exit(error instanceof Mistake ? 2 : 1);
+}

@@ -1,0 +1,46 @@
+import { touchedTwins } from '../touched.ts';
+import { type Twins, twinCases } from '../twins.ts';
+import type { Group, System } from '../types.ts';
+import { tockOf } from '../windows.ts';
+
+/** Cycles with much ready against little; each window leaves that many. Tock alone. */
+export const groups: Group[] = [
+  {
+    name: 'backlog',
+    run(run) {
+      const [small, large] = run.quick
+        ? [
+            { label: '50 thousand ready', ready: 50_000 },
+            { label: '500 thousand ready', ready: 500_000 },
+          ]
+        : [
+            { label: '50 thousand ready', ready: 50_000 },
+            { label: '5 million ready', ready: 5_000_000 },
+          ];
+      const twinsOf = (system: System): Twins => {
+        const open = () => run.open(system);
+        return {
+          name: 'backlog',
+          sides: [
+            { ...small, open },
+            { ...large, open },
+          ],
+          seconds: Math.min(run.seconds, run.quick ? 1 : 3),
+          after: async (places) => {
+            const labelled = [...places].map(([{ label, ready }, place]) => ({
+              label,
+              place,
+              ready,
+            }));
+            return touchedTwins(
+              run,
+              'backlog',
+              labelled.sort((a, b) => a.ready - b.ready),
+            );
+          },
+        };
+      };
+      return twinCases(run, [tockOf(run)], twinsOf);
+    },
+  },
+];

@@ -1,0 +1,101 @@
+import type { Case, Group, Place, Run } from '../types.ts';
+import { caseOf, shapeOf, tockOf } from '../windows.ts';
+
+const tasks = 100_000;
+
+/** Calls until one has nothing more to do; tasks a second. */
+async function rateOf(run: Run, place: Place, call: string): Promise<number> {
+  await run.settle(place);
+  const started = performance.now();
+  let done = 0;
+  for (;;) {
+    const { rows } = await place.client.query(`select ${call} as done`);
+    if (!rows[0].done) break;
+    done += Number(rows[0].done);
+  }
+  const seconds = (performance.now() - started) / 1000;
+  if (done !== tasks) throw new Error(`${call} did ${done} of ${tasks}.`);
+  return done / seconds;
+}
+
+/** Delayed by an hour, and then the hour is taken away. */
+async function waiting({ client }: Place): Promise<void> {
+  await client.query(
+    `select cardinality(tock.enqueue('due', (select jsonb_agg(jsonb_build_object('delay_seconds', 3600,
+       'payload', jsonb_build_object('n', n, 'text', repeat('x', 80)))) from generate_series(1, $1::integer) n)))`,
+    [tasks],
+  );
+  await client.query(
+    `update tock.waiting set due_at = now() - interval '1 minute' + (position % 50000) * interval '1 ms'`,
+  );
+  await client.query('vacuum tock.waiting');
+}
+
+/** Claimed a thousand at a time, and their deadlines put into the past. */
+async function lost(run: Run, place: Place): Promise<void> {
+  await tockOf(run).fill(place, tasks, shapeOf(1000));
+  const queues = await place.client.query('select distinct queue from tock.streams where awake');
+  for (const { queue } of queues.rows) {
+    for (;;) {
+      const claim = 'select count(*) from tock.claim($1, p_limit => 1000, p_alone => true)';
+      const { rows } = await place.client.query(claim, [queue]);
+      if (Number(rows[0].count) === 0) break;
+    }
+  }
+  await place.client.query(
+    `update tock.leases set leased_until = now() - interval '1 minute' + (after_position % 50000) * interval '1 ms'
+     where closed_at is null`,
+  );
+  await place.client.query('vacuum tock.leases');
+  // the claims may have reaped on their way, up to now
+  await place.client.query(
+    "update tock.duties set reached_at = now() - interval '1 hour', swept_at = now() where name = 'reap'",
+  );
+}
+
+const whyNot =
+  'the peers have no such step: they look for what is due, or expired, whenever they claim, or fail lost jobs one by one';
+
+export const groups: Group[] = [
+  {
+    name: 'due',
+    async run(run) {
+      const tock = tockOf(run);
+      const timed = (call: string, prepare: (place: Place) => Promise<void>) => async () => {
+        const place = await run.open(tock);
+        try {
+          await prepare(place);
+          return await rateOf(run, place, call);
+        } finally {
+          await run.close(place);
+        }
+      };
+      const reaping = (place: Place) => lost(run, place);
+      const calls: [name: string, window: () => Promise<number | null>, note: string][] = [
+        ['promote 100,000 due', timed('tock.promote()', waiting), 'promote(), 1,000 a call'],
+        [
+          "promote 100,000 due by the minute's duty",
+          timed("tock.run_duty('promote', 60)", waiting),
+          '10,000 a round',
+        ],
+        ['reap 100,000 lost', timed('tock.reap()', reaping), 'of leases of 1,000; reap()'],
+        [
+          "reap 100,000 lost by the minute's duty",
+          timed("tock.run_duty('reap', 60)", reaping),
+          'of leases of 1,000',
+        ],
+      ];
+      // each in a transaction of its own, or all in one: in a hurry the first is enough
+      const chosen = run.quick ? [calls[0], calls[2]] : calls;
+      const picked = chosen.filter((one) => one !== undefined);
+      const figures = await run.interleave(picked.map(([name, window]) => ({ name, window })));
+      return picked.map(([name, , how]): Case => {
+        const rate = figures[name]?.value;
+        const took = rate ? `all in ${(tasks / rate).toFixed(2)} s` : '';
+        const note = `${how}: ${took}; ${whyNot}`;
+        const named = { name, unit: 'tasks/s', note };
+        return caseOf(run, named, { [tock.name]: figures[name] });
+      });
+    },
+  },
+];

@@ -1,0 +1,44 @@
+import { allFinished, jumping, live } from '../lived.ts';
+import { touchedTwins } from '../touched.ts';
+import { type Side, twinCases } from '../twins.ts';
+import type { Group } from '../types.ts';
+import { tockOf } from '../windows.ts';
+
+/** Calls in a database with many finished runs in many epochs, against a new one. Tock alone. */
+export const groups: Group[] = [
+  {
+    name: 'history',
+    async run(run) {
+      const plain = tockOf(run);
+      const tock = jumping(plain);
+      const [runs, epochs] = run.quick ? [500_000, 40] : [10_000_000, 200];
+      const ready = run.quick ? 50_000 : 200_000;
+      const small: Side = { label: 'no history', ready, open: () => run.open(tock) };
+      const large: Side = {
+        label: `${run.quick ? '500 thousand' : '10 million'} finished, ${epochs} epochs`,
+        ready,
+        open: async () => {
+          const place = await run.open(tock);
+          run.say(`history: ${await live(place, runs, epochs)}`);
+          await allFinished(plain, place);
+          return place;
+        },
+      };
+      return twinCases(run, [tock], () => ({
+        name: 'history',
+        sides: [small, large],
+        enqueue: !run.quick,
+        seconds: Math.min(run.seconds, run.quick ? 1 : 3),
+        after: (places) =>
+          touchedTwins(
+            run,
+            'history',
+            [small, large].flatMap((side) => {
+              const place = places.get(side);
+              return place ? [{ label: side.label, place }] : [];
+            }),
+          ),
+      }));
+    },
+  },
+];

@@ -1,0 +1,95 @@
+import { connection, cycle, rate, type Step } from '../calls.ts';
+import { payload } from '../payload.ts';
+import { serve } from '../served.ts';
+import type { Case, Figure, Group, Run } from '../types.ts';
+
+const task = { payload: JSON.parse(payload(100)) };
+const batches = [1, 100];
+
+const select: Step = async (call) => {
+  await call('GET', '/bench/select1');
+  return 1;
+};
+
+function enqueue(batch: number): Step {
+  const body = JSON.stringify(batch === 1 ? task : { tasks: Array(batch).fill(task) });
+  return async (call) => {
+    await call('POST', '/v1/queues/in/tasks', body);
+    return 1;
+  };
+}
+
+function described(name: string, tasks: number, floor: Figure, figure: Figure): Case {
+  const { value } = figure;
+  const ratio = value && floor.value && (value / floor.value).toFixed(2);
+  const many = value && Math.round(value * tasks).toLocaleString('en');
+  return {
+    name,
+    unit: 'statements/s',
+    tock: value,
+    floor: floor.value,
+    peers: {},
+    note: figure.note ?? `${many} tasks/s; ${ratio} of select 1 through the same Worker`,
+    windows: { tock: figure.windows, floor: floor.windows },
+  };
+}
+
+async function measured(run: Run): Promise<Case[]> {
+  const tock = run.systems.find(({ name }) => name === 'tock');
+  if (!tock) return [];
+  const place = await run.open(tock);
+  const served = await serve(run, place);
+  const all = Array.from({ length: run.clients }, () => connection(served));
+  let left = 0;
+  let claimed = 0;
+  // a guess until the first window has said more
+  const perSecond = new Map(batches.map((batch) => [batch, 500 * batch]));
+
+  const window = async (step: Step) => {
+    await place.client.query('select tock.tick()');
+    await rate(all, step, run.warmUp);
+    return rate(all, step, run.seconds);
+  };
+  const consume = async (batch: number) => {
+    const seconds = run.warmUp + run.seconds;
+    const wanted = 1.5 * seconds * (perSecond.get(batch) ?? 0);
+    if (left < wanted) {
+      const more = Math.ceil(Math.max(wanted - left, 10_000));
+      await tock.fill(place, more, { batch, bytes: 100, queues: 1 });
+      left += more;
+      await run.settle(place);
+    }
+    claimed = 0;
+    const found = await window(async (call) => {
+      const { tasks, requests, state } = await cycle(call, 'q', batch);
+      if (state === 'empty') throw new Error('The window ran dry.');
+      claimed += tasks;
+      return requests;
+    });
+    left -= claimed;
+    perSecond.set(batch, Math.max(perSecond.get(batch) ?? 0, claimed / seconds));
+    return found;
+  };
+
+  try {
+    const figures = await run.interleave([
+      { name: 'select 1', window: () => window(select) },
+      ...batches.flatMap((batch) => [
+        { name: `enqueue ${batch}`, window: () => window(enqueue(batch)) },
+        { name: `cycle ${batch}`, window: () => consume(batch) },
+      ]),
+    ]);
+    const floor = figures['select 1'] as Figure;
+    const of = (kind: string, batch: number) => figures[`${kind} ${batch}`] as Figure;
+    return [
+      ...batches.map((n) => described(`http enqueue ${n}`, n, floor, of('enqueue', n))),
+      ...batches.map((n) => described(`http claim+complete ${n}`, n / 2, floor, of('cycle', n))),
+    ];
+  } finally {
+    for (const { close } of all) close();
+    await served.stop();
+    await run.close(place);
+  }
+}
+
+export const groups: Group[] = [{ name: 'http', run: measured }];

@@ -1,0 +1,35 @@
+import type { Group } from '../types.ts';
+import { groups as backlog } from './backlog.ts';
+import { groups as batches } from './batches.ts';
+import { groups as commitDelay } from './commit_delay.ts';
+import { groups as due } from './due.ts';
+import { groups as floors } from './floors.ts';
+import { groups as held } from './held.ts';
+import { groups as history } from './history.ts';
+import { groups as http } from './http.ts';
+import { groups as latency } from './latency.ts';
+import { groups as memory } from './memory.ts';
+import { groups as mixed } from './mixed.ts';
+import { groups as pages } from './pages.ts';
+import { groups as payloads } from './payloads.ts';
+import { groups as queues } from './queues.ts';
+import { groups as tenants } from './tenants.ts';
+
+/** Every group of cases, in the order in which they run. A new one goes here. */
+export const groups: Group[] = [
+  ...batches,
+  ...floors,
+  ...mixed,
+  ...held,
+  ...commitDelay,
+  ...backlog,
+  ...history,
+  ...queues,
+  ...pages,
+  ...payloads,
+  ...due,
+  ...http,
+  ...latency,
+  ...tenants,
+  ...memory,
+];

@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Connection, connection, cycle } from '../calls.ts';
+import { type Served, serve } from '../served.ts';
+import type { Case, Group, Place, Run, System } from '../types.ts';
+
+const waiters = 4;
+/** How long a consumer may have waited when something comes: up to so many seconds, evenly. */
+const longest = 5;
+const asking = (run: Run) => (run.quick ? 4 : 30);
+const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+
+const at = (values: number[], share: number) => {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
+};
+
+/** Milliseconds from a task sent to its claim answered, one waiter and one queue. */
+async function latencies(served: Served, queue: string, seconds: number): Promise<number[]> {
+  const consumer = connection(served);
+  const producer = connection(served);
+  const found: number[] = [];
+  const until = performance.now() + seconds * 1000;
+  try {
+    while (performance.now() < until) {
+      let answered = 0;
+      const waited = cycle(consumer.call, queue, 1, 30, () => {
+        answered = performance.now();
+      });
+      waited.catch(() => {});
+      await pause(Math.random() * longest);
+      const sent = performance.now();
+      await producer.call('POST', `/v1/queues/${queue}/tasks`, '{"payload": 1}');
+      if ((await waited).tasks !== 1) throw new Error('A claim waited and found nothing.');
+      found.push(answered - sent);
+    }
+  } finally {
+    consumer.close();
+    producer.close();
+  }
+  return found;
+}
+
+/** What one who waits asks of the database, by its count of transactions beside those without him. */
+async function statements(place: Place, served: Served, seconds: number): Promise<number> {
+  const text = `select xact_commit + xact_rollback as count from pg_stat_database
+    where datname = current_database()`;
+  const during = async (work: () => Promise<unknown>) => {
+    // sessions report once a second
+    await pause(1.5);
+    const before = Number((await place.client.query(text)).rows[0].count);
+    await work();
+    await pause(1.5);
+    return Number((await place.client.query(text)).rows[0].count) - before;
+  };
+  const all: Connection[] = Array.from({ length: waiters }, () => connection(served));
+  const alone = await during(() => pause(seconds));
+  const waiting = await during(() =>
+    Promise.all(all.map(({ call }, n) => cycle(call, `idle${n}`, 1, seconds))),
+  );
+  for (const { close } of all) close();
+  return (waiting - alone) / waiters / seconds;
+}
+
+/** The same of a peer, from a job sent to its handler started, by its own runner told by NOTIFY. */
+async function ofPeer(run: Run, peer: System, seconds: number): Promise<number[] | null> {
+  if (!['graphile-worker', 'pg-boss'].includes(peer.name)) return null;
+  const place = await run.open(peer);
+  try {
+    const task = { url: place.url, name: peer.name, seconds, gap: longest / 5 };
+    const env = { ...process.env, BENCH_WORK: JSON.stringify(task), NODE_ENV: 'production' };
+    const module = fileURLToPath(new URL('../peers/start.ts', import.meta.url));
+    const options = { env, timeout: (seconds + 60) * 1000 };
+    const { stdout } = await promisify(execFile)(process.execPath, [module], options);
+    return JSON.parse(stdout);
+  } finally {
+    await run.close(place);
+  }
+}
+
+async function ofTock(run: Run, tock: System, seconds: number) {
+  const place = await run.open(tock);
+  const served = await serve(run, place);
+  try {
+    const asked = await statements(place, served, asking(run));
+    const each = Array.from({ length: waiters }, (_, n) => latencies(served, `wait${n}`, seconds));
+    return { asked, found: (await Promise.all(each)).flat() };
+  } finally {
+    await served.stop();
+    await run.close(place);
+  }
+}
+
+async function measured(run: Run): Promise<Case[]> {
+  const tock = run.systems.find(({ name }) => name === 'tock');
+  const seconds = run.quick ? 8 : 120;
+  const { asked, found } = tock ? await ofTock(run, tock, seconds) : { asked: null, found: [] };
+  const peers: Record<string, number[]> = {};
+  for (const peer of run.systems) {
+    const times = await ofPeer(run, peer, run.quick ? 4 : 30);
+    if (times) peers[peer.name] = times;
+  }
+  const note = `Tock: both by HTTP, ${found.length} tasks, each after up to ${longest} s of waiting; peers: in SQL, told by NOTIFY over a connection of their own`;
+  const latency = (name: string, share: number): Case => ({
+    name: `start latency, ${name}`,
+    unit: 'ms',
+    tock: at(found, share),
+    floor: null,
+    peers: Object.fromEntries(Object.entries(peers).map(([peer, all]) => [peer, at(all, share)])),
+    note,
+    windows: { tock: found, ...peers },
+  });
+  return [
+    latency('p50', 0.5),
+    latency('p99', 0.99),
+    {
+      name: 'statements of a waiting second',
+      unit: 'statements/s',
+      tock: asked,
+      floor: null,
+      peers: {},
+      note: `one consumer in a long poll of ${asking(run)} s on an empty queue, by the count of transactions`,
+    },
+  ];
+}
+
+export const groups: Group[] = [{ name: 'latency', run: measured }];

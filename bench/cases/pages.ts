@@ -1,0 +1,36 @@
+import { grow } from '../decisions/grown.ts';
+import { jumping } from '../lived.ts';
+import { touchedTwins } from '../touched.ts';
+import type { Group, Place } from '../types.ts';
+import { shapeOf, tockOf } from '../windows.ts';
+
+/**
+ * Pages that a claim and its completion touch with many epochs, a fourth of them kept unsettled by a
+ * paused task, against three. The other twins are counted where they are made: backlog, history, queues.
+ */
+export const groups: Group[] = [
+  {
+    name: 'pages',
+    async run(run) {
+      const tock = jumping(tockOf(run));
+      const count = run.quick ? 40 : 200;
+      const places: Place[] = [];
+      try {
+        for (const epochs of [3, count]) {
+          const place = await run.open(tock);
+          places.push(place);
+          if (epochs > 3) run.say(`pages: ${await grow(place.client, epochs)}`);
+          await tock.fill(place, 20_000, shapeOf(100));
+          const work = tock.cycle(shapeOf(1));
+          if (work) await run.load(place, work, { seconds: 1 });
+          await run.settle(place);
+        }
+        const labels = ['3 epochs', `${count} epochs`];
+        const labelled = places.map((place, n) => ({ label: labels[n] ?? '', place }));
+        return await touchedTwins(run, 'epochs', labelled);
+      } finally {
+        for (const place of places) await run.close(place);
+      }
+    },
+  },
+];

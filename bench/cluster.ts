@@ -1,0 +1,66 @@
+import pg from 'pg';
+import type { TestCluster } from '../test/cluster.ts';
+
+/** What every system gets; the rest is as PostgreSQL comes. */
+export const settings: Record<string, string> = {
+  shared_buffers: '1GB',
+  max_wal_size: '8GB',
+  checkpoint_timeout: '30min',
+  autovacuum_naptime: '60s',
+};
+
+export async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+/** Changes settings, restarting where one needs that; returns what they were, null for not set. */
+export async function alter(
+  { cluster }: TestCluster,
+  changes: Record<string, string | null>,
+): Promise<{ before: Record<string, string | null>; restarted: boolean }> {
+  const before: Record<string, string | null> = {};
+  let restarted = false;
+  const client = await connected(cluster.url());
+  try {
+    for (const [name, value] of Object.entries(changes)) {
+      const { rows } = await client.query(
+        `select s.context, f.setting from pg_settings s left join pg_file_settings f
+         on f.name = s.name and f.sourcefile like '%postgresql.auto.conf' where s.name = lower($1)`,
+        [name],
+      );
+      if (!rows[0]) throw new Error(`PostgreSQL has no setting ${name}.`);
+      before[name] = rows[0].setting;
+      restarted ||= rows[0].context === 'postmaster';
+      const to = value === null ? 'reset' : 'set';
+      const text = value === null ? '' : ` = ${client.escapeLiteral(value)}`;
+      await client.query(`alter system ${to} ${client.escapeIdentifier(name)}${text}`);
+    }
+    await client.query('select pg_reload_conf()');
+  } finally {
+    await client.end();
+  }
+  if (restarted) {
+    await cluster.stop();
+    await cluster.start();
+  }
+  return { before, restarted };
+}
+
+/** Seconds of CPU that the postmaster and all its children have used, user and system. */
+export async function cpuSeconds({ cluster }: TestCluster): Promise<number> {
+  const look = 'getconf CLK_TCK; cat /proc/[0-9]*/stat 2>/dev/null || true';
+  const [hertz = '100', ...lines] = (await cluster.host.run(['sh', '-c', look])).split('\n');
+  let ticks = 0;
+  for (const line of lines) {
+    const pid = Number.parseInt(line, 10);
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+    const [own, parent] = [fields.slice(11, 13), Number(fields[1])];
+    if (pid !== cluster.pid && parent !== cluster.pid) continue;
+    // what children used that are gone stands at their parent
+    for (const used of pid === cluster.pid ? fields.slice(11, 15) : own) ticks += Number(used);
+  }
+  return ticks / Number(hertz);
+}

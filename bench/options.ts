@@ -1,0 +1,122 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { home } from '../scripts/stack/place.ts';
+import type { Group, System } from './types.ts';
+
+export const usage = `usage: npm run bench -- [options]
+  --quick            about five minutes for everything, instead of almost an hour
+  --only a,b         only groups or cases whose names begin so
+  --systems a,b      only these beside Tock and the floor
+  --json FILE        where the figures go, the chart beside them; .tock/bench.json unless said
+  --seconds N        of a window
+  --rounds N         windows for a figure
+  --no-chart         figures only`;
+
+/** Something that was asked for wrongly: its message is all that is to be said. */
+export class Mistake extends Error {}
+
+export type Options = {
+  quick: boolean;
+  seconds: number;
+  rounds: number;
+  /** Names of groups and cases; null for all. */
+  only: string[] | null;
+  systems: System[];
+  groups: Group[];
+  json: string;
+  chart: boolean;
+};
+
+const list = (text?: string) =>
+  (text ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean);
+
+function numeric(
+  name: string,
+  text: string | undefined,
+  otherwise: number,
+  whole: boolean,
+): number {
+  const value = text === undefined ? otherwise : Number(text);
+  if (value > 0 && (!whole || Number.isInteger(value))) return value;
+  throw new Mistake(`--${name} is a ${whole ? 'whole ' : ''}number above 0, not ${text}.`);
+}
+
+function parsed(args: string[]) {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean', default: false } as const;
+  const options = {
+    quick: flag,
+    help: flag,
+    'no-chart': flag,
+    only: text,
+    systems: text,
+    json: text,
+    seconds: text,
+    rounds: text,
+  };
+  try {
+    return parseArgs({ args, options }).values;
+  } catch (error) {
+    throw new Mistake(`${(error as Error).message}\n${usage}`);
+  }
+}
+
+/** Which of all names are meant: the one that is it, else those that begin so. */
+const meant = (names: string[], asked: string) =>
+  names.includes(asked) ? [asked] : names.filter((one) => one.startsWith(asked));
+
+const namesOf = ({ name, cases = [] }: Group) => [name, ...cases];
+
+const described = ({ name, cases = [] }: Group) => `  ${[name, ...cases].join(', ')}`;
+
+/** What the arguments ask for; null for help. */
+export function optionsOf(
+  args: string[],
+  known: { groups: Group[]; systems: System[]; more: System[]; floor: System },
+): Options | null {
+  const given = parsed(args);
+  if (given.help) return null;
+  const names = known.groups.flatMap(namesOf);
+  const asked = list(given.only);
+  const unknown = asked.filter((one) => meant(names, one).length === 0);
+  if (unknown.length > 0) {
+    throw new Mistake(
+      `Nothing is called ${unknown.join(', ')}. There are, each group with its cases:\n${known.groups.map(described).join('\n')}`,
+    );
+  }
+  const only = asked.length === 0 ? null : asked.flatMap((one) => meant(names, one));
+  const all = [...known.systems, ...known.more];
+  const present = [...all, known.floor].map(({ name }) => name);
+  const wanted = list(given.systems);
+  const strange = wanted.filter((one) => meant(present, one).length === 0);
+  if (strange.length > 0) {
+    throw new Mistake(
+      `No system is called ${strange.join(', ')}. There are: ${present.join(', ')}`,
+    );
+  }
+  const chosen = ['tock', ...wanted.flatMap((one) => meant(present, one))];
+  const json = resolve(given.json ?? join(home(), 'bench.json'));
+  if (!existsSync(dirname(json)))
+    throw new Mistake(`There is no folder ${dirname(json)} for --json.`);
+  const { quick } = given;
+  return {
+    quick,
+    seconds: numeric('seconds', given.seconds, quick ? 1 : 5, false),
+    rounds: numeric('rounds', given.rounds, 3, true),
+    only,
+    systems: wanted.length > 0 ? all.filter(({ name }) => chosen.includes(name)) : known.systems,
+    groups: known.groups.filter((one) => !only || namesOf(one).some((name) => only.includes(name))),
+    json,
+    chart: !given['no-chart'],
+  };
+}
+
+/** Whether a case of a group was asked for. */
+export const wants =
+  (only: string[] | null, group: Group) =>
+  (name: string): boolean =>
+    !only || only.includes(group.name) || only.includes(name);

@@ -1,0 +1,68 @@
+import { Logger, type Runner, run } from 'graphile-worker';
+import pg from 'pg';
+import { serve } from './serve.ts';
+
+type Options = {
+  queues: string[];
+  /** Its runners in one process, which share the connections. */
+  runners: number;
+  /** Of one runner: jobs at a time, as many as it has connections unless it is said. */
+  concurrency?: number;
+  /** The size of its local queue and the delay of releasing jobs, in ms; -1 for none. */
+  size: number;
+  delay: number;
+};
+
+/** Its own runner over tasks that read their payload and do nothing. */
+await serve<Options>(async ({ url, clients, options }) => {
+  const { queues, size, delay, runners } = options;
+  const share = Math.max(1, Math.floor(clients / runners));
+  const { concurrency = share } = options;
+  // One more, which listens.
+  const max = share + 1;
+  const pools = Array.from({ length: runners }, () => {
+    const pool = new pg.Pool({ connectionString: url, max, idleTimeoutMillis: 0 });
+    pool.on('error', (error) => console.error(error));
+    pool.on('connect', (client) => client.on('error', (error) => console.error(error)));
+    return pool;
+  });
+  for (const pool of pools) {
+    const all = await Promise.all(Array.from({ length: max }, () => pool.connect()));
+    for (const client of all) client.release();
+  }
+  const logger = new Logger(() => () => {});
+  return {
+    async run(count, _over, seconds) {
+      const task = (payload: unknown) => {
+        if (payload === null || typeof payload !== 'object') throw new Error('no payload');
+        count.tasks++;
+      };
+      const taskList = Object.fromEntries(queues.map((name) => [name, task]));
+      const start = (pool: pg.Pool): Promise<Runner> =>
+        run({
+          pgPool: pool,
+          taskList,
+          parsedCronItems: [],
+          noHandleSignals: true,
+          preset: {
+            worker: {
+              logger,
+              concurrentJobs: concurrency,
+              maxPoolSize: max,
+              localQueue: { size },
+              completeJobBatchDelay: delay,
+              failJobBatchDelay: delay,
+            },
+          },
+        } as Parameters<typeof run>[0]);
+      const end = new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+      const started = await Promise.all(pools.map(start));
+      await end;
+      for (const runner of started) await runner.stop();
+      count.calls = count.tasks;
+    },
+    async close() {
+      for (const pool of pools) await pool.end();
+    },
+  };
+});

@@ -1,0 +1,13 @@
+/** Makes the schema of the peer that BENCH_WORK names, as its package does it. */
+const { url, name } = JSON.parse(process.env.BENCH_WORK ?? '{}');
+
+if (name === 'graphile-worker') {
+  const { runMigrations } = await import('graphile-worker');
+  await runMigrations({ connectionString: url });
+} else {
+  const { PgBoss } = await import('pg-boss');
+  const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false });
+  await boss.start();
+  await boss.stop({ graceful: false, close: true });
+}
+process.exit(0);

@@ -1,0 +1,42 @@
+import pg from 'pg';
+import { payload } from '../payload.ts';
+import { loops, type Options, round, serve } from './serve.ts';
+
+await serve<Options>(async ({ url, clients, options }) => {
+  const { kind, batch, bytes, queues } = options;
+  const all = Array.from({ length: clients }, () => new pg.Client({ connectionString: url }));
+  await Promise.all(all.map((client) => client.connect()));
+  const of = (client: number) => all[client] as pg.Client;
+  const tasks = Array.from({ length: batch }, () => ({ payload: JSON.parse(payload(bytes)) }));
+  const next = round(queues, clients);
+
+  async function enqueue(client: number, queue: string): Promise<number> {
+    // The batch is written out in each call, as a caller has to.
+    const values = [queue, JSON.stringify(tasks)];
+    await of(client).query({ name: 'e', text: 'select tock.enqueue($1, $2)', values });
+    return batch;
+  }
+
+  async function cycle(client: number, queue: string): Promise<number> {
+    const { rows } = await of(client).query({
+      name: 'c',
+      text: `select lease, id, payload
+        from tock.claim(p_queue => $1, p_limit => $2, p_alone => true)`,
+      values: [queue, batch],
+    });
+    const lease = rows[0]?.lease;
+    if (lease === undefined) return 0;
+    const text = 'select * from tock.complete($1)';
+    await of(client).query({ name: 'd', text, values: [lease] });
+    return rows.length;
+  }
+
+  const call = kind === 'enqueue' ? enqueue : cycle;
+  for (let client = 0; client < clients; client++) await call(client, 'warm');
+  return {
+    run: (count, over) => loops(clients, over, count, (client) => call(client, next(client))),
+    close: async () => {
+      for (const client of all) await client.end();
+    },
+  };
+});

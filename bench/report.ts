@@ -1,0 +1,87 @@
+import type { Case, System } from './types.ts';
+
+/** All that a run came to, as --json has it; the table and the chart are made from nothing else. */
+export type Report = {
+  date: string;
+  command: string;
+  machine: Record<string, string | number>;
+  versions: Record<string, string>;
+  settings: {
+    postgres: Record<string, string>;
+    /** Seconds of a window and of its warm-up, windows a figure, connections. */
+    windows: { seconds: number; warm_up: number; rounds: number; clients: number };
+    systems: Record<string, Pick<System, 'version' | 'settings' | 'lacks'>>;
+  };
+  cases: Case[];
+  /** What went wrong; its figures are null. */
+  failures: string[];
+};
+
+function shown(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '-';
+  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  return value.toLocaleString('en', {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+}
+
+function lines(rows: string[][]): string[] {
+  const widths = (rows[0] ?? []).map((_, n) => Math.max(...rows.map((row) => row[n]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, n) => (n < 2 ? cell.padEnd(widths[n] ?? 0) : cell.padStart(widths[n] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** Names of peers in the order in which cases have them. */
+export const peersOf = ({ cases }: Report): string[] => [
+  ...new Set(cases.flatMap((one) => Object.keys(one.peers))),
+];
+
+const entries = (of: Record<string, string | number>) =>
+  Object.entries(of)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+
+/** The figures in columns, then the notes, then who was measured how. */
+export function table(report: Report): string {
+  const peers = peersOf(report).filter((name) =>
+    report.cases.some((one) => (one.peers[name] ?? null) !== null),
+  );
+  const rows = [
+    ['case', 'unit', 'tock', ...peers, 'floor'],
+    ...report.cases.map((one) => [
+      one.name,
+      one.unit,
+      shown(one.tock),
+      ...peers.map((name) => shown(one.peers[name])),
+      shown(one.floor),
+    ]),
+  ];
+  const notes = report.cases
+    .filter(({ note }) => note)
+    .map(({ name, note }) => `  ${name}: ${note}`);
+  const { windows, postgres, systems } = report.settings;
+  const about = Object.entries(systems).flatMap(([name, { version, settings, lacks }]) => [
+    `${name} (${version})`,
+    ...settings.map((text) => `  ${text}`),
+    ...(lacks.length > 0 ? [`  lacks beside Tock: ${lacks.join('; ')}`] : []),
+  ]);
+  return [
+    ...lines(rows),
+    '',
+    ...(notes.length > 0 ? ['Notes', ...notes, ''] : []),
+    ...about,
+    '',
+    `Machine: ${entries(report.machine)}`,
+    `Versions: ${entries(report.versions)}`,
+    `PostgreSQL: ${entries(postgres)}`,
+    `Windows: ${windows.rounds} of ${windows.seconds} s for each figure, in turns, the median, where a group has no other; ${windows.clients} connections`,
+    ...(report.failures.length > 0
+      ? ['', 'FAILED', ...report.failures.map((text) => `  ${text}`)]
+      : []),
+  ].join('\n');
+}

@@ -1,0 +1,16 @@
+import type { System } from '../types.ts';
+import { floor } from './floor.ts';
+import { graphileWorker } from './graphile-worker.ts';
+import { perUserTables } from './per-user-tables.ts';
+import { pgBoss } from './pg-boss.ts';
+import { singleTable } from './single-table.ts';
+import { tock } from './tock.ts';
+import { tockNode } from './tock-node.ts';
+
+/** In the order of the columns. */
+export const systems: System[] = [tock, graphileWorker, pgBoss, singleTable, perUserTables];
+
+/** Measured only when --systems names them. */
+export const more: System[] = [tockNode];
+
+export { floor };

@@ -1,0 +1,72 @@
+import { nodeModule, versionOf } from '../node-work.ts';
+import { listed, payload } from '../payload.ts';
+import type { Place, Shape, System, Work } from '../types.ts';
+import { drawn } from './drawn.ts';
+import { queueNames } from './tock.ts';
+
+async function create(client: Place['client'], names: string[]): Promise<void> {
+  const missing = 'select unnest($1::text[]) as name except select name from pgboss.queue';
+  const text = `select pgboss.create_queue(name, '{"policy": "standard"}') from (${missing}) missing`;
+  await client.query(text, [names]);
+}
+
+/** Plain rows, the way that its documentation offers to whoever loads jobs by SQL. */
+const inserted = (name: string, payloads: string) => `insert into pgboss.job (name, data)
+  select ${name}, one from jsonb_array_elements(${payloads}::jsonb) one`;
+
+async function fill({ client }: Place, tasks: number, shape: Shape): Promise<void> {
+  const names = queueNames(shape);
+  await create(client, names);
+  const batch = Math.max(1, Math.min(2000, Math.ceil(tasks / names.length)));
+  const text = inserted('$1::text', '$2');
+  for (let done = 0, n = 0; done < tasks; done += batch, n++) {
+    const payloads = Array(Math.min(batch, tasks - done)).fill(payload(shape.bytes));
+    const values = [names[n % names.length], `[${payloads.join(',')}]`];
+    await client.query({ name: 'fill', text, values });
+  }
+}
+
+const options = (shape: Shape) => ({
+  kind: 'cycle',
+  batch: shape.batch,
+  bytes: shape.bytes,
+  queues: queueNames(shape),
+  processes: 2,
+});
+
+function enqueue(shape: Shape): Work {
+  const { batch, bytes } = shape;
+  const { set, name } = drawn(shape);
+  const more = listed(batch, payload(bytes), batch === 1 ? ['', ''] : ['[', ']']);
+  const one = `insert into pgboss.job (name, data) values (${name}, ${more.text}::jsonb)`;
+  const call = batch === 1 ? one : inserted(name, more.text).replaceAll('\n', ' ');
+  return { by: 'pgbench', script: `${set}${more.set}\n${call};\n` };
+}
+
+export const pgBoss: System = {
+  name: 'pg-boss',
+  version: versionOf('pg-boss'),
+  settings: [
+    'enqueue: INSERT into pgboss.job, which it documents for SQL, through pgbench: cheaper than its insert()',
+    'claim + complete: fetch with batchSize, then complete by the ids, in two processes that share the connections',
+    'supervise and schedule off, so that no maintenance runs; the standard policy; queues share a table, as is its default',
+  ],
+  lacks: [
+    'completing by ids is no lease: it also ends what was taken back and claimed again',
+    'no lanes: tenants wait behind each other',
+  ],
+  async prepare({ url, client }) {
+    await nodeModule('peers/schema.ts', { url, name: 'pg-boss' });
+    await create(client, ['q']);
+  },
+  fill,
+  enqueue,
+  cycle: (shape) => ({ by: 'node', module: 'peers/pg-boss.ts', options: options(shape) }),
+  async counts({ client }) {
+    const { rows } = await client.query(`
+      select count(*)::float8 as enqueued,
+        count(*) filter (where state = 'completed')::float8 as finished
+      from pgboss.job`);
+    return rows[0];
+  },
+};

@@ -1,0 +1,116 @@
+import type { Case, Figure, Place, Run, Shape, System } from './types.ts';
+
+export { median } from './interleave.ts';
+
+/** 100 bytes a payload and one queue, unless a case says otherwise. */
+export const shapeOf = (batch: number, more: Partial<Shape> = {}): Shape => ({
+  batch,
+  bytes: 100,
+  queues: 1,
+  ...more,
+});
+
+export const isTock = (system: System): boolean => system.name.toLowerCase() === 'tock';
+
+export const tockOf = (run: Run): System => {
+  const found = run.systems.find(isTock);
+  if (!found) throw new Error('Tock is not among the systems.');
+  return found;
+};
+
+export const ratio = (above?: number | null, below?: number | null): number | null =>
+  above && below ? above / below : null;
+
+export const rounded = (value?: number | null): string =>
+  value === null || value === undefined ? 'not measured' : Math.round(value).toLocaleString('en');
+
+/** A case out of each system's figure, by the system's name; notes of peers come after its own. */
+export function caseOf(
+  run: Run,
+  named: { name: string; unit: string; note?: string },
+  figures: Record<string, Figure | undefined>,
+): Case {
+  const notes = named.note ? [named.note] : [];
+  const windows: Record<string, number[]> = {};
+  const peers: Case['peers'] = {};
+  for (const system of run.systems) {
+    const figure = figures[system.name];
+    if (figure?.note) notes.push(`${system.name}: ${figure.note}`);
+    if (figure && figure.windows.length > 0) windows[system.name] = figure.windows;
+    if (!isTock(system)) peers[system.name] = figure?.value ?? null;
+  }
+  const tock = figures[tockOf(run).name]?.value ?? null;
+  const { name, unit } = named;
+  return { name, unit, tock, floor: null, peers, note: notes.join('; '), windows };
+}
+
+/** The fastest that each was seen at, tasks a second: how much a window may take. */
+const seen = new Map<string, number>();
+const keyOf = (system: System, shape: Shape) =>
+  `${system.name} ${shape.batch} ${shape.bytes} ${shape.queues > 1}`;
+
+/**
+ * Fills until a warm-up and a window of cycles leave `least` ready; then analyzes and checkpoints.
+ */
+export async function stock(
+  run: Run,
+  system: System,
+  place: Place,
+  shape: Shape,
+  seconds: number,
+  least = system.least?.(shape) ?? 0,
+): Promise<void> {
+  const fillUp = async (want: number) => {
+    const { enqueued, finished } = await system.counts(place);
+    const missing = Math.ceil(want) - (enqueued - finished);
+    if (missing > 0) await system.fill(place, missing, shape);
+  };
+  const key = keyOf(system, shape);
+  const work = system.cycle(shape);
+  // the first window tells how much others need; what it takes isn't known, so it may run dry
+  let guess = Math.min(10_000 * shape.batch, 100_000) / Math.max(1, shape.bytes / 1000);
+  for (let tries = 0; work && !seen.has(key); guess *= 4, tries++) {
+    await fillUp(Math.max(least, guess));
+    try {
+      const probe = await run.measure(place, system, [{ work, clients: run.clients }], 1);
+      seen.set(key, probe.finished / probe.seconds);
+    } catch (error) {
+      if (tries > 3 || !String(error).includes('ran dry')) throw error;
+    }
+  }
+  // pgbench takes whole seconds
+  const taken = (seen.get(key) ?? 0) * (Math.ceil(seconds) + run.warmUp) * 1.3;
+  await fillUp(least + taken + 50 * shape.batch);
+  await run.settle(place);
+}
+
+/** One window of claim and complete over all clients, tasks a second; null where there is no such call. */
+export async function cycles(
+  run: Run,
+  system: System,
+  place: Place,
+  shape: Shape,
+  seconds = run.seconds,
+): Promise<number | null> {
+  const work = system.cycle(shape);
+  if (!work) return null;
+  const got = await run.measure(place, system, [{ work, clients: run.clients }], seconds);
+  const rate = got.finished / got.seconds;
+  const key = keyOf(system, shape);
+  seen.set(key, Math.max(rate, seen.get(key) ?? 0));
+  return rate;
+}
+
+/** The same of enqueueing. */
+export async function enqueues(
+  run: Run,
+  system: System,
+  place: Place,
+  shape: Shape,
+  seconds = run.seconds,
+): Promise<number | null> {
+  const work = system.enqueue(shape);
+  if (!work) return null;
+  const got = await run.measure(place, system, [{ work, clients: run.clients }], seconds);
+  return got.enqueued / got.seconds;
+}

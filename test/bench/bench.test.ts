@@ -1,0 +1,51 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { Report } from '../../bench/report.ts';
+import { attempt } from '../../scripts/stack/run.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'tock-bench-'));
+const bench = (...args: string[]) =>
+  attempt([process.execPath, resolve(import.meta.dirname, '../../bench/bench.ts'), ...args]);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('the benchmark measures Tock, the floor and the seeds, and writes what it found', {
+  timeout: 240_000,
+}, async () => {
+  const json = join(folder, 'figures.json');
+  const short = ['--seconds', '0.3', '--rounds', '1', '--no-chart', '--json', json];
+  const { code, out } = await bench(
+    '--only',
+    'claim + complete 100',
+    '--systems',
+    'single,per',
+    ...short,
+  );
+  expect(code, out).toBe(0);
+  const report: Report = JSON.parse(readFileSync(json, 'utf8'));
+  expect(report.failures).toEqual([]);
+  expect(report.cases.map(({ name, unit }) => [name, unit])).toEqual([
+    ['claim + complete 100', 'tasks/s'],
+  ]);
+  const [found] = report.cases;
+  expect(found?.tock).toBeGreaterThan(0);
+  expect(found?.floor).toBeGreaterThan(0);
+  expect(Object.keys(found?.peers ?? {})).toEqual(['single table', 'per-user tables']);
+  for (const rate of Object.values(found?.peers ?? {})) expect(rate).toBeGreaterThan(0);
+  expect(found?.windows?.tock).toHaveLength(1);
+  expect(report.machine.cores).toBeGreaterThan(0);
+  expect(report.versions.postgres).toMatch(/^\d/);
+  expect(report.settings.postgres.data_checksums).toBe('on');
+  expect(Object.keys(report.settings.systems)).toContain('floor');
+  expect(out).toMatch(/^claim \+ complete 100 +tasks\/s +[\d,.]+/m);
+});
+
+test('a name that no case has is answered with those there are', async () => {
+  const { code, out } = await bench('--only', 'nonsense');
+  expect(code).toBe(2);
+  expect(out).toContain('Nothing is called nonsense.');
+  expect(out).toContain('claim + complete 100');
+  expect(out).not.toMatch(/^ +at /m);
+});
