@@ -367,7 +367,7 @@ function tock.claim_answer()
 
 function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
   returns claimed
-  -- Claims one run in the epoch in use; null where it takes more than that: then the slow way. Written by write_hot().
+  -- Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().
 
 function tock.close_hot(p_lease uuid)
   returns SETOF integer
@@ -783,8 +783,8 @@ function tock.revoke_key(p_prefix text)
   -- for tock_admin, tock_edge
 
 function tock.ride_along()
-  returns void
-  -- What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval.
+  returns boolean
+  -- What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval. Whether there was anything to do.
 
 function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer

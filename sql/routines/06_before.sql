@@ -12,3 +12,10 @@ drop function if exists tock.draw_hot(integer, integer, integer, uuid, text, tim
 drop function if exists tock.done_hot(uuid, integer);
 drop function if exists tock.close_hot(uuid, integer);
 drop function if exists tock.candidates_statement(integer, bigint);
+do $$
+begin
+  -- it says since 0009 whether it did anything
+  if (select p.prorettype from pg_proc p where p.oid = to_regprocedure('tock.ride_along()')) = 'void'::regtype then
+    drop function tock.ride_along();
+  end if;
+end $$;

@@ -27,11 +27,13 @@ declare
   v_context text;
   v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
   v_alone boolean;
+  v_late boolean;
   v_row tock.claimed;
   v_said text;
 begin
   get diagnostics v_context = pg_context;
   v_alone := tock.is_alone(p_alone, v_context);
+  v_late := v_alone;
   -- the commonest call; one in sixteen goes the long way, to see that no duty is late
   if p_limit = 1 and p_request_id is null and v_seed % 16 <> 0
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
@@ -45,6 +47,13 @@ begin
       end if;
       return next v_row;
       return;
+    elsif v_row.id = 0 then
+      v_late := v_late and tock.ride_along();
+      if not v_late then
+        v_said := pg_catalog.set_config('tock.claim', '', true);
+        return;
+      end if;
+      v_late := false;
     end if;
   end if;
   declare
@@ -54,7 +63,6 @@ begin
     v_digest bigint;
     v_seen tock.requests;
     v_hot integer;
-    v_late boolean := v_alone;
     v_guarded boolean := false;
     v_read_committed boolean;
     v_look tock.look;
@@ -94,8 +102,9 @@ begin
       if tock.hot_epoch() is null then
         perform tock.guard_now();
       end if;
-      if v_alone then
+      if v_late then
         perform tock.ride_along();
+        v_late := false;
       end if;
       if tock.is_paused(v_policy) then
         v_said := pg_catalog.set_config('tock.claim', 'paused', true);
@@ -115,11 +124,12 @@ begin
         perform tock.guard_now();
         v_guarded := true;
         continue;
-      elsif v_late and (v_hot is null or v_look.due or v_seed % 16 = 0 or pg_catalog.cardinality(v_batch) = 0) then
-        perform tock.ride_along();
+      end if;
+      if v_late and (v_hot is null or v_look.due or v_seed % 16 = 0 or pg_catalog.cardinality(v_batch) = 0) then
         v_late := false;
-        continue;
-      elsif v_hot is null then
+        continue when tock.ride_along() or v_hot is null;
+      end if;
+      if v_hot is null then
         v_batch := tock.candidates_anywhere(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams));
       end if;
       if pg_catalog.cardinality(v_batch) = 0 then

@@ -37,7 +37,7 @@ comment on function tock.is_alone is
 
 -- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late.
 create or replace function tock.ride_along()
-returns void
+returns boolean
 language plpgsql
 volatile
 as $$
@@ -64,9 +64,10 @@ begin
   if v_due then
     perform tock.promote(1000);
   end if;
+  return v_due or pg_catalog.cardinality(v_late) > 0;
 end $$;
 
-comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval.';
+comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval. Whether there was anything to do.';
 
 create or replace function tock.new_token(p_epoch integer)
 returns uuid

@@ -1,8 +1,7 @@
 -- A look at the first streams that have something above their cursor: priority first, lanes and slots
 -- shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so that they end at the
 -- limit. A stream that was not yet claimed from in this epoch comes unlooked at, without a cursor. It takes
--- no locks; but where one stream is wanted, the first that can be locked. $1 queue, $2 seed, $3 streams seen
--- before, $4 how many
+-- no locks. $1 queue, $2 seed, $3 streams seen before, $4 how many; for a claim of one two, without those
 create or replace function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean default false)
 returns text
 language sql
@@ -19,12 +18,11 @@ as $$
       select case when s.start_after >= %2$s - 1 then greatest(s.start_after, coalesce((
         select l.last_position from tock.leases_%1$s l where l.stream = s.number
         order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c
-    where case when c.after_position is null then true
-      when (select r.position from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
-        order by r.stream, r.position limit 1) is not null then %4$s end
-    limit %5$s$q$, p_epoch, p_first, case when not p_one then ' and t.number <> all ($3)' end,
-    case when p_one then 'pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), s.number)' else 'true' end,
-    case when p_one then '1' else '$4' end)
+    where c.after_position is null
+      or (select r.position from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
+          order by r.stream, r.position limit 1) is not null
+    limit %4$s$q$, p_epoch, p_first, case when not p_one then ' and t.number <> all ($3)' end,
+    case when p_one then '2' else '$4' end)
 $$;
 
 comment on function tock.candidates_statement is 'The statement that finds streams to draw from, with an epoch in use and its first position.';

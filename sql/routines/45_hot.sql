@@ -96,17 +96,25 @@ begin
       p_alone boolean)
     returns tock.claimed language plpgsql volatile as $f$
     declare
-      v_at record;
+      v_look record;
+      v_at tock.candidate;
+      v_held boolean := false;
       v_run record;
     begin
-      select c.stream, c.priority, c.after_position, q.max_attempts,
+      select q.max_attempts,
         pg_catalog.clock_timestamp() + coalesce(p_seconds, q.lease_seconds) * interval '1 second' as leased_until,
-        tock.new_token(%2$s) as token
-        into v_at
-      from tock.positions s, tock.queues q, lateral (%11$s) c
+        tock.new_token(%2$s) as token,
+        array(select row(c.stream, c.priority, c.after_position)::tock.candidate from (%11$s) c) as streams
+        into v_look
+      from tock.positions s, tock.queues q
       where %1$s and q.name = p_queue and not q.paused and not q.pause_after_restore and not (p_alone and %10$s);
-      if v_at.after_position is null then
-        return null;
+      foreach v_at in array coalesce(v_look.streams, '{}') loop
+        v_held := v_at.after_position is not null
+          and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_at.stream);
+        exit when v_held or v_at.after_position is null;
+      end loop;
+      if not v_held then
+        return case when v_look.streams = '{}' then row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed end;
       end if;
       select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.payload,
         (select m.position from tock.marks_%2$s m where m.stream = v_at.stream and m.position = r.position limit 1) as marked
@@ -118,9 +126,9 @@ begin
         return null;
       end if;
       insert into tock.leases_%2$s (stream, after_position, last_position, runs, token, worker, leased_until)
-        values (v_at.stream, v_at.after_position, v_run.position, 1, v_at.token, p_worker, v_at.leased_until);
-      return row(v_at.token, v_at.leased_until, coalesce(v_run.task_id, v_run.position << 20 | v_at.stream),
-        v_run.position << 20 | v_at.stream, v_run.attempt, coalesce(v_run.max_attempts, v_at.max_attempts), v_at.priority,
+        values (v_at.stream, v_at.after_position, v_run.position, 1, v_look.token, p_worker, v_look.leased_until);
+      return row(v_look.token, v_look.leased_until, coalesce(v_run.task_id, v_run.position << 20 | v_at.stream),
+        v_run.position << 20 | v_at.stream, v_run.attempt, coalesce(v_run.max_attempts, v_look.max_attempts), v_at.priority,
         v_run.tenant, v_run.created_at, v_run.payload)::tock.claimed;
     end $f$;
 
@@ -212,6 +220,6 @@ comment on function tock.hot_epoch is 'The epoch in use, while the hot functions
 comment on function tock.above_hot is 'Whether the next position is above a stream''s runs, as it must be; not true when that takes a closer look. Written by write_hot().';
 comment on function tock.append_hot is 'Appends one task without options in the epoch in use and returns its id; null where it takes more than that: then the slow way. Written by write_hot().';
 comment on function tock.look_hot is 'What a claim sees before it draws: candidates_statement() for the epoch in use, and whether something that waits is due; null when the epoch in use is another. Written by write_hot().';
-comment on function tock.claim_one_hot is 'Claims one run in the epoch in use; null where it takes more than that: then the slow way. Written by write_hot().';
+comment on function tock.claim_one_hot is 'Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().';
 comment on function tock.take_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
 comment on function tock.end_hot is 'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().';
