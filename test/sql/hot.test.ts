@@ -1,0 +1,79 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import { claim, complete, enqueue, fail, leaseOf, numbered, value } from './support.ts';
+
+// One task without options, one run, a whole lease: these have functions of their own.
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+  await client.query("select tock.put_queue('q', '{\"max_payload_bytes\": 1024}')");
+  const first = await enqueue(client, 'q', numbered(1));
+  expect(await claim(client, 'q')).toMatchObject([{ id: first[0] }]);
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const one = async (on: pg.Client, payload: unknown = 1) =>
+  (await enqueue(on, 'q', [{ payload }]))[0] as string;
+
+test('a claim of one passes over a cancelled task', async () => {
+  const [cancelled, other] = [await one(client), await one(client)];
+  await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
+  expect(await claim(client, 'q')).toMatchObject([{ id: other }]);
+  expect(await claim(client, 'q')).toEqual([]);
+  await expectWhole(client);
+});
+
+test('single tasks of transactions that are open at once lie in streams of their own', async () => {
+  const open = await db.connect();
+  await open.query('begin');
+  const held = await one(open);
+  const id = await one(client);
+  expect(BigInt(id) & 0xfffffn).not.toBe(BigInt(held) & 0xfffffn);
+  expect(await claim(client, 'q')).toMatchObject([{ id }]);
+  await open.query('commit');
+  expect(await claim(client, 'q')).toMatchObject([{ id: held }]);
+  await expectWhole(client);
+});
+
+test('a single task wakes its stream', async () => {
+  await client.query('select tock.rest()');
+  expect(await value(client, 'select count(*)::integer from tock.streams where awake')).toBe(0);
+  const id = await one(client);
+  expect(await claim(client, 'q')).toMatchObject([{ id }]);
+});
+
+test('a single task is not accepted below the newest run', async () => {
+  const ids = [await one(client), await one(client), await one(client)];
+  const [from] = ids;
+  // still above where the stream began, and below what it holds
+  await client.query("select setval('tock.positions', $1::bigint >> 20)", [from]);
+  await one(client).then(
+    (id) => expect(BigInt(id) > BigInt(ids[2] as string)).toBe(true),
+    (error) => expect(error.code).toBe('TK503'),
+  );
+  await expectWhole(client);
+});
+
+test('a single task with too large a payload is refused', async () => {
+  await expect(one(client, 'x'.repeat(1023))).rejects.toMatchObject({
+    code: 'TK422',
+    detail: 'tasks[0].payload',
+  });
+  await one(client, 'x'.repeat(1022));
+});
+
+test('a whole completion counts what did not fail before', async () => {
+  const ids = [await one(client), await one(client), await one(client)];
+  const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
+  await fail(client, lease, [{ id: ids[1] as string, retry_in_seconds: 100 }]);
+  expect(await complete(client, lease)).toEqual({ completed: 2, refused: [] });
+  expect(await complete(client, lease)).toEqual({ completed: 2, refused: [] });
+});
