@@ -66,8 +66,9 @@ end $$;
 comment on function tock.send_on is 'Notes in promotions what the runs of an epoch became, where they went on; returns how many rows it looked at.';
 
 -- What came too late to replace one of its runs is told so while that can be known: a waiting entry is taken
--- away, a run marked as cancelled, and why: it is no end of its task. A run of a settled epoch was handed out or passed over; so was what it had
--- replaced itself, and so on; only what lies in an earlier epoch is judged as a claim would.
+-- away, a run marked as cancelled, and why: it is no end of its task. A run of a settled epoch was handed out
+-- or passed over; so was what it had replaced itself, and so on; only what lies in an earlier epoch is judged
+-- as a claim would.
 create or replace function tock.judge_replacements(p_epoch integer, p_limit integer)
 returns integer
 language plpgsql
