@@ -298,9 +298,9 @@ function tock.candidates_hot(p_queue text, p_seed integer, p_seen integer[], p_l
   returns candidate[]
   -- Of Tock before 0009: raises 40001.
 
-function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean DEFAULT false)
+function tock.candidates_statement(p_epoch integer, p_first bigint)
   returns text
-  -- The statement that finds streams to draw from, with an epoch in use and its first position.
+  -- The statement that finds streams to draw from.
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
@@ -406,6 +406,10 @@ function tock.cursor_of(p_stream integer)
 function tock.cursor_statement(p_epoch integer)
   returns text
   -- The statement that reads the cursor of a stream that has come to an epoch.
+
+function tock.cursors_statement(p_epoch integer, p_first bigint, p_seen boolean)
+  returns text
+  -- The part of a statement that gives streams (s) and their cursors (c), with an epoch in use and its first position.
 
 function tock.dead_in(p_epoch integer)
   returns jsonb
@@ -540,7 +544,7 @@ function tock.highest_position(p_all boolean DEFAULT true)
 
 function tock.hold_lease(p_lease uuid, p_epoch integer)
   returns boolean
-  -- Locks a lease's rows for share; false when there is no such lease.
+  -- Locks a lease's rows; false when there is no such lease.
 
 function tock.hot_epoch()
   returns integer
@@ -637,7 +641,11 @@ function tock.named_key(p_kind text, p_name text)
 
 function tock.new_token(p_epoch integer)
   returns uuid
-  -- A lease's token: random but for its last 28 bits, which name the epoch.
+  -- Of Tock before this release: raises 40001.
+
+function tock.new_token(p_epoch integer, p_after bigint, p_version text DEFAULT '4'::text)
+  returns uuid
+  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had.
 
 function tock.newest_epoch()
   returns integer
@@ -646,6 +654,10 @@ function tock.newest_epoch()
 function tock.newest_run(p_stream integer)
   returns bigint
   -- A stream's newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.
+
+function tock.next_statement(p_epoch integer, p_first bigint)
+  returns text
+  -- The statement that finds, locks and reads what a claim of one takes.
 
 function tock.next_wake_at()
   returns timestamp with time zone

@@ -12,6 +12,8 @@ drop function if exists tock.draw_hot(integer, integer, integer, uuid, text, tim
 drop function if exists tock.done_hot(uuid, integer);
 drop function if exists tock.close_hot(uuid, integer);
 drop function if exists tock.candidates_statement(integer, bigint);
+drop function if exists tock.candidates_statement(integer, bigint, boolean);
+drop function if exists tock.new_token(integer);
 do $$
 begin
   -- it says since 0009 whether it did anything

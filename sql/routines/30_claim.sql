@@ -156,7 +156,7 @@ begin
           continue when v_drawn > 0 and v_epoch <> v_hot;
           if v_drawn = 0 then
             v_epoch := v_hot;
-            v_token := tock.new_token(v_epoch);
+            v_token := tock.new_token(v_epoch, v_next.after_position);
           end if;
           return query select * from tock.take_hot(v_hot, v_next.stream, v_next.after_position, v_left, v_token, p_worker,
             v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
@@ -170,7 +170,7 @@ begin
             v_was := v_at;
             if v_drawn = 0 then
               v_epoch := v_at.epoch;
-              v_token := tock.new_token(v_epoch);
+              v_token := tock.new_token(v_epoch, v_at.after_position);
             end if;
             return query select * from tock.draw(v_at.epoch, v_next.stream, v_at.after_position, v_left, v_token, p_worker,
               v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);

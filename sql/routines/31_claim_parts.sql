@@ -69,16 +69,20 @@ end $$;
 
 comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval. Whether there was anything to do.';
 
-create or replace function tock.new_token(p_epoch integer)
+-- It begins with the cursor, so that what is claimed together lies together in the index on token (random
+-- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random.
+create or replace function tock.new_token(p_epoch integer, p_after bigint, p_version text default '4')
 returns uuid
 language sql
 volatile
 as $$
-  select (pg_catalog.left(pg_catalog.gen_random_uuid()::text, 29)
-    || pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'))::uuid
+  select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
+      pg_catalog.lpad(pg_catalog.to_hex(p_after & 2147483647), 8, '0'), 1),
+      p_version, 15),
+      pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 30)::uuid
 $$;
 
-comment on function tock.new_token is 'A lease''s token: random but for its last 28 bits, which name the epoch.';
+comment on function tock.new_token is 'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had.';
 
 create or replace function tock.leased_runs(p_lease uuid)
 returns table (

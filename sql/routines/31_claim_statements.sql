@@ -1,31 +1,72 @@
--- A look at the first streams that have something above their cursor: priority first, lanes and slots
--- shuffled by the seed. The fence of offset 0 keeps the look-ups behind the order, so that they end at the
--- limit. A stream that was not yet claimed from in this epoch comes unlooked at, without a cursor. It takes
--- no locks. $1 queue, $2 seed, $3 streams seen before, $4 how many; for a claim of one two, without those
-create or replace function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean default false)
+-- A queue's streams in the order in which a claim looks at them, and each one's cursor: priority first, lanes
+-- and slots shuffled by the seed. What one tenant enqueued in bulk (lanes from 512) comes behind the others,
+-- and in one claim of 24 before them. A stream that was not yet claimed from in this epoch has no cursor.
+-- The fences of offset 0 keep the look-ups behind the order, so that they end at the limit.
+-- $1 queue, $2 seed, $3 streams seen before
+create or replace function tock.cursors_statement(p_epoch integer, p_first bigint, p_seen boolean)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+      (
+        select t.number, t.priority, t.start_after from tock.streams t
+        where t.queue = $1 and t.awake%3$s
+        order by t.priority, (t.lane >= 512) = ($2 %% 24 <> 0), pg_catalog.hashint4extended(t.lane, $2),
+          pg_catalog.hashint4extended(t.slot, $2)
+        offset 0) s
+      cross join lateral (
+        select case when s.start_after >= %2$s - 1 then greatest(s.start_after, coalesce((
+          select l.last_position from tock.leases_%1$s l where l.stream = s.number
+          order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c$q$,
+    p_epoch, p_first, case when p_seen then ' and t.number <> all ($3)' end)
+$$;
+
+comment on function tock.cursors_statement is
+  'The part of a statement that gives streams (s) and their cursors (c), with an epoch in use and its first position.';
+
+-- It takes no locks; a stream without a cursor comes unlooked at. $1 to $3 as above, $4 how many
+create or replace function tock.candidates_statement(p_epoch integer, p_first bigint)
 returns text
 language sql
 stable
 as $$
   select pg_catalog.format($q$
     select s.number as stream, s.priority, c.after_position
-    from (
-      select t.number, t.priority, t.start_after from tock.streams t
-      where t.queue = $1 and t.awake%3$s
-      order by t.priority, pg_catalog.hashint4extended(t.lane, $2), pg_catalog.hashint4extended(t.slot, $2)
-      offset 0) s
-    cross join lateral (
-      select case when s.start_after >= %2$s - 1 then greatest(s.start_after, coalesce((
-        select l.last_position from tock.leases_%1$s l where l.stream = s.number
-        order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c
+    from %2$s
     where c.after_position is null
       or (select r.position from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
           order by r.stream, r.position limit 1) is not null
-    limit %4$s$q$, p_epoch, p_first, case when not p_one then ' and t.number <> all ($3)' end,
-    case when p_one then '2' else '$4' end)
+    limit $4$q$, p_epoch, tock.cursors_statement(p_epoch, p_first, true))
 $$;
 
-comment on function tock.candidates_statement is 'The statement that finds streams to draw from, with an epoch in use and its first position.';
+comment on function tock.candidates_statement is 'The statement that finds streams to draw from.';
+
+-- For a claim of one: the first run above a cursor whose stream this session can lock. Of streams that have
+-- something and are locked tock.claim says busy. The lock is asked for once the run was found, which is why
+-- it hangs on the run's position, and the snapshot is older than the lock: what may have changed between
+-- them is asked again by whoever writes the lease. $1 queue, $2 seed
+create or replace function tock.next_statement(p_epoch integer, p_first bigint)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select s.number as stream, s.priority, c.after_position, r.*
+    from %2$s
+    left join lateral (
+      select r.position, r.task_id, r.attempt, r.max_attempts as own_attempts, r.tenant, r.created_at, r.payload
+      from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
+      order by r.stream, r.position limit 1) r on true
+    where case
+      when c.after_position is null then true
+      when r.position is null then false
+      when pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), s.number) then true
+      else pg_catalog.set_config('tock.claim', 'busy', true) is null end
+    limit 1$q$, p_epoch, tock.cursors_statement(p_epoch, p_first, false))
+$$;
+
+comment on function tock.next_statement is 'The statement that finds, locks and reads what a claim of one takes.';
 
 -- Read with the stream's claim lock held, in a statement of its own: from then on it can't move. $1 stream
 create or replace function tock.cursor_statement(p_epoch integer)

@@ -11,7 +11,8 @@ begin
     from (
       select t.number, t.priority from tock.streams t
       where t.queue = p_queue and t.awake and t.number <> all (p_seen)
-      order by t.priority, pg_catalog.hashint4extended(t.lane, p_seed), pg_catalog.hashint4extended(t.slot, p_seed)
+      order by t.priority, (t.lane >= 512) = (p_seed % 24 <> 0), pg_catalog.hashint4extended(t.lane, p_seed),
+        pg_catalog.hashint4extended(t.slot, p_seed)
       offset 0) s
     where tock.first_unread(s.number, tock.cursor_of(s.number)) is not null
     limit p_limit);
@@ -62,11 +63,11 @@ as $$
 begin
   if pg_catalog.current_setting('transaction_isolation') = 'read committed' then
     insert into tock.leases (stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
-      values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0), pg_catalog.now(), pg_catalog.now(), 'skipped');
+      values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0, p_after), pg_catalog.now(), pg_catalog.now(), 'skipped');
   else
     -- under an old snapshot this turns the fence's refusal into a serialization failure
     insert into tock.leases (stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
-      values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0), pg_catalog.now(), pg_catalog.now(), 'skipped')
+      values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0, p_after), pg_catalog.now(), pg_catalog.now(), 'skipped')
       on conflict do nothing;
   end if;
 end $$;

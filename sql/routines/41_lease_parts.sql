@@ -1,6 +1,8 @@
 -- The first statement of every verb that ends part of a lease: the row is held against reaping and
 -- closing, and what it says is read only in the next statement. A lease's rows are always locked in
--- the order of the index on token (here, in extend() and in closing), so that they can't deadlock.
+-- the order of the index on token (here, in extend() and in closing), so that they can't deadlock. A lease of
+-- one run is held by one call at a time: whoever ends that run closes it, so that completing needs no look
+-- at results.
 create or replace function tock.hold_lease(p_lease uuid, p_epoch integer)
 returns boolean
 language plpgsql
@@ -13,12 +15,13 @@ declare
   v_rows integer;
 begin
   execute pg_catalog.format(
-    'select count(*) from (select from tock.leases_%s l where l.token = $1 for share) h', p_epoch)
+    'select count(*) from (select from tock.leases_%s l where l.token = $1 for %s) h', p_epoch,
+    case pg_catalog.substr(p_lease::text, 15, 1) when '8' then 'no key update' else 'share' end)
     into v_rows using p_lease;
   return v_rows > 0;
 end $$;
 
-comment on function tock.hold_lease is 'Locks a lease''s rows for share; false when there is no such lease.';
+comment on function tock.hold_lease is 'Locks a lease''s rows; false when there is no such lease.';
 
 create or replace function tock.is_open(p_lease uuid, p_epoch integer)
 returns boolean

@@ -24,7 +24,7 @@ begin
   v_end := v_epoch.end_position - case
     when exists (select from tock.epochs e where e.number > v_epoch.number) then 0
     else least(200000, (v_epoch.end_position - v_epoch.first_position) / 4) end;
-  v_valid := pg_catalog.format($q$s.last_value >= %s and s.last_value < %s
+  v_valid := pg_catalog.format($q$%%1$s >= %s and %%1$s < %s
       and extract(epoch from pg_catalog.pg_postmaster_start_time()) = %s and 'tock'::regnamespace = %s::oid$q$,
     v_epoch.first_position, v_end, extract(epoch from pg_catalog.pg_postmaster_start_time()), 'tock'::regnamespace::oid);
   v_draw := tock.draw_statement(v_epoch.number);
@@ -96,40 +96,34 @@ begin
       p_alone boolean)
     returns tock.claimed language plpgsql volatile as $f$
     declare
-      v_look record;
-      v_at tock.candidate;
-      v_held boolean := false;
-      v_run record;
+      v_next record;
     begin
       select q.max_attempts,
         pg_catalog.clock_timestamp() + coalesce(p_seconds, q.lease_seconds) * interval '1 second' as leased_until,
-        tock.new_token(%2$s) as token,
-        array(select row(c.stream, c.priority, c.after_position)::tock.candidate from (%11$s) c) as streams
-        into v_look
-      from tock.positions s, tock.queues q
-      where %1$s and q.name = p_queue and not q.paused and not q.pause_after_restore and not (p_alone and %10$s);
-      foreach v_at in array coalesce(v_look.streams, '{}') loop
-        v_held := v_at.after_position is not null
-          and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_at.stream);
-        exit when v_held or v_at.after_position is null;
-      end loop;
-      if not v_held then
-        return case when v_look.streams = '{}' then row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed end;
+        tock.new_token(%2$s, n.after_position, '8') as token, n.* into v_next
+      from tock.queues q left join lateral (%11$s) n on true
+      where q.name = p_queue and not q.paused and not q.pause_after_restore and %7$s and not (p_alone and %10$s)
+      limit 1;
+      if v_next.position is null then
+        return case when v_next.max_attempts is not null and v_next.stream is null
+            and pg_catalog.current_setting('tock.claim', true) is distinct from 'busy'
+          then row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed end;
       end if;
-      select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.payload,
-        (select m.position from tock.marks_%2$s m where m.stream = v_at.stream and m.position = r.position limit 1) as marked
-        into v_run
-      from tock.runs_%2$s r
-      where r.stream = v_at.stream and r.position > v_at.after_position and (%7$s) <= v_at.after_position
-      order by r.stream, r.position limit 1;
-      if v_run.position is null or v_run.marked is not null then
+      -- with the lock held, and in a new snapshot: a claim since is a conflict, the stream may have slept and
+      -- woken, the run may have been marked
+      insert into tock.leases_%2$s (stream, after_position, last_position, runs, token, worker, leased_until)
+        select v_next.stream, v_next.after_position, v_next.position, 1, v_next.token, p_worker, v_next.leased_until
+        from tock.streams s
+        where s.number = v_next.stream and s.start_after <= v_next.after_position
+          and (select m.position from tock.marks_%2$s m where m.stream = v_next.stream and m.position = v_next.position
+            limit 1) is null
+        on conflict do nothing;
+      if not found then
         return null;
       end if;
-      insert into tock.leases_%2$s (stream, after_position, last_position, runs, token, worker, leased_until)
-        values (v_at.stream, v_at.after_position, v_run.position, 1, v_look.token, p_worker, v_look.leased_until);
-      return row(v_look.token, v_look.leased_until, coalesce(v_run.task_id, v_run.position << 20 | v_at.stream),
-        v_run.position << 20 | v_at.stream, v_run.attempt, coalesce(v_run.max_attempts, v_look.max_attempts), v_at.priority,
-        v_run.tenant, v_run.created_at, v_run.payload)::tock.claimed;
+      return row(v_next.token, v_next.leased_until, coalesce(v_next.task_id, v_next.position << 20 | v_next.stream),
+        v_next.position << 20 | v_next.stream, v_next.attempt, coalesce(v_next.own_attempts, v_next.max_attempts),
+        v_next.priority, v_next.tenant, v_next.created_at, v_next.payload)::tock.claimed;
     end $f$;
 
     create or replace function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid,
@@ -176,6 +170,13 @@ begin
       if p_epoch <> %2$s then
         return -1;
       end if;
+      if pg_catalog.substr(p_token::text, 15, 1) = '8' then
+        -- one run: it is still running, as whoever ended it by itself closed the lease with it
+        update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
+          where l.token = p_token and coalesce(l.closed_at, 'infinity') = 'infinity'
+          returning l.runs into v_runs;
+        return v_runs;
+      end if;
       for v_row in
         update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
         where l.token = p_token and coalesce(l.closed_at, 'infinity') = 'infinity'
@@ -199,15 +200,17 @@ begin
       tock.look_hot(text, integer, integer[], integer, boolean), tock.claim_one_hot(text, integer, text, integer, boolean),
       tock.take_hot(integer, integer, bigint, integer, uuid, text, timestamptz, integer, boolean, smallint, smallint),
       tock.end_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
-    v_valid, v_epoch.number, tock.candidates_statement(v_epoch.number, v_epoch.first_position), v_draw,
+    pg_catalog.format(v_valid, 's.last_value'), v_epoch.number,
+    tock.candidates_statement(v_epoch.number, v_epoch.first_position), v_draw,
     replace(tock.done_statement(v_epoch.number), '$1', 'p_token'),
     replace(tock.cursor_statement(v_epoch.number), '$1', 'p_stream'),
-    replace(tock.cursor_statement(v_epoch.number), '$1', 'v_at.stream'), v_epoch.first_position, v_epoch.end_position,
+    pg_catalog.format(v_valid, $q$pg_catalog.pg_sequence_last_value('tock.positions'::regclass)$q$),
+    v_epoch.first_position, v_epoch.end_position,
     $q$(select w.due_at from tock.waiting w
             where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
               (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
             order by w.due_at limit 1) is not null$q$,
-    tock.candidates_statement(v_epoch.number, v_epoch.first_position, true), v_end);
+    tock.next_statement(v_epoch.number, v_epoch.first_position), v_end);
 end $$;
 
 comment on function tock.write_hot is

@@ -80,14 +80,14 @@ export const claims: Bug[] = [
   {
     name: 'priorities are not looked at in order',
     file: 'routines/31_claim_statements.sql',
-    find: 'order by t.priority, pg_catalog.hashint4extended(t.lane, $2)',
-    replace: 'order by t.priority desc, pg_catalog.hashint4extended(t.lane, $2)',
+    find: 'order by t.priority, (t.lane',
+    replace: 'order by t.priority desc, (t.lane',
     caught: ['sql/claim.test.ts', 'tasks are claimed by priority'],
   },
   {
     name: 'lanes have no turn',
     file: 'routines/31_claim_statements.sql',
-    find: 'order by t.priority, pg_catalog.hashint4extended(t.lane, $2), pg_catalog.hashint4extended(t.slot, $2)',
+    find: /order by t\.priority, \(t\.lane[^\n]*\n[^\n]*pg_catalog\.hashint4extended\(t\.slot, \$2\)/,
     replace: 'order by t.priority, t.number',
     caught: ['sql/claim.test.ts', 'one claim takes over the lanes'],
   },

@@ -2,7 +2,20 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
-import { claim, complete, enqueue, fail, leaseOf, numbered, value } from './support.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  numbered,
+  pidOf,
+  release,
+  rows,
+  until,
+  value,
+} from './support.ts';
 
 // One task without options, one run, a whole lease: these have functions of their own.
 let db: Database;
@@ -30,6 +43,84 @@ test('a claim of one passes over a cancelled task', async () => {
     await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
     expect(await claim(client, 'q')).toMatchObject([{ id: other }]);
     expect(await claim(client, 'q')).toEqual([]);
+  }
+  await expectWhole(client);
+});
+
+test('a claim of one does not take what was cancelled since it looked', async () => {
+  const [cancelled, other] = [await one(client), await one(client)];
+  const [leases, claimer] = [await db.connect(), await db.connect()];
+  const pid = await pidOf(claimer);
+  await leases.query('begin');
+  await leases.query('lock table tock.leases in share mode');
+  const claimed = claim(claimer, 'q');
+  await blocked(client, pid);
+  await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
+  await leases.query('commit');
+  expect(await claimed).toMatchObject([{ id: other }]);
+  await expectWhole(client);
+});
+
+test('claims of one that say that they are alone promote what is due', async () => {
+  // one claim in sixteen goes another way
+  for (let round = 0; round < 4; round++) {
+    await one(client);
+    const [due] = await enqueue(client, 'q', [
+      { payload: 'due', priority: 1, delay_seconds: 0.001 },
+    ]);
+    await until('the task is due', () =>
+      value(client, 'select max(due_at) < clock_timestamp() from tock.waiting'),
+    );
+    const [run] = await rows<{ id: string }>(
+      client,
+      "select id from tock.claim('q', p_alone => true)",
+    );
+    expect(run?.id).toBe(due);
+  }
+});
+
+test('claims of one go on into the next epoch', async () => {
+  const ids: string[] = [];
+  await client.query('select tock.run_duty($1)', ['rotate']);
+  for (let task = 0; task < 3; task++) ids.push(await one(client));
+  await client.query(
+    "select setval('tock.positions', (select max(first_position) from tock.epochs))",
+  );
+  for (let task = 0; task < 3; task++) ids.push(await one(client));
+  const claimed: (string | undefined)[] = [];
+  for (const _ of ids) claimed.push((await claim(client, 'q'))[0]?.id);
+  expect(claimed).toEqual(ids);
+  expect(await claim(client, 'q')).toEqual([]);
+});
+
+test('tokens of neighbours lie together, and say which lease has one run', async () => {
+  const tokens: string[] = [];
+  for (let task = 0; task < 40; task++) {
+    await one(client);
+    const [run] = await claim(client, 'q');
+    if (run) tokens.push(run.lease);
+  }
+  expect(tokens.toSorted()).toEqual(tokens);
+  const bare = tokens.map((token) => token.slice(9, 28));
+  expect(new Set(bare).size).toBe(40);
+  expect(bare.filter((token) => token[5] === '8').length).toBeGreaterThan(20);
+  await enqueue(client, 'q', numbered(2));
+  expect(leaseOf(await claim(client, 'q', { limit: 2 }))[14]).toBe('4');
+});
+
+test('a lease of one run that fails while somebody else holds it is over', async () => {
+  const [holder, failing] = [await db.connect(), await db.connect()];
+  const pid = await pidOf(failing);
+  for (let round = 0; round < 4; round++) {
+    await one(client);
+    const lease = leaseOf(await claim(client, 'q'));
+    await holder.query('begin');
+    expect(await release(holder, lease, ['1'])).toEqual({ released: 0, refused: ['1'] });
+    const failed = fail(failing, lease, { fatal: true });
+    await Promise.race([failed, blocked(client, pid)]);
+    await holder.query('commit');
+    expect(await failed).toMatchObject({ failed: 1, dead: 1 });
+    expect(await complete(client, lease)).toBeUndefined();
   }
   await expectWhole(client);
 });
