@@ -112,7 +112,7 @@ test('reaping reads on from where it came to, and wakes nobody for what is done'
   // a lease a run, as 3,000 claims would make them, a second apart and in no order of the table
   await client.query(
     `insert into tock.leases (stream, after_position, last_position, runs, token, leased_until)
-     select r.stream, r.position - 1, r.position, 1, tock.new_token(1),
+     select r.stream, r.position - 1, r.position, 1, tock.new_token(1, r.position - 1),
        now() - interval '2 hours' + ((r.position * 7919) % 5003) * interval '1 second'
      from tock.runs r`,
   );
