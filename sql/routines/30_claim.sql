@@ -34,12 +34,17 @@ begin
   get diagnostics v_context = pg_context;
   v_alone := tock.is_alone(p_alone, v_context);
   v_late := v_alone;
-  -- the commonest call; one in sixteen goes the long way, to see that no duty is late
-  if p_limit = 1 and p_request_id is null and v_seed % 16 <> 0
+  -- one in sixteen sees to it that no duty is late
+  if v_late and v_seed % 16 = 0 and tock.hot_epoch() is not null then
+    perform tock.ride_along();
+    v_late := false;
+  end if;
+  -- the commonest call
+  if p_limit = 1 and p_request_id is null
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
     and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
   then
-    v_row := tock.claim_one_hot(p_queue, v_seed, p_worker, p_lease_seconds, v_alone);
+    v_row := tock.claim_one_hot(p_queue, v_seed, p_worker, p_lease_seconds, v_late);
     if v_row.lease is not null then
       v_said := pg_catalog.set_config('tock.claim', 'found', true);
       if v_alone then
@@ -125,7 +130,7 @@ begin
         v_guarded := true;
         continue;
       end if;
-      if v_late and (v_hot is null or v_look.due or v_seed % 16 = 0 or pg_catalog.cardinality(v_batch) = 0) then
+      if v_late and (v_hot is null or v_look.due or pg_catalog.cardinality(v_batch) = 0) then
         v_late := false;
         continue when tock.ride_along() or v_hot is null;
       end if;

@@ -37,13 +37,10 @@ const one = async (on: pg.Client, payload: unknown = 1) =>
   (await enqueue(on, 'q', [{ payload }]))[0] as string;
 
 test('a claim of one passes over a cancelled task', async () => {
-  // one claim in sixteen goes another way
-  for (let round = 0; round < 4; round++) {
-    const [cancelled, other] = [await one(client), await one(client)];
-    await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
-    expect(await claim(client, 'q')).toMatchObject([{ id: other }]);
-    expect(await claim(client, 'q')).toEqual([]);
-  }
+  const [cancelled, other] = [await one(client), await one(client)];
+  await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
+  expect(await claim(client, 'q')).toMatchObject([{ id: other }]);
+  expect(await claim(client, 'q')).toEqual([]);
   await expectWhole(client);
 });
 
@@ -62,7 +59,7 @@ test('a claim of one does not take what was cancelled since it looked', async ()
 });
 
 test('claims of one that say that they are alone promote what is due', async () => {
-  // one claim in sixteen goes another way
+  // one claim in sixteen does so anyway
   for (let round = 0; round < 4; round++) {
     await one(client);
     const [due] = await enqueue(client, 'q', [
@@ -103,7 +100,7 @@ test('tokens of neighbours lie together, and say which lease has one run', async
   expect(tokens.toSorted()).toEqual(tokens);
   const bare = tokens.map((token) => token.slice(9, 28));
   expect(new Set(bare).size).toBe(40);
-  expect(bare.filter((token) => token[5] === '8').length).toBeGreaterThan(20);
+  expect(bare.filter((token) => token[5] !== '8')).toEqual([]);
   await enqueue(client, 'q', numbered(2));
   expect(leaseOf(await claim(client, 'q', { limit: 2 }))[14]).toBe('4');
 });
