@@ -39,7 +39,7 @@ begin
 end $$;
 
 comment on function tock.lease_epoch is
-  'The epoch that a lease and its runs lie in, from the token''s last 28 bits (90 of the others are random); null when it can''t be a lease.';
+  'The epoch that a lease and its runs lie in, from the token''s last 28 bits; null when it can''t be a lease.';
 
 create or replace function tock.unsettled_epochs()
 returns integer[]

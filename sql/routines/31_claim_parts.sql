@@ -70,7 +70,8 @@ end $$;
 comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval. Whether there was anything to do.';
 
 -- It begins with the cursor, so that what is claimed together lies together in the index on token (random
--- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random.
+-- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random, as many as it takes
+-- that nobody guesses a lease: a token alone lets in nobody without a role or a key.
 create or replace function tock.new_token(p_epoch integer, p_after bigint, p_version text default '4')
 returns uuid
 language sql
