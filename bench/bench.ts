@@ -20,7 +20,7 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 
 async function bench(options: Options): Promise<Report> {
   const { quick, seconds, rounds, only } = options;
-  const warmUp = Math.min(seconds, 1);
+  const warmUp = Math.min(seconds / 2, 1);
   const packaged = options.systems.some(({ name }) => isPackage(name));
   if (packaged || options.chart) await install(say);
   const stack = await testCluster('bench', softly);

@@ -1,20 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Work } from './types.ts';
+import type { Work, Worker } from './types.ts';
 
 type NodeWork = Extract<Work, { by: 'node' }>;
-
-/** What processes did: `dry` calls found nothing to claim; `seconds` is the slowest one's time. */
-export type Done = { calls: number; tasks: number; dry: number; seconds: number };
-
-type Child = {
-  process: ChildProcess;
-  ready: Promise<void>;
-  result: Promise<Done>;
-};
 
 const pathOf = (module: string) => fileURLToPath(new URL(module, import.meta.url));
 const environment = (task: unknown) => ({
@@ -35,55 +26,50 @@ export async function nodeModule(module: string, task: unknown): Promise<void> {
   await promisify(execFile)(process.execPath, [pathOf(module)], options);
 }
 
-/** The module's process, which says `ready`, starts on `go`, prints a Done and ends with 0. */
-function start(module: string, task: unknown): Child {
+/** The module's process, which speaks with this one as bench/peers/serve.ts tells. */
+function start(module: string, task: unknown): Worker {
   const child = spawn(process.execPath, [pathOf(module)], {
     env: environment(task),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const ready = Promise.withResolvers<void>();
-  const result = Promise.withResolvers<Done>();
-  // Each is awaited in its turn, and the other one may fail before.
-  ready.promise.catch(() => {});
-  result.promise.catch(() => {});
-  let last = '';
-  let errors = '';
+  const said = {
+    ready: Promise.withResolvers<void>(),
+    met: Promise.withResolvers<void>(),
+    over: Promise.withResolvers<void>(),
+  };
+  const gone = Promise.withResolvers<void>();
+  const all = Object.values(said);
+  // each is awaited in its turn, and another one may fail before
+  for (const { promise } of all) promise.catch(() => {});
   const lines = createInterface({ input: child.stdout });
-  lines.on('line', (line) => {
-    if (line === 'ready') ready.resolve();
-    else last = line;
-  });
+  lines.on('line', (line) => said[line as keyof typeof said]?.resolve());
+  let errors = '';
   child.stderr.setEncoding('utf8');
   child.stderr.on('data', (text: string) => {
     errors = (errors + text).slice(-4000);
   });
   child.stdin.on('error', () => {});
   const fail = (why: string) => {
-    const error = new Error(`${module} ${why}:\n${errors || last}`);
-    ready.reject(error);
-    result.reject(error);
+    for (const { reject } of all) reject(new Error(`${module} ${why}:\n${errors}`));
+    gone.resolve();
   };
   child.on('error', (error) => fail(error.message));
-  child.on('close', (code, signal) => {
-    if (code !== 0) return fail(`ended with ${signal ?? `code ${code}`}`);
-    try {
-      result.resolve(JSON.parse(last));
-      ready.resolve();
-    } catch {
-      fail('printed no result');
-    }
-  });
-  return { process: child, ready: ready.promise, result: result.promise };
-}
-
-/** Rejects when the promise takes longer. */
-async function within<T>(seconds: number, what: string, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new Error(`${what} took longer than ${seconds} s.`);
-    timer = setTimeout(() => reject(error), seconds * 1000);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  child.on('close', (code, signal) => fail(`ended with ${signal ?? `code ${code}`}`));
+  const say = async (word: string) => void child.stdin.write(`${word}\n`);
+  return {
+    ready: said.ready.promise,
+    over: said.over.promise,
+    meet: async () => {
+      await say('meet');
+      await said.met.promise;
+    },
+    go: () => say('go'),
+    stop: () => say('stop'),
+    async close() {
+      if (child.exitCode === null) child.kill('SIGKILL');
+      await gone.promise;
+    },
+  };
 }
 
 /** Shares so many connections out over so many processes. */
@@ -92,34 +78,9 @@ function shares(clients: number, processes: number): number[] {
   return Array.from({ length: count }, (_, i) => Math.floor((clients + i) / count));
 }
 
-/**
- * Runs the module in `options.processes` processes, which share the connections as pgbench's threads
- * do; `onStart` is called when all are connected and warm, right before they begin.
- */
-export async function nodeWork(
-  url: string,
-  work: NodeWork,
-  { clients, seconds, onStart }: { clients: number; seconds: number; onStart?(): unknown },
-): Promise<Done> {
-  const processes = Number(work.options.processes ?? 1);
-  const children = shares(clients, processes).map((share) =>
-    start(work.module, { url, clients: share, seconds, options: work.options }),
+/** Starts the module in `options.processes` processes, which share the connections as pgbench's threads do. */
+export function startNode(url: string, { module, options }: NodeWork, clients: number): Worker[] {
+  return shares(clients, Number(options.processes ?? 1)).map((share) =>
+    start(module, { url, clients: share, options }),
   );
-  try {
-    const set = Promise.all(children.map(({ ready }) => ready));
-    await within(120, `Warming ${work.module}`, set);
-    await onStart?.();
-    for (const child of children) child.process.stdin?.end('go\n');
-    const ended = Promise.all(children.map(({ result }) => result));
-    const done = await within(seconds + 60, work.module, ended);
-    const sum = (of: (one: Done) => number) => done.reduce((total, one) => total + of(one), 0);
-    return {
-      calls: sum(({ calls }) => calls),
-      tasks: sum(({ tasks }) => tasks),
-      dry: sum(({ dry }) => dry),
-      seconds: Math.max(...done.map((one) => one.seconds)),
-    };
-  } finally {
-    for (const { process: child } of children) if (child.exitCode === null) child.kill('SIGKILL');
-  }
 }

@@ -105,7 +105,7 @@ export function optionsOf(
   const { quick } = given;
   return {
     quick,
-    seconds: numeric('seconds', given.seconds, quick ? 1 : 5, false),
+    seconds: numeric('seconds', given.seconds, quick ? 1 : 2, false),
     rounds: numeric('rounds', given.rounds, 3, true),
     only,
     systems: wanted.length > 0 ? all.filter(({ name }) => chosen.includes(name)) : known.systems,

@@ -1,5 +1,16 @@
-import type { Case, Figure, Place, Run, Shape, System } from './types.ts';
-import { caseOf, cycles, enqueues, median, ratio, rounded, shapeOf, stock } from './windows.ts';
+import type { Case, Figure, Place, Run, System } from './types.ts';
+import {
+  caseOf,
+  cycles,
+  enqueues,
+  floorOf,
+  median,
+  ratio,
+  rounded,
+  shapeOf,
+  stock,
+  type Verb,
+} from './windows.ts';
 
 /** One of those that are held against each other: `ready` tasks are left by each window. */
 export type Side = { label: string; queues?: number; ready: number; open(): Promise<Place> };
@@ -17,22 +28,12 @@ export type Twins = {
 
 type Entry = { name: string; window(): Promise<number | null> };
 
-/**
- * Whoever reads a new row first marks it as committed, which with checksums writes its page to the WAL;
- * settling's analyze does that for all of a small backlog, but only for some of a large one.
- */
-async function vacuumed(run: Run, place: Place): Promise<void> {
-  const { rows } = await place.client.query('select tock.newest_epoch() as epoch');
-  await place.client.query(`vacuum tock.runs_${rows[0].epoch}`);
-  await run.settle(place);
-}
-
 function entriesOf(run: Run, system: System, twins: Twins, places: Map<Side, Place>): Entry[] {
   const entries: Entry[] = [];
   for (const batch of twins.batches ?? [1, 100]) {
     for (const side of twins.sides) {
       const place = places.get(side) as Place;
-      const shape: Shape = shapeOf(batch, { queues: side.queues ?? 1 });
+      const shape = shapeOf(batch, { queues: side.queues ?? 1 });
       if (twins.enqueue) {
         const window = () => enqueues(run, system, place, shape, twins.seconds);
         entries.push({ name: `enqueue ${batch}, ${side.label}`, window });
@@ -41,7 +42,6 @@ function entriesOf(run: Run, system: System, twins: Twins, places: Map<Side, Pla
         name: `cycle ${batch}, ${side.label}`,
         window: async () => {
           await stock(run, system, place, shape, twins.seconds, side.ready);
-          await vacuumed(run, place);
           return cycles(run, system, place, shape, twins.seconds);
         },
       });
@@ -95,11 +95,12 @@ export async function twinCases(
     Object.fromEntries(systems.map((one) => [one.name, bySystem[one.name]?.[key]]));
   const cases: Case[] = [];
   for (const batch of batches ?? [1, 100]) {
-    for (const verb of enqueue ? ['enqueue', 'cycle'] : ['cycle']) {
+    for (const verb of (enqueue ? ['enqueue', 'cycle'] : ['cycle']) as Verb[]) {
+      const floor = await floorOf(run, verb, shapeOf(batch));
       const keyOf = (side?: Side) => `${verb} ${batch}, ${side?.label}`;
       for (const side of sides) {
         const named = { name: `${name}: ${keyOf(side)}`, unit: 'tasks/s' };
-        cases.push(caseOf(run, named, pick(keyOf(side))));
+        cases.push(caseOf(run, named, { ...pick(keyOf(side)), floor }));
       }
       for (const side of sides.slice(1)) {
         const figures = Object.fromEntries(

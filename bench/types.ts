@@ -26,6 +26,23 @@ export type Work =
   | { by: 'pgbench'; script: string }
   | { by: 'node'; module: string; options: Record<string, unknown> };
 
+/**
+ * Something at work: once ready it warms up, called to meet it waits, let go it works until it is told to
+ * stop. Whatever goes wrong rejects all of it.
+ */
+export type Worker = {
+  ready: Promise<void>;
+  over: Promise<void>;
+  meet(): Promise<void>;
+  go(): Promise<void>;
+  stop(): Promise<void>;
+  /** Ends what is left of it. */
+  close(): Promise<void>;
+};
+
+/** What is at work in one place, side by side. */
+export type Side = { place: Place; system: System; works: { work: Work; clients: number }[] };
+
 /** What a database has of tasks at one moment. */
 export type Counts = { enqueued: number; finished: number };
 
@@ -44,7 +61,7 @@ export type System = {
   /** Claims, has every payload sent to the client, and completes. */
   cycle(shape: Shape): Work | null;
   counts(place: Place): Promise<Counts>;
-  /** What settle runs in its database; `analyze` unless it is said. */
+  /** What settle runs in its database; `vacuum analyze` unless it is said. */
   upkeep?: string;
   /** What the design wants run every so many seconds; done while its windows are open. */
   duty?: { sql: string; every: number };
@@ -58,6 +75,8 @@ export type System = {
 export type Figure = { value: number | null; windows: number[]; note?: string };
 
 export type Case = {
+  /** The group that gave it. */
+  group?: string;
   name: string;
   unit: string;
   tock: number | null;
@@ -94,17 +113,17 @@ export type Run = {
   /** A fresh database of the system's own, prepared. */
   open(system: System): Promise<Place>;
   close(place: Place): Promise<void>;
-  /** Analyzes and checkpoints. */
+  /** Vacuums, analyzes and checkpoints. */
   settle(place: Place): Promise<void>;
   /** Runs work for a while; measures nothing. */
   load(place: Place, work: Work, options?: { clients?: number; seconds?: number }): Promise<void>;
-  /** Works side by side in one window. An error when consumers ran dry. */
-  measure(
-    place: Place,
-    system: System,
-    works: { work: Work; clients: number }[],
-    seconds?: number,
-  ): Promise<Measured>;
+  /**
+   * One window for works side by side, all warm and let go at once; seconds go by on one clock, WAL and
+   * CPU are the cluster's. An error when consumers of a side ran dry.
+   */
+  together(sides: Side[], seconds?: number): Promise<Measured[]>;
+  /** The same of one side. */
+  measure(place: Place, system: System, works: Side['works'], seconds?: number): Promise<Measured>;
   /** Each entry once a round, in turning order; medians. */
   interleave(
     entries: { name: string; window(): Promise<number | null> }[],
@@ -123,4 +142,10 @@ export type Run = {
  * `name` is what --only picks, and the names in `cases` where it says them and asks run.wants(); a group
  * gives one or more cases of the result.
  */
-export type Group = { name: string; cases?: string[]; run(run: Run): Promise<Case[]> };
+export type Group = {
+  name: string;
+  cases?: string[];
+  /** Whether a quick run leaves it out unless it is asked for. */
+  slow?: boolean;
+  run(run: Run): Promise<Case[]>;
+};

@@ -24,7 +24,7 @@ export const ratio = (above?: number | null, below?: number | null): number | nu
 export const rounded = (value?: number | null): string =>
   value === null || value === undefined ? 'not measured' : Math.round(value).toLocaleString('en');
 
-/** A case out of each system's figure, by the system's name; notes of peers come after its own. */
+/** A case out of each system's figure and the floor's, by name; notes of peers come after its own. */
 export function caseOf(
   run: Run,
   named: { name: string; unit: string; note?: string },
@@ -40,8 +40,11 @@ export function caseOf(
     if (!isTock(system)) peers[system.name] = figure?.value ?? null;
   }
   const tock = figures[tockOf(run).name]?.value ?? null;
+  const least = figures[run.floor.name];
+  if (least && least.windows.length > 0) windows[run.floor.name] = least.windows;
   const { name, unit } = named;
-  return { name, unit, tock, floor: null, peers, note: notes.join('; '), windows };
+  const floor = least?.value ?? null;
+  return { name, unit, tock, floor, peers, note: notes.join('; '), windows };
 }
 
 /** The fastest that each was seen at, tasks a second: how much a window may take. */
@@ -49,9 +52,7 @@ const seen = new Map<string, number>();
 const keyOf = (system: System, shape: Shape) =>
   `${system.name} ${shape.batch} ${shape.bytes} ${shape.queues > 1}`;
 
-/**
- * Fills until a warm-up and a window of cycles leave `least` ready; then analyzes and checkpoints.
- */
+/** Fills until a warm-up and a window of cycles leave `least` ready, and settles. */
 export async function stock(
   run: Run,
   system: System,
@@ -78,8 +79,8 @@ export async function stock(
       if (tries > 3 || !String(error).includes('ran dry')) throw error;
     }
   }
-  // pgbench takes whole seconds
-  const taken = (seen.get(key) ?? 0) * (Math.ceil(seconds) + run.warmUp) * 1.3;
+  // a second more: until all stand at the gate
+  const taken = (seen.get(key) ?? 0) * (seconds + run.warmUp + 1) * 1.3;
   await fillUp(least + taken + 50 * shape.batch);
   await run.settle(place);
 }
@@ -101,6 +102,13 @@ export async function cycles(
   return rate;
 }
 
+/** Nothing but what it is worth. */
+export const figure = (value: number | null, note?: string): Figure => ({
+  value,
+  windows: [],
+  ...(note && { note }),
+});
+
 /** The same of enqueueing. */
 export async function enqueues(
   run: Run,
@@ -114,3 +122,29 @@ export async function enqueues(
   const got = await run.measure(place, system, [{ work, clients: run.clients }], seconds);
   return got.enqueued / got.seconds;
 }
+
+const floors = new Map<string, Figure>();
+const floorKey = (verb: Verb, { batch, bytes }: Shape) => `${verb} ${batch} ${bytes}`;
+
+/** Keeps what a group found PostgreSQL itself to take. */
+export const keepFloor = (verb: Verb, shape: Shape, figure: Figure) =>
+  void floors.set(floorKey(verb, shape), figure);
+
+/** What PostgreSQL itself takes for as many rows a call: inserted or, for a cycle, updated. Measured once. */
+export async function floorOf(run: Run, verb: Verb, shape: Shape): Promise<Figure> {
+  const known = floors.get(floorKey(verb, shape));
+  if (known) return known;
+  const place = await run.open(run.floor);
+  try {
+    const name = `floor of ${floorKey(verb, shape)}`;
+    const window = () => rates[verb](run, run.floor, place, shape);
+    const found = (await run.interleave([{ name, window }]))[name] as Figure;
+    keepFloor(verb, shape, found);
+    return found;
+  } finally {
+    await run.close(place);
+  }
+}
+
+const rates = { enqueue: enqueues, cycle: cycles };
+export type Verb = keyof typeof rates;

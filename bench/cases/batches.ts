@@ -1,9 +1,19 @@
 import { weights } from '../space.ts';
 import type { Case, Figure, Group, Measured, Place, Run, System } from '../types.ts';
-import { caseOf, cycles, enqueues, shapeOf, stock } from '../windows.ts';
+import {
+  caseOf,
+  cycles,
+  enqueues,
+  figure,
+  keepFloor,
+  shapeOf,
+  stock,
+  type Verb,
+} from '../windows.ts';
 
 type Kind = 'enqueue' | 'claim + complete';
 const kinds: Kind[] = ['enqueue', 'claim + complete'];
+const verbs: Record<Kind, Verb> = { enqueue: 'enqueue', 'claim + complete': 'cycle' };
 const batches = [1, 100, 1000];
 const lives = [1, 100];
 
@@ -14,8 +24,6 @@ const costs = [
   { name: 'CPU', unit: 'µs/task', of: (one: Measured) => one.cpuSeconds * 1e6 },
 ];
 const costOf = (cost: string, batch: number) => `${cost} ${batch}`;
-
-const figure = (value: number | null): Figure => ({ value, windows: [] });
 
 /** What its windows came to, by system and case. */
 type Seen = Map<string, Measured[]>;
@@ -42,17 +50,12 @@ async function window(
   };
   const work = kind === 'enqueue' ? system.enqueue(shape) : system.cycle(shape);
   if (!work) return null;
-  // a quick run settles before the first of three windows only
-  const settle = run.quick && seen.has(key) ? async () => {} : run.settle;
+  seen.set(key, all);
   if (kind === 'enqueue') {
-    if (!seen.has(key)) await run.load(place, work);
-    seen.set(key, all);
-    await settle(place);
+    await run.settle(place);
     return enqueues(noting, system, place, shape);
   }
-  // warms up too, the first time
-  await stock({ ...run, settle }, system, place, shape, run.seconds);
-  seen.set(key, all);
+  await stock(run, system, place, shape, run.seconds);
   return cycles(noting, system, place, shape);
 }
 
@@ -88,14 +91,8 @@ async function measured(run: Run): Promise<Case[]> {
     note: string,
     of: (system: System) => Figure | undefined,
   ) => {
-    const figures = Object.fromEntries(run.systems.map((system) => [system.name, of(system)]));
-    const floor = of(run.floor);
-    const made = caseOf(run, { name, unit, note }, figures);
-    cases.push({
-      ...made,
-      floor: floor?.value ?? null,
-      windows: { ...made.windows, ...(floor?.windows.length && { floor: floor.windows }) },
-    });
+    const figures = Object.fromEntries(all.map((system) => [system.name, of(system)]));
+    cases.push(caseOf(run, { name, unit, note }, figures));
   };
   const needed = (kind: Kind, batch: number) =>
     [
@@ -115,6 +112,8 @@ async function measured(run: Run): Promise<Case[]> {
             window: () => window(run, system, place, kind, batch, seen),
           })),
         );
+        const least = rates[name]?.[run.floor.name];
+        if (least) keepFloor(verbs[kind], shapeOf(batch), least);
         const note =
           kind === 'enqueue' ? '' : 'every payload is sent to the client; history is kept';
         if (run.wants(name)) add(name, 'tasks/s', note, (system) => rates[name]?.[system.name]);

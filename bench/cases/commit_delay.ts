@@ -1,4 +1,4 @@
-import type { Figure, Group, Place, Run, System, Work } from '../types.ts';
+import type { Case, Group, Place, Run, System, Work } from '../types.ts';
 import { caseOf, ratio, rounded, shapeOf, tockOf } from '../windows.ts';
 
 const tasks = 60_000;
@@ -17,75 +17,82 @@ async function oneStream(place: Place): Promise<void> {
   if (Number(rows[0].count) !== 1) throw new Error(`The tasks are in ${rows[0].count} streams.`);
 }
 
-const synchronous: Work = {
+const claim = (queue: string, alone: boolean): Work => ({
   by: 'pgbench',
-  script: `select coalesce(max(lease::text), '00000000-0000-0000-0000-000000000000') as lease, sum(length(payload::text)) as bytes from tock.claim(p_queue => 'one') \\gset
-select * from tock.complete(:lease);
-`,
-};
+  script: `select lease, id, payload from tock.claim(p_queue => '${queue}', p_alone => ${alone}) \\aset\n`,
+});
+
+/** Tock, of which only claims are counted: a lease each, as they take one task. */
+const claiming = (tock: System): System => ({
+  ...tock,
+  async counts(place) {
+    const { enqueued } = await tock.counts(place);
+    const { rows } = await place.client.query(
+      'select count(*)::float8 as claimed from tock.leases',
+    );
+    return { enqueued, finished: rows[0].claimed };
+  },
+});
 
 // not cycles(), which remembers how fast a system is: these commits are nobody else's
 async function rate(run: Run, system: System, place: Place, work: Work | null) {
   if (!work) return null;
-  const seconds = Math.min(run.seconds, 4);
-  const got = await run.measure(place, system, [{ work, clients: run.clients }], seconds);
+  const got = await run.measure(place, system, [{ work, clients: run.clients }]);
   return got.finished / got.seconds;
 }
 
-export const groups: Group[] = [
-  {
-    name: 'commit_delay',
-    async run(run) {
-      const tock = tockOf(run);
-      const shape = shapeOf(1);
-      const places = new Map<System, Place>();
-      const single = await run.open(tock);
-      let back: (() => Promise<void>) | undefined;
-      try {
-        for (const system of run.quick ? [tock] : run.systems) {
-          const place = await run.open(system);
-          places.set(system, place);
-          await system.fill(place, tasks, shape);
-          await run.settle(place);
-        }
-        await oneStream(single);
-        await run.settle(single);
-        // every flush waits for 3 ms, whoever else is at work
-        back = await run.configure({ commit_delay: '3000', commit_siblings: '0' });
-        const name = 'one stream, synchronous';
-        const figures = await run.interleave([
-          { name, window: () => rate(run, tock, single, synchronous) },
-          ...[...places].map(([system, place]) => ({
-            name: system.name,
-            window: () => rate(run, system, place, system.cycle(shape)),
-          })),
-        ]);
-        const one = figures[name];
-        const times: Figure = {
-          value: ratio(figures[tock.name]?.value, one?.value),
-          windows: (figures[tock.name]?.windows ?? []).map((rate) => rate / (one?.value ?? 1)),
-        };
-        const against = `synchronous claims of one stream, completed: ${rounded(one?.value)} a second`;
-        return [
-          caseOf(
-            run,
-            { name: 'commits of 3 ms: cycle 1', unit: 'tasks/s', note: against },
-            figures,
-          ),
-          caseOf(
-            run,
-            {
-              name: 'commits of 3 ms: cycle 1 to synchronous claims of one stream',
-              unit: 'ratio',
-              note: against,
-            },
-            { [tock.name]: times },
-          ),
-        ];
-      } finally {
-        await back?.();
-        for (const place of [single, ...places.values()]) await run.close(place);
-      }
-    },
-  },
-];
+async function measured(run: Run): Promise<Case[]> {
+  const tock = tockOf(run);
+  const shape = shapeOf(1);
+  const places = new Map<System, Place>();
+  const [claims, single] = [await run.open(tock), await run.open(tock)];
+  let back: (() => Promise<void>) | undefined;
+  try {
+    for (const system of [...(run.quick ? [tock] : run.systems), run.floor]) {
+      const place = await run.open(system);
+      places.set(system, place);
+      await system.fill(place, tasks, shape);
+      await run.settle(place);
+    }
+    await tock.fill(claims, 2 * tasks, shape);
+    await oneStream(single);
+    for (const place of [claims, single]) await run.settle(place);
+    // every flush waits for 3 ms, whoever else is at work
+    back = await run.configure({ commit_delay: '3000', commit_siblings: '0' });
+    const counted = claiming(tock);
+    const figures = await run.interleave([
+      { name: 'claim 1', window: () => rate(run, counted, claims, claim('q', true)) },
+      { name: 'one stream', window: () => rate(run, counted, single, claim('one', false)) },
+      ...[...places].map(([system, place]) => ({
+        name: system.name,
+        window: () => rate(run, system, place, system.cycle(shape)),
+      })),
+    ]);
+    const [one, floor] = [figures['one stream'], figures[run.floor.name]];
+    const note = `synchronous claims of one stream by as many: ${rounded(one?.value)} a second`;
+    const times = {
+      value: ratio(figures['claim 1']?.value, one?.value),
+      windows: (figures['claim 1']?.windows ?? []).map((rate) => rate / (one?.value ?? 1)),
+    };
+    const name = (what: string) => `commits of 3 ms: ${what}`;
+    return [
+      caseOf(run, { name: name('cycle 1'), unit: 'tasks/s' }, figures),
+      caseOf(
+        run,
+        { name: name('claim 1'), unit: 'tasks/s', note },
+        { [tock.name]: figures['claim 1'], floor },
+      ),
+      caseOf(
+        run,
+        { name: name('claim 1 to synchronous claims of one stream'), unit: 'ratio', note },
+        { [tock.name]: times },
+      ),
+    ];
+  } finally {
+    await back?.();
+    for (const place of [claims, single, ...places.values()]) await run.close(place);
+  }
+}
+
+/** Where each flush takes 3 ms: cycles and claims, one a call. */
+export const groups: Group[] = [{ name: 'commit_delay', run: measured }];

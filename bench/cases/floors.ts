@@ -1,27 +1,29 @@
 import { connected } from '../cluster.ts';
 import { payload } from '../payload.ts';
-import { pgbench } from '../pgbench.ts';
 import type { Case, Figure, Group, Place, Run, Work } from '../types.ts';
 
 /** What has no counterpart in a queue: rows by COPY, and a statement that does nothing. */
 async function measured(run: Run): Promise<Case[]> {
   const place = await run.open(run.floor);
   const { host } = run.stack.cluster;
-  const file = `${host.folder}/copied`;
+  const [file, select] = [`${host.folder}/copied`, `${host.folder}/select.sql`];
   const name = new URL(place.url).pathname.slice(1);
   // only a superuser may COPY from a file
   const admin: Place = { url: run.superUrl(name), client: await connected(run.superUrl(name)) };
   try {
     await host.write(file, `${payload(100)}\n`.repeat(1000));
+    await host.write(select, 'select 1;\n');
     const copies = async () => {
       const work: Work = { by: 'pgbench', script: `copy rows (payload) from '${file}';\n` };
       const got = await run.measure(admin, run.floor, [{ work, clients: run.clients }]);
       return got.enqueued / got.seconds;
     };
     const selects = async () => {
-      const load = { clients: run.clients, seconds: run.seconds };
-      const { calls, seconds } = await pgbench(host, place.url, 'select 1;\n', load);
-      return calls / seconds;
+      const argv = ['-n', '-M', 'prepared', '-f', select, '-c', String(run.clients), '-j', '2'];
+      const out = await host.run([
+        ...[`${host.bin}/pgbench`, ...argv, '-T', String(Math.ceil(run.seconds)), place.url],
+      ]);
+      return Number(/^tps = ([\d.]+)/m.exec(out)?.[1]);
     };
     const figures = await run.interleave([
       { name: 'COPY 1000', window: copies },
@@ -42,7 +44,7 @@ async function measured(run: Run): Promise<Case[]> {
     return [one('COPY 1000', 'rows/s'), one('select 1', 'statements/s')];
   } finally {
     await admin.client.end();
-    await host.remove(file);
+    for (const path of [file, select]) await host.remove(path);
     await run.close(place);
   }
 }

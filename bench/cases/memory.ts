@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { type Connection, connection, cycle } from '../calls.ts';
 import { connected } from '../cluster.ts';
+import { median } from '../interleave.ts';
 import { memoryOf, postmaster, resident, touchBuffers } from '../resident.ts';
 import { type Served, serve } from '../served.ts';
 import type { Case, Group, Place, Run } from '../types.ts';
@@ -8,7 +9,6 @@ import type { Case, Group, Place, Run } from '../types.ts';
 type Sample = { database: number; processes: number; worker: number };
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
 /** Each of them over and over until told to stop, by HTTP in single tasks and in SQL by the hundred. */
 async function mixed(place: Place, served: Served) {
@@ -61,8 +61,8 @@ async function mixed(place: Place, served: Served) {
 
 function described(name: string, samples: Sample[], of: keyof Sample, note: string): Case {
   const third = Math.floor(samples.length / 3);
-  const first = median(samples.slice(0, third).map((sample) => sample[of]));
-  const last = median(samples.slice(-third).map((sample) => sample[of]));
+  const first = median(samples.slice(0, third).map((sample) => sample[of])) ?? 0;
+  const last = median(samples.slice(-third).map((sample) => sample[of])) ?? 0;
   const most = Math.max(...samples.map((sample) => sample[of]));
   return {
     name,
@@ -79,6 +79,7 @@ async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
   if (!tock) return [];
   const seconds = run.quick ? 20 : 600;
+  const back = await run.configure({ autovacuum: 'on' });
   const place = await run.open(tock);
   const served = await serve(run, place);
   try {
@@ -109,7 +110,9 @@ async function measured(run: Run): Promise<Case[]> {
   } finally {
     await served.stop();
     await run.close(place);
+    await back();
   }
 }
 
-export const groups: Group[] = [{ name: 'memory', run: measured }];
+/** Ten minutes of mixed work, with autovacuum on. */
+export const groups: Group[] = [{ name: 'memory', slow: true, run: measured }];

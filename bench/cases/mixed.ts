@@ -22,7 +22,9 @@ export const groups: Group[] = [
       const places = new Map<System, Place>();
       const enqueued: Record<string, Figure> = {};
       try {
-        for (const system of run.systems) places.set(system, await run.open(system));
+        for (const system of [...run.systems, run.floor]) {
+          places.set(system, await run.open(system));
+        }
         const rates = new Map<string, number[]>();
         const consumed = await run.interleave(
           [...places].map(([system, place]) => ({

@@ -32,10 +32,11 @@ await serve<Options>(async ({ url, clients, options }) => {
   }
   const logger = new Logger(() => () => {});
   return {
-    async run(count, _over, seconds) {
+    turns: runners * concurrency,
+    async run({ pass, end }) {
       const task = (payload: unknown) => {
         if (payload === null || typeof payload !== 'object') throw new Error('no payload');
-        count.tasks++;
+        return pass();
       };
       const taskList = Object.fromEntries(queues.map((name) => [name, task]));
       const start = (pool: pg.Pool): Promise<Runner> =>
@@ -55,14 +56,9 @@ await serve<Options>(async ({ url, clients, options }) => {
             },
           },
         } as Parameters<typeof run>[0]);
-      const end = new Promise((resolve) => setTimeout(resolve, seconds * 1000));
       const started = await Promise.all(pools.map(start));
       await end;
       for (const runner of started) await runner.stop();
-      count.calls = count.tasks;
-    },
-    async close() {
-      for (const pool of pools) await pool.end();
     },
   };
 });

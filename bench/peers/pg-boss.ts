@@ -37,7 +37,7 @@ await serve<Options>(async ({ url, clients, options }) => {
   // All at once, so that the pool opens all its connections.
   await Promise.all(Array.from({ length: clients }, (_, client) => call(client, 'warm')));
   return {
-    run: (count, over) => loops(clients, over, count, (client) => call(client, next(client))),
-    close: () => boss.stop({ graceful: false, close: true }),
+    turns: clients,
+    run: (gate) => loops(clients, gate, (client) => call(client, next(client))),
   };
 });

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 
 /** What bench/node-work.ts asks of one process. */
-export type Task<O> = { url: string; clients: number; seconds: number; options: O };
+export type Task<O> = { url: string; clients: number; options: O };
 
 export type Options = {
   kind: 'enqueue' | 'cycle';
@@ -11,52 +11,66 @@ export type Options = {
   queues: string[];
 };
 
-export type Count = { calls: number; tasks: number; dry: number };
-
-/** Connected and warm: `run` works until `over()`, and `close` disconnects. */
-export type Ready = {
-  run(count: Count, over: () => boolean, seconds: number): Promise<void>;
-  close(): Promise<void>;
+export type Gate = {
+  /** To be awaited before each turn: those who come while all are called together wait there. */
+  pass(): Promise<void> | undefined;
+  over(): boolean;
+  /** Resolves when it is over. */
+  end: Promise<void>;
 };
 
-/** Says `ready`, waits for `go`, works, and prints what came of it. */
+/** Connected: `run` works until it is over, in so many turns at a time. */
+export type Ready = { turns: number; run(gate: Gate): Promise<void> };
+
+/**
+ * Says `ready`, warms up, is called by `meet`, says `met` when all turns stand at the gate, works from
+ * `go` until `stop`, and says `over`.
+ */
 export async function serve<O>(prepare: (task: Task<O>) => Promise<Ready>): Promise<void> {
   const task: Task<O> = JSON.parse(process.env.BENCH_WORK ?? '{}');
+  const [opened, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let [called, over] = [false, false];
+  let standing = 0;
+  const words: Record<string, () => void> = {
+    meet: () => {
+      called = true;
+    },
+    go: () => {
+      called = false;
+      opened.resolve();
+    },
+    stop: () => {
+      over = true;
+      opened.resolve();
+      ended.resolve();
+    },
+  };
   const lines = createInterface({ input: process.stdin });
-  const go = new Promise<void>((resolve) => lines.once('line', () => resolve()));
-  // Without a word, its end means that whoever started this is gone.
-  let told = false;
-  lines.once('close', () => !told && process.exit(1));
-  lines.once('line', () => {
-    told = true;
-  });
-  const ready = await prepare(task);
+  lines.on('line', (word) => words[word]?.());
+  // whoever started this is gone
+  lines.once('close', () => process.exit(1));
+  const { turns, run } = await prepare(task);
+  const pass = () => {
+    if (!called) return;
+    if (++standing === turns) console.log('met');
+    return opened.promise;
+  };
   console.log('ready');
-  await go;
-  const count = { calls: 0, tasks: 0, dry: 0 };
-  const from = performance.now();
-  const until = from + task.seconds * 1000;
-  await ready.run(count, () => performance.now() >= until, task.seconds);
-  const seconds = (performance.now() - from) / 1000;
-  await ready.close();
-  console.log(JSON.stringify({ ...count, seconds }));
+  await run({ pass, over: () => over, end: ended.promise });
+  console.log('over');
   process.exit(0);
 }
 
 /** So many loops of calls side by side; a call gives its number of tasks, 0 when it found none. */
 export async function loops(
   clients: number,
-  over: () => boolean,
-  count: Count,
+  { pass, over }: Gate,
   call: (client: number) => Promise<number>,
 ): Promise<void> {
   const loop = async (client: number) => {
     while (!over()) {
-      const tasks = await call(client);
-      count.calls++;
-      count.tasks += tasks;
-      if (tasks > 0) continue;
-      count.dry++;
+      await pass();
+      if ((await call(client)) > 0) continue;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   };

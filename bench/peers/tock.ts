@@ -32,11 +32,8 @@ await serve<Options>(async ({ url, clients, options }) => {
   }
 
   const call = kind === 'enqueue' ? enqueue : cycle;
-  for (let client = 0; client < clients; client++) await call(client, 'warm');
   return {
-    run: (count, over) => loops(clients, over, count, (client) => call(client, next(client))),
-    close: async () => {
-      for (const client of all) await client.end();
-    },
+    turns: clients,
+    run: (gate) => loops(clients, gate, (client) => call(client, next(client))),
   };
 });
