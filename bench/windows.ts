@@ -18,6 +18,12 @@ export const tockOf = (run: Run): System => {
   return found;
 };
 
+/** Those that the best is looked for among. */
+export const best = ['graphile-worker', 'pg-boss', 'single table'];
+
+/** Which of them are measured in this run. */
+export const rivals = (run: Run): System[] => run.systems.filter(({ name }) => best.includes(name));
+
 export const ratio = (above?: number | null, below?: number | null): number | null =>
   above && below ? above / below : null;
 

@@ -1,148 +1,11 @@
+import { costOf, costs, kinds, lifeOf, livesOf, nameOf } from '../lives.ts';
 import { weights } from '../space.ts';
-import type { Case, Figure, Group, Measured, Place, Run, System } from '../types.ts';
-import {
-  caseOf,
-  cycles,
-  enqueues,
-  figure,
-  keepFloor,
-  shapeOf,
-  stock,
-  type Verb,
-} from '../windows.ts';
+import type { Group } from '../types.ts';
 
-type Kind = 'enqueue' | 'claim + complete';
-const kinds: Kind[] = ['enqueue', 'claim + complete'];
-const verbs: Record<Kind, Verb> = { enqueue: 'enqueue', 'claim + complete': 'cycle' };
 const batches = [1, 100, 1000];
 const lives = [1, 100];
 
-const nameOf = (kind: Kind, batch: number) => `${kind} ${batch}`;
-const lifeOf = (batch: number) => `whole life ${batch}`;
-const costs = [
-  { name: 'WAL', unit: 'bytes/task', of: (one: Measured) => one.walBytes },
-  { name: 'CPU', unit: 'µs/task', of: (one: Measured) => one.cpuSeconds * 1e6 },
-];
-const costOf = (cost: string, batch: number) => `${cost} ${batch}`;
-
-/** What its windows came to, by system and case. */
-type Seen = Map<string, Measured[]>;
-const keyOf = (system: System, name: string) => `${system.name}: ${name}`;
-
-async function window(
-  run: Run,
-  system: System,
-  place: Place,
-  kind: Kind,
-  batch: number,
-  seen: Seen,
-): Promise<number | null> {
-  const shape = shapeOf(batch);
-  const key = keyOf(system, nameOf(kind, batch));
-  const all = seen.get(key) ?? [];
-  const noting: Run = {
-    ...run,
-    async measure(...args) {
-      const got = await run.measure(...args);
-      all.push(got);
-      return got;
-    },
-  };
-  const work = kind === 'enqueue' ? system.enqueue(shape) : system.cycle(shape);
-  if (!work) return null;
-  seen.set(key, all);
-  if (kind === 'enqueue') {
-    await run.settle(place);
-    return enqueues(noting, system, place, shape);
-  }
-  await stock(run, system, place, shape, run.seconds);
-  return cycles(noting, system, place, shape);
-}
-
-/** Seconds of a task's whole life turned round: 1 / (1 / enqueued + 1 / consumed). */
-const whole = (rates: (number | null | undefined)[]) =>
-  rates.every((rate) => rate)
-    ? 1 / rates.reduce<number>((sum, rate) => sum + 1 / Number(rate), 0)
-    : null;
-
-function perTask(seen: Seen, system: System, batch: number, of: (one: Measured) => number) {
-  let sum = 0;
-  for (const kind of kinds) {
-    const all = seen.get(keyOf(system, nameOf(kind, batch))) ?? [];
-    const tasks = all.reduce(
-      (count, one) => count + (kind === 'enqueue' ? one.enqueued : one.finished),
-      0,
-    );
-    if (tasks === 0) return figure(null);
-    sum += all.reduce((count, one) => count + of(one), 0) / tasks;
-  }
-  return figure(sum);
-}
-
-async function measured(run: Run): Promise<Case[]> {
-  const all = [...run.systems, run.floor];
-  const places = new Map<System, Place>();
-  const seen: Seen = new Map();
-  const cases: Case[] = [];
-  const rates: Record<string, Record<string, Figure | undefined>> = {};
-  const add = (
-    name: string,
-    unit: string,
-    note: string,
-    of: (system: System) => Figure | undefined,
-  ) => {
-    const figures = Object.fromEntries(all.map((system) => [system.name, of(system)]));
-    cases.push(caseOf(run, { name, unit, note }, figures));
-  };
-  const needed = (kind: Kind, batch: number) =>
-    [
-      nameOf(kind, batch),
-      ...(lives.includes(batch) ? [lifeOf(batch)] : []),
-      ...costs.map(({ name }) => costOf(name, batch)),
-    ].some(run.wants);
-  try {
-    for (const system of all) places.set(system, await run.open(system));
-    for (const kind of kinds) {
-      for (const batch of batches.filter((one) => needed(kind, one))) {
-        const name = nameOf(kind, batch);
-        run.say(`  ${name}`);
-        rates[name] = await run.interleave(
-          [...places].map(([system, place]) => ({
-            name: system.name,
-            window: () => window(run, system, place, kind, batch, seen),
-          })),
-        );
-        const least = rates[name]?.[run.floor.name];
-        if (least) keepFloor(verbs[kind], shapeOf(batch), least);
-        const note =
-          kind === 'enqueue' ? '' : 'every payload is sent to the client; history is kept';
-        if (run.wants(name)) add(name, 'tasks/s', note, (system) => rates[name]?.[system.name]);
-      }
-    }
-    for (const batch of lives.filter((one) => run.wants(lifeOf(one)))) {
-      const of = (system: System) =>
-        kinds.map((kind) => rates[nameOf(kind, batch)]?.[system.name]?.value);
-      add(lifeOf(batch), 'tasks/s', 'enqueue and cycle one after the other', (system) =>
-        figure(whole(of(system))),
-      );
-    }
-    for (const cost of costs) {
-      for (const batch of batches.filter((one) => run.wants(costOf(cost.name, one)))) {
-        add(
-          costOf(cost.name, batch),
-          cost.unit,
-          'of PostgreSQL, enqueue and cycle together',
-          (system) => perTask(seen, system, batch, cost.of),
-        );
-      }
-    }
-    for (const [system, place] of places) await system.check?.(place);
-  } finally {
-    for (const place of places.values()) await run.close(place);
-  }
-  return cases;
-}
-
+/** 1, 100 and 1,000 tasks a call. */
 export const groups: Group[] = [
   {
     name: 'batches',
@@ -151,7 +14,7 @@ export const groups: Group[] = [
       ...lives.map(lifeOf),
       ...costs.flatMap(({ name }) => batches.map((batch) => costOf(name, batch))),
     ],
-    run: measured,
+    run: (run) => livesOf(run, { systems: run.systems, bytes: 100, batches, lives }),
   },
   weights,
 ];

@@ -1,9 +1,20 @@
 import { connected } from '../cluster.ts';
 import { mix } from '../mix.ts';
-import type { Case, Figure, Group, Place, Run, System } from '../types.ts';
-import { caseOf, cycles, ratio, rounded, shapeOf, stock, tockOf } from '../windows.ts';
+import type { Case, Figure, Group, Place, Run, System, Work } from '../types.ts';
+import {
+  caseOf,
+  figure,
+  floorOf,
+  ratio,
+  rivals,
+  rounded,
+  shapeOf,
+  stock,
+  tockOf,
+} from '../windows.ts';
 
 const windows = 6;
+const row = (rates: number[]) => rates.map(rounded).join(' ');
 
 /** Read-only, repeatable read, and idle after it has read something; returns what ends it. */
 async function hold(place: Place): Promise<() => Promise<void>> {
@@ -13,32 +24,40 @@ async function hold(place: Place): Promise<() => Promise<void>> {
   return () => client.end();
 }
 
-type Ready = (place: Place) => Promise<void>;
-type Window = (place: Place) => Promise<number>;
-type Seen = { held: number[]; control: [first: number, last: number] };
+type Twin = { ready(place: Place): Promise<void>; work: Work };
+type Seen = { held: number[]; control: number[] };
 
-/** Windows under the held transaction, and in a database without it one before and one after. */
-async function seenBy(run: Run, system: System, ready: Ready, window: Window): Promise<Seen> {
-  const [place, other] = [await run.open(system), await run.open(system)];
+/**
+ * Two databases of a system at work side by side, with half of the connections each, and in one of them
+ * the held transaction: whatever else changes in the minute changes for both.
+ */
+async function seenBy(
+  run: Run,
+  system: System,
+  seconds: number,
+  { ready, work }: Twin,
+): Promise<Seen> {
+  const places = [await run.open(system), await run.open(system)] as const;
+  const sides = places.map((place) => ({
+    place,
+    system,
+    works: [{ work, clients: run.clients / 2 }],
+  }));
+  const seen: Seen = { held: [], control: [] };
   let release = async () => {};
   try {
-    // plans and caches of both as warm as each other's
-    for (const one of [other, place]) await ready(one);
-    const first = await window(other);
-    release = await hold(place);
-    const held: number[] = [];
     for (let n = 0; n < windows; n++) {
-      if (n > 0) await ready(place);
-      held.push(await window(place));
+      for (const place of places) await ready(place);
+      if (n === 0) release = await hold(places[0]);
+      const got = await run.together(sides, seconds);
+      const [held, control] = got.map((one) => one.finished / one.seconds);
+      seen.held.push(held ?? 0);
+      seen.control.push(control ?? 0);
     }
-    await release();
-    release = async () => {};
-    await ready(other);
-    return { held, control: [first, await window(other)] };
+    return seen;
   } finally {
     await release();
-    await run.close(place);
-    await run.close(other);
+    for (const place of places) await run.close(place);
   }
 }
 
@@ -62,69 +81,64 @@ async function eachOf(
   return all;
 }
 
-function told(run: Run, name: string, seen: Map<System, Seen | string>, note?: string): Case[] {
-  const of = (figure: (seen: Seen) => Figure) =>
+function told(
+  run: Run,
+  name: string,
+  seen: Map<System, Seen | string>,
+  floor: Figure,
+  more = '',
+): Case[] {
+  const of = (get: (seen: Seen) => Figure) =>
     Object.fromEntries(
       [...seen].map(([{ name: system }, got]): [string, Figure] => [
         system,
-        typeof got === 'string' ? { value: null, windows: [], note: got } : figure(got),
+        typeof got === 'string' ? figure(null, got) : get(got),
       ]),
     );
-  const ratios = of(({ held, control }) => {
-    const still = ratio(control[1], control[0])?.toFixed(2);
-    const windows = `${held.map(rounded).join(' ')} a second`;
-    return {
-      value: ratio(held.at(-1), held[0]),
-      windows: held,
-      note: `${windows}, control ${control.map(rounded).join(' to ')} (${still})`,
-    };
-  });
-  const last = of(({ held }) => ({ value: held.at(-1) ?? null, windows: [] }));
+  const ratios = of(({ held, control }) => ({
+    value: ratio(held.at(-1), held[0]),
+    windows: held,
+    note: `${row(held)} a second, its twin ${row(control)} (${ratio(control.at(-1), control[0])?.toFixed(2)})`,
+  }));
+  const last = of(({ held }) => figure(held.at(-1) ?? null));
+  const beside = of(({ held, control }) => figure(ratio(held.at(-1), control.at(-1))));
+  const note = `half of the connections, the others beside it without the transaction${more}`;
   return [
     caseOf(run, { name: `held ${name}: last of first`, unit: 'ratio', note }, ratios),
-    caseOf(run, { name: `held ${name}: last window`, unit: 'tasks/s' }, last),
+    caseOf(run, { name: `held ${name}: last of its twin's last`, unit: 'ratio' }, beside),
+    caseOf(run, { name: `held ${name}: last window`, unit: 'tasks/s' }, { ...last, floor }),
   ];
 }
 
-export const groups: Group[] = [
-  {
-    name: 'held',
-    async run(run) {
-      const cases: Case[] = [];
-      // a sixth of a minute
-      const seconds = run.quick ? 1 : Math.min(10, 2 * run.seconds);
-      const tock = tockOf(run);
-      for (const batch of [1, 100]) {
-        const shape = shapeOf(batch);
-        const seen = await eachOf(run, run.quick ? [tock] : run.systems, (system) =>
-          seenBy(
-            run,
-            system,
-            (place) => stock(run, system, place, shape, seconds),
-            async (place) => (await cycles(run, system, place, shape, seconds)) ?? 0,
-          ),
-        );
-        const note = run.quick ? 'the peers only in the full run' : undefined;
-        cases.push(...told(run, `${batch}`, seen, note));
-      }
-      for (const batch of run.quick ? [1] : [1, 100]) {
-        const work = mix(batch);
-        // so that claims find something before the first of the delayed are due
-        const ready = async (place: Place) => {
-          const { rows } = await place.client.query('select from tock.streams limit 1');
-          if (rows.length === 0) await run.load(place, work, { seconds: 2 });
-          await run.settle(place);
-        };
-        const window = async (place: Place) => {
-          const works = [{ work, clients: run.clients }];
-          const got = await run.measure(place, tock, works, seconds);
-          return got.finished / got.seconds;
-        };
-        const seen = await eachOf(run, [tock], () => seenBy(run, tock, ready, window));
-        const note = 'enqueued, claimed and completed or failed; the peers have no comparable door';
-        cases.push(...told(run, `${batch}, delayed and retried`, seen, note));
-      }
-      return cases;
-    },
-  },
-];
+/** A round takes ten seconds, with what comes before its window. */
+async function measured(run: Run): Promise<Case[]> {
+  const seconds = run.quick ? run.seconds : 7.5;
+  const tock = tockOf(run);
+  const cases: Case[] = [];
+  for (const batch of [1, 100]) {
+    const shape = shapeOf(batch);
+    const floor = await floorOf(run, 'cycle', shape);
+    const peers = batch === 1 && !run.quick ? rivals(run) : [];
+    const seen = await eachOf(run, [tock, ...peers], (system) =>
+      seenBy(run, system, seconds, {
+        ready: (place) => stock(run, system, place, shape, seconds),
+        work: system.cycle(shape) as Work,
+      }),
+    );
+    cases.push(...told(run, `${batch}`, seen, floor));
+    const work = mix(batch);
+    // so that claims find something before the first of the delayed are due
+    const ready = async (place: Place) => {
+      const { rows } = await place.client.query('select from tock.streams limit 1');
+      if (rows.length === 0) await run.load(place, work, { seconds: 2 });
+      await run.settle(place);
+    };
+    const mixed = await eachOf(run, [tock], () => seenBy(run, tock, seconds, { ready, work }));
+    const more = '; enqueued, claimed and completed or failed; the peers have no comparable door';
+    cases.push(...told(run, `${batch}, delayed and retried`, mixed, floor, more));
+  }
+  return cases;
+}
+
+/** Rates in a minute in which a transaction is held open; the peers only at one a call. */
+export const groups: Group[] = [{ name: 'held', slow: true, run: measured }];

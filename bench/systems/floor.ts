@@ -23,8 +23,11 @@ export const floor: System = {
       [payload(100), rows],
     );
   },
-  /** Its rows to update are always the same ones. */
-  async fill() {},
+  /** Rows beside those to update, which are always the same ones. */
+  async fill({ client }, tasks, { bytes }) {
+    const text = 'insert into rows (payload) select $1 from generate_series(1, $2::integer)';
+    await client.query(text, [payload(bytes), Math.ceil(tasks)]);
+  },
   enqueue({ batch, bytes }) {
     const from = batch === 1 ? '' : ` from generate_series(1, ${batch})`;
     const script = `insert into rows (payload) select '${payload(bytes)}'::jsonb${from};\n`;
