@@ -11,6 +11,7 @@ import { Mistake, type Options, optionsOf, usage, wants } from './options.ts';
 import { type Report, table } from './report.ts';
 import { makeRun } from './run.ts';
 import { floor, more, systems } from './systems/index.ts';
+import { warmUp } from './windows.ts';
 
 /** Measures Tock beside its peers. See bench/README.md. */
 const say = (text: string) => void process.stdout.write(`${text}\n`);
@@ -20,7 +21,6 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 
 async function bench(options: Options): Promise<Report> {
   const { quick, seconds, rounds, only } = options;
-  const warmUp = Math.min(seconds / 2, 1);
   const packaged = options.systems.some(({ name }) => isPackage(name));
   if (packaged || options.chart) await install(say);
   const stack = await testCluster('bench', softly);
@@ -42,7 +42,7 @@ async function bench(options: Options): Promise<Report> {
       versions: await versions(stack),
       settings: {
         postgres: await changed(stack),
-        windows: { seconds, warm_up: warmUp, rounds, clients },
+        windows: { seconds, warm_up: warmUp(seconds), rounds, clients },
         systems: Object.fromEntries(
           all.map(({ name, version, settings: how, lacks }) => [
             name,
@@ -59,7 +59,6 @@ async function bench(options: Options): Promise<Report> {
       const choice = {
         quick,
         seconds,
-        warmUp,
         rounds,
         clients,
         systems: options.systems,

@@ -1,3 +1,5 @@
+import type pg from 'pg';
+import { connected } from './cluster.ts';
 import type { Place, System } from './types.ts';
 
 /** How far a place's sequence has jumped: positions that no task has. */
@@ -19,6 +21,23 @@ export async function allFinished(tock: System, place: Place): Promise<void> {
   jumped.set(place, enqueued - finished);
 }
 
+/** So many tasks from their enqueueing to their end, and whatever else is ready. */
+async function lives(session: pg.Client, runs: number): Promise<void> {
+  await session.query({
+    name: 'enqueue',
+    text: `select cardinality(tock.enqueue('history', (select jsonb_agg(jsonb_build_object('payload',
+      jsonb_build_object('n', n, 'text', repeat('x', 70)))) from generate_series(1, $1::integer) n)))`,
+    values: [runs],
+  });
+  const text = `select max(lease::text) as lease, count(*)::integer as runs
+    from tock.claim('history', p_limit => 10000, p_alone => true)`;
+  for (;;) {
+    const { rows } = await session.query({ name: 'claim', text });
+    if (rows[0].runs === 0) return;
+    await session.query('select * from tock.complete($1)', [rows[0].lease]);
+  }
+}
+
 /**
  * Lets a new database come through `epochs` epochs with `runs` runs in them, enqueued, claimed and
  * completed by Tock's own calls, settled and audited; the epoch after them is a wide one.
@@ -28,6 +47,8 @@ export async function live(place: Place, runs: number, epochs: number): Promise<
   const value = async (text: string, values: unknown[] = []) =>
     Object.values((await client.query(text, values)).rows[0] ?? {})[0];
   const each = Math.ceil(runs / epochs);
+  const sessions = [await connected(place.url), await connected(place.url)];
+  for (const one of sessions) await one.query('set synchronous_commit = off');
   // on from the first epoch's end; those that were made with the schema are few and wide
   const pass = () =>
     client.query(`select setval('tock.positions',
@@ -42,23 +63,12 @@ export async function live(place: Place, runs: number, epochs: number): Promise<
     'select tock.rotate(p_ahead => $1 - tock.newest_epoch(), p_width => 134217728)',
     [epochs + 2],
   );
-  const enqueue = `select cardinality(tock.enqueue('history',
-    (select jsonb_agg(jsonb_build_object('payload', jsonb_build_object('n', n, 'text', repeat('x', 70))))
-     from generate_series(1, $1::integer) n)))`;
-  const claim = `select max(lease::text) as lease, count(*)::integer as runs
-    from tock.claim('history', p_limit => 10000, p_alone => true)`;
   for (let epoch = 0; epoch < epochs; epoch++) {
-    for (let left = each; left > 0; left -= 50_000) {
-      await client.query(enqueue, [Math.min(left, 50_000)]);
-    }
-    for (;;) {
-      const { rows } = await client.query(claim);
-      if (rows[0].runs === 0) break;
-      await client.query('select * from tock.complete($1)', [rows[0].lease]);
-    }
+    await Promise.all(sessions.map((one) => lives(one, Math.ceil(each / sessions.length))));
     await pass();
     await client.query('select tock.rotate()');
   }
+  for (const one of sessions) await one.end();
   const settled = 'select count(*) from tock.epochs where settled_at is not null';
   for (let before = -1; ; ) {
     await client.query('select tock.rest(), tock.rotate()');

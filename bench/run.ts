@@ -6,10 +6,11 @@ import { interleave } from './interleave.ts';
 import { startNode } from './node-work.ts';
 import { startPgbench } from './pgbench.ts';
 import type { Measured, Place, Run, Side, System, Worker } from './types.ts';
+import { warmUp } from './windows.ts';
 
 export type RunOptions = Pick<
   Run,
-  'quick' | 'seconds' | 'warmUp' | 'rounds' | 'clients' | 'wants' | 'systems' | 'floor' | 'say'
+  'quick' | 'seconds' | 'rounds' | 'clients' | 'wants' | 'systems' | 'floor' | 'say'
 >;
 
 const nothing = async () => {};
@@ -36,7 +37,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
   /** Warms all up, looks while they stand together, lets them go, and says how long they worked. */
   async function window<T>(
     sides: Side[],
-    [warmUp, seconds]: [number, number],
+    [warming, seconds]: [number, number],
     look: () => Promise<T>,
   ): Promise<{ before: T; seconds: number }> {
     const workers: Worker[] = [];
@@ -48,7 +49,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     try {
       for (const side of sides) workers.push(...(await start(side)));
       await unlessFailed(each(({ ready }) => ready));
-      await unlessFailed(pause(warmUp * 1000));
+      await unlessFailed(pause(warming * 1000));
       await unlessFailed(each((one) => one.meet()));
       const before = await look();
       const opened = performance.now();
@@ -85,7 +86,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
       attended = sides.map(({ place }) => attend(opened.get(place)));
       return all;
     };
-    const { before, seconds } = await window(sides, [options.warmUp, wanted], look).finally(() =>
+    const { before, seconds } = await window(sides, [warmUp(wanted), wanted], look).finally(() =>
       Promise.all(attended.map((stop) => stop())),
     );
     const cpu = (await cpuSeconds(stack)) - before.cpu;
@@ -150,9 +151,13 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
       await place.client.query(opened.get(place)?.system.upkeep ?? 'vacuum analyze');
       await asked('checkpoint');
     },
-    async load(place, what, { clients = options.clients, seconds = options.warmUp } = {}) {
+    async load(place, work, { seconds }) {
       const system = opened.get(place)?.system as System;
-      await window([{ place, system, works: [{ work: what, clients }] }], [seconds, 0], nothing);
+      await window(
+        [{ place, system, works: [{ work, clients: options.clients }] }],
+        [seconds, 0],
+        nothing,
+      );
     },
     interleave: (entries) =>
       interleave(entries, options.rounds, (name, message) => {

@@ -100,9 +100,8 @@ export type Measured = {
 /** What a group of cases gets. Everything in one run goes through it. */
 export type Run = {
   quick: boolean;
-  /** Of a window and of the warm-up before it. */
+  /** Of a window, without the warm-up before it. */
   seconds: number;
-  warmUp: number;
   rounds: number;
   clients: number;
   /** Whether a case was asked for, by its name or its group's; only groups with `cases` need to ask. */
@@ -116,7 +115,7 @@ export type Run = {
   /** Vacuums, analyzes and checkpoints. */
   settle(place: Place): Promise<void>;
   /** Runs work for a while; measures nothing. */
-  load(place: Place, work: Work, options?: { clients?: number; seconds?: number }): Promise<void>;
+  load(place: Place, work: Work, options: { seconds: number }): Promise<void>;
   /**
    * One window for works side by side, all warm and let go at once; seconds go by on one clock, WAL and
    * CPU are the cluster's. An error when consumers of a side ran dry.

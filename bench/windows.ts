@@ -18,6 +18,9 @@ export const tockOf = (run: Run): System => {
   return found;
 };
 
+/** Seconds of unmeasured work before a window. */
+export const warmUp = (seconds: number): number => Math.min(seconds / 2, 1);
+
 /** Those that the best is looked for among. */
 export const best = ['graphile-worker', 'pg-boss', 'single table'];
 
@@ -85,8 +88,8 @@ export async function stock(
       if (tries > 3 || !String(error).includes('ran dry')) throw error;
     }
   }
-  // a second more: until all stand at the gate
-  const taken = (seen.get(key) ?? 0) * (seconds + run.warmUp + 1) * 1.3;
+  // half a second more: until all stand at the gate
+  const taken = (seen.get(key) ?? 0) * (seconds + warmUp(seconds) + 0.5) * 1.3;
   await fillUp(least + taken + 50 * shape.batch);
   await run.settle(place);
 }

@@ -7,6 +7,7 @@ import { tockOf } from '../windows.ts';
 export const groups: Group[] = [
   {
     name: 'backlog',
+    slow: true,
     run(run) {
       const [small, large] = run.quick
         ? [
@@ -25,7 +26,7 @@ export const groups: Group[] = [
             { ...small, open },
             { ...large, open },
           ],
-          seconds: Math.min(run.seconds, run.quick ? 1 : 3),
+          seconds: run.seconds,
           after: async (places) => {
             const labelled = [...places].map(([{ label, ready }, place]) => ({
               label,

@@ -8,6 +8,7 @@ import { tockOf } from '../windows.ts';
 export const groups: Group[] = [
   {
     name: 'history',
+    slow: true,
     async run(run) {
       const plain = tockOf(run);
       const tock = jumping(plain);
@@ -28,7 +29,7 @@ export const groups: Group[] = [
         name: 'history',
         sides: [small, large],
         enqueue: !run.quick,
-        seconds: Math.min(run.seconds, run.quick ? 1 : 3),
+        seconds: run.seconds,
         after: (places) =>
           touchedTwins(
             run,

@@ -2,6 +2,7 @@ import { connection, cycle, rate, type Step } from '../calls.ts';
 import { payload } from '../payload.ts';
 import { serve } from '../served.ts';
 import type { Case, Figure, Group, Run } from '../types.ts';
+import { warmUp } from '../windows.ts';
 
 const task = { payload: JSON.parse(payload(100)) };
 const batches = [1, 100];
@@ -47,11 +48,11 @@ async function measured(run: Run): Promise<Case[]> {
 
   const window = async (step: Step) => {
     await place.client.query('select tock.tick()');
-    await rate(all, step, run.warmUp);
+    await rate(all, step, warmUp(run.seconds));
     return rate(all, step, run.seconds);
   };
   const consume = async (batch: number) => {
-    const seconds = run.warmUp + run.seconds;
+    const seconds = warmUp(run.seconds) + run.seconds;
     const wanted = 1.5 * seconds * (perSecond.get(batch) ?? 0);
     if (left < wanted) {
       const more = Math.ceil(Math.max(wanted - left, 10_000));

@@ -7,8 +7,8 @@ import type { Case, Group, Place, Run, System } from '../types.ts';
 
 const waiters = 4;
 /** How long a consumer may have waited when something comes: up to so many seconds, evenly. */
-const longest = 5;
-const asking = (run: Run) => (run.quick ? 4 : 30);
+const longest = 2;
+const asking = (run: Run) => (run.quick ? 4 : 10);
 const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
 const at = (values: number[], share: number) => {
@@ -94,11 +94,11 @@ async function ofTock(run: Run, tock: System, seconds: number) {
 
 async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
-  const seconds = run.quick ? 8 : 120;
+  const seconds = run.quick ? 6 : 40;
   const { asked, found } = tock ? await ofTock(run, tock, seconds) : { asked: null, found: [] };
   const peers: Record<string, number[]> = {};
   for (const peer of run.systems) {
-    const times = await ofPeer(run, peer, run.quick ? 4 : 30);
+    const times = await ofPeer(run, peer, run.quick ? 3 : 10);
     if (times) peers[peer.name] = times;
   }
   const note = `Tock: both by HTTP, ${found.length} tasks, each after up to ${longest} s of waiting; peers: in SQL, told by NOTIFY over a connection of their own`;

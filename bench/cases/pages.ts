@@ -11,6 +11,7 @@ import { shapeOf, tockOf } from '../windows.ts';
 export const groups: Group[] = [
   {
     name: 'pages',
+    slow: true,
     async run(run) {
       const tock = jumping(tockOf(run));
       const count = run.quick ? 40 : 200;

@@ -7,18 +7,19 @@ import { shapeOf, tockOf } from '../windows.ts';
 export const groups: Group[] = [
   {
     name: 'queues',
+    slow: true,
     async run(run) {
       const tock = tockOf(run);
       const sides = [1, 100, 2000].map(
         (queues): Side => ({
           label: queues === 1 ? '1 queue' : `${queues.toLocaleString('en')} queues`,
           queues,
-          ready: run.quick ? 1_000_000 : 3_000_000,
+          ready: run.quick ? 500_000 : 2_000_000,
           async open() {
             const place = await run.open(tock);
             // each queue's streams are made by the first calls, once and for all
             const work = tock.enqueue(shapeOf(1, { queues }));
-            if (work) await run.load(place, work, { seconds: run.quick ? 2 : 8 });
+            if (work) await run.load(place, work, { seconds: run.quick ? 2 : 4 });
             return place;
           },
         }),
@@ -28,7 +29,7 @@ export const groups: Group[] = [
         name: 'queues',
         sides: measured,
         enqueue: !run.quick,
-        seconds: Math.min(run.seconds, run.quick ? 1 : 3),
+        seconds: Math.min(run.seconds, 1.2),
         after: (places) =>
           touchedTwins(
             run,

@@ -135,4 +135,4 @@ async function measured(run: Run): Promise<Case[]> {
   }
 }
 
-export const groups: Group[] = [{ name: 'tenants', run: measured }];
+export const groups: Group[] = [{ name: 'tenants', slow: true, run: measured }];
