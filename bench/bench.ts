@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { basename, relative } from 'node:path';
 import { softly } from '../scripts/stack/say.ts';
 import { testCluster } from '../test/cluster.ts';
 import { groups } from './cases/index.ts';
@@ -7,6 +7,7 @@ import { chart } from './chart.ts';
 import { alter, settings } from './cluster.ts';
 import { install, isPackage } from './install.ts';
 import { changed, machine, versions } from './machine.ts';
+import { markdown } from './markdown.ts';
 import { Mistake, type Options, optionsOf, usage, wants } from './options.ts';
 import { type Report, table } from './report.ts';
 import { makeRun } from './run.ts';
@@ -37,7 +38,7 @@ async function bench(options: Options): Promise<Report> {
     const all = [...options.systems, floor];
     const report: Report = {
       date: new Date().toISOString(),
-      command: ['npm run bench --', ...process.argv.slice(2)].join(' ').replace(/ --$/, ''),
+      command: options.command,
       machine: machine(),
       versions: await versions(stack),
       settings: {
@@ -51,8 +52,13 @@ async function bench(options: Options): Promise<Report> {
         ),
       },
       cases: [],
+      seconds: {},
+      left_out: options.leftOut,
       failures: [],
     };
+    if (options.leftOut.length > 0) {
+      say(`Left out, as they are slow (--only ${options.leftOut.join(',')}).`);
+    }
     for (const group of options.groups) {
       say(`- ${group.name} ...`);
       const started = performance.now();
@@ -67,15 +73,18 @@ async function bench(options: Options): Promise<Report> {
       };
       const run = makeRun(stack, { ...choice, wants: wants(only, group) }, report.failures);
       try {
-        report.cases.push(...(await group.run(run)));
+        const found = await group.run(run);
+        report.cases.push(...found.map((one) => ({ group: group.name, ...one })));
       } catch (error) {
         if (stopped) await new Promise(() => {});
         report.failures.push(`${group.name}: ${messageOf(error)}`);
         say(`  ${group.name} FAILED: ${messageOf(error)}`);
       }
+      const took = Math.round((performance.now() - started) / 1000);
+      report.seconds[group.name] = took;
+      say(`  ${took} s`);
       // what is there so far, in case that the rest never ends
       writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
-      say(`  ${((performance.now() - started) / 1000).toFixed(0)} s`);
     }
     return report;
   } finally {
@@ -92,12 +101,14 @@ try {
   const report = await bench(options);
   say(`\n${table(report)}\n`);
   say(`Figures: ${relative('.', options.json)}`);
+  const beside = (what: string, ending: string, text: string) => {
+    const file = `${options.json.replace(/\.json$/, '')}.${ending}`;
+    writeFileSync(file, text);
+    say(`${what}: ${relative('.', file)}`);
+    return basename(file);
+  };
   const drawn = options.chart && (await chart(report));
-  if (drawn) {
-    const file = `${options.json.replace(/\.json$/, '')}.svg`;
-    writeFileSync(file, drawn);
-    say(`Chart: ${relative('.', file)}`);
-  }
+  beside('Page', 'md', markdown(report, drawn ? beside('Chart', 'svg', drawn) : null));
   process.exit(report.failures.length > 0 ? 1 : 0);
 } catch (error) {
   process.stderr.write(`${messageOf(error)}\n`);

@@ -5,10 +5,11 @@ import { home } from '../scripts/stack/place.ts';
 import type { Group, System } from './types.ts';
 
 export const usage = `usage: npm run bench -- [options]
-  --quick            about five minutes for everything, instead of almost an hour
+  --quick            about five minutes, instead of almost an hour: short windows, without slow groups
   --only a,b         only groups or cases whose names begin so
   --systems a,b      only these beside Tock and the floor
-  --json FILE        where the figures go, the chart beside them; .tock/bench.json unless said
+  --json FILE        where the figures go, the page and the chart beside them: bench/results/DATE.json
+                     for a full run, else .tock/bench.json
   --seconds N        of a window
   --rounds N         windows for a figure
   --no-chart         figures only`;
@@ -24,9 +25,20 @@ export type Options = {
   only: string[] | null;
   systems: System[];
   groups: Group[];
+  /** What a quick run leaves out. */
+  leftOut: string[];
   json: string;
   chart: boolean;
+  /** As it could be typed again; no path is told. */
+  command: string;
 };
+
+const results = join(import.meta.dirname, 'results');
+const today = () => new Date().toISOString().slice(0, 10);
+
+/** Arguments without an option and its value. */
+const without = (option: string, args: string[]) =>
+  args.filter((one, n) => !one.startsWith(option) && args[n - 1] !== option);
 
 const list = (text?: string) =>
   (text ?? '')
@@ -99,19 +111,27 @@ export function optionsOf(
     );
   }
   const chosen = ['tock', ...wanted.flatMap((one) => meant(present, one))];
-  const json = resolve(given.json ?? join(home(), 'bench.json'));
+  const { quick } = given;
+  const whole = !quick && !only && wanted.length === 0;
+  const file = whole ? join(results, `${today()}.json`) : join(home(), 'bench.json');
+  const json = resolve(given.json ?? file);
   if (!existsSync(dirname(json)))
     throw new Mistake(`There is no folder ${dirname(json)} for --json.`);
-  const { quick } = given;
+  const chosenGroups = known.groups.filter(
+    (one) => !only || namesOf(one).some((name) => only.includes(name)),
+  );
+  const leftOut = quick && !only ? chosenGroups.filter(({ slow }) => slow) : [];
   return {
     quick,
     seconds: numeric('seconds', given.seconds, quick ? 1 : 2, false),
     rounds: numeric('rounds', given.rounds, 3, true),
     only,
     systems: wanted.length > 0 ? all.filter(({ name }) => chosen.includes(name)) : known.systems,
-    groups: known.groups.filter((one) => !only || namesOf(one).some((name) => only.includes(name))),
+    groups: chosenGroups.filter((one) => !leftOut.includes(one)),
+    leftOut: leftOut.map(({ name }) => name),
     json,
     chart: !given['no-chart'],
+    command: ['npm run bench --', ...without('--json', args)].join(' ').replace(/ --$/, ''),
   };
 }
 

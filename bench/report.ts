@@ -13,11 +13,16 @@ export type Report = {
     systems: Record<string, Pick<System, 'version' | 'settings' | 'lacks'>>;
   };
   cases: Case[];
+  /** How long each group took. */
+  seconds: Record<string, number>;
+  /** Groups that a quick run leaves out. */
+  left_out: string[];
   /** What went wrong; its figures are null. */
   failures: string[];
 };
 
-function shown(value: number | null | undefined): string {
+/** A figure with as many digits as mean something. */
+export function shown(value: number | null | undefined): string {
   if (value === null || value === undefined) return '-';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return value.toLocaleString('en', {
@@ -41,10 +46,13 @@ export const peersOf = ({ cases }: Report): string[] => [
   ...new Set(cases.flatMap((one) => Object.keys(one.peers))),
 ];
 
-const entries = (of: Record<string, string | number>) =>
+export const entries = (of: Record<string, string | number>) =>
   Object.entries(of)
     .map(([name, value]) => `${name} ${value}`)
     .join(', ');
+
+export const windowsOf = ({ settings: { windows } }: Report) =>
+  `${windows.rounds} of ${windows.seconds} s for each figure after ${windows.warm_up} s of warming up, in turns, the median, where a group has no other; ${windows.clients} connections`;
 
 /** The figures in columns, then the notes, then who was measured how. */
 export function table(report: Report): string {
@@ -64,7 +72,7 @@ export function table(report: Report): string {
   const notes = report.cases
     .filter(({ note }) => note)
     .map(({ name, note }) => `  ${name}: ${note}`);
-  const { windows, postgres, systems } = report.settings;
+  const { postgres, systems } = report.settings;
   const about = Object.entries(systems).flatMap(([name, { version, settings, lacks }]) => [
     `${name} (${version})`,
     ...settings.map((text) => `  ${text}`),
@@ -79,7 +87,9 @@ export function table(report: Report): string {
     `Machine: ${entries(report.machine)}`,
     `Versions: ${entries(report.versions)}`,
     `PostgreSQL: ${entries(postgres)}`,
-    `Windows: ${windows.rounds} of ${windows.seconds} s for each figure, in turns, the median, where a group has no other; ${windows.clients} connections`,
+    `Windows: ${windowsOf(report)}`,
+    `Seconds: ${entries(report.seconds)}`,
+    ...(report.left_out.length > 0 ? [`Left out: ${report.left_out.join(', ')}`] : []),
     ...(report.failures.length > 0
       ? ['', 'FAILED', ...report.failures.map((text) => `  ${text}`)]
       : []),

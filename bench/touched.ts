@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { connected } from './cluster.ts';
-import type { Case, Place, Run } from './types.ts';
-import { caseOf, median, tockOf } from './windows.ts';
+import type { Case, Figure, Place, Run } from './types.ts';
+import { caseOf, figure, median, tockOf } from './windows.ts';
 
 type Explained = { 'QUERY PLAN': [{ Plan: Record<string, number> }] };
 
@@ -52,20 +52,30 @@ export async function touched(place: Place): Promise<Touched> {
   }
 }
 
+/** The same of an UPDATE by primary key. */
+async function leastPages(run: Run): Promise<Figure> {
+  const place = await run.open(run.floor);
+  try {
+    return figure(await pagesOf(place.client, 'update targets set updates = 1 where id = 1'));
+  } finally {
+    await run.close(place);
+  }
+}
+
 /** What was counted at the large twin, the small one's in the note. */
-export function touchedCases(
+export async function touchedCases(
   run: Run,
   name: string,
   small: { label: string; of: Touched },
   large: { label: string; of: Touched },
-): Case[] {
+): Promise<Case[]> {
+  const floor = await leastPages(run);
   return (['claim', 'complete'] as const).map((verb) => {
     const one = `${large.label} ${large.of[verb]} (at most ${large.of.most[verb]})`;
     const note = `${one}, ${small.label} ${small.of[verb]} (at most ${small.of.most[verb]})`;
     run.say(`${name}: pages of ${verb}: ${note}`);
-    const figure = { value: large.of[verb], windows: [] };
     const named = { name: `${name}: pages of ${verb}`, unit: 'pages', note };
-    return caseOf(run, named, { [tockOf(run).name]: figure });
+    return caseOf(run, named, { [tockOf(run).name]: figure(large.of[verb]), floor });
   });
 }
 

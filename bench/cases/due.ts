@@ -1,5 +1,5 @@
 import type { Case, Group, Place, Run } from '../types.ts';
-import { caseOf, shapeOf, tockOf } from '../windows.ts';
+import { caseOf, floorOf, shapeOf, tockOf } from '../windows.ts';
 
 const tasks = 100_000;
 
@@ -59,6 +59,7 @@ const whyNot =
 export const groups: Group[] = [
   {
     name: 'due',
+    slow: true,
     async run(run) {
       const tock = tockOf(run);
       const timed = (call: string, prepare: (place: Place) => Promise<void>) => async () => {
@@ -88,13 +89,14 @@ export const groups: Group[] = [
       // each in a transaction of its own, or all in one: in a hurry the first is enough
       const chosen = run.quick ? [calls[0], calls[2]] : calls;
       const picked = chosen.filter((one) => one !== undefined);
+      const floor = await floorOf(run, 'enqueue', shapeOf(1000));
       const figures = await run.interleave(picked.map(([name, window]) => ({ name, window })));
       return picked.map(([name, , how]): Case => {
         const rate = figures[name]?.value;
         const took = rate ? `all in ${(tasks / rate).toFixed(2)} s` : '';
         const note = `${how}: ${took}; ${whyNot}`;
         const named = { name, unit: 'tasks/s', note };
-        return caseOf(run, named, { [tock.name]: figures[name] });
+        return caseOf(run, named, { [tock.name]: figures[name], floor });
       });
     },
   },
