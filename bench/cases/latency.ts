@@ -140,4 +140,4 @@ async function measured(run: Run): Promise<Case[]> {
   ];
 }
 
-export const groups: Group[] = [{ name: 'latency', run: measured }];
+export const groups: Group[] = [{ name: 'latency', slow: true, run: measured }];

@@ -43,7 +43,8 @@ export const graphileWorker: System = {
     'enqueue: add_job, in batches add_jobs, the SQL functions it documents, through pgbench',
     'claim + complete: its own runner in two processes, its task reads the payload and does nothing',
     'at 1 a call as many jobs at a time as connections, no local queue, no batches; one connection more listens',
-    'in batches localQueue.size is the batch, 24 jobs at a time, completeJobBatchDelay and failJobBatchDelay 0',
+    'in batches as its performance page has it: 24 jobs at a time, completeJobBatchDelay and failJobBatchDelay 0, and localQueue.size is the batch',
+    'prepared statements on and no refetchDelay, which only helps when there is little to do',
   ],
   lacks: [
     'no history: a finished job is deleted',

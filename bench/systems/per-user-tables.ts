@@ -59,7 +59,7 @@ export const perUserTables: System = {
   name: 'per-user tables',
   version: 'our writing of the seed massive-task-scheduling',
   settings: [
-    `${users} users with two tables each, a random one a call; autovacuum off on the first of each two`,
+    `${users} users with two tables each, a random one a call; not vacuumed between windows`,
     'enqueue: one insert a call, of one user; the payload is text that nothing parses',
     'claim + complete in one step: deleted, put into history and returned by one statement',
   ],

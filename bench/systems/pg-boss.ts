@@ -48,11 +48,13 @@ export const pgBoss: System = {
   version: versionOf('pg-boss'),
   settings: [
     'enqueue: INSERT into pgboss.job, which it documents for SQL, through pgbench: cheaper than its insert()',
-    'claim + complete: fetch with batchSize, then complete by the ids, in two processes that share the connections',
-    'supervise and schedule off, so that no maintenance runs; the standard policy; queues share a table, as is its default',
+    'claim + complete: fetch with batchSize, without metadata, then complete by the ids, in two processes that share the connections',
+    'the standard policy; queues share a table, as is its default; always in order of priority, as since 12.30 nothing turns off',
+    'supervise and schedule off, so that no maintenance and no monitoring runs',
   ],
   lacks: [
-    'completing by ids is no lease: it also ends what was taken back and claimed again',
+    'no lease when completed by ids: it also ends what was taken back and claimed again; by attempts it would cost more',
+    'what is lost comes back, and history goes, only by the maintenance that is off here',
     'no lanes: tenants wait behind each other',
   ],
   async prepare({ url, client }) {

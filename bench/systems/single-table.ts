@@ -34,7 +34,7 @@ export const singleTable: System = {
     'one table with retries and metrics; batches by `for update skip locked`, completed by their ids',
     'an index each for what is new, what is to be tried again and what was updated when, the first two partial',
   ],
-  lacks: ['no lease', 'no lanes, no priorities', 'lost tasks are found by hand'],
+  lacks: ['no lease: lost tasks are found by hand', 'no lanes, no priorities'],
   async prepare({ client }) {
     await client.query(`
       create table task (

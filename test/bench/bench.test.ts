@@ -39,6 +39,12 @@ test('the benchmark measures Tock, the floor and the seeds, and writes what it f
   expect(report.versions.postgres).toMatch(/^\d/);
   expect(report.settings.postgres.data_checksums).toBe('on');
   expect(Object.keys(report.settings.systems)).toContain('floor');
+  expect(found?.group).toBe('batches');
+  expect(report.seconds.batches).toBeGreaterThan(0);
+  expect(report.command).not.toContain(folder);
+  expect(readFileSync(join(folder, 'figures.md'), 'utf8')).toMatch(
+    /^\| claim \+ complete 100 \| tasks\/s \| \*\*[\d,.]+\*\* \| [\d,.]+ \| [\d,.]+ \| [\d,.]+ \| [\d.]+ \|/m,
+  );
   expect(out).toMatch(/^claim \+ complete 100 +tasks\/s +[\d,.]+/m);
 });
 
