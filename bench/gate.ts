@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { connected } from './cluster.ts';
 import type { Place } from './types.ts';
 
 /** First key of the locks here. Tock's is the oid of a schema, which is never as small. */
@@ -7,30 +8,31 @@ let count = 0;
 
 /** Where all clients of one pgbench script meet: they warm up before it and are measured behind it. */
 export type Gate = {
+  /** For its clients to connect by. */
+  url: string;
   /** The script, each of whose clients stops at the gate when they are called to it. */
   script: string;
+  /** Resolves when all are connected. */
+  connected(): Promise<void>;
   /** Calls them and resolves when all stand there. */
   meet(): Promise<void>;
   open(): Promise<void>;
+  close(): Promise<void>;
 };
 
-/** Two advisory locks in the place's database, held by its client: the call, and the gate itself. */
-export async function closedGate(
-  { client }: Place,
-  script: string,
-  clients: number,
-): Promise<Gate> {
+/** Two advisory locks in the place's database: the call to the gate, and the gate itself, shut. */
+export async function shutGate({ url }: Place, script: string, clients: number): Promise<Gate> {
+  const client = await connected(url);
   const [call, gate] = [++count, ++count];
+  const name = `bench-${gate}`;
   await client.query('select pg_advisory_lock($1, $2)', [space, gate]);
-  const standing = async () => {
-    const { rows } = await client.query(
-      `select count(*)::integer as standing from pg_locks
-       where locktype = 'advisory' and classid = $1 and objid = $2 and not granted`,
-      [space, gate],
-    );
-    return rows[0].standing;
+  let closed = false;
+  const all = async (from: string) => {
+    const text = `select count(*)::integer as clients from ${from}`;
+    while (!closed && (await client.query(text)).rows[0].clients < clients) await pause(5);
   };
   return {
+    url: Object.assign(new URL(url), { search: `application_name=${name}` }).href,
     script: `\\if :met = 0
 select pg_try_advisory_xact_lock_shared(${space}, ${call})::integer as warming \\gset
 \\if :warming = 0
@@ -39,17 +41,19 @@ select pg_advisory_xact_lock_shared(${space}, ${gate});
 \\endif
 \\endif
 ${script}`,
+    connected: () => all(`pg_stat_activity where application_name = '${name}'`),
     async meet() {
       await client.query('select pg_advisory_lock($1, $2)', [space, call]);
-      const deadline = performance.now() + 60_000;
-      while ((await standing()) < clients) {
-        if (performance.now() > deadline)
-          throw new Error('Not all of its clients came to the gate.');
-        await pause(5);
-      }
+      await all(
+        `pg_locks where locktype = 'advisory' and classid = ${space} and objid = ${gate} and not granted`,
+      );
     },
     async open() {
       await client.query('select pg_advisory_unlock_all()');
+    },
+    async close() {
+      closed = true;
+      await client.end();
     },
   };
 }

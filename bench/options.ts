@@ -123,7 +123,7 @@ export function optionsOf(
   const leftOut = quick && !only ? chosenGroups.filter(({ slow }) => slow) : [];
   return {
     quick,
-    seconds: numeric('seconds', given.seconds, quick ? 1 : 2, false),
+    seconds: numeric('seconds', given.seconds, quick ? 1 : 1.5, false),
     rounds: numeric('rounds', given.rounds, 3, true),
     only,
     systems: wanted.length > 0 ? all.filter(({ name }) => chosen.includes(name)) : known.systems,

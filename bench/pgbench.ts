@@ -1,5 +1,5 @@
 import type { Host } from '../scripts/stack/host.ts';
-import { closedGate } from './gate.ts';
+import { shutGate } from './gate.ts';
 import type { Place, Worker } from './types.ts';
 
 let count = 0;
@@ -23,7 +23,7 @@ export async function startPgbench(
   script: string,
   clients: number,
 ): Promise<Worker> {
-  const gate = await closedGate(place, script, clients);
+  const gate = await shutGate(place, script, clients);
   const file = `${host.folder}/bench-${++count}.sql`;
   const log = `${file}.log`;
   await host.write(file, gate.script);
@@ -31,7 +31,7 @@ export async function startPgbench(
     ...[`${host.bin}/pgbench`, '-n', '-M', 'prepared', '-T', '3600', '-f', file],
     ...['-c', String(clients), '-j', String(Math.min(2, clients))],
     ...first.flatMap((value) => ['-D', value]),
-    place.url,
+    gate.url,
   ];
   const daemon = await host.start(argv, { log, orphaned: 'SIGKILL' });
   let running = true;
@@ -41,8 +41,10 @@ export async function startPgbench(
     if (wrong) throw new Error(wrong);
   });
   over.catch(() => {});
+  const ready = gate.connected();
+  ready.catch(() => {});
   return {
-    ready: Promise.resolve(),
+    ready,
     over,
     meet: gate.meet,
     go: gate.open,
@@ -51,7 +53,7 @@ export async function startPgbench(
     async close() {
       if (running) await daemon.signal('SIGKILL');
       await daemon.ended;
-      await gate.open();
+      await gate.close();
       for (const path of [file, log]) await host.remove(path);
     },
   };

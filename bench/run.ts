@@ -13,7 +13,12 @@ export type RunOptions = Pick<
   'quick' | 'seconds' | 'rounds' | 'clients' | 'wants' | 'systems' | 'floor' | 'say'
 >;
 
-const nothing = async () => {};
+/** Those at work: a step of all, some time, and their end. */
+type Crew = {
+  all(step: (worker: Worker) => Promise<void>): Promise<void>;
+  pass(seconds: number): Promise<void>;
+  end(): Promise<void>;
+};
 
 /** Rejects when the worker does, and never resolves. */
 const failure = ({ over }: Worker) => over.then(() => new Promise<never>(() => {}));
@@ -34,35 +39,31 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     return workers;
   }
 
-  /** Warms all up, looks while they stand together, lets them go, and says how long they worked. */
-  async function window<T>(
-    sides: Side[],
-    [warming, seconds]: [number, number],
-    look: () => Promise<T>,
-  ): Promise<{ before: T; seconds: number }> {
+  /** Has all at work, then ends what is left of them; an error of any is an error of it. */
+  async function atWork<T>(sides: Side[], during: (crew: Crew) => Promise<T>): Promise<T> {
     const workers: Worker[] = [];
-    const unlessFailed = <R>(done: Promise<R>) => Promise.race([done, ...workers.map(failure)]);
-    // one after the other: they may share their place's client
-    const each = async (step: (worker: Worker) => Promise<void>) => {
-      for (const one of workers) await step(one);
+    const all = async (step: (worker: Worker) => Promise<void>) => {
+      await Promise.race([
+        Promise.all(workers.map(step)),
+        ...workers.map(failure),
+        pause(60_000, null, { ref: false }).then(() => {
+          throw new Error('Not all of its workers met, or came to an end, within a minute.');
+        }),
+      ]);
     };
     try {
       for (const side of sides) workers.push(...(await start(side)));
-      await unlessFailed(each(({ ready }) => ready));
-      await unlessFailed(pause(warming * 1000));
-      await unlessFailed(each((one) => one.meet()));
-      const before = await look();
-      const opened = performance.now();
-      await unlessFailed(each((one) => one.go()));
-      await unlessFailed(pause(seconds * 1000));
-      await unlessFailed(each((one) => one.stop()));
-      const late = pause(60_000, null, { ref: false }).then(() => {
-        throw new Error('It did not end in time.');
+      await all(({ ready }) => ready);
+      return await during({
+        all,
+        pass: (seconds) => all(() => pause(seconds * 1000)),
+        async end() {
+          await all((one) => one.stop());
+          await all(({ over }) => over);
+        },
       });
-      await Promise.race([Promise.all(workers.map(({ over }) => over)), late]);
-      return { before, seconds: (performance.now() - opened) / 1000 };
     } finally {
-      await each((one) => one.close());
+      await Promise.all(workers.map((one) => one.close()));
     }
   }
 
@@ -86,7 +87,17 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
       attended = sides.map(({ place }) => attend(opened.get(place)));
       return all;
     };
-    const { before, seconds } = await window(sides, [warmUp(wanted), wanted], look).finally(() =>
+    const work = atWork(sides, async ({ all, pass, end }) => {
+      await pass(warmUp(wanted));
+      await all((one) => one.meet());
+      const before = await look();
+      const from = performance.now();
+      await all((one) => one.go());
+      await pass(wanted);
+      await end();
+      return { before, seconds: (performance.now() - from) / 1000 };
+    });
+    const { before, seconds } = await work.finally(() =>
       Promise.all(attended.map((stop) => stop())),
     );
     const cpu = (await cpuSeconds(stack)) - before.cpu;
@@ -153,11 +164,11 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     },
     async load(place, work, { seconds }) {
       const system = opened.get(place)?.system as System;
-      await window(
-        [{ place, system, works: [{ work, clients: options.clients }] }],
-        [seconds, 0],
-        nothing,
-      );
+      const works = [{ work, clients: options.clients }];
+      await atWork([{ place, system, works }], async ({ pass, end }) => {
+        await pass(seconds);
+        await end();
+      });
     },
     interleave: (entries) =>
       interleave(entries, options.rounds, (name, message) => {

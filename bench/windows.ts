@@ -24,8 +24,9 @@ export const warmUp = (seconds: number): number => Math.min(seconds / 2, 1);
 /** Those that the best is looked for among. */
 export const best = ['graphile-worker', 'pg-boss', 'single table'];
 
-/** Which of them are measured in this run. */
-export const rivals = (run: Run): System[] => run.systems.filter(({ name }) => best.includes(name));
+/** Which of them are measured in this run, with Tock. */
+export const rivals = (run: Run): System[] =>
+  run.systems.filter((one) => isTock(one) || best.includes(one.name));
 
 export const ratio = (above?: number | null, below?: number | null): number | null =>
   above && below ? above / below : null;

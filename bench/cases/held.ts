@@ -118,8 +118,8 @@ async function measured(run: Run): Promise<Case[]> {
   for (const batch of [1, 100]) {
     const shape = shapeOf(batch);
     const floor = await floorOf(run, 'cycle', shape);
-    const peers = batch === 1 && !run.quick ? rivals(run) : [];
-    const seen = await eachOf(run, [tock, ...peers], (system) =>
+    const systems = batch === 1 && !run.quick ? rivals(run) : [tock];
+    const seen = await eachOf(run, systems, (system) =>
       seenBy(run, system, seconds, {
         ready: (place) => stock(run, system, place, shape, seconds),
         work: system.cycle(shape) as Work,

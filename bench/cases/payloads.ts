@@ -1,10 +1,10 @@
 import { livesOf } from '../lives.ts';
 import { weightsOf } from '../space.ts';
 import type { Case, Group, Run } from '../types.ts';
-import { isTock, rivals } from '../windows.ts';
+import { rivals } from '../windows.ts';
 
 async function sized(run: Run, label: string, bytes: number, longest: number): Promise<Case[]> {
-  const systems = run.systems.filter((one) => isTock(one) || rivals(run).includes(one));
+  const systems = rivals(run);
   const prefix = `payload ${label}: `;
   const short = { ...run, seconds: Math.min(run.seconds, longest) };
   return [
