@@ -22,7 +22,7 @@ export type Call<P, B> = {
   gone: AbortSignal;
 };
 
-/** What every verb's statement gives; body is the answer's JSON, as PostgreSQL wrote it. */
+/** What every verb's statement gives; body is the answer's JSON, as PostgreSQL wrote it, or there is none. */
 export type Answer = { body: string } | undefined;
 
 /** One route: what it takes, its one statement, what it answers. */
@@ -40,7 +40,7 @@ export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   needsBody?: boolean;
   /** Takes request_id, or the header Idempotency-Key. */
   repeatable?: boolean;
-  /** By authorized(): $1 is the key. */
+  /** By authorized(), or a function of 81_http.sql: $1 is the key. */
   statement: string;
   /** From $2 on. */
   values(call: Call<z.output<P>, z.output<B>>): unknown[];
@@ -48,7 +48,7 @@ export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   repeat?(once: () => Promise<Answer>, call: Call<z.output<P>, z.output<B>>): Promise<Answer>;
   answer: z.ZodType;
   status?: 200 | 201;
-  /** What it means when there is no row. */
+  /** What it means when there is no answer. */
   none?: { status: 404 | 409; detail: string; hint: string };
   /** Of a row that says why it could not be: a 409 then, null when it is the answer. */
   conflict?(body: string): { detail: string; field: string; hint: string } | null;
@@ -145,7 +145,10 @@ export function serve<P extends z.ZodObject, B extends z.ZodType>(
     const key = bearerKey(c.req.header('authorization'));
     const call = await callOf(endpoint, c);
     const answer = await connect(c.env, (query) => {
-      const once = async () => (await query(statement, [key, ...values(call)]))[0] as Answer;
+      const once = async () => {
+        const [row] = await query(statement, [key, ...values(call)]);
+        return row?.body == null ? undefined : (row as Answer);
+      };
       return repeat ? repeat(once, call) : once();
     }).catch((error) => {
       throw renamed(error, endpoint, call.body as object);

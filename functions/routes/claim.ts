@@ -1,5 +1,4 @@
 import { z } from '@hono/zod-openapi';
-import { authorized } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import { poll } from '../poll.ts';
 import type { Connect } from '../query.ts';
@@ -26,9 +25,6 @@ const run = z.strictObject({
 
 const states = z.enum(['found', 'empty', 'paused', 'busy', 'passing']);
 
-// Counting comes first, so the claim is over when it is asked what it was.
-const state = 'case when count(*) >= 0 then tock.claim_answer() end';
-
 /** Parses what found nothing only: the rest may be megabytes. */
 const stateOf = (body: string): z.output<typeof states> =>
   body.startsWith('{"lease":null,') ? JSON.parse(body).state : 'found';
@@ -42,19 +38,12 @@ export function claim(app: App, connect: Connect): void {
     params: s.queueParams,
     body,
     repeatable: true,
-    statement: authorized(
-      'claim',
-      '$2',
-      `(array_agg(c.lease))[1] as lease, (array_agg(c.leased_until))[1] as leased_until,
-        coalesce(json_agg(run), '[]') as tasks, ${state} as state,
-        case when count(*) > 0 then 0 else tock.retry_after_seconds(p_queue => $2) end
-          as retry_after_seconds`,
-      `tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
-        p_request_id => $6, p_alone => true) as c
-        cross join lateral (
-          select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority,
-            c.tenant, c.created_at, c.payload) as run`,
-    ),
+    // claim() stands in the statement itself: called from a function it isn't alone.
+    statement: `select tock.http_claimed(p_queue => $2, p_runs => array(
+  select c from tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
+    p_request_id => $6, p_alone => true) as c)) as body
+where tock.lets_in(p_key => $1, p_scope => 'claim', p_queue => $2)
+  or tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
     values: ({ params, body, requestId }) => [
       params.queue,
       body.worker,

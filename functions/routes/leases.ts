@@ -26,25 +26,25 @@ const failure = s.options({ id: s.id, ...outcome });
 
 type Verb<B extends z.ZodType> = Pick<
   Endpoint<typeof params, B>,
-  'summary' | 'description' | 'batchKey' | 'values'
+  'summary' | 'description' | 'batchKey' | 'statement' | 'values'
 > & {
   name: string;
   body: B;
-  /** What the verb returns, in SQL; the lease is $2. */
-  select: string;
-  from: string;
   answer: z.ZodType;
 };
 
+/** `select` is what the verb returns, in SQL; the lease is $2. */
+const ofLease = (select: string, from: string) =>
+  authorized('claim', 'tock.queue_of_lease(p_lease => $2::uuid)', select, from);
+
 /** /v1/leases/:lease/… : no row means that the lease is unknown or somebody else's by now. */
 export function leases(app: App, connect: Connect): void {
-  const verb = <B extends z.ZodType>({ name, select, from, ...endpoint }: Verb<B>) =>
+  const verb = <B extends z.ZodType>({ name, ...endpoint }: Verb<B>) =>
     serve(app, connect, {
       ...endpoint,
       method: 'post',
       path: `/v1/leases/{lease}/${name}`,
       params,
-      statement: authorized('claim', 'tock.queue_of_lease(p_lease => $2::uuid)', select, from),
       none: {
         status: 409,
         detail: 'This lease is no longer yours: it is unknown, has ended or was given to another.',
@@ -56,8 +56,7 @@ export function leases(app: App, connect: Connect): void {
     name: 'complete',
     summary: 'End runs as done: those in results, or all that are left',
     body: s.options({ results: s.list(result, 1).optional() }),
-    select: 'v.completed, v.refused::text[] as refused',
-    from: `tock.complete(p_lease => $2::uuid, p_results => $3::jsonb -> 'results') as v`,
+    statement: 'select tock.http_complete(p_key => $1, p_lease => $2, p_body => $3) as body',
     values: ({ params, text }) => [params.lease, text],
     answer: z.strictObject({ completed: s.count, refused }),
   });
@@ -69,8 +68,10 @@ export function leases(app: App, connect: Connect): void {
       'error is optional: {}, or no body at all, fails all runs that are left without one.',
     body: z.union([s.options({ failures: s.list(failure, 1) }), s.options(outcome, 'failures')]),
     batchKey: 'failures',
-    select: 'v.failed, v.dead, v.refused::text[] as refused',
-    from: `tock.fail(p_lease => $2::uuid, p_failures => coalesce($3::jsonb -> 'failures', $3::jsonb)) as v`,
+    statement: ofLease(
+      'v.failed, v.dead, v.refused::text[] as refused',
+      `tock.fail(p_lease => $2::uuid, p_failures => coalesce($3::jsonb -> 'failures', $3::jsonb)) as v`,
+    ),
     values: ({ params, text }) => [params.lease, text],
     answer: z.strictObject({ failed: s.count, dead: s.count, refused }),
   });
@@ -79,8 +80,10 @@ export function leases(app: App, connect: Connect): void {
     name: 'release',
     summary: 'Give runs back unharmed: those in ids, or all that are left',
     body: s.options({ ids: s.list(s.id, 1).optional() }),
-    select: 'v.released, v.refused::text[] as refused',
-    from: 'tock.release(p_lease => $2::uuid, p_ids => $3::bigint[]) as v',
+    statement: ofLease(
+      'v.released, v.refused::text[] as refused',
+      'tock.release(p_lease => $2::uuid, p_ids => $3::bigint[]) as v',
+    ),
     values: ({ params, body }) => [params.lease, body.ids],
     answer: z.strictObject({ released: s.count, refused }),
   });
@@ -90,8 +93,10 @@ export function leases(app: App, connect: Connect): void {
     summary:
       "Move the lease's end to lease_seconds from now, never back, and hear which tasks to cancel",
     body: s.options({ lease_seconds: s.leaseSeconds.optional() }),
-    select: "v.leased_until, v.runs, coalesce(v.cancel, '{}')::text[] as cancel",
-    from: 'tock.extend(p_lease => $2::uuid, p_seconds => $3) as v',
+    statement: ofLease(
+      "v.leased_until, v.runs, coalesce(v.cancel, '{}')::text[] as cancel",
+      'tock.extend(p_lease => $2::uuid, p_seconds => $3) as v',
+    ),
     values: ({ params, body }) => [params.lease, body.lease_seconds],
     answer: z.strictObject({ leased_until: s.moment, runs, cancel }),
   });

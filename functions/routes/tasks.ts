@@ -61,13 +61,8 @@ export function tasks(app: App, connect: Connect): void {
     batchKey: 'tasks',
     needsBody: true,
     repeatable: true,
-    statement: authorized(
-      'enqueue',
-      '$2',
-      't.ids::text[] as ids',
-      `tock.enqueue(p_queue => $2, p_request_id => $4,
-        p_tasks => coalesce($3::jsonb -> 'tasks', jsonb_build_array($3::jsonb - 'request_id'))) as t (ids)`,
-    ),
+    statement:
+      'select tock.http_enqueue(p_key => $1, p_queue => $2, p_body => $3, p_request_id => $4) as body',
     values: ({ params, text, requestId }) => [params.queue, text, requestId],
     answer: z.strictObject({ ids: z.array(s.id) }),
     status: 201,

@@ -206,17 +206,3 @@ end $$;
 
 comment on function tock.claim is
   'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.';
-
-create or replace function tock.claim_answer()
-returns text
-language sql
-volatile
-as $$
-  select case when c.said like 'passed %'
-      then case when pg_catalog.substr(c.said, 8)::integer < 10000 then 'empty' else 'passing' end
-    else coalesce(nullif(c.said, ''), 'empty') end
-  from pg_catalog.current_setting('tock.claim', true) as c (said)
-$$;
-
-comment on function tock.claim_answer is
-  'About this transaction''s last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).';

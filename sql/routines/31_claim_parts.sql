@@ -126,21 +126,3 @@ begin
 end $$;
 
 comment on function tock.leased_runs is 'The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.';
-
-create or replace function tock.retry_after_seconds(p_queue text)
-returns integer
-language sql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-  select case when tock.claim_answer() = 'passing' then 0 else
-    greatest(1, least(30, pg_catalog.ceil(extract(epoch from
-      (select w.due_at from tock.waiting w
-       where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds'
-       order by w.queue, w.due_at limit 1)
-        - pg_catalog.clock_timestamp()))))::integer end
-$$;
-
-comment on function tock.retry_after_seconds is
-  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30; 0 when it was only passing over cancelled runs.';

@@ -89,3 +89,18 @@ end $$;
 
 comment on function tock.authorize is
   'True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.';
+
+create or replace function tock.lets_in(p_key text, p_scope text, p_queue text)
+returns boolean
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (select k.revoked_at is null and p_scope = any (k.scopes) and (k.queues is null or p_queue = any (k.queues))
+    from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));
+end $$;
+
+comment on function tock.lets_in is
+  'The short way of authorize(), for the commonest calls: true when a key has a scope for a queue (* for all of them); what is not true is to be asked of authorize(), which says why or lets it in after all.';

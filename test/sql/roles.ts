@@ -14,17 +14,21 @@ const governing = names(
 );
 const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
 
+const door = names('authorize lets_in http_enqueue http_claimed http_complete');
+
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
 export const mayCall: Record<string, string[]> = {
   tock_producer: [...giving, 'task'],
   tock_worker: [...doing, 'task'],
   tock_admin: [...giving, ...doing, ...governing, ...duties, 'task'],
-  tock_edge: [...giving, ...doing, ...governing, 'task', 'authorize'],
+  tock_edge: [...giving, ...doing, ...governing, ...door, 'task'],
   outsider: [],
 };
 
-/** Verbs that are not security definer: they read a setting, or put another verb's arguments in order. */
-export const plainVerbs = names('enqueue_task reprioritize reschedule claim_answer');
+/** Verbs that are not security definer: they read a setting, or put another verb's arguments or answer in order. */
+export const plainVerbs = names(
+  'enqueue_task reprioritize reschedule claim_answer http_enqueue http_claimed http_complete',
+);
 
 export type Member = { role: string; name: string; client: pg.Client };
 

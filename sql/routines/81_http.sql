@@ -1,0 +1,102 @@
+-- What the HTTP door calls most: each is one plain call, as most poolers keep no statement and all that
+-- a text joins is planned anew for each request. Bodies are those of functions/routes, as JSON.
+create or replace function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
+returns text
+language plpgsql
+volatile
+as $$
+begin
+  if tock.lets_in(p_key, 'enqueue', p_queue) or tock.authorize(p_key, 'enqueue', p_queue) then
+    return '{"ids":' || pg_catalog.to_json(tock.enqueue(p_queue,
+      coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id')), p_request_id)::text[]) || '}';
+  end if;
+end $$;
+
+comment on function tock.http_enqueue is 'POST /v1/queues/:queue/tasks: authorize() and enqueue(); the answer''s body.';
+
+-- Where what was claimed is found only when asked for, it costs a lookup in waiting.
+create or replace function tock.claim_answer()
+returns text
+language plpgsql
+volatile
+as $$
+declare
+  v_said text := pg_catalog.current_setting('tock.claim', true);
+begin
+  if v_said like 'passed %' then
+    return case when pg_catalog.substr(v_said, 8)::integer < 10000 then 'empty' else 'passing' end;
+  end if;
+  return coalesce(nullif(v_said, ''), 'empty');
+end $$;
+
+comment on function tock.claim_answer is
+  'About this transaction''s last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).';
+
+create or replace function tock.retry_after_seconds(p_queue text)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if tock.claim_answer() = 'passing' then
+    return 0;
+  end if;
+  return greatest(1, least(30, pg_catalog.ceil(extract(epoch from
+    (select w.due_at from tock.waiting w
+     where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds'
+     order by w.queue, w.due_at limit 1)
+      - pg_catalog.clock_timestamp()))))::integer;
+end $$;
+
+comment on function tock.retry_after_seconds is
+  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30; 0 when it was only passing over cancelled runs.';
+
+-- Not around claim(), which stands in the statement: called from a function, it isn't alone.
+create or replace function tock.http_claimed(p_queue text, p_runs tock.claimed[])
+returns text
+language plpgsql
+volatile
+as $$
+declare
+  v_run tock.claimed := p_runs[1];
+  v_runs text;
+begin
+  if v_run.lease is null then
+    return pg_catalog.format(
+      '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s}',
+      tock.claim_answer(), tock.retry_after_seconds(p_queue));
+  elsif pg_catalog.cardinality(p_runs) = 1 then
+    v_runs := pg_catalog.format(
+      '[{"id":"%s","run_id":"%s","attempt":%s,"max_attempts":%s,"priority":%s,"tenant":%s,"created_at":%s,"payload":%s}]',
+      v_run.id, v_run.run_id, v_run.attempt, v_run.max_attempts, v_run.priority,
+      coalesce(pg_catalog.to_json(v_run.tenant), 'null'), pg_catalog.to_json(v_run.created_at),
+      coalesce(v_run.payload, 'null'));
+  else
+    v_runs := (
+      select pg_catalog.json_agg(r) from (
+        select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority, c.tenant,
+          c.created_at, c.payload from unnest(p_runs) c) r);
+  end if;
+  return pg_catalog.format('{"lease":"%s","leased_until":%s,"tasks":%s,"state":"found","retry_after_seconds":0}',
+    v_run.lease, pg_catalog.to_json(v_run.leased_until), v_runs);
+end $$;
+
+comment on function tock.http_claimed is 'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
+
+create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
+returns text
+language plpgsql
+volatile
+as $$
+begin
+  if tock.lets_in(p_key, 'claim', '*') or tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease)) then
+    return (
+      select '{"completed":' || c.completed || ',"refused":' || pg_catalog.to_json(c.refused::text[]) || '}'
+      from tock.complete(p_lease, p_body -> 'results') c);
+  end if;
+end $$;
+
+comment on function tock.http_complete is
+  'POST /v1/leases/:lease/complete: authorize() and complete(); the answer''s body, null when the lease is over.';
