@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Connect } from '../query.ts';
+import { corked } from './corked.ts';
 import { QUERY_MS, session } from './session.ts';
 
 const CONNECT_MS = 5_000;
@@ -8,10 +9,12 @@ const CONNECT_MS = 5_000;
 export const connectPg: Connect = (env, use) =>
   session(
     () =>
-      new pg.Client({
-        connectionString: env.DATABASE_URL,
-        connectionTimeoutMillis: CONNECT_MS,
-        query_timeout: QUERY_MS,
-      }),
+      corked(
+        new pg.Client({
+          connectionString: env.DATABASE_URL,
+          connectionTimeoutMillis: CONNECT_MS,
+          query_timeout: QUERY_MS,
+        }),
+      ),
     use,
   );
