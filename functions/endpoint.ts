@@ -25,6 +25,8 @@ export type Call<P, B> = {
 /** What every verb's statement gives; body is the answer's JSON, as PostgreSQL wrote it, or there is none. */
 export type Answer = { body: string } | undefined;
 
+export type Once = () => Promise<Answer>;
+
 /** One route: what it takes, its one statement, what it answers. */
 export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -44,8 +46,8 @@ export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   statement: string;
   /** From $2 on. */
   values(call: Call<z.output<P>, z.output<B>>): unknown[];
-  /** Runs the statement again, for a call that waits. */
-  repeat?(once: () => Promise<Answer>, call: Call<z.output<P>, z.output<B>>): Promise<Answer>;
+  /** Runs the statement again, for a call that waits; `most` is how often it may be run in all. */
+  repeat?(once: Once, call: Call<z.output<P>, z.output<B>>, most?: number): Promise<Answer>;
   answer: z.ZodType;
   status?: 200 | 201;
   /** What it means when there is no answer. */
@@ -144,12 +146,12 @@ export function serve<P extends z.ZodObject, B extends z.ZodType>(
   app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), async (c) => {
     const key = bearerKey(c.req.header('authorization'));
     const call = await callOf(endpoint, c);
-    const answer = await connect(c.env, (query) => {
-      const once = async () => {
+    const answer = await connect(c.env, (query, most) => {
+      const once: Once = async () => {
         const [row] = await query(statement, [key, ...values(call)]);
         return row?.body == null ? undefined : (row as Answer);
       };
-      return repeat ? repeat(once, call) : once();
+      return repeat ? repeat(once, call, most) : once();
     }).catch((error) => {
       throw renamed(error, endpoint, call.body as object);
     });

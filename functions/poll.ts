@@ -1,9 +1,15 @@
-import type { Answer } from './endpoint.ts';
+import type { Answer, Once } from './endpoint.ts';
 
-const FIRST_MS = 50;
-const LONGEST_MS = 1_000;
+const EVERY_MS = 25;
 /** Claims that only passed over cancelled runs, 10,000 each, are repeated at once so many times. */
 const MOST_PASSES = 100;
+
+type Wait = {
+  seconds: number;
+  /** How often it may ask in all, where there is a limit. */
+  most?: number | undefined;
+  gone: AbortSignal;
+};
 
 /** Resolves after some time, or at once when the client goes. */
 function pause(ms: number, gone: AbortSignal): Promise<void> {
@@ -19,27 +25,34 @@ function pause(ms: number, gone: AbortSignal): Promise<void> {
 }
 
 /**
- * Repeats a claim until it finds something, the time is up or the client has gone: soon at first,
- * then once a second, never asleep inside the database; without a pause while it passes over much.
+ * Repeats a claim until it finds something, the time is up or the client has gone: forty times a second,
+ * never asleep inside the database; less often where that is slow, so that those who wait don't keep it
+ * so, or where there is a limit: then its looks are spread over the time. Without a pause while it passes
+ * over much.
  */
 export async function poll(
-  once: () => Promise<Answer>,
+  once: Once,
   stateOf: (body: string) => string,
-  seconds: number,
-  gone: AbortSignal,
+  { seconds, most = Number.POSITIVE_INFINITY, gone }: Wait,
 ): Promise<Answer> {
-  const end = Date.now() + seconds * 1000;
+  let now = Date.now();
+  const end = now + seconds * 1000;
   let passes = 0;
-  for (let wait = FIRST_MS; ; ) {
+  for (let left = most - 1; ; left--) {
+    const asked = now;
     const answer = await once();
-    const left = end - Date.now();
-    if (!answer || left <= 0 || gone.aborted) return answer;
+    now = Date.now();
+    if (!answer || now >= end || left <= 0 || gone.aborted) return answer;
     const state = stateOf(answer.body);
     if (state === 'found') return answer;
     if (state === 'passing' && passes++ < MOST_PASSES) continue;
+    const took = now - asked;
+    const share = (end - now) / left;
     // Apart from each other, or all who wait would ask in step.
-    await pause(Math.min(left, wait * (0.8 + 0.4 * Math.random())), gone);
+    const turn = Math.max(EVERY_MS - took, share) * (0.8 + 0.4 * Math.random());
+    // The last look is at the end.
+    await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took)), gone);
     if (gone.aborted) return answer;
-    wait = Math.min(wait * 2, LONGEST_MS);
+    now = Date.now();
   }
 }

@@ -18,11 +18,14 @@ export type Bindings = {
   HYPERDRIVE?: { connectionString: string };
 };
 
+/** `most` is how many statements a request may send, where its way has a limit. */
+export type Use<T> = (query: Query, most?: number) => Promise<T>;
+
 /**
  * Opens a way to the database for the time of `use`: the only door there is. Nothing is tried twice
  * here, as nobody knows whether a lost statement was done: the caller repeats, with its request id.
  */
-export type Connect = <T>(env: Bindings, use: (query: Query) => Promise<T>) => Promise<T>;
+export type Connect = <T>(env: Bindings, use: Use<T>) => Promise<T>;
 
 const drivers = new Map<string, Connect>([
   ['pg', connectPg],

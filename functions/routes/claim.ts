@@ -51,7 +51,8 @@ where tock.lets_in(p_key => $1, p_scope => 'claim', p_queue => $2)
       body.lease_seconds,
       requestId,
     ],
-    repeat: (once, { body, gone }) => poll(once, stateOf, body.wait_seconds, gone),
+    repeat: (once, { body, gone }, most) =>
+      poll(once, stateOf, { seconds: body.wait_seconds, most, gone }),
     answer: z.strictObject({
       lease: s.leaseToken.nullable(),
       leased_until: s.moment.nullable(),
