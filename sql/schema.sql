@@ -550,6 +550,21 @@ function tock.hot_epoch()
   returns integer
   -- The epoch in use, while the hot functions are right for it; else null. Written by write_hot().
 
+function tock.http_claimed(p_queue text, p_runs claimed[])
+  returns text
+  -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
+  -- for tock_edge
+
+function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
+  returns text
+  -- POST /v1/leases/:lease/complete: authorize() and complete(); the answer's body, null when the lease is over.
+  -- for tock_edge
+
+function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
+  returns text
+  -- POST /v1/queues/:queue/tasks: authorize() and enqueue(); the answer's body.
+  -- for tock_edge
+
 function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
   -- Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.
@@ -602,6 +617,10 @@ function tock.leased_runs(p_lease uuid)
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
+
+function tock.lets_in(p_key text, p_scope text, p_queue text)
+  returns boolean
+  -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
 
 function tock.lock_space()
   returns integer

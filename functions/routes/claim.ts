@@ -35,6 +35,8 @@ export function claim(app: App, connect: Connect): void {
     method: 'post',
     path: '/v1/queues/{queue}/claim',
     summary: 'Lease what is ready, or wait for it up to wait_seconds',
+    description:
+      'A claim that waits looks every 25 ms, less often where the database is slow; over HTTPS to Neon 45 times in all.',
     params: s.queueParams,
     body,
     repeatable: true,
@@ -42,8 +44,7 @@ export function claim(app: App, connect: Connect): void {
     statement: `select tock.http_claimed(p_queue => $2, p_runs => array(
   select c from tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
     p_request_id => $6, p_alone => true) as c)) as body
-where tock.lets_in(p_key => $1, p_scope => 'claim', p_queue => $2)
-  or tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
+where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
     values: ({ params, body, requestId }) => [
       params.queue,
       body.worker,

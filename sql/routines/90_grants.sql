@@ -34,5 +34,5 @@ grant execute on function
 
 -- letting a key in, and what the door calls most
 grant execute on function
-  tock.authorize, tock.lets_in, tock.http_enqueue, tock.http_claimed, tock.http_complete
+  tock.authorize, tock.http_enqueue, tock.http_claimed, tock.http_complete
   to tock_edge;

@@ -14,7 +14,7 @@ const governing = names(
 );
 const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
 
-const door = names('authorize lets_in http_enqueue http_claimed http_complete');
+const door = names('authorize http_enqueue http_claimed http_complete');
 
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
 export const mayCall: Record<string, string[]> = {
@@ -26,9 +26,7 @@ export const mayCall: Record<string, string[]> = {
 };
 
 /** Verbs that are not security definer: they read a setting, or put another verb's arguments or answer in order. */
-export const plainVerbs = names(
-  'enqueue_task reprioritize reschedule claim_answer http_enqueue http_claimed http_complete',
-);
+export const plainVerbs = names('enqueue_task reprioritize reschedule claim_answer http_claimed');
 
 export type Member = { role: string; name: string; client: pg.Client };
 

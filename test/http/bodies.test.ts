@@ -1,0 +1,151 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { authorized } from '../../functions/authorize.ts';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+let edge: pg.Client;
+beforeAll(async () => {
+  tock = await service();
+  edge = await tock.database.connect(tock.database.edgeUrl);
+});
+afterAll(() => tock.database.drop());
+
+/** As the Worker sent them before there was 81_http.sql: it is upgraded after its database. */
+const before = {
+  enqueue: authorized(
+    'enqueue',
+    '$2',
+    't.ids::text[] as ids',
+    `tock.enqueue(p_queue => $2, p_request_id => $4,
+      p_tasks => coalesce($3::jsonb -> 'tasks', jsonb_build_array($3::jsonb - 'request_id'))) as t (ids)`,
+  ),
+  claim: authorized(
+    'claim',
+    '$2',
+    `(array_agg(c.lease))[1] as lease, (array_agg(c.leased_until))[1] as leased_until,
+      coalesce(json_agg(run), '[]') as tasks,
+      case when count(*) >= 0 then tock.claim_answer() end as state,
+      case when count(*) > 0 then 0 else tock.retry_after_seconds(p_queue => $2) end
+        as retry_after_seconds`,
+    `tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
+      p_request_id => $6, p_alone => true) as c
+      cross join lateral (
+        select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority,
+          c.tenant, c.created_at, c.payload) as run`,
+  ),
+  complete: authorized(
+    'claim',
+    'tock.queue_of_lease(p_lease => $2::uuid)',
+    'v.completed, v.refused::text[] as refused',
+    `tock.complete(p_lease => $2::uuid, p_results => $3::jsonb -> 'results') as v`,
+  ),
+};
+
+type Verb = keyof typeof before;
+
+async function old(verb: Verb, ...values: unknown[]): Promise<string | undefined> {
+  const { rows } = await edge.query(before[verb], [tock.key, ...values]);
+  return rows[0]?.body;
+}
+
+async function now(route: string, raw: string) {
+  const { status, text } = await tock.send(route, { raw });
+  return { status, text };
+}
+
+/** Both repeat a claim by its request id, which gives the same runs; their order too from the second time on. */
+async function claimed(queue: string, limit: number, id: string) {
+  const body = JSON.stringify({ limit, worker: 'w', request_id: id });
+  await now(`POST /v1/queues/${queue}/claim`, body);
+  const after = await now(`POST /v1/queues/${queue}/claim`, body);
+  return { after, before: await old('claim', queue, 'w', limit, null, id) };
+}
+
+const tasks = [
+  '{"payload": {"b": 1.10, "a": [1e2, "\\u00e9\\t\\"\\\\"]}, "tenant": "t \\" \\\\ \\u0001 é"}',
+  '{"payload": null, "priority": 0}',
+  '{"payload": "%s %I", "max_attempts": 3, "tenant": "%s"}',
+  '{"payload": 9007199254740993}',
+  '{}',
+];
+
+test.each(tasks)('a claim of one is answered as before, byte by byte: %#', async (task) => {
+  const queue = `one${tasks.indexOf(task)}`;
+  await now(`POST /v1/queues/${queue}/tasks`, task);
+  const both = await claimed(queue, 1, 'r');
+  expect(both.after).toEqual({ status: 200, text: both.before });
+  expect(both.before).toContain('"state":"found"');
+});
+
+test('a claim of many is answered as before, byte by byte', async () => {
+  await now('POST /v1/queues/many/tasks', `{"tasks": [${tasks}]}`);
+  const both = await claimed('many', 10, 'r');
+  expect(both.after).toEqual({ status: 200, text: both.before });
+  expect(JSON.parse(both.before ?? '').tasks).toHaveLength(5);
+});
+
+test('a claim that finds nothing is answered as before, and so is a paused one', async () => {
+  await now('POST /v1/queues/later/tasks', '{"delay_seconds": 3600}');
+  await tock.send('PUT /v1/queues/still', { body: { paused: true } });
+  for (const queue of ['none', 'later', 'still']) {
+    const after = await now(`POST /v1/queues/${queue}/claim`, '{}');
+    expect(after).toEqual({
+      status: 200,
+      text: await old('claim', queue, null, 1, null, null),
+    });
+  }
+});
+
+test('tasks are enqueued as before, alone or many or none', async () => {
+  const bodies = [...tasks, `{"tasks": [${tasks}]}`, '{"tasks": []}'];
+  for (const [n, body] of bodies.entries()) {
+    const id = `r${n}`;
+    const given = JSON.stringify({ ...JSON.parse(body), request_id: id });
+    const after = await now('POST /v1/queues/in/tasks', given);
+    expect(after).toEqual({ status: 201, text: await old('enqueue', 'in', given, id) });
+  }
+  // Without a request id there is no asking twice: the ids apart, it is the same.
+  const form = (text = '') => text.replaceAll(/\d+/g, '0');
+  for (const body of bodies) {
+    const after = await now('POST /v1/queues/in/tasks', body);
+    expect(form(after.text)).toBe(form(await old('enqueue', 'in', body, null)));
+  }
+});
+
+test('a completion is answered as before, of a whole lease, of parts and of none', async () => {
+  await now('POST /v1/queues/done/tasks', `{"tasks": [${tasks}]}`);
+  const lease = async (limit: number) => {
+    const { body } = await tock.send('POST /v1/queues/done/claim', { body: { limit } });
+    return body as { lease: string; tasks: { id: string }[] };
+  };
+  const whole = await lease(2);
+  const parts = await lease(2);
+  const results = (...ids: (string | undefined)[]) =>
+    JSON.stringify({ results: ids.map((id) => ({ id, result: 'x' })) });
+  const [first, second] = parts.tasks.map(({ id }) => id);
+  // Completing again is answered the same.
+  for (const [of, body, done] of [
+    [whole.lease, '{}', '{"completed":2,"refused":[]}'],
+    [parts.lease, results(first, '77'), '{"completed":1,"refused":["77"]}'],
+    [parts.lease, results(second), '{"completed":1,"refused":[]}'],
+  ]) {
+    const after = await now(`POST /v1/leases/${of}/complete`, body ?? '');
+    expect(after).toEqual({ status: 200, text: done });
+    expect(await old('complete', of, body)).toBe(done);
+  }
+  const unknown = '5e1f7c0a-3b6d-4d58-9a52-7c1e00000001';
+  expect((await now(`POST /v1/leases/${unknown}/complete`, '{}')).status).toBe(409);
+  expect(await old('complete', unknown, '{}')).toBeUndefined();
+});
+
+test('a key for some queues completes only what was claimed from those', async () => {
+  await now('POST /v1/queues/mine/tasks', '{}');
+  const { body } = await tock.send('POST /v1/queues/mine/claim', { body: {} });
+  const route = `POST /v1/leases/${body.lease}/complete`;
+  const status = async (scopes: ('claim' | 'enqueue')[], queues: string[]) =>
+    (await tock.send(route, { key: await tock.makeKey(scopes, queues), body: {} })).status;
+  expect(await status(['claim'], ['theirs'])).toBe(403);
+  expect(await status(['enqueue'], ['mine'])).toBe(403);
+  expect(await status(['claim'], ['mine', 'theirs'])).toBe(200);
+});
