@@ -1,4 +1,5 @@
 import { claims } from './claims.ts';
+import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
@@ -31,4 +32,5 @@ export const bugs: Bug[] = [
   ...streams,
   ...marks,
   ...wishes,
+  ...doors,
 ];
