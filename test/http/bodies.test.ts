@@ -113,6 +113,22 @@ test('tasks are enqueued as before, alone or many or none', async () => {
   }
 });
 
+test('one task keeps its options where tasks without any came before', async () => {
+  for (const task of [{}, { payload: 1 }]) {
+    await tock.send('POST /v1/queues/options/tasks', { body: task });
+  }
+  const task = { payload: 2, priority: 3, tenant: 't', delay_seconds: 3600, max_attempts: 7 };
+  const { body } = await tock.send('POST /v1/queues/options/tasks', { body: task });
+  const { payload, priority, tenant, max_attempts } = task;
+  expect((await tock.send(`GET /v1/tasks/${body.ids[0]}`)).body).toMatchObject({
+    payload,
+    priority,
+    tenant,
+    max_attempts,
+    state: 'waiting',
+  });
+});
+
 test('a completion is answered as before, of a whole lease, of parts and of none', async () => {
   await now('POST /v1/queues/done/tasks', `{"tasks": [${tasks}]}`);
   const lease = async (limit: number) => {

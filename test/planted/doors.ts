@@ -37,7 +37,7 @@ export const doors: Bug[] = [
     name: 'options are lost where one task is enqueued',
     find: "and p_body - 'payload' = '{}'",
     replace: '',
-    caught: ['http/tasks.test.ts', 'a delayed task waits, and says until when'],
+    caught: ['http/bodies.test.ts', 'one task keeps its options'],
   },
   {
     ...http,
