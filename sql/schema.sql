@@ -238,6 +238,14 @@ function tock.above_hot(integer, bigint)
   returns boolean
   -- Whether the next position is above a stream's runs, as it must be; not true when that takes a closer look. Written by write_hot().
 
+function tock.again_hot(p_epoch integer, p_ended ended[])
+  returns again[]
+  -- again_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
+
+function tock.again_statement(p_epoch integer, p_first bigint)
+  returns text
+  -- The statement that reads what goes on of the runs of an epoch that ended, with the epoch's first position.
+
 function tock.amend(p_found whereabout[], p_changes jsonb)
   returns void
   -- Notes for the next attempts of tasks what is to be changed; p_found says where they were.
@@ -298,9 +306,9 @@ function tock.candidates_hot(p_queue text, p_seed integer, p_seen integer[], p_l
   returns candidate[]
   -- Of Tock before 0009: raises 40001.
 
-function tock.candidates_statement(p_epoch integer, p_first bigint)
+function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean DEFAULT false)
   returns text
-  -- The statement that finds streams to draw from.
+  -- The statement that finds streams to draw from, with an epoch in use and its first position.
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
@@ -369,6 +377,14 @@ function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_secon
   returns claimed
   -- Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().
 
+function tock.close_ended_hot(p_lease uuid, p_epoch integer)
+  returns boolean
+  -- close_ended_statement() for the epoch in use; null when the lease's is another. Written by write_hot_ends().
+
+function tock.close_ended_statement(p_epoch integer)
+  returns text
+  -- The statement that closes the rows of a lease whose runs are all accounted for.
+
 function tock.close_hot(p_lease uuid)
   returns SETOF integer
   -- Of Tock before 0007: raises 40001.
@@ -406,10 +422,6 @@ function tock.cursor_of(p_stream integer)
 function tock.cursor_statement(p_epoch integer)
   returns text
   -- The statement that reads the cursor of a stream that has come to an epoch.
-
-function tock.cursors_statement(p_epoch integer, p_first bigint, p_seen boolean)
-  returns text
-  -- The part of a statement that gives streams (s) and their cursors (c), with an epoch in use and its first position.
 
 function tock.dead_in(p_epoch integer)
   returns jsonb
@@ -468,6 +480,10 @@ function tock.drop_epoch(p_epoch integer, p_replaced bigint)
   returns void
   -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.
 
+function tock.each_once(p_ended ended[])
+  returns ended[]
+  -- What ended, without repeats: a retried run goes by its task's id and by its own.
+
 function tock.end_hot(p_token uuid, p_epoch integer)
   returns integer
   -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().
@@ -479,6 +495,14 @@ function tock.end_runs(p_ended ended[])
 function tock.end_runs(p_epoch integer, p_ended ended[])
   returns integer
   -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.
+
+function tock.end_statement(p_epoch integer, p_again boolean)
+  returns text
+  -- The statement that writes the results of an epoch's runs and, where some go on (p_again), the next runs and waiting entries.
+
+function tock.ended_hot(p_epoch integer, p_ended ended[], p_again again[], p_streams integer[])
+  returns integer
+  -- end_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
 
 function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint[]
@@ -538,32 +562,33 @@ function tock.heavy_tenant(p_stream integer)
   returns text
   -- The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.
 
+function tock.heed_wishes(p_again again[])
+  returns again[]
+  -- The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the others, in the same order.
+
 function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
   -- The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry that waits.
 
 function tock.hold_lease(p_lease uuid, p_epoch integer)
   returns boolean
-  -- Locks a lease's rows; false when there is no such lease.
+  -- Of Tock before its ends were hot: raises 40001.
+
+function tock.hold_runs(p_lease uuid, p_epoch integer, p_ids bigint[])
+  returns leased_run[]
+  -- Locks a lease's rows for share and reads its runs, all or those with these ids, and how each has ended (state null: still running); none when there is no such lease.
+
+function tock.hold_runs_hot(p_lease uuid, p_epoch integer, p_ids bigint[])
+  returns leased_run[]
+  -- hold_runs() for the epoch in use; null when the lease's is another. Written by write_hot_ends().
+
+function tock.hold_statement(p_epoch integer)
+  returns text
+  -- The statement that locks a lease's rows for share and counts them.
 
 function tock.hot_epoch()
   returns integer
   -- The epoch in use, while the hot functions are right for it; else null. Written by write_hot().
-
-function tock.http_claimed(p_queue text, p_runs claimed[])
-  returns text
-  -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
-  -- for tock_edge
-
-function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
-  returns text
-  -- POST /v1/leases/:lease/complete: authorize() and complete(); the answer's body, null when the lease is over.
-  -- for tock_edge
-
-function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
-  returns text
-  -- POST /v1/queues/:queue/tasks: authorize() and enqueue(); the answer's body.
-  -- for tock_edge
 
 function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
@@ -618,10 +643,6 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
 
-function tock.lets_in(p_key text, p_scope text, p_queue text)
-  returns boolean
-  -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
-
 function tock.lock_space()
   returns integer
   -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key().
@@ -660,11 +681,7 @@ function tock.named_key(p_kind text, p_name text)
 
 function tock.new_token(p_epoch integer)
   returns uuid
-  -- Of Tock before this release: raises 40001.
-
-function tock.new_token(p_epoch integer, p_after bigint, p_version text DEFAULT '4'::text)
-  returns uuid
-  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had.
+  -- A lease's token: random but for its last 28 bits, which name the epoch.
 
 function tock.newest_epoch()
   returns integer
@@ -673,10 +690,6 @@ function tock.newest_epoch()
 function tock.newest_run(p_stream integer)
   returns bigint
   -- A stream's newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.
-
-function tock.next_statement(p_epoch integer, p_first bigint)
-  returns text
-  -- The statement that finds, locks and reads what a claim of one takes.
 
 function tock.next_wake_at()
   returns timestamp with time zone
@@ -837,7 +850,11 @@ function tock.run_state(p_stream integer, p_position bigint)
 
 function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns SETOF leased_run
-  -- The runs of a lease, all or those with these ids, and how each has ended (state null: still running).
+  -- Of Tock before its ends were hot: raises 40001.
+
+function tock.runs_statement(p_epoch integer, p_by text)
+  returns text
+  -- The statement that reads the runs of a lease: all (p_by lease), by their own ids (run), or those of retried tasks (task).
 
 function tock.sees_all_marks(p_epoch integer, p_stream integer, p_after bigint, p_upto bigint)
   returns boolean
@@ -898,6 +915,10 @@ function tock.tidy(p_limit integer DEFAULT 10000)
   -- Deletes request ids older than a day and what pg_cron noted about Tock's jobs a day ago, up to p_limit of each.
   -- for tock_admin
 
+function tock.token_epoch(p_lease uuid)
+  returns integer
+  -- The epoch that a lease's token names; lease_epoch() says whether there is one.
+
 function tock.unsettled_epochs()
   returns integer[]
   -- The epochs in which something is still unread or running, oldest first.
@@ -914,9 +935,21 @@ function tock.wishes(p_ids bigint[])
   returns wish[]
   -- What is wanted of tasks, by the ids of their first or other runs: that they aren't tried again, or what is changed (of a payload its bytes only). Others are left out.
 
+function tock.wishes_hot(p_ids bigint[])
+  returns wish[]
+  -- wishes() where all ids lie in the epoch in use; null when one doesn't. Written by write_hot_ends().
+
+function tock.wishes_statement(p_epoch integer)
+  returns text
+  -- The statement that reads what is wanted of tasks, as marked in one epoch.
+
 function tock.write_hot()
   returns void
   -- Writes hot_epoch(), above_hot(), append_hot(), look_hot(), claim_one_hot(), take_hot() and end_hot() for the epoch in use.
+
+function tock.write_hot_ends(p_epoch integer, p_first bigint, p_end bigint)
+  returns void
+  -- Writes hold_runs_hot(), close_ended_hot(), wishes_hot(), again_hot() and ended_hot() for an epoch and its bounds. Called by write_hot().
 
 function tock.writers()
   returns text[]

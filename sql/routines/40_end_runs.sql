@@ -1,8 +1,99 @@
+-- What the next attempts of runs would be, in the order of the runs, with nothing for those that end for
+-- good. Where something may be wanted of a task (there is a mark, or its first run lies in another epoch)
+-- cancelled is null: not known yet. The laterals with offset 0 are fences: the planner may not look up by
+-- the stream alone, nor begin with all streams. $1 what ended
+create or replace function tock.again_statement(p_epoch integer, p_first bigint)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select array(
+      select row(e.n, r.stream, r.position, r.first_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.bytes, null,
+        r.queue, r.priority, r.lane, e.again_at, case when r.untouched then false end, r.lost)::tock.again
+      from unnest($1) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
+      left join lateral (
+        select r.*, s.queue, s.priority, s.lane, coalesce(r.task_id, r.position << 20 | r.stream) as first_id,
+          (select m.position from tock.marks_%1$s m where m.stream = r.stream and m.position = r.position limit 1) is null
+            and case when r.task_id is null then true when r.task_id >> 20 >= %2$s then (
+              select m.position from tock.marks_%1$s m
+              where m.stream = (r.task_id & 1048575)::integer and m.position = r.task_id >> 20 limit 1) is null
+            end as untouched
+        from tock.runs_%1$s r
+        cross join lateral (select s.* from tock.streams s where s.number = r.stream offset 0) s
+        where r.stream = e.stream and r.position = e.position
+        offset 0) r on e.again_at is not null
+      order by e.n)$q$, p_epoch, p_first)
+$$;
+
+comment on function tock.again_statement is
+  'The statement that reads what goes on of the runs of an epoch that ended, with the epoch''s first position.';
+
+-- The results' primary key decides who ended a run; only what is written here goes on. New runs go by the
+-- parent: the sequence may be in a later epoch. The arrays have one order; what goes on without a stream waits.
+-- $1 what ended, and where something goes on $2 the next attempts, $3 their streams
+create or replace function tock.end_statement(p_epoch integer, p_again boolean)
+returns text
+language sql
+stable
+as $$
+  select case when p_again then pg_catalog.format($q$
+    with ended as materialized (
+      select case when e.goes_on then pg_catalog.nextval('tock.positions') end as next_position, e.*
+      from (
+        select e.*, not e.cancelled and e.run_position is not null as goes_on
+        from unnest($1, $2, $3) with ordinality
+          e(stream, position, state, result, error, again_at, next_attempt, next_lost,
+            a_n, run_stream, run_position, task_id, attempt, max_attempts, tenant, created_at, bytes, payload_of, queue,
+            priority, lane, due_at, cancelled, lost, next_stream, n)
+        order by e.n) e
+    ), written as (
+      insert into tock.results_%1$s (stream, position, state, result, error, next_id)
+      select e.stream, e.position, case when e.again_at is not null and not e.goes_on then 'cancelled' else e.state end,
+        e.result, e.error, e.next_position << 20 | coalesce(e.next_stream, 0)
+      from ended e
+      order by e.stream, e.position
+      on conflict do nothing
+      returning stream, position
+    ), going_on as (
+      select e.*, case when e.payload_of is null then r.payload else tock.changed_payload(e.payload_of) end as payload
+      from ended e join written w using (stream, position)
+      cross join lateral (
+        select r.payload from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position offset 0) r
+      where e.goes_on
+    ), ready as (
+      insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
+      select g.next_stream, g.next_position, g.task_id, g.next_attempt, g.next_lost, g.max_attempts, g.tenant, g.created_at,
+        g.bytes, g.payload
+      from going_on g where g.next_stream is not null
+    ), later as (
+      insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
+        created_at, bytes, payload)
+      select g.next_position, g.task_id, g.due_at, g.queue, g.priority, g.lane, g.next_attempt, g.next_lost, g.max_attempts,
+        g.tenant, g.created_at, g.bytes, g.payload
+      from going_on g where g.next_stream is null
+    )
+    select count(*) from written$q$, p_epoch)
+  else pg_catalog.format($q$
+    with written as (
+      insert into tock.results_%s (stream, position, state, result, error)
+      select e.stream, e.position, e.state, e.result, e.error from unnest($1) e
+      order by e.stream, e.position
+      on conflict do nothing
+      returning position
+    )
+    select count(*) from written$q$, p_epoch) end
+$$;
+
+comment on function tock.end_statement is
+  'The statement that writes the results of an epoch''s runs and, where some go on (p_again), the next runs and waiting entries.';
+
 -- The caller holds the lease row against reaping. Two calls that end the same run both come here:
 -- results' primary key decides, and only who wrote the result goes on with the task.
 -- again_at says when the task is to run again: now or earlier appends a run at once, later waits. All
--- runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that somebody wants cancelled doesn't go on, and what was changed holds
--- from now on, both as far as that is committed.
+-- runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that
+-- somebody wants cancelled doesn't go on, and what was changed holds from now on, both as far as that is
+-- committed.
 create or replace function tock.end_runs(p_epoch integer, p_ended tock.ended[])
 returns integer
 language plpgsql
@@ -14,92 +105,98 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_ended tock.ended[] := p_ended;
   v_again tock.again[];
-  v_wishes tock.wish[];
-  v_slot integer := -1;
+  v_streams integer[];
+  v_one tock.ended;
+  v_next tock.again;
+  v_some boolean;
+  v_ready boolean;
+  v_later boolean;
+  v_slot integer;
   v_count integer;
 begin
-  if exists (select from unnest(v_ended) e where e.again_at is not null) then
-    execute pg_catalog.format($q$
-      select array(
-        select row(e.n, r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.attempt, r.max_attempts,
-          r.tenant, r.created_at, r.bytes, null, s.queue, s.priority, s.lane, e.again_at, false, r.lost)::tock.again
-        from unnest($1) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
-        cross join lateral (
-          select r.* from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position
-          offset 0) r  -- a fence: the planner may not look up by the stream alone
-        join tock.streams s on s.number = e.stream
-        where e.again_at is not null)$q$, p_epoch) into v_again using v_ended;
-    v_wishes := tock.wishes(array(
-      select a.task_id from unnest(v_again) a union select a.position << 20 | a.stream from unnest(v_again) a));
-    if pg_catalog.cardinality(v_wishes) > 0 then
-      v_again := array(
-        select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
-          coalesce((c.changes ->> 'bytes')::integer, a.bytes),
-          case when t.changes ? 'bytes' then t.id when o.changes ? 'bytes' then o.id end,
-          a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
-          greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz), coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
-          a.lost)::tock.again
-        from unnest(v_again) a
-        left join unnest(v_wishes) t on t.id = a.task_id
-        left join unnest(v_wishes) o on o.id = a.position << 20 | a.stream
-        cross join lateral (
-          select coalesce(o.changes, '{}') || coalesce(t.changes, '{}') as changes) c);
+  foreach v_one in array p_ended loop
+    v_some := v_one.again_at is not null;
+    exit when v_some;
+  end loop;
+  if v_some is null then
+    return 0;
+  elsif v_some then
+    v_again := tock.again_hot(p_epoch, p_ended);
+    if v_again is null then
+      execute tock.again_statement(p_epoch, (select e.first_position from tock.epochs e where e.number = p_epoch))
+        into v_again using p_ended;
+    end if;
+    foreach v_next in array v_again loop
+      if v_next.cancelled is null and v_next.position is not null then
+        v_again := tock.heed_wishes(v_again);
+        exit;
+      end if;
+    end loop;
+    foreach v_next in array v_again loop
+      continue when v_next.cancelled is not false or v_next.position is null;
+      if v_next.due_at <= v_now then
+        v_ready := true;
+      else
+        v_later := true;
+      end if;
+    end loop;
+    if v_ready then
+      v_slot := tock.take_slot();
+      if pg_catalog.cardinality(v_again) = 1 then
+        v_streams := array[tock.open_stream((v_again[1]).queue, (v_again[1]).priority, (v_again[1]).lane, v_slot)];
+      else
+        perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
+        from (
+          select distinct a.queue, a.priority, a.lane from unnest(v_again) a where not a.cancelled and a.due_at <= v_now) d;
+        v_streams := array(
+          select case when not a.cancelled and a.due_at <= v_now then (
+            select t.number from tock.streams t
+            where t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = v_slot) end
+          from unnest(v_again) a order by a.n);
+      end if;
+    end if;
+    if v_later then
+      perform tock.check_waiting_ids();
     end if;
   end if;
-  if exists (select from unnest(v_again) a where a.due_at <= v_now and not a.cancelled) then
-    v_slot := tock.take_slot();
-    perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
-    from (select distinct a.queue, a.priority, a.lane from unnest(v_again) a where a.due_at <= v_now and not a.cancelled) d;
+  v_count := tock.ended_hot(p_epoch, p_ended, v_again, v_streams);
+  if v_count is null then
+    execute tock.end_statement(p_epoch, v_again is not null) into v_count using p_ended, v_again, v_streams;
   end if;
-  if exists (select from unnest(v_again) a where a.due_at > v_now and not a.cancelled) then
-    perform tock.check_waiting_ids();
-  end if;
-  execute pg_catalog.format($q$
-    with ended as materialized (
-      select e.* from unnest($1) with ordinality
-        e(stream, position, state, result, error, again_at, attempt, lost, n)
-    ), again as materialized (
-      select pg_catalog.nextval('tock.positions') as next_position, a.*
-      from (
-        select a.*, e.attempt as next_attempt, e.lost as next_lost, case when a.due_at <= $3 then t.number else 0 end as next_stream
-        from unnest($2) a join ended e using (n)
-        left join tock.streams t
-          on t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = $4
-        where not a.cancelled
-        order by a.n) a
-    ), written as (
-      insert into tock.results_%1$s (stream, position, state, result, error, next_id)
-      select e.stream, e.position, case when e.again_at is not null and a.n is null then 'cancelled' else e.state end,
-        e.result, e.error, a.next_position << 20 | a.next_stream
-      from ended e left join again a using (n)
-      order by e.stream, e.position
-      on conflict do nothing
-      returning stream, position
-    ), going_on as (
-      select a.*, case when a.payload_of is null then r.payload else tock.changed_payload(a.payload_of) end as payload
-      from again a join written w using (stream, position)
-      cross join lateral (
-        select r.payload from tock.runs_%1$s r where r.stream = a.stream and r.position = a.position offset 0) r
-    ), ready as (
-      insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
-      select g.next_stream, g.next_position, g.task_id, g.next_attempt, g.next_lost, g.max_attempts, g.tenant, g.created_at,
-        g.bytes, g.payload
-      from going_on g where g.next_stream <> 0
-    ), later as (
-      insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-        created_at, bytes, payload)
-      select g.next_position, g.task_id, g.due_at, g.queue, g.priority, g.lane, g.next_attempt, g.next_lost, g.max_attempts,
-        g.tenant, g.created_at, g.bytes, g.payload
-      from going_on g where g.next_stream = 0
-    )
-    select count(*) from written$q$, p_epoch) into v_count using v_ended, v_again, v_now, v_slot;
   return v_count;
 end $$;
 
 comment on function tock.end_runs is
   'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.';
+
+create or replace function tock.heed_wishes(p_again tock.again[])
+returns tock.again[]
+language plpgsql
+volatile
+as $$
+declare
+  v_wishes tock.wish[] := tock.wishes(array(
+    select a.task_id from unnest(p_again) a where a.cancelled is null
+    union select a.position << 20 | a.stream from unnest(p_again) a where a.cancelled is null));
+begin
+  return array(
+    select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
+      coalesce((c.changes ->> 'bytes')::integer, a.bytes),
+      case when t.changes ? 'bytes' then t.id when o.changes ? 'bytes' then o.id end,
+      a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
+      greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz), coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
+      a.lost)::tock.again
+    from unnest(p_again) a
+    left join unnest(v_wishes) t on t.id = a.task_id
+    left join unnest(v_wishes) o on o.id = a.position << 20 | a.stream
+    cross join lateral (
+      select coalesce(o.changes, '{}') || coalesce(t.changes, '{}') as changes) c
+    order by a.n);
+end $$;
+
+comment on function tock.heed_wishes is
+  'The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the others, in the same order.';
 
 create or replace function tock.backoff_seconds(p_policy tock.queues, p_failures integer)
 returns double precision

@@ -16,6 +16,8 @@ declare
   v_runs tock.leased_run[];
   v_ended tock.ended[];
   v_good bigint[];
+  v_run tock.leased_run;
+  v_result jsonb;
   v_done integer;
 begin
   if p_results is not null and p_results <> 'null' then
@@ -28,7 +30,7 @@ begin
     refused := '{}';
     return next;
     return;
-  elsif coalesce(v_done < 0, true) then
+  elsif v_ids is null and coalesce(v_done < 0, true) then
     v_epoch := tock.lease_epoch(p_lease);
     if v_epoch is null then
       return;
@@ -44,7 +46,7 @@ begin
     end if;
     if v_done is null then
       -- closed before: by this same call, which is answered the same, or by the reaper
-      v_runs := array(select r from tock.runs_of_lease(p_lease, v_epoch, null) r);
+      v_runs := tock.hold_runs(p_lease, v_epoch, null);
       select count(*) into v_done from unnest(v_runs) r where r.state = 'done'
         and not exists (select from unnest(v_runs) o where o.state = 'lost');
     end if;
@@ -56,26 +58,30 @@ begin
     return;
   end if;
 
-  if not tock.hold_lease(p_lease, v_epoch) then
-    return;
-  end if;
   loop
-    v_runs := array(select r from tock.runs_of_lease(p_lease, v_epoch, v_ids) r);
-    v_ended := array(
-      select distinct on (r.stream, r.position)
-        row(r.stream, r.position, 'done', nullif(p_results -> (r.n - 1)::integer -> 'result', 'null'),
-          null, null, null, null)::tock.ended
-      from unnest(v_runs) r where r.state is null);
+    completed := 0;
+    v_good := '{}';
+    v_ended := '{}';
+    foreach v_run in array tock.hold_runs(p_lease, v_epoch, v_ids) loop
+      v_result := nullif(p_results -> (v_run.n - 1)::integer -> 'result', 'null');
+      continue when v_run.state is not null and (v_run.state <> 'done' or v_run.result is distinct from v_result);
+      completed := completed + 1;
+      v_good := v_good || v_run.n;
+      if v_run.state is null then
+        v_ended := v_ended || row(v_run.stream, v_run.position, 'done', v_result, null, null, null, null)::tock.ended;
+      end if;
+    end loop;
+    v_ended := tock.each_once(v_ended);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
-  v_good := array(select r.n from unnest(v_runs) r
-    where r.state is null or (r.state = 'done'
-      and (r.result is not distinct from nullif(p_results -> (r.n - 1)::integer -> 'result', 'null'))));
-  if pg_catalog.cardinality(v_good) > 0 then
+  if completed > 0 then
     perform tock.close_lease(p_lease, v_epoch);
-    return query select pg_catalog.cardinality(v_good),
-      array(select i.id from unnest(v_ids) with ordinality i(id, n) where i.n <> all (v_good) order by i.n);
+    refused := '{}';
+    if completed < pg_catalog.cardinality(v_ids) then
+      refused := array(select i.id from unnest(v_ids) with ordinality i(id, n) where i.n <> all (v_good) order by i.n);
+    end if;
+    return next;
   elsif tock.is_open(p_lease, v_epoch) then
     return query select 0, v_ids;
   end if;

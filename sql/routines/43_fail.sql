@@ -11,56 +11,69 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.lease_epoch(p_lease);
+  v_epoch integer := tock.token_epoch(p_lease);
   v_all boolean := p_failures is null or pg_catalog.jsonb_typeof(p_failures) <> 'array';
   v_given jsonb := case when v_all then pg_catalog.jsonb_build_array(coalesce(nullif(p_failures, 'null'), '{}'))
     else p_failures end;
   v_now timestamptz := pg_catalog.clock_timestamp();
+  v_item jsonb := v_given -> 0;
+  v_bytes bigint := pg_catalog.octet_length((v_item -> 'error')::text);
   v_ids bigint[];
-  v_mine tock.leased_run[];
+  v_good bigint[];
+  v_policy tock.queues;
+  v_run tock.leased_run;
   v_ended tock.ended[];
-  v_dead integer;
 begin
   perform tock.check_failures(v_given, v_all);
   if not v_all then
     v_ids := tock.parse_ids(v_given, 'failures');
   end if;
-  if v_epoch is null or not tock.hold_lease(p_lease, v_epoch) then
-    return;
-  end if;
   loop
-    v_mine := array(select r from tock.runs_of_lease(p_lease, v_epoch, v_ids) r
-      where r.state is null or (r.state in ('failed', 'cancelled') and r.error is not distinct from
-        nullif(v_given -> (case when v_all then 0 else r.n - 1 end)::integer -> 'error', 'null')));
-    if pg_catalog.cardinality(v_mine) = 0 then
+    failed := 0;
+    dead := 0;
+    v_good := '{}';
+    v_ended := '{}';
+    foreach v_run in array tock.hold_runs(p_lease, v_epoch, v_ids) loop
+      if not v_all then
+        v_item := v_given -> (v_run.n - 1)::integer;
+      end if;
+      continue when v_run.state is not null and (v_run.state not in ('failed', 'cancelled')
+        or v_run.error is distinct from nullif(v_item -> 'error', 'null'));
+      failed := failed + 1;
+      v_good := v_good || v_run.n;
+      if v_all and failed * v_bytes > 67108864 then
+        perform tock.refuse(422, 'an error is written once for each run, 64 MiB of JSON in all', 'error', 'send a shorter error');
+      elsif v_run.state is not null then
+        dead := dead + (v_run.state = 'failed' and v_run.next_id is null)::integer;
+        continue;
+      elsif v_policy.name is null then
+        v_policy := tock.policy(v_run.queue);
+      end if;
+      v_ended := v_ended || row(v_run.stream, v_run.position, 'failed', null, nullif(v_item -> 'error', 'null'),
+        case when not coalesce((v_item ->> 'fatal')::boolean, false)
+            and v_run.attempt - v_run.lost < coalesce(v_run.max_attempts, v_policy.max_attempts)
+          then v_now + interval '1 second' * coalesce(
+            pg_catalog.round((v_item ->> 'retry_in_seconds')::numeric, 6)::float8,
+            tock.backoff_seconds(v_policy, v_run.attempt - v_run.lost)) end,
+        v_run.attempt + 1, v_run.lost)::tock.ended;
+      dead := dead + ((v_ended[pg_catalog.cardinality(v_ended)]).again_at is null)::integer;
+    end loop;
+    if failed = 0 then
       return query select 0, 0, v_ids where not v_all and tock.is_open(p_lease, v_epoch);
       return;
     end if;
-    if v_all and pg_catalog.cardinality(v_mine)::bigint * pg_catalog.octet_length((v_given -> 0 -> 'error')::text) > 67108864 then
-      perform tock.refuse(422, 'an error is written once for each run, 64 MiB of JSON in all', 'error', 'send a shorter error');
+    if not v_all then
+      v_ended := tock.each_once(v_ended);
     end if;
-    v_ended := array(
-      select distinct on (r.stream, r.position) row(r.stream, r.position, 'failed', null,
-        nullif(f.item -> 'error', 'null'),
-        case when not coalesce((f.item ->> 'fatal')::boolean, false)
-            and r.attempt - r.lost < coalesce(r.max_attempts, p.max_attempts)
-          then v_now + interval '1 second' * coalesce(
-            pg_catalog.round((f.item ->> 'retry_in_seconds')::numeric, 6)::float8,
-            tock.backoff_seconds(p, r.attempt - r.lost)) end,
-        r.attempt + 1, r.lost)::tock.ended
-      from unnest(v_mine) r
-      cross join lateral (select v_given -> (case when v_all then 0 else r.n - 1 end)::integer as item) f
-      cross join lateral tock.policy(r.queue) p
-      where r.state is null);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
-  select (select count(*) from unnest(v_ended) e where e.again_at is null)
-    + (select count(*) from unnest(v_mine) r where r.state = 'failed' and r.next_id is null) into v_dead;
-  return query select pg_catalog.cardinality(v_mine), v_dead,
-    array(select i.id from unnest(v_ids) with ordinality i(id, n)
-      where i.n <> all (array(select r.n from unnest(v_mine) r)) order by i.n);
+  refused := '{}';
+  if failed < pg_catalog.cardinality(v_ids) then
+    refused := array(select i.id from unnest(v_ids) with ordinality i(id, n) where i.n <> all (v_good) order by i.n);
+  end if;
+  return next;
 end $$;
 
 comment on function tock.fail is
@@ -72,24 +85,25 @@ language plpgsql
 immutable
 as $$
 declare
-  v_bad record;
+  v_retry jsonb;
+  v_fatal jsonb;
+  v_known boolean;
 begin
   perform tock.check_rows(p_failures, 'failures',
     case when p_all then array['error', 'retry_in_seconds', 'fatal']
       else array['id', 'error', 'retry_in_seconds', 'fatal'] end);
-  select f.n, f.item into v_bad from pg_catalog.jsonb_array_elements(p_failures) with ordinality f(item, n)
-  where case pg_catalog.jsonb_typeof(f.item -> 'retry_in_seconds')
-      when 'number' then (f.item ->> 'retry_in_seconds')::numeric not between 0 and 315360000
-      else coalesce(f.item -> 'retry_in_seconds', 'null') <> 'null' end
-    or pg_catalog.jsonb_typeof(coalesce(f.item -> 'fatal', 'false')) not in ('boolean', 'null')
-    or (f.item ->> 'fatal' = 'true' and f.item ->> 'retry_in_seconds' is not null)
-  order by f.n limit 1;
-  if found then
-    perform tock.refuse(422, 'a failure is either fatal (true) or has retry_in_seconds, a number from 0 to 315360000',
-      pg_catalog.format(case when p_all then '%2$s' else 'failures[%1$s].%2$s' end, v_bad.n - 1,
-        case when pg_catalog.jsonb_typeof(coalesce(v_bad.item -> 'fatal', 'false')) in ('boolean', 'null')
-          then 'retry_in_seconds' else 'fatal' end));
-  end if;
+  for v_n in 0 .. pg_catalog.jsonb_array_length(p_failures) - 1 loop
+    v_retry := nullif(p_failures -> v_n -> 'retry_in_seconds', 'null');
+    v_fatal := nullif(p_failures -> v_n -> 'fatal', 'null');
+    v_known := pg_catalog.jsonb_typeof(v_fatal) is null or pg_catalog.jsonb_typeof(v_fatal) = 'boolean';
+    if not v_known or (v_retry is not null and (v_fatal = 'true'
+      or case when pg_catalog.jsonb_typeof(v_retry) = 'number' then v_retry::numeric not between 0 and 315360000 else true end))
+    then
+      perform tock.refuse(422, 'a failure is either fatal (true) or has retry_in_seconds, a number from 0 to 315360000',
+        pg_catalog.format(case when p_all then '%2$s' else 'failures[%1$s].%2$s' end, v_n,
+          case when v_known then 'retry_in_seconds' else 'fatal' end));
+    end if;
+  end loop;
 end $$;
 
 comment on function tock.check_failures is 'Raises TK422 for failures that are not as they should be.';

@@ -11,32 +11,41 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.lease_epoch(p_lease);
-  v_ids bigint[] := array(select distinct i from unnest(p_ids) i);
-  v_mine tock.leased_run[];
+  v_epoch integer := tock.token_epoch(p_lease);
+  v_ids bigint[] := case when p_ids is not null then array(select distinct i from unnest(p_ids) i) end;
+  v_good bigint[];
+  v_run tock.leased_run;
   v_ended tock.ended[];
 begin
-  if v_epoch is null or not tock.hold_lease(p_lease, v_epoch) then
-    return;
-  end if;
   loop
-    v_mine := array(
-      select r from tock.runs_of_lease(p_lease, v_epoch, case when p_ids is not null then v_ids end) r
-      where r.state is null or r.state in ('superseded', 'cancelled'));
-    if pg_catalog.cardinality(v_mine) = 0 then
+    released := 0;
+    v_good := '{}';
+    v_ended := '{}';
+    foreach v_run in array tock.hold_runs(p_lease, v_epoch, v_ids) loop
+      continue when v_run.state not in ('superseded', 'cancelled');
+      released := released + 1;
+      v_good := v_good || v_run.id;
+      if v_run.state is null then
+        v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null, '-infinity', v_run.attempt,
+          v_run.lost)::tock.ended;
+      end if;
+    end loop;
+    if released = 0 then
       return query select 0, v_ids where p_ids is not null and tock.is_open(p_lease, v_epoch);
       return;
     end if;
-    v_ended := array(
-      select distinct on (r.stream, r.position)
-        row(r.stream, r.position, 'superseded', null, null, '-infinity', r.attempt, r.lost)::tock.ended
-      from unnest(v_mine) r where r.state is null);
+    if p_ids is not null then
+      v_ended := tock.each_once(v_ended);
+    end if;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
-  return query select pg_catalog.cardinality(v_mine),
-    array(select i from unnest(v_ids) i where i <> all (array(select r.id from unnest(v_mine) r)) order by i);
+  refused := '{}';
+  if released < pg_catalog.cardinality(v_ids) then
+    refused := array(select i from unnest(v_ids) i where i <> all (v_good) order by i);
+  end if;
+  return next;
 end $$;
 
 comment on function tock.release is

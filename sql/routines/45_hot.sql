@@ -170,7 +170,7 @@ begin
       if p_epoch <> %2$s then
         return -1;
       end if;
-      if pg_catalog.substr(p_token::text, 15, 1) = '8' then
+      if tock.is_of_one(p_token) then
         -- one run: it is still running, as whoever ended it by itself closed the lease with it
         update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
           where l.token = p_token and coalesce(l.closed_at, 'infinity') = 'infinity'
@@ -211,6 +211,7 @@ begin
               (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
             order by w.due_at limit 1) is not null$q$,
     tock.next_statement(v_epoch.number, v_epoch.first_position), v_end);
+  perform tock.write_hot_ends(v_epoch.number, v_epoch.first_position, v_epoch.end_position);
 end $$;
 
 comment on function tock.write_hot is

@@ -1,6 +1,6 @@
--- A call that waited for migration 0007 or 0009 goes on with the code it began with, and calls what that
--- knew. It has done nothing yet: it is to be made again, like after a serialization failure. The release
--- after the one with them drops these.
+-- A call that waited for migration 0007 or 0009, or was begun before the ends of runs were hot, goes on with the
+-- code it began with, and calls what that knew. It has done nothing yet: it is to be made again, like after a
+-- serialization failure. The release after the one with them drops these.
 do $$
 declare
   v_old text;
@@ -23,6 +23,8 @@ begin
     'new_token(p_epoch integer) returns uuid',
     'exceptions_statement(p_epoch integer, p_newest integer) returns text',
     'end_runs(p_ended tock.ended[]) returns integer',
+    'hold_lease(p_lease uuid, p_epoch integer) returns boolean',
+    'runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[]) returns setof tock.leased_run',
     'run_state(p_stream integer, p_position bigint) returns table (state text, worker text, started_at timestamptz,
        ended_at timestamptz, result jsonb, error jsonb, next_id bigint)']
   loop
@@ -49,4 +51,6 @@ comment on function tock.draw_hot(integer, integer, integer, uuid, text, timesta
   smallint) is 'Of Tock before 0009: raises 40001.';
 comment on function tock.close_hot(uuid, integer) is 'Of Tock before 0009: raises 40001.';
 comment on function tock.done_hot(uuid, integer) is 'Of Tock before 0009: raises 40001.';
-comment on function tock.new_token(integer) is 'Of Tock before this release: raises 40001.';
+comment on function tock.new_token(integer) is 'Of Tock before its ends were hot: raises 40001.';
+comment on function tock.hold_lease(uuid, integer) is 'Of Tock before its ends were hot: raises 40001.';
+comment on function tock.runs_of_lease(uuid, integer, bigint[]) is 'Of Tock before its ends were hot: raises 40001.';
