@@ -4,6 +4,7 @@ import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
 import { hots } from './hot.ts';
+import { hotEnds } from './hot_ends.ts';
 import { marks } from './marks.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
@@ -28,6 +29,7 @@ export const bugs: Bug[] = [
   ...hots,
   ...epochs,
   ...ends,
+  ...hotEnds,
   ...guards,
   ...streams,
   ...marks,

@@ -33,8 +33,8 @@ export const ends: Bug[] = [
   {
     name: 'a run that was reaped is completed all the same',
     file: 'routines/41_lease_parts.sql',
-    find: 'coalesce(e.state, l.outcome), e.result',
-    replace: "nullif(coalesce(e.state, l.outcome), 'lost'), e.result",
+    find: 'coalesce(e.state, l.outcome),',
+    replace: "nullif(coalesce(e.state, l.outcome), 'lost'),",
     caught: ['sql/reap.test.ts', 'a stale lease can neither'],
   },
   {
@@ -90,14 +90,14 @@ export const ends: Bug[] = [
   {
     name: 'a lost run counts as a failed attempt',
     file: 'routines/43_fail.sql',
-    find: 'r.attempt - r.lost < coalesce',
-    replace: 'r.attempt < coalesce',
+    find: 'v_run.attempt - v_run.lost < coalesce',
+    replace: 'v_run.attempt < coalesce',
     caught: ['sql/reap.test.ts', 'lost runs are counted apart'],
   },
   {
     name: 'a fatal failure is tried again',
     file: 'routines/43_fail.sql',
-    find: "coalesce((f.item ->> 'fatal')::boolean, false)",
+    find: "coalesce((v_item ->> 'fatal')::boolean, false)",
     replace: 'false',
     caught: ['sql/fail.test.ts', 'a fatal failure is the end'],
   },
@@ -111,8 +111,8 @@ export const ends: Bug[] = [
   {
     name: 'a release counts as an attempt',
     file: 'routines/44_release_extend.sql',
-    find: "'-infinity', r.attempt, r.lost",
-    replace: "'-infinity', r.attempt + 1, r.lost",
+    find: /'-infinity', v_run\.attempt,/,
+    replace: "'-infinity', v_run.attempt + 1,",
     caught: ['sql/release-extend.test.ts', 'a released task is ready at once'],
   },
   {
@@ -125,8 +125,8 @@ export const ends: Bug[] = [
   {
     name: 'a result that ends a run writes twice what goes on',
     file: 'routines/40_end_runs.sql',
-    find: 'from going_on g where g.next_stream <> 0',
-    replace: 'from going_on g, generate_series(1, 2) where g.next_stream <> 0',
+    find: 'from going_on g where g.next_stream is not null',
+    replace: 'from going_on g, generate_series(1, 2) where g.next_stream is not null',
     caught: ['sql/reap.test.ts', 'a task is taken back when its lease has ended'],
   },
 ];

@@ -15,7 +15,7 @@ export const wishes: Bug[] = [
   {
     ...end,
     name: "who ends an attempt does not read what its task's first run says",
-    find: 'select a.task_id from unnest(v_again) a union ',
+    find: /select a\.task_id from unnest\(p_again\) a where a\.cancelled is null\s+union /,
     replace: '',
     caught: [
       'sql/marks-races.test.ts',
@@ -25,7 +25,7 @@ export const wishes: Bug[] = [
   {
     ...end,
     name: "who ends an attempt reads what its task's first run says only",
-    find: ' union select a.position << 20 | a.stream from unnest(v_again) a',
+    find: /\s+union select a\.position << 20 \| a\.stream from unnest\(p_again\) a where a\.cancelled is null/,
     replace: '',
     caught: ['sql/let-go.test.ts', 'that is running is changed and canceled for its next attempt'],
   },
@@ -39,7 +39,7 @@ export const wishes: Bug[] = [
   {
     ...end,
     name: 'the next attempt has the payload of the last one',
-    find: 'case when a.payload_of is null then r.payload else tock.changed_payload(a.payload_of) end',
+    find: 'case when e.payload_of is null then r.payload else tock.changed_payload(e.payload_of) end',
     replace: 'r.payload',
     caught: ['sql/change.test.ts', 'what is changed of a running task that is'],
   },
