@@ -306,9 +306,13 @@ function tock.candidates_hot(p_queue text, p_seed integer, p_seen integer[], p_l
   returns candidate[]
   -- Of Tock before 0009: raises 40001.
 
-function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean DEFAULT false)
+function tock.candidates_statement(p_epoch integer, p_first bigint)
   returns text
-  -- The statement that finds streams to draw from, with an epoch in use and its first position.
+  -- The statement that finds streams to draw from.
+
+function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean)
+  returns text
+  -- Of Tock before its ends were hot: raises 40001.
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
@@ -422,6 +426,10 @@ function tock.cursor_of(p_stream integer)
 function tock.cursor_statement(p_epoch integer)
   returns text
   -- The statement that reads the cursor of a stream that has come to an epoch.
+
+function tock.cursors_statement(p_epoch integer, p_first bigint, p_seen boolean)
+  returns text
+  -- The part of a statement that gives streams (s) and their cursors (c), with an epoch in use and its first position.
 
 function tock.dead_in(p_epoch integer)
   returns jsonb
@@ -576,19 +584,34 @@ function tock.hold_lease(p_lease uuid, p_epoch integer)
 
 function tock.hold_runs(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns leased_run[]
-  -- Locks a lease's rows for share and reads its runs, all or those with these ids, and how each has ended (state null: still running); none when there is no such lease.
+  -- Locks a lease's rows and reads its runs, all or those with these ids, and how each has ended (state null: still running); none when there is no such lease.
 
 function tock.hold_runs_hot(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns leased_run[]
   -- hold_runs() for the epoch in use; null when the lease's is another. Written by write_hot_ends().
 
-function tock.hold_statement(p_epoch integer)
+function tock.hold_statement(p_epoch integer, p_one boolean)
   returns text
-  -- The statement that locks a lease's rows for share and counts them.
+  -- The statement that locks a lease's rows and counts them; p_one says that it is of one run.
 
 function tock.hot_epoch()
   returns integer
   -- The epoch in use, while the hot functions are right for it; else null. Written by write_hot().
+
+function tock.http_claimed(p_queue text, p_runs claimed[])
+  returns text
+  -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
+  -- for tock_edge
+
+function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
+  returns text
+  -- POST /v1/leases/:lease/complete: authorize() and complete(); the answer's body, null when the lease is over.
+  -- for tock_edge
+
+function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
+  returns text
+  -- POST /v1/queues/:queue/tasks: authorize() and enqueue(); the answer's body.
+  -- for tock_edge
 
 function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
@@ -601,6 +624,10 @@ function tock.is_cancelled(p_id bigint)
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
+
+function tock.is_of_one(p_lease uuid)
+  returns boolean
+  -- Whether a lease has one run, and always had: see new_token().
 
 function tock.is_open(p_lease uuid, p_epoch integer)
   returns boolean
@@ -633,7 +660,7 @@ function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
 
 function tock.lease_epoch(p_lease uuid)
   returns integer
-  -- The epoch that a lease and its runs lie in, from the token's last 28 bits (90 of the others are random); null when it can't be a lease.
+  -- The epoch that a lease and its runs lie in, from the token's last 28 bits; null when it can't be a lease.
 
 function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
@@ -642,6 +669,10 @@ function tock.leased_runs(p_lease uuid)
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
+
+function tock.lets_in(p_key text, p_scope text, p_queue text)
+  returns boolean
+  -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
 
 function tock.lock_space()
   returns integer
@@ -681,7 +712,11 @@ function tock.named_key(p_kind text, p_name text)
 
 function tock.new_token(p_epoch integer)
   returns uuid
-  -- A lease's token: random but for its last 28 bits, which name the epoch.
+  -- Of Tock before its ends were hot: raises 40001.
+
+function tock.new_token(p_epoch integer, p_after bigint, p_version text DEFAULT '4'::text)
+  returns uuid
+  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had.
 
 function tock.newest_epoch()
   returns integer
@@ -690,6 +725,10 @@ function tock.newest_epoch()
 function tock.newest_run(p_stream integer)
   returns bigint
   -- A stream's newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.
+
+function tock.next_statement(p_epoch integer, p_first bigint)
+  returns text
+  -- The statement that finds, locks and reads what a claim of one takes.
 
 function tock.next_wake_at()
   returns timestamp with time zone

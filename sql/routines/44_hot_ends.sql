@@ -30,7 +30,7 @@ begin
     begin
       if p_epoch <> %1$s then
         return null;
-      elsif case when tock.is_of_one(p_lease) then (%13$s) else (%2$s) end = 0 then
+      elsif (case when tock.is_of_one(p_lease) then (%13$s) else (%2$s) end) = 0 then
         return '{}';
       elsif p_ids is null then
         return (%3$s);

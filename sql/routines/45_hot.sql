@@ -24,7 +24,7 @@ begin
   v_end := v_epoch.end_position - case
     when exists (select from tock.epochs e where e.number > v_epoch.number) then 0
     else least(200000, (v_epoch.end_position - v_epoch.first_position) / 4) end;
-  v_valid := pg_catalog.format($q$%%1$s >= %s and %%1$s < %s
+  v_valid := pg_catalog.format($q$s.last_value >= %s and s.last_value < %s
       and extract(epoch from pg_catalog.pg_postmaster_start_time()) = %s and 'tock'::regnamespace = %s::oid$q$,
     v_epoch.first_position, v_end, extract(epoch from pg_catalog.pg_postmaster_start_time()), 'tock'::regnamespace::oid);
   v_draw := tock.draw_statement(v_epoch.number);
@@ -42,7 +42,7 @@ begin
     returns boolean language plpgsql volatile as $f$
     begin
       return (
-        select s.last_value >= $2 and s.last_value >= %8$s and s.last_value < %12$s
+        select s.last_value >= $2 and s.last_value >= %7$s and s.last_value < %11$s
           and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = $1
             order by r.stream desc, r.position desc limit 1), 0)
           and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
@@ -76,7 +76,7 @@ begin
         return null;
       end if;
       v_position := pg_catalog.nextval('tock.positions');
-      if v_position >= %9$s then
+      if v_position >= %8$s then
         return null;
       end if;
       insert into tock.runs_%2$s (stream, position, bytes, payload) values (v_stream, v_position, v_bytes, p_payload);
@@ -87,7 +87,7 @@ begin
     returns tock.look language plpgsql volatile as $f$
     begin
       return (
-        select case when %1$s then row(%2$s, p_alone and %10$s, array(
+        select case when %1$s then row(%2$s, p_alone and %9$s, array(
           select row(c.stream, c.priority, c.after_position)::tock.candidate from (%3$s) c))::tock.look end
         from tock.positions s);
     end $f$;
@@ -101,8 +101,10 @@ begin
       select q.max_attempts,
         pg_catalog.clock_timestamp() + coalesce(p_seconds, q.lease_seconds) * interval '1 second' as leased_until,
         tock.new_token(%2$s, n.after_position, '8') as token, n.* into v_next
-      from tock.queues q left join lateral (%11$s) n on true
-      where q.name = p_queue and not q.paused and not q.pause_after_restore and %7$s and not (p_alone and %10$s)
+      from tock.queues q left join lateral (%10$s) n on true
+      where q.name = p_queue and not q.paused and not q.pause_after_restore
+        -- a sub-select, so that it is judged before a stream is locked
+        and (select %1$s from tock.positions s) and not (p_alone and %9$s)
       limit 1;
       if v_next.position is null then
         return case when v_next.max_attempts is not null and v_next.stream is null
@@ -147,7 +149,7 @@ begin
         -- others have claimed since the look, or what comes next is marked
         p_after := v_after;
         v_after := (%6$s);
-        if v_after < %8$s - 1 then
+        if v_after < %7$s - 1 then
           return;
         end if;
         exit when v_after = p_after;
@@ -200,11 +202,10 @@ begin
       tock.look_hot(text, integer, integer[], integer, boolean), tock.claim_one_hot(text, integer, text, integer, boolean),
       tock.take_hot(integer, integer, bigint, integer, uuid, text, timestamptz, integer, boolean, smallint, smallint),
       tock.end_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
-    pg_catalog.format(v_valid, 's.last_value'), v_epoch.number,
+    v_valid, v_epoch.number,
     tock.candidates_statement(v_epoch.number, v_epoch.first_position), v_draw,
     replace(tock.done_statement(v_epoch.number), '$1', 'p_token'),
     replace(tock.cursor_statement(v_epoch.number), '$1', 'p_stream'),
-    pg_catalog.format(v_valid, $q$pg_catalog.pg_sequence_last_value('tock.positions'::regclass)$q$),
     v_epoch.first_position, v_epoch.end_position,
     $q$(select w.due_at from tock.waiting w
             where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(

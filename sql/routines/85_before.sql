@@ -20,6 +20,7 @@ begin
        max_attempts integer, priority integer, tenant text, created_at timestamptz, payload jsonb)',
     'close_hot(p_lease uuid, p_epoch integer) returns setof integer',
     'done_hot(p_lease uuid, p_epoch integer) returns setof integer',
+    'candidates_statement(p_epoch integer, p_first bigint, p_one boolean) returns text',
     'new_token(p_epoch integer) returns uuid',
     'exceptions_statement(p_epoch integer, p_newest integer) returns text',
     'end_runs(p_ended tock.ended[]) returns integer',
@@ -51,6 +52,7 @@ comment on function tock.draw_hot(integer, integer, integer, uuid, text, timesta
   smallint) is 'Of Tock before 0009: raises 40001.';
 comment on function tock.close_hot(uuid, integer) is 'Of Tock before 0009: raises 40001.';
 comment on function tock.done_hot(uuid, integer) is 'Of Tock before 0009: raises 40001.';
+comment on function tock.candidates_statement(integer, bigint, boolean) is 'Of Tock before its ends were hot: raises 40001.';
 comment on function tock.new_token(integer) is 'Of Tock before its ends were hot: raises 40001.';
 comment on function tock.hold_lease(uuid, integer) is 'Of Tock before its ends were hot: raises 40001.';
 comment on function tock.runs_of_lease(uuid, integer, bigint[]) is 'Of Tock before its ends were hot: raises 40001.';

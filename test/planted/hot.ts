@@ -14,16 +14,23 @@ export const hots: Bug[] = [
   {
     ...hot,
     name: 'a claim of one leaves what is due',
-    find: ' and not (p_alone and %10$s)',
+    find: ' and not (p_alone and %9$s)',
     replace: '',
     caught: ['sql/hot.test.ts', 'claims of one that say that they are alone promote'],
   },
   {
     ...hot,
     name: 'a claim of one stays in the epoch it was written for',
-    find: ' and %7$s and not (p_alone',
-    replace: ' and not (p_alone',
+    find: 'and (select %1$s from tock.positions s) and not (p_alone',
+    replace: 'and not (p_alone',
     caught: ['sql/hot.test.ts', 'claims of one go on into the next epoch'],
+  },
+  {
+    ...hot,
+    name: 'a claim of one locks a stream before it knows that it is in its epoch',
+    find: '(select %1$s from tock.positions s)',
+    replace: "pg_catalog.pg_sequence_last_value('tock.positions') < %11$s",
+    caught: ['sql/hot.test.ts', 'a claim of one past its epoch holds no stream'],
   },
   {
     name: 'a claim of one calls what others hold empty',
@@ -35,8 +42,8 @@ export const hots: Bug[] = [
   {
     name: 'a lease of one run is held by several callers',
     file: 'routines/41_lease_parts.sql',
-    find: "when '8' then 'no key update'",
-    replace: "when '8' then 'share'",
+    find: "when p_one then 'no key update'",
+    replace: "when p_one then 'share'",
     caught: ['sql/hot.test.ts', 'a lease of one run that fails while somebody'],
   },
   {

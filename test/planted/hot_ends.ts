@@ -9,8 +9,8 @@ export const hotEnds: Bug[] = [
   {
     ...hot,
     name: 'a lease of another epoch is looked for in the one in use',
-    find: 'if p_epoch <> %1$s then\n        return null;\n      elsif (%2$s) = 0 then',
-    replace: 'if (%2$s) = 0 then',
+    find: 'if p_epoch <> %1$s then\n        return null;\n      elsif (case',
+    replace: 'if (case',
     caught: ['sql/hot-ends.test.ts', 'a lease of an epoch that is over'],
   },
   {

@@ -90,6 +90,29 @@ test('claims of one go on into the next epoch', async () => {
   expect(await claim(client, 'q')).toEqual([]);
 });
 
+test('a claim of one past its epoch holds no stream but the one it took from', async () => {
+  await client.query("select tock.put_queue('q', '{\"lanes\": 64}')");
+  const tenants = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  const tasks = tenants.map((tenant) => ({ payload: 1, tenant }));
+  await enqueue(client, 'q', tasks);
+  await complete(client, leaseOf(await claim(client, 'q', { limit: 100 })));
+  await enqueue(client, 'q', tasks.slice(7));
+  await client.query(
+    "select setval('tock.positions', (select min(end_position) from tock.epochs))",
+  );
+  await enqueue(client, 'q', tasks.slice(0, 7));
+  for (let round = 0; round < 8; round++) {
+    await client.query('begin');
+    expect(await claim(client, 'q')).toHaveLength(1);
+    const held = await value(
+      client,
+      "select count(*)::integer from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() and objid < 1048576",
+    );
+    expect(held).toBe(1);
+    await client.query('rollback');
+  }
+});
+
 test('tokens of neighbours lie together, and say which lease has one run', async () => {
   const tokens: string[] = [];
   for (let task = 0; task < 40; task++) {
