@@ -27,7 +27,7 @@ function tableOf(cases: Case[], prefix: string): string[] {
   const rows = cases.map((one) => [
     one.name.startsWith(prefix) ? one.name.slice(prefix.length) : one.name,
     one.unit,
-    `**${shown(one.tock)}**`,
+    one.tock === null ? '-' : `**${shown(one.tock)}**`,
     shown(one.floor),
     ...peers.map((name) => shown(one.peers[name])),
     ...(compared ? [shown(ofBest(one))] : []),

@@ -32,7 +32,7 @@ async function fill({ client }: Place, tasks: number, shape: Shape): Promise<voi
 
 /** What was fastest of what its performance page tells to tune. */
 function tuned(batch: number) {
-  if (batch === 1) return { processes: 2, runners: 1, concurrency: 4, size: -1, delay: -1 };
+  if (batch === 1) return { processes: 2, runners: 1, size: -1, delay: -1 };
   return { processes: 2, runners: 1, concurrency: 24, size: batch, delay: 0 };
 }
 
