@@ -1,6 +1,7 @@
 -- The statements that end runs, as 45_hot.sql holds those of claims: for the epoch in use. What they say of a
 -- lease, or a mark, is right for its epoch whatever the sequence has come to, so all that each looks at is
--- whether it is for the epoch that is meant: null when it isn't, and then they are planned at each call.
+-- whether it is for the epoch that is meant: null when it isn't, and then they are planned at each call. The
+-- lock is write_hot()'s own, taken before any of its functions: a deploy and a rotation may meet.
 create or replace function tock.write_hot_ends(p_epoch integer, p_first bigint, p_end bigint)
 returns void
 language plpgsql
@@ -13,6 +14,7 @@ declare
   v_wishes text := pg_catalog.replace(tock.wishes_statement(p_epoch), '$1', 'p_ids');
   v_end text[] := array[tock.again_statement(p_epoch, p_first), tock.end_statement(p_epoch, false), tock.end_statement(p_epoch, true)];
 begin
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'hot'));
   for v_n in 1 .. 6 loop
     v_text[v_n] := pg_catalog.replace(pg_catalog.replace(pg_catalog.replace(v_text[v_n],
       '$1', 'p_lease'), '$2', 'p_ids'), '$3', 'v_found');
