@@ -118,7 +118,7 @@ begin
     perform tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease));
   end if;
   if p_body -> 'results' is null then
-    v_done := tock.end_hot(p_lease, ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer);
+    v_done := tock.end_hot(p_lease, tock.token_epoch(p_lease));
     if v_done > 0 then
       return '{"completed":' || v_done || ',"refused":[]}';
     end if;
