@@ -1,6 +1,6 @@
 import type { Answer, Once } from './endpoint.ts';
 
-const EVERY_MS = 25;
+const EVERY_MS = 20;
 /** Claims that only passed over cancelled runs, 10,000 each, are repeated at once so many times. */
 const MOST_PASSES = 100;
 
@@ -25,7 +25,7 @@ function pause(ms: number, gone: AbortSignal): Promise<void> {
 }
 
 /**
- * Repeats a claim until it finds something, the time is up or the client has gone: forty times a second,
+ * Repeats a claim until it finds something, the time is up or the client has gone: fifty times a second,
  * never asleep inside the database; less often where that is slow, so that those who wait don't keep it
  * so, or where there is a limit: then its looks are spread over the time. Without a pause while it passes
  * over much.

@@ -103,16 +103,13 @@ test('an answer that is over 10 MiB is a 507 that says so', async () => {
 });
 
 test('a claim that waits keeps to the 50 requests that a Worker may make, where each statement is one', async () => {
-  const claim = (way: WayName, seconds: number) =>
-    send(way, 'POST /v1/queues/none/claim', JSON.stringify({ wait_seconds: seconds }));
   const from = made.bridge.requests.length;
   const started = performance.now();
-  expect(await claim('neon-http', 3)).toMatchObject({ status: 200, body: { state: 'empty' } });
+  expect(
+    await send('neon-http', 'POST /v1/queues/none/claim', '{"wait_seconds": 3}'),
+  ).toMatchObject({ status: 200, body: { state: 'empty' } });
   expect(performance.now() - started).toBeGreaterThan(2900);
   const sent = made.bridge.requests.length - from;
   expect(sent).toBeGreaterThan(10);
   expect(sent).toBeLessThanOrEqual(45);
-  made.bridge.statements.length = 0;
-  await claim('neon-ws', 3);
-  expect(made.bridge.statements.length).toBeGreaterThan(45);
 });
