@@ -106,15 +106,17 @@ test('a client that goes in a pause is not asked for again', async () => {
 });
 
 test('where only so many statements may be sent, its looks are spread over the time', async () => {
-  const { once, asked } = answers(['empty']);
-  const started = Date.now();
-  await waited(poll(once, stateOf, { seconds: 2, most: 11, gone }));
-  expect(asked).toHaveLength(11);
-  for (const gap of gaps(asked.slice(0, -1))) {
-    expect(gap).toBeGreaterThan(140);
-    expect(gap).toBeLessThan(350);
+  for (let round = 0; round < 8; round++) {
+    const { once, asked } = answers(['empty']);
+    const started = Date.now();
+    await waited(poll(once, stateOf, { seconds: 2, most: 11, gone }));
+    expect(asked).toHaveLength(11);
+    for (const gap of gaps(asked.slice(0, -1))) {
+      expect(gap).toBeGreaterThan(140);
+      expect(gap).toBeLessThan(350);
+    }
+    expect(asked.at(-1)).toBe(started + 2000);
   }
-  expect(asked.at(-1)).toBe(started + 2000);
 });
 
 test('what passes over much keeps within that too', async () => {
