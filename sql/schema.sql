@@ -490,7 +490,7 @@ function tock.drop_epoch(p_epoch integer, p_replaced bigint)
 
 function tock.each_once(p_ended ended[])
   returns ended[]
-  -- What ended, without repeats: a retried run goes by its task's id and by its own.
+  -- What ended, without repeats: a retried run goes by its own id and by its task's, and what was said of the first of them stands.
 
 function tock.end_hot(p_token uuid, p_epoch integer)
   returns integer
@@ -612,6 +612,10 @@ function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id 
   returns text
   -- POST /v1/queues/:queue/tasks: authorize() and enqueue(); the answer's body.
   -- for tock_edge
+
+function tock.ids_left(p_ids bigint[], p_found bigint[], OUT id bigint, OUT n bigint)
+  returns SETOF record
+  -- Ids and their places, but for the places in p_found.
 
 function tock.is_alone(p_alone boolean, p_context text)
   returns boolean

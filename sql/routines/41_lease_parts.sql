@@ -22,6 +22,21 @@ $$;
 
 comment on function tock.is_of_one is 'Whether a lease has one run, and always had: see new_token().';
 
+-- Rows are said so that a plan made for any number of ids is right for many.
+create or replace function tock.ids_left(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
+returns setof record
+language plpgsql
+immutable
+rows 1000
+as $$
+begin
+  return query
+    select i.id, i.n from unnest(p_ids) with ordinality i(id, n)
+    except select p_ids[f.n], f.n from unnest(p_found) f(n);
+end $$;
+
+comment on function tock.ids_left is 'Ids and their places, but for the places in p_found.';
+
 -- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids
 -- left over are looked for among the lease's retried runs.
 -- The materialized lease and the laterals with offset 0 are fences: with poor statistics the planner
@@ -51,7 +66,7 @@ as $$
     case when p_by = 'lease' then 'r.position, coalesce(r.task_id, r.position << 20 | r.stream)' else 'g.n, g.id' end,
     case p_by when 'run' then 'join unnest($2) with ordinality g(id, n) on l.stream = (g.id & 1048575)::integer' end,
     case p_by when 'run' then 'and r.position = g.id >> 20' when 'task' then 'and r.task_id is not null' end,
-    case p_by when 'task' then 'join unnest($2) with ordinality g(id, n) on g.id = r.task_id and g.n <> all ($3)' end)
+    case p_by when 'task' then 'join tock.ids_left($2, $3) g on g.id = r.task_id' end)
 $$;
 
 comment on function tock.runs_statement is
@@ -82,7 +97,7 @@ begin
   if v_runs is not null then
     return v_runs;
   end if;
-  if tock.lease_epoch(p_lease) is distinct from p_epoch then
+  if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
     return '{}';
   end if;
   execute tock.hold_statement(p_epoch, tock.is_of_one(p_lease)) into v_rows using p_lease;
@@ -112,7 +127,7 @@ as $$
 declare
   v_open boolean;
 begin
-  if tock.lease_epoch(p_lease) is distinct from p_epoch then
+  if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
     return false;
   end if;
   execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.leases_%s l where l.token = $1', p_epoch)
@@ -171,10 +186,14 @@ begin
   if pg_catalog.cardinality(p_ended) < 2 then
     return p_ended;
   end if;
-  return array(select distinct on (e.stream, e.position) e from unnest(p_ended) e);
+  return array(
+    select distinct on (e.stream, e.position)
+      row(e.stream, e.position, e.state, e.result, e.error, e.again_at, e.attempt, e.lost)::tock.ended
+    from unnest(p_ended) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
+    order by e.stream, e.position, e.n);
 end $$;
 
-comment on function tock.each_once is 'What ended, without repeats: a retried run goes by its task''s id and by its own.';
+comment on function tock.each_once is 'What ended, without repeats: a retried run goes by its own id and by its task''s, and what was said of the first of them stands.';
 
 create or replace function tock.parse_ids(p_rows jsonb, p_field text)
 returns bigint[]

@@ -11,7 +11,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer;
+  v_epoch integer := tock.token_epoch(p_lease);
   v_ids bigint[];
   v_runs tock.leased_run[];
   v_ended tock.ended[];
@@ -79,7 +79,7 @@ begin
     perform tock.close_lease(p_lease, v_epoch);
     refused := '{}';
     if completed < pg_catalog.cardinality(v_ids) then
-      refused := array(select i.id from unnest(v_ids) with ordinality i(id, n) where i.n <> all (v_good) order by i.n);
+      refused := array(select l.id from tock.ids_left(v_ids, v_good) l order by l.n);
     end if;
     return next;
   elsif tock.is_open(p_lease, v_epoch) then

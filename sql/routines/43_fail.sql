@@ -22,6 +22,7 @@ declare
   v_good bigint[];
   v_policy tock.queues;
   v_run tock.leased_run;
+  v_one tock.ended;
   v_ended tock.ended[];
 begin
   perform tock.check_failures(v_given, v_all);
@@ -56,7 +57,6 @@ begin
             pg_catalog.round((v_item ->> 'retry_in_seconds')::numeric, 6)::float8,
             tock.backoff_seconds(v_policy, v_run.attempt - v_run.lost)) end,
         v_run.attempt + 1, v_run.lost)::tock.ended;
-      dead := dead + ((v_ended[pg_catalog.cardinality(v_ended)]).again_at is null)::integer;
     end loop;
     if failed = 0 then
       return query select 0, 0, v_ids where not v_all and tock.is_open(p_lease, v_epoch);
@@ -65,13 +65,16 @@ begin
     if not v_all then
       v_ended := tock.each_once(v_ended);
     end if;
+    foreach v_one in array v_ended loop
+      dead := dead + (v_one.again_at is null)::integer;
+    end loop;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
   refused := '{}';
   if failed < pg_catalog.cardinality(v_ids) then
-    refused := array(select i.id from unnest(v_ids) with ordinality i(id, n) where i.n <> all (v_good) order by i.n);
+    refused := array(select l.id from tock.ids_left(v_ids, v_good) l order by l.n);
   end if;
   return next;
 end $$;

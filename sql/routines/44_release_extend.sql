@@ -43,7 +43,7 @@ begin
   perform tock.close_lease(p_lease, v_epoch);
   refused := '{}';
   if released < pg_catalog.cardinality(v_ids) then
-    refused := array(select i from unnest(v_ids) i where i <> all (v_good) order by i);
+    refused := array(select unnest(v_ids) except select unnest(v_good) order by 1);
   end if;
   return next;
 end $$;

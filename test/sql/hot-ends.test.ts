@@ -9,6 +9,7 @@ import {
   complete,
   drain,
   enqueue,
+  extend,
   fail,
   leaseOf,
   numbered,
@@ -239,4 +240,40 @@ test("a retried run that is named by its task's id and its own goes on once", as
   expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
   expect((await drain(client, 'q')).flat()).toMatchObject([{ id, attempt: 3 }]);
   await expectWhole(client);
+});
+
+test('of two things said of one run that which its own id says stands', async () => {
+  const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+  await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
+  const { lease, run_id } = await one('q');
+  const named = [
+    { id, fatal: true },
+    { id: run_id, ...again },
+  ];
+  expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
+  expect(await task(client, id)).toMatchObject({ state: 'ready' });
+});
+
+test('thousands of retried runs end by either id, and what is not of the lease is refused', async () => {
+  const count = 3000;
+  await enqueue(client, 'q', numbered(count));
+  const [first] = await drain(client, 'q', { limit: count });
+  await fail(client, leaseOf(first ?? []), { retry_in_seconds: 0 });
+  const runs = await claim(client, 'q', { limit: count });
+  expect(runs).toHaveLength(count);
+  const named = runs.map(({ id, run_id }, n) => ({ id: n % 2 ? id : run_id }));
+  const strangers = ['4', '1', '3'].map((id) => ({ id }));
+  expect(await complete(client, leaseOf(runs), [...strangers, ...named])).toEqual({
+    completed: count,
+    refused: ['4', '1', '3'],
+  });
+  await expectWhole(client);
+});
+
+test('no lease is no lease, whatever is named', async () => {
+  const none = null as unknown as string;
+  expect(await complete(client, none, [{ id: '1' }])).toBeUndefined();
+  expect(await fail(client, none, [{ id: '1', ...again }])).toBeUndefined();
+  expect(await release(client, none, ['1'])).toBeUndefined();
+  expect(await extend(client, none)).toBeUndefined();
 });
