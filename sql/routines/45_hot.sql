@@ -54,8 +54,7 @@ begin
     declare
       v_slot integer := 0;
       v_bytes integer := coalesce(pg_catalog.octet_length(p_payload::text), 0);
-      v_stream integer;
-      v_position bigint;
+      v_id bigint;
     begin
       while not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + v_slot) loop
         v_slot := v_slot + 1;
@@ -63,24 +62,23 @@ begin
           return null;
         end if;
       end loop;
-      v_stream := (
-        select t.number from tock.queues q, tock.streams t, tock.positions s
-        where q.name = p_queue and q.max_payload_bytes >= v_bytes
-          and t.queue = p_queue and t.priority = 5 and t.lane = 0 and t.slot = v_slot and t.awake
-          and s.last_value >= t.start_after
-          and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number
-            order by r.stream desc, r.position desc limit 1), 0)
-          and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
-          and %1$s);
-      if v_stream is null then
-        return null;
-      end if;
-      v_position := pg_catalog.nextval('tock.positions');
-      if v_position >= %8$s then
-        return null;
-      end if;
-      insert into tock.runs_%2$s (stream, position, bytes, payload) values (v_stream, v_position, v_bytes, p_payload);
-      return v_position << 20 | v_stream;
+      -- the position is drawn where all holds, and behind a fence, as it may be the next epoch's
+      insert into tock.runs_%2$s (stream, position, bytes, payload)
+        select n.stream, n.position, v_bytes, p_payload
+        from (
+          select t.number as stream, pg_catalog.nextval('tock.positions') as position
+          from tock.queues q, tock.streams t, tock.positions s
+          where q.name = p_queue and q.max_payload_bytes >= v_bytes
+            and t.queue = p_queue and t.priority = 5 and t.lane = 0 and t.slot = v_slot and t.awake
+            and s.last_value >= t.start_after
+            and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number
+              order by r.stream desc, r.position desc limit 1), 0)
+            and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
+            and %1$s
+          offset 0) n
+        where n.position < %8$s
+        returning position << 20 | stream into v_id;
+      return v_id;
     end $f$;
 
     create or replace function tock.look_hot(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)

@@ -63,7 +63,7 @@ export const hots: Bug[] = [
   {
     ...hot,
     name: 'a task is appended at once below the newest run',
-    find: 'and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number\n            order by r.stream desc, r.position desc limit 1), 0)\n',
+    find: 'and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number\n              order by r.stream desc, r.position desc limit 1), 0)\n',
     replace: '',
     caught: ['sql/hot.test.ts', 'a single task is not accepted below the newest run'],
   },
