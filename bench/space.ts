@@ -21,10 +21,10 @@ const names = moments.flatMap((moment) => kinds.map((kind) => nameOf(kind, momen
 /** Works at 100 a call until hardly anything is ready. */
 async function drain(run: Run, system: System, place: Place, bytes: number): Promise<void> {
   const work = system.cycle(shapeOf(100, { bytes }));
-  for (let tries = 0; work && tries < 60; tries++) {
+  for (let tries = 0; work && tries < 40; tries++) {
     const { enqueued, finished } = await system.counts(place);
     if (enqueued - finished < enqueued / 20) return;
-    await run.load(place, work, { seconds: 0.5 });
+    await run.load(place, work, { seconds: 3 });
   }
   throw new Error('its tasks did not come to an end');
 }
