@@ -51,6 +51,14 @@ export const id = shaped(/^[1-9]\d{0,18}$/, idError)
   .refine((value) => value.length < 19 || value <= '9223372036854775807', { error: idError })
   .openapi({ example: '1048577' });
 
+/** One of a few words. */
+export function word<const W extends [string, ...string[]]>(...words: W) {
+  return z.enum(words, { error: words.join(' or ') });
+}
+
+/** What can be switched off. */
+export const orNull = <T extends z.ZodType>(schema: T) => schema.nullable();
+
 const nameError = 'a name of 1 to 100 letters, digits and _ . : -, starting with a letter or digit';
 export const queueName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
   example: 'mail',
@@ -78,6 +86,16 @@ export const taskState = z.enum([
 ]);
 
 export const seconds = number(0, TEN_YEARS);
+export const timeoutSeconds = whole(1, 2_678_400);
+
+/** How long a task waits after a failure. */
+export const backoff = options({
+  kind: word('fixed', 'linear', 'exponential'),
+  base_seconds: number(0, 86_400),
+  factor: number(1, 10),
+  cap_seconds: number(0, 2_678_400),
+  jitter: number(0, 1),
+});
 export const retentionSeconds = whole(60, TEN_YEARS);
 export const leaseSeconds = whole(1, 86_400);
 

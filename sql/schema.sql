@@ -1,5 +1,13 @@
 -- What sql/ comes to, for readers: generated, see CONTRIBUTING.md. Not meant to be run.
 
+table tock.allowances
+  number bigint not null
+  taken_at timestamp with time zone not null default clock_timestamp()
+  level double precision
+  queue text not null
+  leases uuid[] not null
+  constraint allowances_pkey PRIMARY KEY (queue, number)
+
 table tock.duties
   name text not null
   every_seconds integer not null
@@ -33,6 +41,20 @@ table tock.epochs
   constraint epochs_first_position_key UNIQUE (first_position)
   constraint epochs_pkey PRIMARY KEY (number)
 
+table tock.gates
+  queue text not null
+  gate text not null
+  allowed integer
+  rate_limit integer
+  rate_seconds integer
+  rate_burst integer
+  paused boolean not null default false
+  created_at timestamp with time zone not null default now()
+  constraint gate_lets_in_1_to_1000 CHECK (((allowed >= 1) AND (allowed <= 1000)))
+  constraint gates_pkey PRIMARY KEY (queue, gate)
+  constraint rate_is_1_to_a_million CHECK ((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_burst >= 1) AND (rate_burst <= 1000000))))
+  constraint rate_is_by_up_to_a_day CHECK (((rate_seconds >= 1) AND (rate_seconds <= 86400)))
+
 table tock.keys
   prefix text not null
   hash bytea not null
@@ -58,6 +80,7 @@ table tock.leases -- partition by RANGE (after_position)
   outcome text
   skipped integer not null default 0
   skips bigint[]
+  timeout_at timestamp with time zone
   constraint leases_pkey PRIMARY KEY (stream, after_position)
   CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token)
   CREATE INDEX open_leases_by_deadline ON ONLY tock.leases USING btree (leased_until) WHERE (closed_at IS NULL)
@@ -108,18 +131,41 @@ table tock.queues
   pause_after_restore boolean not null default false
   home bigint
   heavy jsonb not null default '{}'::jsonb
+  backoff_kind text not null default 'exponential'::text
+  timeout_seconds integer
+  max_wait_seconds integer
+  gate_limit integer not null default 1
+  gate_retry text not null default 'keep'::text
+  gate_rate_limit integer
+  gate_rate_seconds integer not null default 1
+  gate_rate_burst integer
+  max_running integer
+  rate_limit integer
+  rate_seconds integer not null default 1
+  rate_burst integer
+  keep_results boolean not null default true
   constraint attempts_are_1_to_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000)))
   constraint backoff_base_is_up_to_a_day CHECK (((backoff_base_seconds >= (0)::double precision) AND (backoff_base_seconds <= (86400)::double precision)))
   constraint backoff_cap_is_up_to_a_month CHECK (((backoff_cap_seconds >= (0)::double precision) AND (backoff_cap_seconds <= (2678400)::double precision)))
   constraint backoff_factor_is_1_to_10 CHECK (((backoff_factor >= (1)::double precision) AND (backoff_factor <= (10)::double precision)))
   constraint backoff_jitter_is_a_share CHECK (((backoff_jitter >= (0)::double precision) AND (backoff_jitter <= (1)::double precision)))
+  constraint backoff_kind_is_known CHECK ((backoff_kind = ANY (ARRAY['fixed'::text, 'linear'::text, 'exponential'::text])))
+  constraint gate_lets_in_1_to_1000 CHECK (((gate_limit >= 1) AND (gate_limit <= 1000)))
+  constraint gate_rate_is_1_to_a_million CHECK ((((gate_rate_limit >= 1) AND (gate_rate_limit <= 1000000)) AND ((gate_rate_burst >= 1) AND (gate_rate_burst <= 1000000))))
+  constraint gate_rate_is_by_up_to_a_day CHECK (((gate_rate_seconds >= 1) AND (gate_rate_seconds <= 86400)))
+  constraint gate_retry_is_known CHECK ((gate_retry = ANY (ARRAY['keep'::text, 'yield'::text])))
   constraint lanes_are_1_to_64 CHECK (((lanes >= 1) AND (lanes <= 64)))
   constraint lease_lasts_up_to_a_day CHECK (((lease_seconds >= 1) AND (lease_seconds <= 86400)))
   constraint lost_runs_are_1_to_1000 CHECK (((max_lost >= 1) AND (max_lost <= 1000)))
+  constraint max_running_is_1_to_10000 CHECK (((max_running >= 1) AND (max_running <= 10000)))
+  constraint max_wait_is_up_to_ten_years CHECK (((max_wait_seconds >= 1) AND (max_wait_seconds <= 315360000)))
   constraint name_is_short_and_plain CHECK (((name = '*'::text) OR (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$'::text)))
   constraint payload_is_up_to_4_mib CHECK (((max_payload_bytes >= 1024) AND (max_payload_bytes <= 4194304)))
   constraint queues_pkey PRIMARY KEY (name)
+  constraint rate_is_1_to_a_million CHECK ((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_burst >= 1) AND (rate_burst <= 1000000))))
+  constraint rate_is_by_up_to_a_day CHECK (((rate_seconds >= 1) AND (rate_seconds <= 86400)))
   constraint retention_is_a_minute_to_ten_years CHECK (((retention_seconds >= 60) AND (retention_seconds <= 315360000)))
+  constraint timeout_is_up_to_a_month CHECK (((timeout_seconds >= 1) AND (timeout_seconds <= 2678400)))
 
 table tock.reports
   number bigint not null
@@ -166,6 +212,7 @@ table tock.runs -- partition by RANGE ("position")
   max_attempts smallint
   tenant text
   payload jsonb
+  options jsonb
   constraint runs_pkey PRIMARY KEY (stream, "position")
 
 table tock.streams
@@ -180,6 +227,26 @@ table tock.streams
   constraint priority_is_0_to_9 CHECK (((priority >= 0) AND (priority <= 9)))
   constraint streams_pkey PRIMARY KEY (number)
   CREATE INDEX streams_awake ON tock.streams USING btree (queue, priority) WHERE awake
+
+table tock.turns
+  number bigint not null
+  last_position bigint not null
+  turned_at timestamp with time zone not null default clock_timestamp()
+  level double precision
+  queue text not null
+  gate text not null
+  inside bigint[] not null
+  constraint turns_pkey PRIMARY KEY (queue, gate, number)
+
+table tock.unique_keys
+  number bigint not null
+  task_id bigint not null
+  until timestamp with time zone
+  changed_at timestamp with time zone
+  created_at timestamp with time zone not null default clock_timestamp()
+  queue text not null
+  unique_key text not null
+  constraint unique_keys_pkey PRIMARY KEY (queue, unique_key, number)
 
 table tock.waiting
   "position" bigint not null
@@ -196,7 +263,10 @@ table tock.waiting
   tenant text
   payload jsonb
   replaces bigint
+  options jsonb
+  gate text
   constraint waiting_pkey PRIMARY KEY ("position")
+  CREATE INDEX waiting_at_gates ON tock.waiting USING btree (queue, gate, "position") WHERE ((gate IS NOT NULL) AND (due_at = 'infinity'::timestamp with time zone))
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at)
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
@@ -218,13 +288,13 @@ type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint,
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
-type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean)
+type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean, options jsonb)
 
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
 
 type tock.look (epoch integer, due boolean, streams candidate[])
 
-type tock.passed (after_position bigint, skips bigint[], upto bigint)
+type tock.passed (after_position bigint, skips bigint[], upto bigint, timeout_seconds integer)
 
 type tock.place (epoch integer, after_position bigint)
 
@@ -266,6 +336,14 @@ function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
 
+function tock.asked_error(p_key text, p_value jsonb, p_options jsonb)
+  returns text[]
+  -- What is wrong with one of a task's options beside the plain ones: {field, message}, or null.
+
+function tock.asked_options()
+  returns TABLE(name text, kind text, low numeric, high numeric, words text[])
+  -- The options of a task beside the plain ones, and what each may be.
+
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
   -- Counts the runs of the oldest settled epoch against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.
@@ -280,9 +358,13 @@ function tock.back_off(p_epoch epochs)
   returns void
   -- Leaves an epoch alone for a while: a minute, two, four ... an hour.
 
+function tock.backoff_error(p_backoff jsonb)
+  returns text[]
+  -- What is wrong with a task's backoff: {field, message}, or null.
+
 function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
-  -- Seconds to wait after the n-th failure: base * factor^(n-1), capped, less a random share of up to the jitter.
+  -- Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) (exponential), capped, less a random share of up to the jitter.
 
 function tock.balance(p_streams integer DEFAULT 1000)
   returns integer
@@ -350,6 +432,10 @@ function tock.check_ids(p_ids bigint[])
 function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
   returns void
   -- Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.
+
+function tock.check_policy(p_policy jsonb)
+  returns jsonb
+  -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
 
 function tock.check_queue_name(p_queue text)
   returns void
@@ -494,7 +580,7 @@ function tock.each_once(p_ended ended[])
 
 function tock.end_hot(p_token uuid, p_epoch integer)
   returns integer
-  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().
+  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, or its runs have options. Written by write_hot().
 
 function tock.end_runs(p_ended ended[])
   returns integer
@@ -653,6 +739,10 @@ function tock.judge_replacements(p_epoch integer, p_limit integer)
   returns integer
   -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
 
+function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
+  returns jsonb
+  -- What a run keeps of its task's options, with what its queue asks for; null when that is nothing.
+
 function tock.keys_list()
   returns TABLE(prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone, revoked_at timestamp with time zone)
   -- All keys but for their secret part.
@@ -662,6 +752,10 @@ function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
   -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
 
+function tock.lease_asks(p_lease uuid)
+  returns boolean
+  -- Whether a lease is of runs with options: see new_token().
+
 function tock.lease_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease and its runs lie in, from the token's last 28 bits; null when it can't be a lease.
@@ -669,6 +763,10 @@ function tock.lease_epoch(p_lease uuid)
 function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.
+
+function tock.leave_gates(p_lease uuid, p_epoch integer)
+  returns void
+  -- Opens the gates of a lease's runs for the next.
 
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
@@ -720,7 +818,7 @@ function tock.new_token(p_epoch integer)
 
 function tock.new_token(p_epoch integer, p_after bigint, p_version text DEFAULT '4'::text)
   returns uuid
-  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had.
+  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had; version 5 that its runs have options.
 
 function tock.newest_epoch()
   returns integer
@@ -729,6 +827,10 @@ function tock.newest_epoch()
 function tock.newest_run(p_stream integer)
   returns bigint
   -- A stream's newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.
+
+function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision DEFAULT NULL::double precision)
+  returns timestamp with time zone
+  -- When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.
 
 function tock.next_statement(p_epoch integer, p_first bigint)
   returns text
@@ -750,6 +852,14 @@ function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_sl
 function tock.option_error(p_options jsonb)
   returns text[]
   -- What is wrong with a task's options: {field, message}, or null.
+
+function tock.options_of(p_epoch integer, p_runs leased_run[])
+  returns jsonb
+  -- The options of runs of an epoch, by their positions.
+
+function tock.own_policy(p_policy queues, p_options jsonb)
+  returns queues
+  -- A queue's policy as it is for a task that asks for a backoff of its own.
 
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
@@ -799,6 +909,10 @@ function tock.queue_of_task(p_id bigint)
   returns text
   -- The queue a task's id belongs to; null when there is none.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.queue_settings()
+  returns TABLE(name text, kind text, low integer, high integer, words text[], nullable boolean)
+  -- The settings of a queue, and what each may be.
 
 function tock.queue_stats(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone)
@@ -927,6 +1041,10 @@ function tock.strangers()
   returns TABLE(pid integer, locks integer)
   -- Processes that hold advisory locks of Tock's outside of any transaction, and how many.
 
+function tock.stream_asks(p_stream integer)
+  returns boolean
+  -- Whether a stream is of runs with options.
+
 function tock.supersede(p_found whereabout[], p_changes jsonb)
   returns whereabout[]
   -- Replaces ready runs by changed ones; returns those that nobody else had replaced or cancelled, n being the id of what replaces them.
@@ -944,7 +1062,7 @@ function tock.take_stream(p_stream integer)
   -- Takes the lock of a stream's claim by trying, or its second key where the first is held by a session outside of any transaction.
 
 function tock.task(p_id bigint)
-  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, runs jsonb)
+  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, runs jsonb)
   -- A task by its id or any of its runs' ids: its state, and all its runs in order with worker, times and error. No row when there is none, or it ended longer than its queue's retention ago.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 

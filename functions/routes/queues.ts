@@ -9,15 +9,28 @@ const policy = s
     lease_seconds: s.leaseSeconds,
     max_attempts: s.whole(1, 1000),
     max_lost: s.whole(1, 1000),
-    backoff_base_seconds: s.number(0, 86_400),
-    backoff_factor: s.number(1, 10),
-    backoff_cap_seconds: s.number(0, 2_678_400),
-    backoff_jitter: s.number(0, 1),
+    backoff_kind: s.backoff.shape.kind,
+    backoff_base_seconds: s.backoff.shape.base_seconds,
+    backoff_factor: s.backoff.shape.factor,
+    backoff_cap_seconds: s.backoff.shape.cap_seconds,
+    backoff_jitter: s.backoff.shape.jitter,
     lanes: s.whole(1, 64),
     max_payload_bytes: s.whole(1024, 4_194_304),
     paused: s.flag,
     retention_seconds: s.retentionSeconds,
     pause_after_restore: s.flag,
+    timeout_seconds: s.orNull(s.timeoutSeconds),
+    max_wait_seconds: s.orNull(s.whole(1, 315_360_000)),
+    gate_limit: s.whole(1, 1000),
+    gate_retry: s.word('keep', 'yield'),
+    gate_rate_limit: s.orNull(s.whole(1, 1_000_000)),
+    gate_rate_seconds: s.whole(1, 86_400),
+    gate_rate_burst: s.orNull(s.whole(1, 1_000_000)),
+    max_running: s.orNull(s.whole(1, 10_000)),
+    rate_limit: s.orNull(s.whole(1, 1_000_000)),
+    rate_seconds: s.whole(1, 86_400),
+    rate_burst: s.orNull(s.whole(1, 1_000_000)),
+    keep_results: s.flag,
   })
   .openapi('Policy');
 const row = policy.extend({ name: s.queueOrDefault, created_at: s.moment });
@@ -30,9 +43,9 @@ const stats = {
   oldest_ready_at: s.moment.nullable(),
 };
 
-const policyColumns = `q.name, q.lease_seconds, q.max_attempts, q.max_lost, q.backoff_base_seconds,
-  q.backoff_factor, q.backoff_cap_seconds, q.backoff_jitter, q.lanes, q.max_payload_bytes, q.paused,
-  q.retention_seconds, q.pause_after_restore, q.created_at`;
+const policyColumns = Object.keys(row.shape)
+  .map((name) => `q.${name}`)
+  .join(', ');
 const statsColumns = 's.ready, s.running, s.waiting, s.dead, s.oldest_ready_at';
 
 const params = z.strictObject({ queue: s.queueOrDefault });

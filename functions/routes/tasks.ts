@@ -11,6 +11,17 @@ const options = {
   priority: s.priority.nullish(),
   tenant: s.text(200).nullish(),
   max_attempts: s.whole(1, 1000).nullish(),
+  gate: s.text(200).nullish(),
+  expires_at: s.instant.nullish(),
+  expires_in_seconds: s.seconds.nullish(),
+  timeout_seconds: s.timeoutSeconds.nullish(),
+  unique_key: s.text(500).nullish(),
+  unique_policy: s.word('pending', 'unfinished', 'period').nullish(),
+  unique_seconds: s.number(1, 31_536_000).nullish(),
+  on_conflict: s.word('keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun').nullish(),
+  debounce_max_seconds: s.number(0, 31_536_000).nullish(),
+  changed_at: s.instant.nullish(),
+  backoff: s.backoff.partial().nullish(),
 };
 
 const task = s
@@ -47,6 +58,7 @@ const found = z.strictObject({
   payload: s.anything,
   result: s.anything,
   error: s.anything,
+  options: z.record(z.string(), z.unknown()).nullable(),
   runs: z.array(run),
 });
 
@@ -77,7 +89,7 @@ export function tasks(app: App, connect: Connect): void {
       'read',
       'tock.queue_of_task(p_id => $2::bigint)',
       `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
-        t.created_at, t.run_at, t.ended_at, t.payload, t.result, t.error, t.runs`,
+        t.created_at, t.run_at, t.ended_at, t.payload, t.result, t.error, t.options, t.runs`,
       'tock.task(p_id => $2::bigint) as t',
     ),
     values: ({ params }) => [params.id],

@@ -42,13 +42,11 @@ begin
       'use tenants and priorities within a queue');
   end if;
   if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue)) then
-    insert into tock.queues (name, lease_seconds, max_attempts, max_lost, backoff_base_seconds,
-      backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, max_payload_bytes, retention_seconds,
-      pause_after_restore, home)
-    select p_queue, q.lease_seconds, q.max_attempts, q.max_lost, q.backoff_base_seconds,
-      q.backoff_factor, q.backoff_cap_seconds, q.backoff_jitter, q.lanes, q.max_payload_bytes, q.retention_seconds,
-      q.pause_after_restore, q.home
-    from tock.queues q where q.name = '*'
+    insert into tock.queues
+    select n.* from tock.queues q
+    cross join lateral pg_catalog.jsonb_populate_record(q, pg_catalog.jsonb_build_object(
+      'name', p_queue, 'paused', false, 'created_at', pg_catalog.now(), 'heavy', '{}'::jsonb)) n
+    where q.name = '*'
     on conflict do nothing;
   end if;
 exception
@@ -56,6 +54,77 @@ exception
 end $$;
 
 comment on function tock.make_queue is 'Makes a queue named for the first time, with the default policy.';
+
+-- Nullable ones are switched off by null.
+create or replace function tock.queue_settings()
+returns table (name text, kind text, low integer, high integer, words text[], nullable boolean)
+language sql
+immutable
+as $$
+  values ('lease_seconds', 'whole', 1, 86400, null::text[], false), ('max_attempts', 'whole', 1, 1000, null, false),
+    ('max_lost', 'whole', 1, 1000, null, false),
+    ('backoff_kind', 'word', null, null, array['fixed', 'linear', 'exponential'], false),
+    ('backoff_base_seconds', 'number', 0, 86400, null, false), ('backoff_factor', 'number', 1, 10, null, false),
+    ('backoff_cap_seconds', 'number', 0, 2678400, null, false), ('backoff_jitter', 'number', 0, 1, null, false),
+    ('lanes', 'whole', 1, 64, null, false), ('max_payload_bytes', 'whole', 1024, 4194304, null, false),
+    ('retention_seconds', 'whole', 60, 315360000, null, false),
+    ('timeout_seconds', 'whole', 1, 2678400, null, true), ('max_wait_seconds', 'whole', 1, 315360000, null, true),
+    ('gate_limit', 'whole', 1, 1000, null, false), ('gate_retry', 'word', null, null, array['keep', 'yield'], false),
+    ('gate_rate_limit', 'whole', 1, 1000000, null, true), ('gate_rate_seconds', 'whole', 1, 86400, null, false),
+    ('gate_rate_burst', 'whole', 1, 1000000, null, true), ('max_running', 'whole', 1, 10000, null, true),
+    ('rate_limit', 'whole', 1, 1000000, null, true), ('rate_seconds', 'whole', 1, 86400, null, false),
+    ('rate_burst', 'whole', 1, 1000000, null, true), ('keep_results', 'flag', null, null, null, false),
+    ('paused', 'flag', null, null, null, false), ('pause_after_restore', 'flag', null, null, null, false)
+$$;
+
+comment on function tock.queue_settings is 'The settings of a queue, and what each may be.';
+
+-- Where null stands for as it is, it is left out of what comes back.
+create or replace function tock.check_policy(p_policy jsonb)
+returns jsonb
+language plpgsql
+immutable
+as $$
+declare
+  v_given record;
+  v_clean jsonb := '{}';
+  v_good boolean;
+begin
+  if pg_catalog.jsonb_typeof(p_policy) is distinct from 'object' then
+    perform tock.refuse(422, 'a policy is an object', 'policy');
+  end if;
+  for v_given in
+    select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, r.*
+    from pg_catalog.jsonb_each(p_policy) o left join tock.queue_settings() r on r.name = o.key
+  loop
+    if v_given.name is null then
+      perform tock.refuse(422, 'a queue has no option ' || v_given.key, v_given.key,
+        'options: ' || (select pg_catalog.string_agg(r.name, ', ') from tock.queue_settings() r));
+    end if;
+    v_good := case
+      when v_given.type = 'null' then v_given.nullable
+      when v_given.kind = 'flag' then v_given.type = 'boolean'
+      when v_given.kind = 'word' then v_given.type = 'string' and v_given.value #>> '{}' = any (v_given.words)
+      when v_given.type <> 'number' then false
+      else v_given.value::numeric between v_given.low and v_given.high
+        and (v_given.kind = 'number' or v_given.value::numeric % 1 = 0) end;
+    if not v_good then
+      perform tock.refuse(422, v_given.key || ' is ' || case v_given.kind
+          when 'flag' then 'true or false'
+          when 'word' then pg_catalog.array_to_string(v_given.words, ' or ')
+          else pg_catalog.format('a %s from %s to %s', case v_given.kind when 'whole' then 'whole number' else 'number' end,
+            v_given.low, v_given.high) end
+        || case when v_given.nullable then ', or null' else '' end, v_given.key);
+    end if;
+    v_clean := v_clean || pg_catalog.jsonb_build_object(v_given.key, case v_given.kind
+      when 'whole' then pg_catalog.to_jsonb((v_given.value #>> '{}')::numeric::integer)
+      when 'number' then pg_catalog.to_jsonb(pg_catalog.round((v_given.value #>> '{}')::numeric, 6))
+      else v_given.value end);
+  end loop;
+  return v_clean;
+end $$;
+
+comment on function tock.check_policy is 'A queue''s settings in the form they are kept in; TK422 names the one that can''t be.';
 
 create or replace function tock.put_queue(p_queue text, p_policy jsonb default '{}')
 returns tock.queues
@@ -65,40 +134,14 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_option record;
+  v_policy jsonb;
   v_row tock.queues;
   v_identity bigint;
 begin
   if p_queue is distinct from '*' then
     perform tock.check_queue_name(p_queue);
   end if;
-  if pg_catalog.jsonb_typeof(p_policy) is distinct from 'object' then
-    perform tock.refuse(422, 'a policy is an object', 'policy');
-  end if;
-  for v_option in
-    select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, r.low, r.high, r.whole
-    from pg_catalog.jsonb_each(p_policy) o
-    left join (values
-      ('lease_seconds', 1, 86400, true), ('max_attempts', 1, 1000, true), ('max_lost', 1, 1000, true),
-      ('backoff_base_seconds', 0, 86400, false), ('backoff_factor', 1, 10, false),
-      ('backoff_cap_seconds', 0, 2678400, false), ('backoff_jitter', 0, 1, false), ('lanes', 1, 64, true),
-      ('max_payload_bytes', 1024, 4194304, true), ('retention_seconds', 60, 315360000, true)) r (name, low, high, whole) on r.name = o.key
-  loop
-    if v_option.key in ('paused', 'pause_after_restore') then
-      if v_option.type <> 'boolean' then
-        perform tock.refuse(422, v_option.key || ' is true or false', v_option.key);
-      end if;
-    elsif v_option.low is null then
-      perform tock.refuse(422, 'a queue has no option ' || v_option.key, v_option.key, 'options: lease_seconds, '
-        'max_attempts, max_lost, backoff_base_seconds, backoff_factor, backoff_cap_seconds, backoff_jitter, lanes, '
-        'max_payload_bytes, retention_seconds, paused, pause_after_restore');
-    elsif (case when v_option.type = 'number' then v_option.value::numeric not between v_option.low and v_option.high
-      or (v_option.whole and v_option.value::numeric % 1 <> 0) else true end)
-    then
-      perform tock.refuse(422, pg_catalog.format('%s is a %s from %s to %s', v_option.key,
-        case when v_option.whole then 'whole number' else 'number' end, v_option.low, v_option.high), v_option.key);
-    end if;
-  end loop;
+  v_policy := tock.check_policy(p_policy);
   perform tock.guard_now();
   v_identity := (select i.last_value from tock.identity i);
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue));
@@ -106,21 +149,18 @@ begin
     perform tock.make_queue(p_queue);
   end if;
   update tock.queues q set
-    lease_seconds = coalesce((p_policy ->> 'lease_seconds')::numeric::integer, q.lease_seconds),
-    max_attempts = coalesce((p_policy ->> 'max_attempts')::numeric::integer, q.max_attempts),
-    max_lost = coalesce((p_policy ->> 'max_lost')::numeric::integer, q.max_lost),
-    backoff_base_seconds = coalesce(pg_catalog.round((p_policy ->> 'backoff_base_seconds')::numeric, 6)::float8, q.backoff_base_seconds),
-    backoff_factor = coalesce(pg_catalog.round((p_policy ->> 'backoff_factor')::numeric, 6)::float8, q.backoff_factor),
-    backoff_cap_seconds = coalesce(pg_catalog.round((p_policy ->> 'backoff_cap_seconds')::numeric, 6)::float8, q.backoff_cap_seconds),
-    backoff_jitter = coalesce(pg_catalog.round((p_policy ->> 'backoff_jitter')::numeric, 6)::float8, q.backoff_jitter),
-    lanes = coalesce((p_policy ->> 'lanes')::numeric::integer, q.lanes),
-    max_payload_bytes = coalesce((p_policy ->> 'max_payload_bytes')::numeric::integer, q.max_payload_bytes),
-    retention_seconds = coalesce((p_policy ->> 'retention_seconds')::numeric::integer, q.retention_seconds),
-    paused = coalesce((p_policy ->> 'paused')::boolean, q.paused),
-    pause_after_restore = coalesce((p_policy ->> 'pause_after_restore')::boolean, q.pause_after_restore),
+    (lease_seconds, max_attempts, max_lost, backoff_kind, backoff_base_seconds, backoff_factor, backoff_cap_seconds,
+      backoff_jitter, lanes, max_payload_bytes, retention_seconds, timeout_seconds, max_wait_seconds, gate_limit,
+      gate_retry, gate_rate_limit, gate_rate_seconds, gate_rate_burst, max_running, rate_limit, rate_seconds, rate_burst,
+      keep_results, paused, pause_after_restore) = (
+      n.lease_seconds, n.max_attempts, n.max_lost, n.backoff_kind, n.backoff_base_seconds, n.backoff_factor,
+      n.backoff_cap_seconds, n.backoff_jitter, n.lanes, n.max_payload_bytes, n.retention_seconds, n.timeout_seconds,
+      n.max_wait_seconds, n.gate_limit, n.gate_retry, n.gate_rate_limit, n.gate_rate_seconds, n.gate_rate_burst,
+      n.max_running, n.rate_limit, n.rate_seconds, n.rate_burst, n.keep_results, n.paused, n.pause_after_restore),
     -- where it is at home: anywhere else it is taken for a restored copy
-    home = case when p_policy ->> 'paused' = 'false' or not q.pause_after_restore then v_identity else q.home end
-  where q.name = p_queue
+    home = case when v_policy ->> 'paused' = 'false' or not q.pause_after_restore then v_identity else q.home end
+  from tock.queues o cross join lateral pg_catalog.jsonb_populate_record(o, v_policy) n
+  where q.name = p_queue and o.name = p_queue
   returning q.* into v_row;
   return v_row;
 end $$;

@@ -8,6 +8,7 @@ declare
   v_key text;
   v_value jsonb;
   v_type text;
+  v_error text[];
 begin
   for v_key, v_value in select o.key, o.value from pg_catalog.jsonb_each(p_options) o loop
     v_type := pg_catalog.jsonb_typeof(v_value);
@@ -38,8 +39,10 @@ begin
           return array[v_key, 'max_attempts is a whole number from 1 to 1000'];
         end if;
       else
-        return array[v_key, 'a task has no option ' || v_key
-          || '; options: payload, delay_seconds, run_at, priority, tenant, max_attempts'];
+        v_error := tock.asked_error(v_key, v_value, p_options);
+        if v_error is not null then
+          return v_error;
+        end if;
     end case;
   end loop;
   return null;

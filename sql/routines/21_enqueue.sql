@@ -46,7 +46,8 @@ begin
   if v_count = 0 then
     return '{}';
   end if;
-  v_ids := case when v_count <= 5000 and tock.are_plain(p_tasks) then tock.append_plain(p_queue, p_tasks, v_policy)
+  v_ids := case when v_count <= 5000 and v_policy.timeout_seconds is null and v_policy.max_wait_seconds is null
+      and tock.are_plain(p_tasks) then tock.append_plain(p_queue, p_tasks, v_policy)
     else tock.append_any(p_queue, p_tasks, v_policy) end;
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)

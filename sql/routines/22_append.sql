@@ -79,33 +79,36 @@ begin
   end loop;
 
   with given as materialized (
-    select t.n, nullif(t.task -> 'payload', 'null') as payload,
+    select t.n, t.task, nullif(t.task -> 'payload', 'null') as payload,
       coalesce((t.task ->> 'priority')::numeric, 5)::smallint as priority,
       t.task ->> 'tenant' as tenant,
-      case when t.task ->> 'tenant' is null then 0 else tock.lane_of(p_policy, t.task ->> 'tenant', v_bulk) end as lane,
+      case when t.task ->> 'tenant' is null then 0 else tock.lane_of(p_policy, t.task ->> 'tenant', v_bulk) end as own_lane,
       (t.task ->> 'max_attempts')::numeric::smallint as max_attempts,
       coalesce((t.task ->> 'run_at')::timestamptz,
         v_now + pg_catalog.round((t.task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second', v_now) as due_at,
       v_slots[1 + (t.n - 1) / 5000] as slot
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
+  ), laned as materialized (
+    select g.*, g.options ->> 'gate' as gate, case when g.options is null then g.own_lane else g.own_lane + 1024 end as lane
+    from (select g.*, tock.kept_options(g.task, p_policy, g.due_at) as options from given g offset 0) g
   ), opened as materialized (
     select d.priority, d.lane, d.slot, tock.open_stream(p_queue, d.priority, d.lane, d.slot) as stream
-    from (select distinct g.priority, g.lane, g.slot from given g where g.due_at <= v_now) d
+    from (select distinct g.priority, g.lane, g.slot from laned g where g.due_at <= v_now and g.gate is null) d
   ), placed as materialized (
     select o.*, pg_catalog.nextval('tock.positions') as position,
       coalesce(pg_catalog.octet_length(o.payload::text), 0) as bytes
     from (
-      select g.*, case when g.due_at <= v_now then s.stream else 0 end as stream
-      from given g left join opened s
+      select g.*, case when g.due_at <= v_now and g.gate is null then s.stream else 0 end as stream
+      from laned g left join opened s
         on s.priority = g.priority and s.lane = g.lane and s.slot = g.slot
       order by g.n) o
   ), ready as (
-    insert into tock.runs (stream, position, max_attempts, tenant, bytes, payload)
-    select p.stream, p.position, p.max_attempts, p.tenant, p.bytes, p.payload
+    insert into tock.runs (stream, position, max_attempts, tenant, bytes, payload, options)
+    select p.stream, p.position, p.max_attempts, p.tenant, p.bytes, p.payload, p.options
     from placed p where p.stream <> 0
   ), later as (
-    insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload)
-    select p.position, p.due_at, p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload
+    insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, gate)
+    select p.position, p.due_at, p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload, p.options, p.gate
     from placed p where p.stream = 0
   )
   select pg_catalog.array_agg(p.position << 20 | p.stream order by p.n), bool_or(p.stream = 0)

@@ -9,7 +9,7 @@
 -- Bounded: 64 streams and 10 MiB a call even when every byte is a quote or a backslash and so counts
 -- twice in Neon's answer: 4 MiB from the first stream (one run of any size at least), 512 KiB from the
 -- second, 6 KiB from each further one; 10,000 marked runs passed over.
--- All rows of a lease lie in one epoch. Streams of older epochs go the slow way, by place_of() and draw().
+-- All rows of a lease lie in one epoch, and are of runs with options or of runs without. Streams of older epochs go the slow way, by place_of() and draw().
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false)
@@ -84,6 +84,8 @@ begin
     v_was tock.place;
     v_epoch integer;
     v_token uuid;
+    v_asking boolean := false;
+    v_asks boolean;
   begin
     if v_policy.name = '*' or not coalesce(p_limit between 1 and 10000 and v_seconds between 1 and 86400, false)
       or pg_catalog.length(p_worker) > 200
@@ -158,7 +160,7 @@ begin
         v_bytes := case v_drawn when 0 then 4194304 when 1 then 524288 else 6144 end;
         v_got := 0;
         if v_next.after_position is not null then
-          continue when v_drawn > 0 and v_epoch <> v_hot;
+          continue when v_drawn > 0 and (v_epoch <> v_hot or v_asking);
           if v_drawn = 0 then
             v_epoch := v_hot;
             v_token := tock.new_token(v_epoch, v_next.after_position);
@@ -167,6 +169,8 @@ begin
             v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
           get diagnostics v_got = row_count;
         else
+          v_asks := tock.stream_asks(v_next.stream);
+          continue when v_drawn > 0 and v_asks <> v_asking;
           -- again where all that was left in one epoch has been passed over
           v_was := null;
           loop
@@ -175,7 +179,8 @@ begin
             v_was := v_at;
             if v_drawn = 0 then
               v_epoch := v_at.epoch;
-              v_token := tock.new_token(v_epoch, v_at.after_position);
+              v_asking := v_asks;
+              v_token := tock.new_token(v_epoch, v_at.after_position, case when v_asks then '5' else '4' end);
             end if;
             return query select * from tock.draw(v_at.epoch, v_next.stream, v_at.after_position, v_left, v_token, p_worker,
               v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
@@ -197,8 +202,8 @@ begin
           on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
       end if;
     end if;
-    if v_alone then
-      -- a claim lost in a crash only makes its runs ready again
+    if v_alone and not v_asking then
+      -- a claim lost in a crash only makes its runs ready again; beside a gate that would be one too many
       v_said := pg_catalog.set_config('synchronous_commit', 'off', true);
     end if;
   end;

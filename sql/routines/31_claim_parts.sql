@@ -83,7 +83,28 @@ as $$
       pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 30)::uuid
 $$;
 
-comment on function tock.new_token is 'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had.';
+comment on function tock.new_token is 'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had; version 5 that its runs have options.';
+
+create or replace function tock.lease_asks(p_lease uuid)
+returns boolean
+language sql
+immutable
+as $$
+  select pg_catalog.substr(p_lease::text, 15, 1) = '5'
+$$;
+
+comment on function tock.lease_asks is 'Whether a lease is of runs with options: see new_token().';
+
+create or replace function tock.stream_asks(p_stream integer)
+returns boolean
+language plpgsql
+stable
+as $$
+begin
+  return (select s.lane >= 1024 from tock.streams s where s.number = p_stream);
+end $$;
+
+comment on function tock.stream_asks is 'Whether a stream is of runs with options.';
 
 create or replace function tock.leased_runs(p_lease uuid)
 returns table (

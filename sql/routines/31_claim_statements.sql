@@ -1,6 +1,7 @@
 -- A queue's streams in the order in which a claim looks at them, and each one's cursor: priority first, lanes
 -- and slots shuffled by the seed. What one tenant enqueued in bulk (lanes from 512) comes behind the others,
--- and in one claim of 24 before them. A stream that was not yet claimed from in this epoch has no cursor.
+-- and in one claim of 24 before them. A stream that was not yet claimed from in this epoch has no cursor, nor
+-- one of runs with options (lanes from 1024): those go the slow way.
 -- The fences of offset 0 keep the look-ups behind the order, so that they end at the limit.
 -- $1 queue, $2 seed, $3 streams seen before
 create or replace function tock.cursors_statement(p_epoch integer, p_first bigint, p_seen boolean)
@@ -10,13 +11,13 @@ stable
 as $$
   select pg_catalog.format($q$
       (
-        select t.number, t.priority, t.start_after from tock.streams t
+        select t.number, t.priority, t.start_after, t.lane from tock.streams t
         where t.queue = $1 and t.awake%3$s
-        order by t.priority, (t.lane >= 512) = ($2 %% 24 <> 0), pg_catalog.hashint4extended(t.lane, $2),
+        order by t.priority, (t.lane & 512 <> 0) = ($2 %% 24 <> 0), pg_catalog.hashint4extended(t.lane, $2),
           pg_catalog.hashint4extended(t.slot, $2)
         offset 0) s
       cross join lateral (
-        select case when s.start_after >= %2$s - 1 then greatest(s.start_after, coalesce((
+        select case when s.start_after >= %2$s - 1 and s.lane < 1024 then greatest(s.start_after, coalesce((
           select l.last_position from tock.leases_%1$s l where l.stream = s.number
           order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c$q$,
     p_epoch, p_first, case when p_seen then ' and t.number <> all ($3)' end)
@@ -88,7 +89,8 @@ comment on function tock.cursor_statement is 'The statement that reads the curso
 -- or the stream may have slept and woken. So is that nothing marked is among them: what replaces another
 -- run comes with its mark, and may not be drawn unjudged.
 -- $1 stream, $2 cursor, $3 limit, $4 token, $5 worker, $6 until, $7 bytes, $8 one at least,
--- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at
+-- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at,
+-- $13 when the time of the runs is up
 create or replace function tock.draw_statement(p_epoch integer, p_marked boolean default false)
 returns text
 language sql
@@ -124,9 +126,9 @@ as $$
               order by b.stream, b.position limit $3) b))',
         pg_catalog.format('(select m.position from tock.marks_%s m where m.stream = $1 and m.position > $2
           order by m.stream, m.position limit 1)', p_epoch), p_epoch) end,
-    case when p_marked then ', skipped, skips' end,
+    case when p_marked then ', skipped, skips, timeout_at' end,
     case when p_marked then ', (select count(*) from unnest($11) k where k <= p.last_position),
-        nullif(array(select k from unnest($11) k where k <= p.last_position), ''{}'')' end,
+        nullif(array(select k from unnest($11) k where k <= p.last_position), ''{}''), $13' end,
     -- under an old snapshot this turns the fence's refusal into a serialization failure
     case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
       then ' on conflict do nothing' end)

@@ -11,7 +11,7 @@ begin
     from (
       select t.number, t.priority from tock.streams t
       where t.queue = p_queue and t.awake and t.number <> all (p_seen)
-      order by t.priority, (t.lane >= 512) = (p_seed % 24 <> 0), pg_catalog.hashint4extended(t.lane, p_seed),
+      order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0), pg_catalog.hashint4extended(t.lane, p_seed),
         pg_catalog.hashint4extended(t.slot, p_seed)
       offset 0) s
     where tock.first_unread(s.number, tock.cursor_of(s.number)) is not null
@@ -85,7 +85,7 @@ volatile
 as $$
 #variable_conflict use_column
 begin
-  if pg_catalog.current_setting('transaction_isolation') = 'read committed' then
+  if pg_catalog.current_setting('transaction_isolation') = 'read committed' and not tock.lease_asks(p_token) then
     return query execute tock.draw_statement(p_epoch) using p_stream, p_after, p_limit, p_token, p_worker, p_until,
       p_bytes, p_one, p_max_attempts, p_priority;
     if found then

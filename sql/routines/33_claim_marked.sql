@@ -1,4 +1,4 @@
--- The way of a draw that met a mark, or that has an old snapshot.
+-- The way of a draw that met a mark, or that has an old snapshot, and of runs with options.
 create or replace function tock.draw_marked(
   p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text,
   p_until timestamptz, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
@@ -11,13 +11,15 @@ as $$
 #variable_conflict use_column
 declare
   v_passed tock.passed := tock.pass_marked(p_epoch, p_stream, p_after, p_limit);
+  v_timeout timestamptz := pg_catalog.clock_timestamp() + v_passed.timeout_seconds * interval '1 second';
 begin
   if v_passed.upto > v_passed.after_position
     and (pg_catalog.current_setting('transaction_isolation') = 'read committed'
       or tock.sees_all_marks(p_epoch, p_stream, v_passed.after_position, v_passed.upto))
   then
     return query execute tock.draw_statement(p_epoch, true) using p_stream, v_passed.after_position, p_limit, p_token,
-      p_worker, p_until, p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto;
+      p_worker, least(p_until, v_timeout), p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto,
+      v_timeout;
   end if;
 end $$;
 
@@ -48,8 +50,10 @@ begin
   v_passed.skips := '{}';
   v_passed.upto := p_after;
   for v_run in execute pg_catalog.format($q$
-    select r.position, k.off, k.replaces from (
-      select n.position from tock.runs_%1$s n where n.stream = $1 and n.position > $2
+    select r.position, coalesce(k.off, false) or coalesce(r.expired, false) as off, k.replaces, r.timeout_seconds, r.gate from (
+      select n.position, (n.options ->> 'timeout_seconds')::integer as timeout_seconds, n.options ->> 'gate' as gate,
+        (n.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() as expired
+      from tock.runs_%1$s n where n.stream = $1 and n.position > $2
       order by n.stream, n.position offset 0) r
     cross join lateral (
       select bool_or(m.kind <> 'replaces') as off, max(m.other_id) filter (where m.kind = 'replaces') as replaces
@@ -61,6 +65,8 @@ begin
       when v_judged < 500 then tock.judge(v_run.position << 20 | p_stream, v_run.replaces) else 'unknown' end;
     v_judged := v_judged + case when v_run.replaces is null then 0 else 1 end;
     if v_verdict = 'go' then
+      exit when v_drawn > 0 and v_run.timeout_seconds is distinct from v_passed.timeout_seconds;
+      v_passed.timeout_seconds := v_run.timeout_seconds;
       v_drawn := v_drawn + 1;
     elsif v_drawn > 0 then
       exit when v_verdict <> 'late';

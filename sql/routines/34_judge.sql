@@ -87,10 +87,10 @@ begin
       returning stream, position
     )
     insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-      created_at, bytes, payload, replaces)
+      created_at, bytes, payload, replaces, options, gate)
     select p.waiting_position, p.task_id, pg_catalog.clock_timestamp() + p.seconds * interval '1 second', p.queue,
       p.priority, p.lane, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at, p.bytes, p.payload,
-      p.position << 20 | p.stream
+      p.position << 20 | p.stream, p.options, p.options ->> 'gate'
     from placed p join put_off o using (stream, position)$q$, p_epoch) using p_stream, p_positions;
   return true;
 exception

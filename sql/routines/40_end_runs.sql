@@ -56,21 +56,22 @@ as $$
       on conflict do nothing
       returning stream, position
     ), going_on as (
-      select e.*, case when e.payload_of is null then r.payload else tock.changed_payload(e.payload_of) end as payload
+      select e.*, r.options, case when e.payload_of is null then r.payload else tock.changed_payload(e.payload_of) end as payload
       from ended e join written w using (stream, position)
       cross join lateral (
-        select r.payload from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position offset 0) r
+        select r.payload, r.options from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position offset 0) r
       where e.goes_on
     ), ready as (
-      insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
+      insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload,
+        options)
       select g.next_stream, g.next_position, g.task_id, g.next_attempt, g.next_lost, g.max_attempts, g.tenant, g.created_at,
-        g.bytes, g.payload
+        g.bytes, g.payload, g.options
       from going_on g where g.next_stream is not null
     ), later as (
       insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-        created_at, bytes, payload)
+        created_at, bytes, payload, options, gate)
       select g.next_position, g.task_id, g.due_at, g.queue, g.priority, g.lane, g.next_attempt, g.next_lost, g.max_attempts,
-        g.tenant, g.created_at, g.bytes, g.payload
+        g.tenant, g.created_at, g.bytes, g.payload, g.options, g.options ->> 'gate'
       from going_on g where g.next_stream is null
     )
     select count(*) from written$q$, p_epoch)
@@ -197,16 +198,3 @@ end $$;
 
 comment on function tock.heed_wishes is
   'The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the others, in the same order.';
-
-create or replace function tock.backoff_seconds(p_policy tock.queues, p_failures integer)
-returns double precision
-language sql
-volatile
-as $$
-  select least(p_policy.backoff_cap_seconds,
-      p_policy.backoff_base_seconds * p_policy.backoff_factor ^ least(p_failures - 1, 300))
-    * (1 - p_policy.backoff_jitter * pg_catalog.random())
-$$;
-
-comment on function tock.backoff_seconds is
-  'Seconds to wait after the n-th failure: base * factor^(n-1), capped, less a random share of up to the jitter.';

@@ -42,6 +42,9 @@ begin
       execute tock.close_statement(v_epoch) into v_done using p_lease;
       if v_done is not null then
         execute tock.done_statement(v_epoch) into v_done using p_lease;
+        if tock.lease_asks(p_lease) then
+          perform tock.leave_gates(p_lease, v_epoch);
+        end if;
       end if;
     end if;
     if v_done is null then
@@ -77,6 +80,9 @@ begin
   end loop;
   if completed > 0 then
     perform tock.close_lease(p_lease, v_epoch);
+    if tock.lease_asks(p_lease) then
+      perform tock.leave_gates(p_lease, v_epoch);
+    end if;
     refused := '{}';
     if completed < pg_catalog.cardinality(v_ids) then
       refused := array(select l.id from tock.ids_left(v_ids, v_good) l order by l.n);

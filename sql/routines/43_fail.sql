@@ -15,12 +15,13 @@ declare
   v_all boolean := p_failures is null or pg_catalog.jsonb_typeof(p_failures) <> 'array';
   v_given jsonb := case when v_all then pg_catalog.jsonb_build_array(coalesce(nullif(p_failures, 'null'), '{}'))
     else p_failures end;
-  v_now timestamptz := pg_catalog.clock_timestamp();
   v_item jsonb := v_given -> 0;
   v_bytes bigint := pg_catalog.octet_length((v_item -> 'error')::text);
   v_ids bigint[];
   v_good bigint[];
   v_policy tock.queues;
+  v_runs tock.leased_run[];
+  v_options jsonb;
   v_run tock.leased_run;
   v_one tock.ended;
   v_ended tock.ended[];
@@ -34,7 +35,11 @@ begin
     dead := 0;
     v_good := '{}';
     v_ended := '{}';
-    foreach v_run in array tock.hold_runs(p_lease, v_epoch, v_ids) loop
+    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
+    if tock.lease_asks(p_lease) then
+      v_options := tock.options_of(v_epoch, v_runs);
+    end if;
+    foreach v_run in array v_runs loop
       if not v_all then
         v_item := v_given -> (v_run.n - 1)::integer;
       end if;
@@ -51,11 +56,9 @@ begin
         v_policy := tock.policy(v_run.queue);
       end if;
       v_ended := v_ended || row(v_run.stream, v_run.position, 'failed', null, nullif(v_item -> 'error', 'null'),
-        case when not coalesce((v_item ->> 'fatal')::boolean, false)
-            and v_run.attempt - v_run.lost < coalesce(v_run.max_attempts, v_policy.max_attempts)
-          then v_now + interval '1 second' * coalesce(
-            pg_catalog.round((v_item ->> 'retry_in_seconds')::numeric, 6)::float8,
-            tock.backoff_seconds(v_policy, v_run.attempt - v_run.lost)) end,
+        case when not coalesce((v_item ->> 'fatal')::boolean, false) then tock.next_attempt_at(
+          v_policy, v_options -> v_run.position::text, v_run.attempt, v_run.lost, v_run.max_attempts,
+          pg_catalog.round((v_item ->> 'retry_in_seconds')::numeric, 6)::float8) end,
         v_run.attempt + 1, v_run.lost)::tock.ended;
     end loop;
     if failed = 0 then
@@ -72,6 +75,9 @@ begin
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
+  if v_options is not null then
+    perform tock.leave_gates(p_lease, v_epoch);
+  end if;
   refused := '{}';
   if failed < pg_catalog.cardinality(v_ids) then
     refused := array(select l.id from tock.ids_left(v_ids, v_good) l order by l.n);

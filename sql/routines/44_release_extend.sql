@@ -41,6 +41,9 @@ begin
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
+  if tock.lease_asks(p_lease) then
+    perform tock.leave_gates(p_lease, v_epoch);
+  end if;
   refused := '{}';
   if released < pg_catalog.cardinality(v_ids) then
     refused := array(select unnest(v_ids) except select unnest(v_good) order by 1);
@@ -75,7 +78,7 @@ begin
   -- one deadline for all rows of the lease, so that it is reaped whole
   return query execute pg_catalog.format($q$
     with extended as (
-      update tock.leases_%1$s l set leased_until = greatest(l.leased_until, $2)
+      update tock.leases_%1$s l set leased_until = greatest(l.leased_until, least($2, l.timeout_at))
       where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
       returning l.stream, l.after_position, l.last_position, l.leased_until, l.runs)
     select min(e.leased_until), sum(e.runs)::integer, array(

@@ -69,6 +69,7 @@ begin
           select t.number as stream, pg_catalog.nextval('tock.positions') as position
           from tock.queues q, tock.streams t, tock.positions s
           where q.name = p_queue and q.max_payload_bytes >= v_bytes
+            and q.timeout_seconds is null and q.max_wait_seconds is null
             and t.queue = p_queue and t.priority = 5 and t.lane = 0 and t.slot = v_slot and t.awake
             and s.last_value >= t.start_after
             and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number
@@ -169,6 +170,8 @@ begin
     begin
       if p_epoch <> %2$s then
         return -1;
+      elsif tock.lease_asks(p_token) then
+        return -1;
       end if;
       if tock.is_of_one(p_token) then
         -- one run: it is still running, as whoever ended it by itself closed the lease with it
@@ -225,4 +228,4 @@ comment on function tock.append_hot is 'Appends one task without options in the 
 comment on function tock.look_hot is 'What a claim sees before it draws: candidates_statement() for the epoch in use, and whether something that waits is due; null when the epoch in use is another. Written by write_hot().';
 comment on function tock.claim_one_hot is 'Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().';
 comment on function tock.take_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
-comment on function tock.end_hot is 'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().';
+comment on function tock.end_hot is 'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, or its runs have options. Written by write_hot().';

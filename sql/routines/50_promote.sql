@@ -74,9 +74,9 @@ begin
       join tock.streams s on s.queue = d.queue and s.priority = d.priority and s.lane = d.lane and s.slot = v_slot
       order by d.due_at, d.position) d
   ), ready as (
-    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
+    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload, options)
     select p.stream, p.next_position, coalesce(p.task_id, p.position << 20), p.attempt, p.lost, p.max_attempts,
-      p.tenant, p.created_at, p.bytes, p.payload
+      p.tenant, p.created_at, p.bytes, p.payload, p.options
     from placed p
   ), marked as (
     insert into tock.marks (stream, position, kind, other_id)

@@ -75,15 +75,19 @@ begin
   end if;
   execute pg_catalog.format($q$
     select array(
-      select row(r.stream, r.position, 'lost', null,
-        pg_catalog.jsonb_build_object('name', 'LeaseExpired', 'message', 'the lease ran out at '
+      select row(r.stream, r.position, case when t.up then 'failed' else 'lost' end, null,
+        pg_catalog.jsonb_build_object('name', case when t.up then 'TimedOut' else 'LeaseExpired' end,
+          'message', case when t.up then 'the time limit was over at ' else 'the lease ran out at ' end
           || pg_catalog.to_char(l.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-        case when r.lost + 1 < p.max_lost then '-infinity'::timestamptz end, r.attempt + 1, r.lost + 1)::tock.ended
+        case when t.up then tock.next_attempt_at(p, r.options, r.attempt, r.lost, r.max_attempts)
+          when r.lost + 1 < p.max_lost then '-infinity'::timestamptz end,
+        r.attempt + 1, case when t.up then r.lost else r.lost + 1 end)::tock.ended
       from unnest($1) l
       join tock.streams s on s.number = l.stream
       cross join lateral tock.policy(s.queue) p
+      cross join lateral (select coalesce(l.timeout_at <= l.leased_until, false) as up) t
       cross join lateral (
-        select r.stream, r.position, r.attempt, r.lost from tock.runs_%1$s r
+        select r.stream, r.position, r.attempt, r.lost, r.max_attempts, r.options from tock.runs_%1$s r
         where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
           and r.position <> all (coalesce(l.skips, '{}'))
         offset 0) r  -- a fence: the planner may not begin with all runs of a stream
@@ -98,6 +102,8 @@ begin
     from unnest($1) x
     where l.stream = x.stream and l.after_position = x.after_position$q$, p_epoch) using v_expired, v_ended;
   v_reaped.runs := pg_catalog.cardinality(v_ended);
+  perform tock.leave_gates(t.token, p_epoch)
+  from (select distinct e.token from unnest(v_expired) e where tock.lease_asks(e.token)) t;
   return v_reaped;
 end $$;
 

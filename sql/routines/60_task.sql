@@ -16,9 +16,12 @@ as $$
     left join tock.marks_%1$s n on n.stream = r.stream and n.position = r.position and n.kind = 'superseded'
     cross join lateral (
       select coalesce(e.state, l.outcome, case when l.stream is not null then 'running'
-          when n.other_id > 0 then 'superseded' when c.stream is not null then 'cancelled' else 'ready' end) as state,
+          when n.other_id > 0 then 'superseded' when c.stream is not null then 'cancelled'
+          when (r.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired' else 'ready' end) as state,
         case when l.stream is null and n.other_id > 0 then n.other_id else e.next_id end as next_id,
-        coalesce(e.ended_at, l.closed_at, case when l.stream is null then coalesce(c.created_at, n.created_at) end) as ended_at,
+        coalesce(e.ended_at, l.closed_at, case when l.stream is null then coalesce(c.created_at, n.created_at,
+          case when (r.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()
+            then (r.options ->> 'expires_at')::timestamptz end) end) as ended_at,
         l.stream is not null and l.outcome is null and e.state is null and c.stream is not null as cancel_requested) d$q$,
     p_epoch)
 $$;
@@ -42,7 +45,7 @@ begin
   end if;
   execute pg_catalog.format($q$
     select $1, coalesce(r.task_id, $1), s.queue, s.priority, r.tenant, r.attempt, r.max_attempts, r.lost, r.created_at,
-      r.payload, d.state, l.worker, l.claimed_at, d.ended_at, e.result, e.error, d.next_id, d.cancel_requested
+      r.payload, d.state, l.worker, l.claimed_at, d.ended_at, e.result, e.error, d.next_id, d.cancel_requested, r.options
     from tock.runs_%1$s r
     join tock.streams s on s.number = r.stream
     %2$s
@@ -57,7 +60,7 @@ create or replace function tock.task(p_id bigint)
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
-  error jsonb, runs jsonb)
+  error jsonb, options jsonb, runs jsonb)
 language plpgsql
 volatile
 security definer
@@ -83,21 +86,24 @@ begin
     if v_run.id is null then
       -- in this order, as it may become ready in between
       select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at, w.due_at, w.payload,
-        w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id into v_waits
+        w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id, w.options into v_waits
       from tock.waiting w where w.position = v_next >> 20;
       if not found then
         v_next := (select p.run_id from tock.promotions p where p.position = v_next >> 20);
         continue when v_next is not null;
         return;  -- unknown, or gone on into an epoch that is gone
       end if;
-      id := v_waits.task_id; queue := v_waits.queue; state := 'waiting'; priority := v_waits.priority;
+      id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options; priority := v_waits.priority;
+      ended_at := (v_waits.options ->> 'expires_at')::timestamptz;
+      ended_at := case when ended_at <= pg_catalog.clock_timestamp() then ended_at end;
+      state := case when ended_at is null then 'waiting' else 'expired' end;
       tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost; created_at := v_waits.created_at;
-      run_at := v_waits.due_at; payload := v_waits.payload; max_attempts := v_waits.max_attempts; ended_at := null;
+      run_at := nullif(v_waits.due_at, 'infinity'); payload := v_waits.payload; max_attempts := v_waits.max_attempts;
       exit;
     end if;
     id := v_run.task_id; queue := v_run.queue; priority := v_run.priority; tenant := v_run.tenant;
     attempt := v_run.attempt; lost := v_run.lost; created_at := v_run.created_at; payload := v_run.payload;
-    max_attempts := v_run.max_attempts; result := v_run.result; error := v_run.error;
+    max_attempts := v_run.max_attempts; result := v_run.result; error := v_run.error; options := v_run.options;
     ended_at := case when v_run.next_id is null then v_run.ended_at end; run_at := null;
     state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;
     runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'attempt', v_run.attempt,

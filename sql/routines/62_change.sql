@@ -23,7 +23,8 @@ begin
     v_found := 0;
     -- waiting, or made ready since
     v_step := array(select o from unnest(v_open) o where o.current_id & 1048575 = 0);
-    return query select s.n, s.task_id, s.current_id, 'waiting', w.queue
+    return query select s.n, s.task_id, s.current_id, case when (w.options ->> 'expires_at')::timestamptz
+        <= pg_catalog.clock_timestamp() then 'expired' else 'waiting' end, w.queue
       from unnest(v_step) s join tock.waiting w on w.position = s.current_id >> 20;
     v_next := array(
       select row(s.n, s.task_id, p.run_id, null, null)::tock.whereabout
@@ -49,7 +50,7 @@ begin
             coalesce(r.task_id, w.next_id), d.state, s.queue
           from walk w
           cross join lateral (
-            select r.stream, r.position, r.task_id from tock.runs_%1$s r
+            select r.stream, r.position, r.task_id, r.options from tock.runs_%1$s r
             where r.stream = (w.next_id & 1048575)::integer and r.position = w.next_id >> 20 offset 0) r
           join tock.streams s on s.number = r.stream
           cross join lateral (

@@ -137,13 +137,15 @@ begin
         on conflict do nothing
         returning stream, position
       ), replacing as (
-        select p.*, case when $3 ? 'payload' then nullif($3 -> 'payload', 'null') else r.payload end as payload
+        select p.*, r.options, case when $3 ? 'payload' then nullif($3 -> 'payload', 'null') else r.payload end as payload
         from placed p join marked m using (stream, position)
         cross join lateral (
-          select r.payload from tock.runs_%s r where r.stream = p.stream and r.position = p.position offset 0) r
+          select r.payload, r.options from tock.runs_%s r where r.stream = p.stream and r.position = p.position offset 0) r
       ), ready as (
-        insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload)
-        select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at, p.bytes, p.payload
+        insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload,
+          options)
+        select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at, p.bytes,
+          p.payload, p.options
         from replacing p where p.next_stream <> 0
       ), judged_at_its_claim as (
         insert into tock.marks (stream, position, kind, other_id)
@@ -151,9 +153,9 @@ begin
         from placed p join marked m using (stream, position) where p.next_stream <> 0
       ), later as (
         insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-          created_at, bytes, payload, replaces)
+          created_at, bytes, payload, replaces, options, gate)
         select p.next_position, p.task_id, p.due_at, p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts, p.tenant,
-          p.created_at, p.bytes, p.payload, p.position << 20 | p.stream
+          p.created_at, p.bytes, p.payload, p.position << 20 | p.stream, p.options, p.options ->> 'gate'
         from replacing p where p.next_stream = 0
       )
       select array(

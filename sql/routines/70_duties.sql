@@ -117,7 +117,8 @@ as $$
 declare
   v_promoted timestamptz := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity');
   v_reaped timestamptz := coalesce((select d.reached_at from tock.duties d where d.name = 'reap'), '-infinity');
-  v_wake timestamptz := (select w.due_at from tock.waiting w where w.due_at >= v_promoted order by w.due_at limit 1);
+  v_wake timestamptz := (select w.due_at from tock.waiting w
+    where w.due_at >= v_promoted and w.due_at < 'infinity' order by w.due_at limit 1);
   v_epoch integer;
   v_until timestamptz;
 begin

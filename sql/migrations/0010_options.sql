@@ -1,0 +1,102 @@
+-- Whoever has read anything is waited for, and whoever waits has read nothing yet.
+lock table tock.queues, tock.epochs, tock.duties, tock.streams, tock.leases, tock.runs, tock.results, tock.marks, tock.waiting,
+  tock.promotions, tock.requests, tock.keys in access exclusive mode;
+
+-- What a task asks for beyond the plain options; null for most. Such runs have streams of their own (lanes
+-- from 1,024 on), so that claims and completions of the others never look.
+alter table tock.runs add column options jsonb;
+alter table tock.waiting add column options jsonb;
+alter table tock.waiting add column gate text collate "C";
+
+-- When a run's time is up, however often its lease is extended.
+alter table tock.leases add column timeout_at timestamptz;
+
+-- Who stands at a gate is due at no time: whoever opens it lets the first in.
+create index waiting_at_gates on tock.waiting (queue, gate, position) where gate is not null and due_at = 'infinity';
+
+alter table tock.queues
+  add column backoff_kind text not null default 'exponential',
+  add column timeout_seconds integer,
+  add column max_wait_seconds integer,
+  add column gate_limit integer not null default 1,
+  add column gate_retry text not null default 'keep',
+  add column gate_rate_limit integer,
+  add column gate_rate_seconds integer not null default 1,
+  add column gate_rate_burst integer,
+  add column max_running integer,
+  add column rate_limit integer,
+  add column rate_seconds integer not null default 1,
+  add column rate_burst integer,
+  add column keep_results boolean not null default true,
+  add constraint backoff_kind_is_known check (backoff_kind in ('fixed', 'linear', 'exponential')),
+  add constraint timeout_is_up_to_a_month check (timeout_seconds between 1 and 2678400),
+  add constraint max_wait_is_up_to_ten_years check (max_wait_seconds between 1 and 315360000),
+  add constraint gate_lets_in_1_to_1000 check (gate_limit between 1 and 1000),
+  add constraint gate_retry_is_known check (gate_retry in ('keep', 'yield')),
+  add constraint gate_rate_is_1_to_a_million check (gate_rate_limit between 1 and 1000000
+    and gate_rate_burst between 1 and 1000000),
+  add constraint gate_rate_is_by_up_to_a_day check (gate_rate_seconds between 1 and 86400),
+  add constraint max_running_is_1_to_10000 check (max_running between 1 and 10000),
+  add constraint rate_is_1_to_a_million check (rate_limit between 1 and 1000000 and rate_burst between 1 and 1000000),
+  add constraint rate_is_by_up_to_a_day check (rate_seconds between 1 and 86400);
+
+-- A key that tasks of a queue have named as their gate; what is null is as the queue says.
+create table tock.gates (
+  queue text collate "C" not null,
+  gate text collate "C" not null,
+  allowed integer,
+  rate_limit integer,
+  rate_seconds integer,
+  rate_burst integer,
+  paused boolean not null default false,
+  created_at timestamptz not null default now(),
+  primary key (queue, gate),
+  constraint gate_lets_in_1_to_1000 check (allowed between 1 and 1000),
+  constraint rate_is_1_to_a_million check (rate_limit between 1 and 1000000 and rate_burst between 1 and 1000000),
+  constraint rate_is_by_up_to_a_day check (rate_seconds between 1 and 86400)
+);
+
+-- Append-only: whom a gate has let in. The newest row says all: who was inside then (ids of waiting entries
+-- or runs; who of them still is follows from how they stand), the last position let in, and the level of its
+-- bucket at a time. The primary key is the fence: of two who let in at once one is refused.
+create table tock.turns (
+  number bigint not null,
+  last_position bigint not null,
+  turned_at timestamptz not null default clock_timestamp(),
+  level double precision,
+  queue text collate "C" not null,
+  gate text collate "C" not null,
+  inside bigint[] not null,
+  primary key (queue, gate, number)
+);
+
+-- Append-only: which tasks had a unique key. The newest row of a key says; whether it still has it follows
+-- from how its task stands. The primary key is the fence.
+create table tock.unique_keys (
+  number bigint not null,
+  task_id bigint not null,
+  until timestamptz,
+  changed_at timestamptz,
+  created_at timestamptz not null default clock_timestamp(),
+  queue text collate "C" not null,
+  unique_key text collate "C" not null,
+  primary key (queue, unique_key, number)
+);
+
+-- Append-only: what claims from a queue with a limit have taken. The newest row says: the leases that were
+-- open then, and the level of the queue's bucket at a time.
+create table tock.allowances (
+  number bigint not null,
+  taken_at timestamptz not null default clock_timestamp(),
+  level double precision,
+  queue text collate "C" not null,
+  leases uuid[] not null,
+  primary key (queue, number)
+);
+
+-- Of runs with options a claim takes together only those of one time limit.
+alter type tock.passed add attribute timeout_seconds integer;
+
+alter type tock.found_run add attribute options jsonb;
+drop function if exists tock.task(bigint);
+drop function if exists tock.backoff_seconds(tock.queues, integer);

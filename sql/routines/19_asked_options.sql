@@ -1,0 +1,123 @@
+-- The options that a task keeps: those of claims and ends are in runs.options, the others are used up by
+-- enqueue(). A table of them, as each is checked alike.
+create or replace function tock.asked_options()
+returns table (name text, kind text, low numeric, high numeric, words text[])
+language sql
+immutable
+as $$
+  values ('gate', 'text', 1::numeric, 200::numeric, null::text[]), ('expires_at', 'instant', null, null, null),
+    ('expires_in_seconds', 'number', 0, 315360000, null), ('timeout_seconds', 'whole', 1, 2678400, null),
+    ('unique_key', 'text', 1, 500, null),
+    ('unique_policy', 'word', null, null, array['pending', 'unfinished', 'period']),
+    ('unique_seconds', 'number', 1, 31536000, null),
+    ('on_conflict', 'word', null, null, array['keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun']),
+    ('debounce_max_seconds', 'number', 0, 31536000, null), ('changed_at', 'instant', null, null, null),
+    ('backoff', 'backoff', null, null, null)
+$$;
+
+comment on function tock.asked_options is 'The options of a task beside the plain ones, and what each may be.';
+
+create or replace function tock.asked_error(p_key text, p_value jsonb, p_options jsonb)
+returns text[]
+language plpgsql
+stable
+as $$
+declare
+  v_type text := pg_catalog.jsonb_typeof(p_value);
+  v_option record;
+  v_good boolean;
+  v_of text;
+begin
+  select o.* into v_option from tock.asked_options() o where o.name = p_key;
+  if not found then
+    return array[p_key, 'a task has no option ' || p_key || '; options: payload, delay_seconds, run_at, priority, tenant, '
+      || 'max_attempts, ' || (select pg_catalog.string_agg(o.name, ', ') from tock.asked_options() o)];
+  elsif v_option.kind = 'backoff' then
+    return tock.backoff_error(p_value);
+  end if;
+  v_good := case v_option.kind
+    when 'text' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
+    when 'word' then v_type = 'string' and p_value #>> '{}' = any (v_option.words)
+    when 'instant' then case when v_type = 'string' then tock.is_instant(p_value #>> '{}') else false end
+    else case when v_type = 'number' then (p_value #>> '{}')::numeric between v_option.low and v_option.high
+      and (v_option.kind = 'number' or (p_value #>> '{}')::numeric % 1 = 0) else false end end;
+  if not v_good then
+    return array[p_key, p_key || case v_option.kind
+      when 'text' then pg_catalog.format(' is a string of %s to %s characters', v_option.low, v_option.high)
+      when 'word' then ' is ' || pg_catalog.array_to_string(v_option.words, ' or ')
+      when 'instant' then ' is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
+      else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number' else 'number' end,
+        v_option.low, v_option.high) end];
+  elsif p_key = 'expires_in_seconds' and p_options ->> 'expires_at' is not null then
+    return array[p_key, 'give expires_in_seconds or expires_at, not both'];
+  elsif p_key in ('unique_policy', 'unique_seconds', 'on_conflict', 'debounce_max_seconds', 'changed_at')
+    and p_options ->> 'unique_key' is null
+  then
+    return array[p_key, p_key || ' says what a unique_key means: give one'];
+  end if;
+  -- what an option needs beside it, or makes sense with
+  v_of := case
+    when p_key = 'unique_policy' and p_value #>> '{}' = 'period' and p_options ->> 'unique_seconds' is null
+      then 'unique_policy period needs unique_seconds'
+    when p_key = 'on_conflict' and p_value #>> '{}' = 'throttle' and p_options ->> 'unique_seconds' is null
+      then 'on_conflict throttle needs unique_seconds'
+    when p_key = 'on_conflict' and p_value #>> '{}' in ('throttle', 'rerun') and p_options ->> 'unique_policy' is not null
+      then 'on_conflict ' || (p_value #>> '{}') || ' has a policy of its own: leave out unique_policy'
+    when p_key = 'unique_seconds' and coalesce(p_options ->> 'unique_policy', '') <> 'period'
+      and coalesce(p_options ->> 'on_conflict', '') <> 'throttle'
+      then 'unique_seconds is for unique_policy period or on_conflict throttle'
+    when p_key = 'debounce_max_seconds' and coalesce(p_options ->> 'on_conflict', '') <> 'debounce'
+      then 'debounce_max_seconds is for on_conflict debounce' end;
+  return case when v_of is not null then array[p_key, v_of] end;
+end $$;
+
+comment on function tock.asked_error is 'What is wrong with one of a task''s options beside the plain ones: {field, message}, or null.';
+
+create or replace function tock.backoff_error(p_backoff jsonb)
+returns text[]
+language plpgsql
+immutable
+as $$
+declare
+  v_part record;
+begin
+  if pg_catalog.jsonb_typeof(p_backoff) <> 'object' then
+    return array['backoff', 'backoff is an object of kind, base_seconds, factor, cap_seconds, jitter'];
+  end if;
+  for v_part in
+    select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, s.*
+    from pg_catalog.jsonb_each(p_backoff) o left join tock.queue_settings() s on s.name = 'backoff_' || o.key
+  loop
+    if v_part.name is null then
+      return array['backoff.' || v_part.key, 'backoff has no ' || v_part.key || '; it has kind, base_seconds, factor, cap_seconds, jitter'];
+    elsif v_part.kind = 'word' and not coalesce(v_part.value #>> '{}' = any (v_part.words), false) then
+      return array['backoff.' || v_part.key, 'kind is ' || pg_catalog.array_to_string(v_part.words, ' or ')];
+    elsif v_part.kind = 'number' and not (case when v_part.type = 'number' then
+      (v_part.value #>> '{}')::numeric between v_part.low and v_part.high else false end)
+    then
+      return array['backoff.' || v_part.key,
+        pg_catalog.format('%s is a number from %s to %s', v_part.key, v_part.low, v_part.high)];
+    end if;
+  end loop;
+  return null;
+end $$;
+
+comment on function tock.backoff_error is 'What is wrong with a task''s backoff: {field, message}, or null.';
+
+-- A key that reruns has a gate of its own, so that what comes while it runs waits for its end.
+create or replace function tock.kept_options(p_task jsonb, p_policy tock.queues, p_due_at timestamptz)
+returns jsonb
+language sql
+stable
+as $$
+  select nullif(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+    'gate', coalesce(p_task ->> 'gate', case p_task ->> 'on_conflict' when 'rerun' then p_task ->> 'unique_key' end),
+    'unique_key', p_task ->> 'unique_key',
+    'timeout_seconds', coalesce((p_task ->> 'timeout_seconds')::numeric::integer, p_policy.timeout_seconds),
+    'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
+      p_due_at + interval '1 second' * coalesce(
+        pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8, p_policy.max_wait_seconds)),
+    'backoff', p_task -> 'backoff')), '{}')
+$$;
+
+comment on function tock.kept_options is 'What a run keeps of its task''s options, with what its queue asks for; null when that is nothing.';

@@ -1,0 +1,66 @@
+create or replace function tock.backoff_seconds(p_policy tock.queues, p_failures integer)
+returns double precision
+language sql
+volatile
+as $$
+  select least(p_policy.backoff_cap_seconds, p_policy.backoff_base_seconds * case p_policy.backoff_kind
+      when 'fixed' then 1
+      when 'linear' then p_failures
+      else p_policy.backoff_factor ^ least(p_failures - 1, 300) end)
+    * (1 - p_policy.backoff_jitter * pg_catalog.random())
+$$;
+
+comment on function tock.backoff_seconds is
+  'Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) (exponential), capped, less a random share of up to the jitter.';
+
+create or replace function tock.own_policy(p_policy tock.queues, p_options jsonb)
+returns tock.queues
+language plpgsql
+stable
+as $$
+begin
+  if p_options -> 'backoff' is null then
+    return p_policy;
+  end if;
+  return pg_catalog.jsonb_populate_record(p_policy, (
+    select pg_catalog.jsonb_object_agg('backoff_' || b.key, b.value) from pg_catalog.jsonb_each(p_options -> 'backoff') b));
+end $$;
+
+comment on function tock.own_policy is 'A queue''s policy as it is for a task that asks for a backoff of its own.';
+
+-- When a failed run's task is tried again. Who gives up its turn at a gate comes back by way of waiting.
+create or replace function tock.next_attempt_at(
+  p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision default null)
+returns timestamptz
+language sql
+volatile
+as $$
+  select case when p_attempt - p_lost < coalesce(p_max_attempts, p_policy.max_attempts) then
+    pg_catalog.clock_timestamp() + interval '1 second' * greatest(
+      coalesce(p_seconds, tock.backoff_seconds(tock.own_policy(p_policy, p_options), p_attempt - p_lost)),
+      case when p_options ? 'gate' and p_policy.gate_retry = 'yield' then 0.05 else 0 end) end
+$$;
+
+comment on function tock.next_attempt_at is
+  'When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.';
+
+create or replace function tock.options_of(p_epoch integer, p_runs tock.leased_run[])
+returns jsonb
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_options jsonb;
+begin
+  execute pg_catalog.format($q$
+    select coalesce(pg_catalog.jsonb_object_agg(r.position, r.options), '{}')
+    from unnest($1) u
+    cross join lateral (
+      select r.position, r.options from tock.runs_%s r
+      where r.stream = u.stream and r.position = u.position offset 0) r$q$, p_epoch) into v_options using p_runs;
+  return v_options;
+end $$;
+
+comment on function tock.options_of is 'The options of runs of an epoch, by their positions.';
