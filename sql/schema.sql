@@ -19,6 +19,7 @@ table tock.duties
   failures integer not null default 0
   reached_at timestamp with time zone
   swept_at timestamp with time zone
+  reached_gate text[]
   constraint duties_pkey PRIMARY KEY (name)
 
 table tock.epochs
@@ -44,16 +45,16 @@ table tock.epochs
 table tock.gates
   queue text not null
   gate text not null
-  allowed integer
-  rate_limit integer
-  rate_seconds integer
-  rate_burst integer
+  gate_limit integer
+  gate_rate_limit integer
+  gate_rate_seconds integer
+  gate_rate_burst integer
   paused boolean not null default false
   created_at timestamp with time zone not null default now()
-  constraint gate_lets_in_1_to_1000 CHECK (((allowed >= 1) AND (allowed <= 1000)))
+  constraint gate_lets_in_1_to_1000 CHECK (((gate_limit >= 1) AND (gate_limit <= 1000)))
+  constraint gate_rate_is_1_to_a_million CHECK ((((gate_rate_limit >= 1) AND (gate_rate_limit <= 1000000)) AND ((gate_rate_burst >= 1) AND (gate_rate_burst <= 1000000))))
+  constraint gate_rate_is_by_up_to_a_day CHECK (((gate_rate_seconds >= 1) AND (gate_rate_seconds <= 86400)))
   constraint gates_pkey PRIMARY KEY (queue, gate)
-  constraint rate_is_1_to_a_million CHECK ((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_burst >= 1) AND (rate_burst <= 1000000))))
-  constraint rate_is_by_up_to_a_day CHECK (((rate_seconds >= 1) AND (rate_seconds <= 86400)))
 
 table tock.keys
   prefix text not null
@@ -231,6 +232,7 @@ table tock.streams
 table tock.turns
   number bigint not null
   last_position bigint not null
+  alarm bigint
   turned_at timestamp with time zone not null default clock_timestamp()
   level double precision
   queue text not null
@@ -371,6 +373,10 @@ function tock.balance(p_streams integer DEFAULT 1000)
   -- Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.
   -- for tock_admin
 
+function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
+  returns double precision
+  -- How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit when null); full where it had no level.
+
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
   -- Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but once, where its attempt is ending at that very moment). A row a task: the state it is in, and whether this changed anything.
@@ -424,6 +430,10 @@ function tock.check_cursor(p_stream integer)
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
   -- Raises TK422 for failures that are not as they should be.
+
+function tock.check_gate(p_queue text, p_gate text)
+  returns void
+  -- Raises TK422 for what can't be a gate.
 
 function tock.check_ids(p_ids bigint[])
   returns bigint[]
@@ -490,6 +500,10 @@ function tock.close_lease(p_lease uuid, p_epoch integer)
 function tock.close_statement(p_epoch integer)
   returns text
   -- The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.
+
+function tock.come_to_gates(p_positions bigint[])
+  returns void
+  -- Has waiting entries that are due stand at their gates, and lets in whoever there is room for.
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
@@ -643,6 +657,11 @@ function tock.forget_promotions(p_epoch integer, p_limit integer)
   returns integer
   -- Takes away what points into an epoch from promotions, about p_limit rows; returns how many it took.
 
+function tock.gates(p_queue text, p_gate text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
+  returns TABLE(gate text, paused boolean, gate_limit integer, gate_rate_limit integer, gate_rate_seconds integer, gate_rate_burst integer, inside bigint[], waiting integer)
+  -- Gates of a queue that tasks have named or that were set, from after p_after on: their settings, the tasks inside, and how many wait (up to 1,000).
+  -- for tock_admin, tock_edge
+
 function tock.guard()
   returns integer
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
@@ -702,6 +721,10 @@ function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id 
 function tock.ids_left(p_ids bigint[], p_found bigint[], OUT id bigint, OUT n bigint)
   returns SETOF record
   -- Ids and their places, but for the places in p_found.
+
+function tock.inside_gate(p_queue text, p_gate text, p_retry text)
+  returns bigint[]
+  -- The tasks that a gate has let in and that are not over.
 
 function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
@@ -776,6 +799,10 @@ function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
 
+function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
+  returns gates[]
+  -- Locks gates and returns those it got: waiting up to 100 ms for all of them, or without waiting.
+
 function tock.lock_space()
   returns integer
   -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key().
@@ -791,6 +818,10 @@ function tock.make_epoch(p_first bigint, p_end bigint)
 function tock.make_epochs_to(p_position bigint)
   returns void
   -- Makes epochs until there is one for a position.
+
+function tock.make_gate(p_queue text, p_gate text)
+  returns void
+  -- Makes a gate that was named for the first time, unless another transaction is making it: waits for nobody.
 
 function tock.make_queue(p_queue text)
   returns void
@@ -810,7 +841,7 @@ function tock.move_up(p_limit integer DEFAULT 1000)
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
-  -- Second key of the lock of a duty or of making a queue (p_kind): apart from each other, so that no queue's name can stop a duty.
+  -- Second key of the lock of a duty, or of making a queue or a gate (p_kind): apart from each other, so that no queue's name can stop a duty.
 
 function tock.new_token(p_epoch integer)
   returns uuid
@@ -844,6 +875,10 @@ function tock.next_wake_at()
 function tock.oldest_live_epoch()
   returns integer
   -- Of Tock before 0007: raises 40001.
+
+function tock.open_gates(p_queues text[], p_gates text[])
+  returns integer
+  -- Lets in whoever there is room for at these gates; returns how many.
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
@@ -889,6 +924,11 @@ function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT fals
   returns integer
   -- Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.
   -- for tock_admin
+
+function tock.put_gate(p_queue text, p_gate text, p_settings jsonb DEFAULT '{}'::jsonb)
+  returns gates
+  -- Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are named; null goes by the queue's setting again. Lets in whoever there is room for then.
+  -- for tock_admin, tock_edge
 
 function tock.put_queue(p_queue text, p_policy jsonb DEFAULT '{}'::jsonb)
   returns queues
@@ -962,6 +1002,11 @@ function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)
   returns TABLE(id bigint, state text, changed boolean)
   -- Lets tasks run at another time, now if that is past: change() with plain arguments.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.reset_gate(p_queue text, p_gate text)
+  returns boolean
+  -- Has a gate go by its queue's settings again, not paused and its bucket full, and looks anew who may come in; false when there is no such gate.
+  -- for tock_admin, tock_edge
 
 function tock.rest(p_limit integer DEFAULT 20000)
   returns integer
@@ -1049,6 +1094,10 @@ function tock.supersede(p_found whereabout[], p_changes jsonb)
   returns whereabout[]
   -- Replaces ready runs by changed ones; returns those that nobody else had replaced or cancelled, n being the id of what replaces them.
 
+function tock.sweep_gates(p_limit integer DEFAULT 500)
+  returns integer
+  -- Looks at gates that somebody stands at, up to p_limit a call, and lets in whoever was missed; returns how many.
+
 function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
@@ -1079,6 +1128,10 @@ function tock.tidy(p_limit integer DEFAULT 10000)
 function tock.token_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease's token names; lease_epoch() says whether there is one.
+
+function tock.turn_gates(p_locked gates[], p_bottom boolean DEFAULT false)
+  returns integer
+  -- Lets in through locked gates whoever there is room for, first come, first served; returns how many.
 
 function tock.unsettled_epochs()
   returns integer[]

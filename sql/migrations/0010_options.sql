@@ -2,6 +2,9 @@
 lock table tock.queues, tock.epochs, tock.duties, tock.streams, tock.leases, tock.runs, tock.results, tock.marks, tock.waiting,
   tock.promotions, tock.requests, tock.keys in access exclusive mode;
 
+-- How far the sweep of gates has come.
+alter table tock.duties add column reached_gate text[];
+
 -- What a task asks for beyond the plain options; null for most. Such runs have streams of their own (lanes
 -- from 1,024 on), so that claims and completions of the others never look.
 alter table tock.runs add column options jsonb;
@@ -44,24 +47,27 @@ alter table tock.queues
 create table tock.gates (
   queue text collate "C" not null,
   gate text collate "C" not null,
-  allowed integer,
-  rate_limit integer,
-  rate_seconds integer,
-  rate_burst integer,
+  gate_limit integer,
+  gate_rate_limit integer,
+  gate_rate_seconds integer,
+  gate_rate_burst integer,
   paused boolean not null default false,
   created_at timestamptz not null default now(),
   primary key (queue, gate),
-  constraint gate_lets_in_1_to_1000 check (allowed between 1 and 1000),
-  constraint rate_is_1_to_a_million check (rate_limit between 1 and 1000000 and rate_burst between 1 and 1000000),
-  constraint rate_is_by_up_to_a_day check (rate_seconds between 1 and 86400)
+  constraint gate_lets_in_1_to_1000 check (gate_limit between 1 and 1000),
+  constraint gate_rate_is_1_to_a_million check (gate_rate_limit between 1 and 1000000
+    and gate_rate_burst between 1 and 1000000),
+  constraint gate_rate_is_by_up_to_a_day check (gate_rate_seconds between 1 and 86400)
 );
 
--- Append-only: whom a gate has let in. The newest row says all: who was inside then (ids of waiting entries
--- or runs; who of them still is follows from how they stand), the last position let in, and the level of its
--- bucket at a time. The primary key is the fence: of two who let in at once one is refused.
+-- Append-only: whom a gate has let in. The newest row says all: which tasks were inside then (who of them
+-- still is follows from how they stand), the last position let in, the level of its bucket at a time, and which
+-- entry is due when there is something in it again. The primary key is the fence: of two who let in at once one
+-- is refused.
 create table tock.turns (
   number bigint not null,
   last_position bigint not null,
+  alarm bigint,
   turned_at timestamptz not null default clock_timestamp(),
   level double precision,
   queue text collate "C" not null,

@@ -44,6 +44,7 @@ declare
   v_drawn integer := 0;
   v_leading integer := 0;
   v_later bigint[] := '{}';
+  v_gates text[] := '{}';
   v_passed tock.passed;
 begin
   v_passed.after_position := p_after;
@@ -71,12 +72,14 @@ begin
     elsif v_drawn > 0 then
       exit when v_verdict <> 'late';
       v_passed.skips := v_passed.skips || v_run.position;
+      v_gates := v_gates || v_run.gate;
     elsif v_verdict = 'unknown' or v_before + v_leading >= 10000 then
       v_before := 10000;
       exit;
     else
       v_leading := v_leading + 1;
       v_passed.after_position := v_run.position;
+      v_gates := v_gates || v_run.gate;
       if v_verdict = 'later' then
         v_later := v_later || v_run.position;
       end if;
@@ -91,6 +94,11 @@ begin
   end if;
   if v_leading > 0 then
     perform tock.skip_to(p_stream, p_after, v_passed.after_position, v_leading);
+  end if;
+  v_gates := pg_catalog.array_remove(v_gates, null);
+  if pg_catalog.cardinality(v_gates) > 0 then
+    perform tock.open_gates(pg_catalog.array_fill(s.queue, array[pg_catalog.cardinality(v_gates)]), v_gates)
+    from tock.streams s where s.number = p_stream;
   end if;
   perform pg_catalog.set_config('tock.claim', 'passed ' || least(v_before + v_leading, 10000), true);
   return v_passed;

@@ -15,6 +15,7 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_from timestamptz := '-infinity';
   v_due bigint[];
+  v_gated bigint[];
   v_count integer;
   v_tasks bigint[];
   v_off bigint[] := '{}';
@@ -22,12 +23,13 @@ begin
   if not p_sweep then
     v_from := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
   end if;
-  v_due := array(
-    select w.position from tock.waiting w
+  select pg_catalog.array_agg(d.position), pg_catalog.array_agg(d.position) filter (where d.gate is not null) into v_due, v_gated
+  from (
+    select w.position, w.gate from tock.waiting w
     where w.due_at <= v_now and w.due_at >= v_from
-    order by w.due_at, w.position limit p_limit for update skip locked);
-  if pg_catalog.cardinality(v_due) = 0 then
-    return 0;
+    order by w.due_at, w.position limit p_limit for update skip locked) d;
+  if v_due is null then
+    return case when p_sweep then tock.sweep_gates() else 0 end;
   end if;
   v_count := pg_catalog.cardinality(v_due);
   -- cancelled while its last attempt was being ended
@@ -40,8 +42,16 @@ begin
     perform tock.make_ready(v_off, true);
   end if;
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));
+  if v_gated is not null then
+    v_gated := array(select g from unnest(v_gated) g where g <> all (v_off));
+    v_due := array(select d from unnest(v_due) d where d <> all (v_gated));
+    perform tock.come_to_gates(v_gated);
+  end if;
   if pg_catalog.cardinality(v_due) > 0 then
     perform tock.make_ready(v_due);
+  end if;
+  if p_sweep then
+    perform tock.sweep_gates();
   end if;
   return v_count;
 end $$;
@@ -62,7 +72,13 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_slot integer := tock.take_slot();
+  v_queues text[];
+  v_gates text[];
 begin
+  if p_cancelled then
+    select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.gate) into v_queues, v_gates
+    from tock.waiting w where w.position = any (p_positions) and w.gate is not null;
+  end if;
   perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
   from (select distinct w.queue, w.priority, w.lane from tock.waiting w where w.position = any (p_positions)) d;
   with due as (
@@ -86,9 +102,12 @@ begin
       select 'replaces' where p.replaces is not null union all select 'cancelled' where p_cancelled) m (kind)
   )
   insert into tock.promotions (position, run_id, due_at)
-  select p.position, p.next_position << 20 | p.stream, case when p_cancelled then '-infinity' else p.due_at end
+  select p.position, p.next_position << 20 | p.stream, case when p_cancelled or p.due_at = 'infinity' then '-infinity' else p.due_at end
   from placed p
   on conflict (position) do update set run_id = excluded.run_id;  -- known by the first id of a dropped epoch
+  if v_gates is not null then
+    perform tock.open_gates(v_queues, v_gates);
+  end if;
 end $$;
 
 comment on function tock.make_ready is

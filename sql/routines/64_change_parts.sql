@@ -63,17 +63,24 @@ declare
     select w.position from tock.waiting w
     where w.position = any (array(select f.current_id >> 20 from unnest(p_found) f))
     order by w.position for update);
+  v_ready bigint[];
   v_at_once boolean := coalesce((p_changes ->> 'run_at')::timestamptz <= pg_catalog.clock_timestamp(), false);
 begin
   -- at once, and not by a due time that promotion would read on from
   update tock.waiting w set
     priority = coalesce((p_changes ->> 'priority')::smallint, w.priority),
-    due_at = case when v_at_once then '-infinity' else coalesce((p_changes ->> 'run_at')::timestamptz, w.due_at) end,
+    due_at = case when v_at_once and w.gate is null then '-infinity'
+      -- due now, or still at the gate: that decides
+      when v_at_once then case when w.due_at = 'infinity' then w.due_at else pg_catalog.clock_timestamp() end
+      else coalesce((p_changes ->> 'run_at')::timestamptz, w.due_at) end,
     payload = case when p_changes ? 'payload' then nullif(p_changes -> 'payload', 'null') else w.payload end,
     bytes = coalesce((p_changes ->> 'bytes')::integer, w.bytes)
   where w.position = any (v_positions);
-  if v_at_once and pg_catalog.cardinality(v_positions) > 0 then
-    perform tock.make_ready(v_positions);
+  if v_at_once then
+    v_ready := array(select w.position from tock.waiting w where w.position = any (v_positions) and w.gate is null);
+    if pg_catalog.cardinality(v_ready) > 0 then
+      perform tock.make_ready(v_ready);
+    end if;
   end if;
   return array(select p << 20 from unnest(v_positions) p);
 end $$;

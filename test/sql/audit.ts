@@ -9,7 +9,7 @@ import { rows } from './support.ts';
 const sentences = `
   with recursive covered as (
     select r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream) as task,
-      count(l.*) as leases, bool_or(l.outcome = 'lost') as lost, bool_or(l.closed_at is not null) as closed,
+      bool_or((r.options ->> 'expires_at')::timestamptz <= clock_timestamp()) as expired, count(l.*) as leases, bool_or(l.outcome = 'lost') as lost, bool_or(l.closed_at is not null) as closed,
       coalesce(bool_or(l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))), false) as leased
     from tock.runs r
     left join tock.leases l
@@ -88,7 +88,7 @@ const sentences = `
   union all
   select 'a run was passed over without a mark', count(*)
     from covered c left join marked m using (stream, position)
-    where c.leases > 0 and not c.leased and m.stream is null
+    where c.leases > 0 and not c.leased and m.stream is null and c.expired is not true
   union all
   select 'a run in a lost lease has no result', count(*)
     from covered c left join tock.results e using (stream, position)
@@ -116,7 +116,8 @@ const sentences = `
   union all
   select 'a promoted run is missing', count(*)
     from tock.promotions p
-    where not exists (select from tock.runs r
+    -- one of nothing says how far promotion has come
+    where not (p.run_id & 1048575 = 0 and p.due_at > '-infinity') and not exists (select from tock.runs r
       where r.stream = (p.run_id & 1048575)::integer and r.position = p.run_id >> 20)
       and not exists (select from tock.waiting w where w.position = p.run_id >> 20)
       and not exists (select from tock.promotions n where n.position = p.run_id >> 20)

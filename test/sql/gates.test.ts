@@ -1,0 +1,318 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  reap,
+  release,
+  rows,
+  promote as sweep,
+  task,
+  value,
+} from './support.ts';
+
+let db: Database;
+let client: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+const gated = (gate: string, from = 0, count = 1, options = {}) =>
+  Array.from({ length: count }, (_, n) => ({ payload: from + n, gate, ...options }));
+
+const promote = (on: pg.Client): Promise<number> => value(on, 'select tock.promote()');
+
+/** What a claim that is alone does: promotes what is due, then claims. */
+async function take(queue: string, limit = 10, on: pg.Client = client) {
+  while ((await promote(on)) > 0);
+  return claim(on, queue, { limit });
+}
+
+const payloads = (runs: { payload: unknown }[]) => runs.map((run) => run.payload);
+
+const setQueue = (queue: string, policy: object) =>
+  client.query('select tock.put_queue($1, $2)', [queue, policy]);
+
+test('of a key one task at a time starts, in the order of enqueueing', async () => {
+  const ids = await enqueue(client, 'serial', [...gated('a', 0, 3), ...gated('b', 10, 2)]);
+  expect((await task(client, ids[0] as string))?.state).toBe('waiting');
+  const first = await take('serial');
+  expect(payloads(first).sort()).toEqual([0, 10]);
+  expect(await take('serial')).toEqual([]);
+  expect((await task(client, ids[1] as string))?.state).toBe('waiting');
+  await complete(client, leaseOf(first));
+  expect(payloads(await take('serial')).sort()).toEqual([1, 11]);
+});
+
+test('tasks without a gate are not held up by those with one', async () => {
+  await enqueue(client, 'mixed', gated('a', 0, 3));
+  await enqueue(client, 'mixed', [{ payload: 'plain' }, { payload: 'too' }]);
+  const runs = [...(await take('mixed')), ...(await take('mixed'))];
+  expect(payloads(runs).sort()).toEqual([0, 'plain', 'too']);
+});
+
+describe('the next may come in when a task', () => {
+  const ends: [string, (lease: string, id: string) => Promise<unknown>][] = [
+    ['is done', (lease) => complete(client, lease)],
+    ['is done with a result', (lease, id) => complete(client, lease, [{ id, result: 1 }])],
+    ['is dead', (lease) => fail(client, lease, { fatal: true })],
+    [
+      'is cancelled and failed',
+      async (lease, id) => {
+        await client.query('select tock.cancel(array[$1::bigint])', [id]);
+        await fail(client, lease, { retry_in_seconds: 0 });
+      },
+    ],
+    [
+      'is lost once too often',
+      async (lease) => {
+        await expire(client, lease);
+        await reap(client);
+      },
+    ],
+  ];
+  test.each(ends)('%s', async (name, end) => {
+    const queue = `end-${name.replaceAll(' ', '-')}`;
+    await setQueue(queue, { max_lost: 1 });
+    const [id] = await enqueue(client, queue, gated('k', 0, 2));
+    const first = await take(queue);
+    expect(payloads(first)).toEqual([0]);
+    await end(leaseOf(first), id as string);
+    expect(payloads(await take(queue))).toEqual([1]);
+  });
+
+  test('is cancelled while it is ready', async () => {
+    const [id] = await enqueue(client, 'cancelled', gated('k', 0, 2));
+    await promote(client);
+    expect((await task(client, id as string))?.state).toBe('ready');
+    await client.query('select tock.cancel(array[$1::bigint])', [id]);
+    expect(payloads([...(await take('cancelled')), ...(await take('cancelled'))])).toEqual([1]);
+  });
+
+  test('expires while it is ready', async () => {
+    const [id] = await enqueue(client, 'expired', gated('k', 0, 2));
+    await promote(client);
+    await client.query(
+      `update tock.runs set options = options || jsonb_build_object('expires_at', now() - interval '1 s')
+       where task_id = $1`,
+      [id],
+    );
+    expect(payloads([...(await take('expired')), ...(await take('expired'))])).toEqual([1]);
+    expect((await task(client, id as string))?.state).toBe('expired');
+  });
+
+  test('is given up as it waits for its turn, too', async () => {
+    const ids = await enqueue(client, 'given-up', gated('k', 0, 3));
+    const first = await take('given-up');
+    await client.query('select tock.cancel(array[$1::bigint])', [ids[1]]);
+    await complete(client, leaseOf(first));
+    expect(payloads(await take('given-up'))).toEqual([2]);
+  });
+});
+
+test('a retry keeps its turn, and gives it up where the queue says so', async () => {
+  await setQueue('keeps', { backoff_base_seconds: 0, backoff_jitter: 0 });
+  await setQueue('yields', { backoff_base_seconds: 0, backoff_jitter: 0, gate_retry: 'yield' });
+  for (const queue of ['keeps', 'yields']) {
+    await enqueue(client, queue, gated('k', 0, 2));
+    const first = await take(queue);
+    expect(payloads(first)).toEqual([0]);
+    await fail(client, leaseOf(first));
+    const next = await take(queue);
+    expect(payloads(next)).toEqual([queue === 'keeps' ? 0 : 1]);
+    await complete(client, leaseOf(next));
+    await client.query(
+      "update tock.waiting set due_at = now() - interval '1 s' where due_at < 'infinity'",
+    );
+    await sweep(client);
+    expect(payloads(await take(queue))).toEqual([queue === 'keeps' ? 1 : 0]);
+  }
+});
+
+test('a retry that waits holds the gate, and goes on when its time has come', async () => {
+  await setQueue('backing-off', { backoff_base_seconds: 3600 });
+  const [id] = await enqueue(client, 'backing-off', gated('k', 0, 2));
+  await fail(client, leaseOf(await take('backing-off')));
+  expect(await take('backing-off')).toEqual([]);
+  await client.query("update tock.waiting set due_at = now() - interval '1 s' where task_id = $1", [
+    id,
+  ]);
+  await sweep(client);
+  const again = await take('backing-off');
+  expect(payloads(again)).toEqual([0]);
+  expect(again[0]?.attempt).toBe(2);
+});
+
+test('a task that was put off for later gives up its turn', async () => {
+  const [id] = await enqueue(client, 'put-off', gated('k', 0, 2));
+  await promote(client);
+  await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]);
+  expect(payloads([...(await take('put-off')), ...(await take('put-off'))])).toEqual([1]);
+  await client.query('select tock.reschedule(array[$1::bigint], now())', [id]);
+  expect(await take('put-off')).toEqual([]);
+  expect((await task(client, id as string))?.state).toBe('waiting');
+});
+
+test('a gate is listed, resized, paused and reset', async () => {
+  await enqueue(client, 'governed', gated('k', 0, 6));
+  expect(payloads(await take('governed'))).toEqual([0]);
+  const list = () =>
+    rows(
+      client,
+      `select gate, paused, gate_limit, cardinality(inside) as inside, waiting from tock.gates('governed')`,
+    );
+  expect(await list()).toEqual([
+    { gate: 'k', paused: false, gate_limit: 1, inside: 1, waiting: 5 },
+  ]);
+  await client.query(`select tock.put_gate('governed', 'k', '{"gate_limit": 3}')`);
+  expect(payloads(await take('governed')).sort()).toEqual([1, 2]);
+  await client.query(`select tock.put_gate('governed', 'k', '{"paused": true, "gate_limit": 6}')`);
+  expect(await take('governed')).toEqual([]);
+  await client.query(`select tock.put_gate('governed', 'k', '{"paused": false, "gate_limit": 4}')`);
+  expect(payloads(await take('governed'))).toEqual([3]);
+  expect(await value(client, `select tock.reset_gate('governed', 'k')`)).toBe(true);
+  expect(await list()).toEqual([
+    { gate: 'k', paused: false, gate_limit: 1, inside: 4, waiting: 2 },
+  ]);
+  expect(await value(client, `select tock.reset_gate('governed', 'unknown')`)).toBe(false);
+});
+
+test('a gate with a rate lets in a burst, and then one by one as time goes by', async () => {
+  await setQueue('rated', {
+    gate_limit: 100,
+    gate_rate_limit: 1,
+    gate_rate_seconds: 3600,
+    gate_rate_burst: 3,
+  });
+  await enqueue(client, 'rated', gated('k', 0, 6));
+  expect(payloads(await take('rated'))).toEqual([0, 1, 2]);
+  expect(await take('rated')).toEqual([]);
+  const minutes = `select round(extract(epoch from min(due_at) - now()) / 60)::int from tock.waiting
+    where queue = 'rated' and due_at < 'infinity'`;
+  expect(await value(client, minutes)).toBe(60);
+  // two hours later
+  await client.query(
+    "update tock.turns set turned_at = turned_at - interval '2 hours' where queue = 'rated'",
+  );
+  await client.query(`update tock.waiting set due_at = due_at - interval '2 hours'
+    where queue = 'rated' and due_at < 'infinity'`);
+  await sweep(client);
+  expect(payloads(await take('rated')).sort()).toEqual([3, 4]);
+  expect(await take('rated')).toEqual([]);
+  await client.query(`select tock.reset_gate('rated', 'k')`);
+  expect(payloads(await take('rated'))).toEqual([5]);
+});
+
+describe('no wake-up is lost', () => {
+  test('when a task comes while the completion of the one inside is open', async () => {
+    const other = await db.connect();
+    await enqueue(client, 'late-end', gated('k', 0));
+    const first = await take('late-end');
+    await other.query('begin');
+    await complete(other, leaseOf(first));
+    await enqueue(client, 'late-end', gated('k', 1));
+    expect(await take('late-end')).toEqual([]);
+    await other.query('commit');
+    await sweep(client);
+    expect(payloads(await take('late-end'))).toEqual([1]);
+  });
+
+  test('when the one inside ends while the coming of the next is open', async () => {
+    const other = await db.connect();
+    await enqueue(client, 'late-come', gated('k', 0));
+    const first = await take('late-come');
+    await enqueue(client, 'late-come', gated('k', 1));
+    await other.query('begin');
+    expect(await promote(other)).toBe(1);
+    await complete(client, leaseOf(first));
+    await other.query('commit');
+    await sweep(client);
+    expect(payloads(await take('late-come'))).toEqual([1]);
+  });
+
+  test('when what committed late stands below what was let in', async () => {
+    const other = await db.connect();
+    await other.query('begin');
+    await enqueue(other, 'below', gated('k', 'early' as unknown as number));
+    await enqueue(client, 'below', gated('k', 1, 3));
+    const first = await take('below');
+    await other.query('commit');
+    await promote(client);
+    await complete(client, leaseOf(first));
+    const seen = [];
+    for (let runs = await take('below'); runs.length > 0; runs = await take('below')) {
+      seen.push(...payloads(runs));
+      await complete(client, leaseOf(runs));
+      await sweep(client);
+    }
+    expect(seen).toHaveLength(3);
+  });
+});
+
+test('whatever eight workers do, no more than its limit of a key ever run, and all come to an end', async () => {
+  const limits: Record<string, number> = { a: 1, b: 1, c: 3, d: 2, e: 1 };
+  await setQueue('hammered', { backoff_base_seconds: 0, max_attempts: 1000, max_lost: 1000 });
+  for (const [gate, limit] of Object.entries(limits)) {
+    await client.query('select tock.put_gate($1, $2, $3)', [
+      'hammered',
+      gate,
+      { gate_limit: limit },
+    ]);
+  }
+  const running: Record<string, number> = {};
+  const done = new Set<string>();
+  const total = 400;
+  let accepted = 0;
+  const worker = async (n: number) => {
+    const on = await db.connect();
+    const random = (below: number) => Math.floor(Math.random() * below);
+    while (done.size < total) {
+      if (n < 4 && accepted < total) {
+        const count = Math.min(1 + random(5), total - accepted);
+        accepted += count;
+        const gates = Object.keys(limits);
+        const tasks = Array.from({ length: count }, () => ({ gate: gates[random(5)] as string }));
+        await enqueue(
+          on,
+          'hammered',
+          tasks.map((one) => ({ ...one, payload: one.gate })),
+        );
+      }
+      if (random(4) === 0) await sweep(on);
+      const runs = await take('hammered', 1 + random(6), on);
+      for (const { payload } of runs) {
+        const gate = payload as string;
+        running[gate] = (running[gate] ?? 0) + 1;
+        if (running[gate] > (limits[gate] as number)) throw new Error(`${gate} is overrun`);
+      }
+      if (runs.length === 0) continue;
+      const lease = leaseOf(runs);
+      if (random(3) === 0) await new Promise((resolve) => setTimeout(resolve, random(20)));
+      for (const { payload } of runs) (running[payload as string] as number)--;
+      const way = random(5);
+      if (way === 0) await fail(on, lease);
+      else if (way === 1) await release(on, lease);
+      else if (way === 2) {
+        await expire(on, lease);
+        await reap(on);
+      } else {
+        await complete(on, lease);
+        for (const { id } of runs) done.add(id);
+      }
+    }
+    await on.end();
+  };
+  await Promise.all(Array.from({ length: 8 }, (_, n) => worker(n)));
+  expect(done.size).toBe(total);
+  await expectWhole(client);
+});
