@@ -76,8 +76,9 @@ create table tock.turns (
   primary key (queue, gate, number)
 );
 
--- Append-only: which tasks had a unique key. The newest row of a key says; whether it still has it follows
--- from how its task stands. The primary key is the fence.
+-- Which task had a unique key last; whether it still has it follows from how that task stands. A row is never
+-- updated: the next takes its place under the next number, so that beside a held-open transaction the newest is
+-- found first.
 create table tock.unique_keys (
   number bigint not null,
   task_id bigint not null,
@@ -88,6 +89,8 @@ create table tock.unique_keys (
   unique_key text collate "C" not null,
   primary key (queue, unique_key, number)
 );
+
+create index unique_keys_by_age on tock.unique_keys (created_at);
 
 -- Append-only: what claims from a queue with a limit have taken. The newest row says: the leases that were
 -- open then, and the level of the queue's bucket at a time.

@@ -157,10 +157,10 @@ begin
     get diagnostics v_details = row_count;
   end if;
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
-  return v_requests + v_details;
+  return v_requests + v_details + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
 end $$;
 
-comment on function tock.tidy is 'Deletes request ids older than a day and what pg_cron noted about Tock''s jobs a day ago, up to p_limit of each.';
+comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, and unique keys and gates that nobody has used for long, up to p_limit of each.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text

@@ -1,0 +1,352 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  drain,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  pidOf,
+  promote,
+  reap,
+  refusal,
+  rows,
+  task,
+  value,
+} from './support.ts';
+
+let db: Database;
+let client: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+const keyed = (payload: unknown, options: object = {}, key = 'k') => ({
+  payload,
+  unique_key: key,
+  ...options,
+});
+
+/** Enqueues one and says its id. */
+async function one(queue: string, payload: unknown, options: object = {}, on = client) {
+  const [id] = await enqueue(on, queue, [keyed(payload, options)]);
+  return id as string;
+}
+
+const take = async (queue: string, limit = 10) => {
+  await promote(client);
+  return claim(client, queue, { limit });
+};
+const payloadOf = async (id: string) => (await task(client, id))?.payload;
+
+test('the first task of a key stands for those that come until it ends', async () => {
+  const first = await one('keep', 1);
+  expect(await one('keep', 2)).toBe(first);
+  const runs = await take('keep');
+  expect(runs.map((run) => run.payload)).toEqual([1]);
+  expect(await one('keep', 3)).toBe(first);
+  await complete(client, leaseOf(runs));
+  const second = await one('keep', 4);
+  expect(second).not.toBe(first);
+  expect(await payloadOf(second)).toBe(4);
+});
+
+test('with the policy pending only until it starts, with period for so long after', async () => {
+  const pending = { unique_policy: 'pending' };
+  const first = await one('pending', 1, pending);
+  expect(await one('pending', 2, pending)).toBe(first);
+  await take('pending');
+  expect(await one('pending', 3, pending)).not.toBe(first);
+
+  const period = { unique_policy: 'period', unique_seconds: 3600 };
+  const kept = await one('period', 1, period);
+  await complete(client, leaseOf(await take('period')));
+  expect(await one('period', 2, period)).toBe(kept);
+  await client.query(
+    "update tock.unique_keys set created_at = created_at - interval '2 hours' where queue = 'period'",
+  );
+  expect(await one('period', 3, period)).not.toBe(kept);
+});
+
+describe('a key is free again', () => {
+  const ends: [string, (lease: string, id: string) => Promise<unknown>][] = [
+    ['after death', (lease) => fail(client, lease, { fatal: true })],
+    ['after a cancel', (_, id) => client.query('select tock.cancel(array[$1::bigint])', [id])],
+    [
+      'after the last loss',
+      async (lease) => {
+        await expire(client, lease);
+        await reap(client);
+      },
+    ],
+  ];
+  test.each(ends)('%s', async (name, end) => {
+    const queue = name.replaceAll(' ', '-');
+    await client.query(`select tock.put_queue($1, '{"max_lost": 1}')`, [queue]);
+    const first = await one(queue, 1);
+    if (name.includes('cancel')) await end('', first);
+    else await end(leaseOf(await take(queue)), first);
+    expect(await one(queue, 2)).not.toBe(first);
+  });
+
+  test('after a rollback, and is not held by an open transaction of another key', async () => {
+    const other = await db.connect();
+    await other.query('begin');
+    const lost = await one('rolled', 1, {}, other);
+    await enqueue(client, 'rolled', [keyed(1, {}, 'another')]);
+    await other.query('rollback');
+    expect(await one('rolled', 2)).not.toBe(lost);
+  });
+
+  test('after a failure only when the last attempt is over', async () => {
+    const first = await one('retried', 1);
+    await fail(client, leaseOf(await take('retried')), { retry_in_seconds: 0 });
+    expect(await one('retried', 2)).toBe(first);
+    await complete(client, leaseOf(await take('retried')));
+    expect(await one('retried', 3)).not.toBe(first);
+  });
+});
+
+test('who comes while a key is being taken waits, and gets the same task', async () => {
+  const [holder, other] = [await db.connect(), await db.connect()];
+  await holder.query('begin');
+  const first = await one('open', 1, {}, holder);
+  const pid = await pidOf(other);
+  const second = one('open', 2, {}, other);
+  await blocked(client, pid);
+  await holder.query('commit');
+  expect(await second).toBe(first);
+});
+
+test('of eight callers with one key one adds a task, whatever they ask for', async () => {
+  const options = [
+    {},
+    { on_conflict: 'replace' },
+    { on_conflict: 'merge' },
+    { on_conflict: 'debounce', delay_seconds: 0.05, debounce_max_seconds: 1 },
+    { unique_policy: 'pending' },
+  ];
+  const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  for (const [n, option] of options.entries()) {
+    const queue = `hammer-${n}`;
+    const ids = await Promise.all(
+      callers.flatMap((on) =>
+        Array.from({ length: 10 }, (_, call) => one(queue, [call], option, on)),
+      ),
+    );
+    expect(new Set(ids).size, JSON.stringify(option)).toBe(1);
+    expect(
+      await value(client, 'select count(*)::int from tock.unique_keys where queue = $1', [queue]),
+    ).toBe(1);
+  }
+  await client.query("update tock.waiting set due_at = now() - interval '1 s'");
+  const [merged] = await take('hammer-2');
+  expect(merged?.payload).toHaveLength(80);
+  for (const on of callers) await on.end();
+});
+
+test('beside workers a key never has two unfinished tasks, and no task is lost', async () => {
+  const ids = new Set<string>();
+  const done = new Map<string, number>();
+  const open = new Set<string>();
+  let going = true;
+  const worker = async () => {
+    const on = await db.connect();
+    while (
+      going ||
+      (await value<boolean>(
+        on,
+        `select exists (select from tock.queue_stats('race') where ready + waiting > 0)`,
+      ))
+    ) {
+      await promote(on);
+      const runs = await claim(on, 'race', { limit: 3 });
+      for (const run of runs) {
+        const key = `${run.payload}`;
+        if (open.has(key)) throw new Error(`two tasks of ${key} run at once`);
+        open.add(key);
+      }
+      for (const run of runs) open.delete(`${run.payload}`);
+      if (runs.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      else await complete(on, leaseOf(runs));
+      for (const { id } of runs) done.set(id, (done.get(id) ?? 0) + 1);
+    }
+    await on.end();
+  };
+  const caller = async () => {
+    const on = await db.connect();
+    for (let n = 0; n < 60; n++) {
+      const tasks = ['a', 'b', 'c'].map((key) => keyed(key, {}, key));
+      for (const id of await enqueue(on, 'race', tasks)) ids.add(id);
+    }
+    await on.end();
+  };
+  const workers = [worker(), worker(), worker()];
+  await Promise.all(Array.from({ length: 5 }, caller));
+  going = false;
+  await Promise.all(workers);
+  expect([...done.keys()].sort()).toEqual([...ids].sort());
+  expect(Math.max(...done.values())).toBe(1);
+  await expectWhole(client);
+});
+
+describe('a task of the same key', () => {
+  test('replaces payload, time and priority of the one that has not started', async () => {
+    const replace = { on_conflict: 'replace' };
+    const id = await one('replace', 1, { ...replace, delay_seconds: 60 });
+    expect(await one('replace', 2, { ...replace, delay_seconds: 0, priority: 1 })).toBe(id);
+    expect(await task(client, id)).toMatchObject({ payload: 2, priority: 1 });
+    expect((await take('replace')).map((run) => run.payload)).toEqual([2]);
+  });
+
+  test('is put together with it, array with array', async () => {
+    const merge = { on_conflict: 'merge' };
+    const id = await one('merge', [1], merge);
+    await one('merge', [2, 3], merge);
+    expect(await payloadOf(id)).toEqual([1, 2, 3]);
+    await one('merge', 'other', merge);
+    expect(await payloadOf(id)).toBe('other');
+  });
+
+  test('puts it off, for so long at most', async () => {
+    const debounce = { on_conflict: 'debounce', delay_seconds: 60, debounce_max_seconds: 90 };
+    const id = await one('debounce', 1, debounce);
+    const due = async () => (await task(client, id))?.run_at?.getTime() ?? 0;
+    const first = await due();
+    await client.query(
+      "update tock.unique_keys set created_at = created_at - interval '40 s' where queue = 'debounce'",
+    );
+    expect(await one('debounce', 2, debounce)).toBe(id);
+    const second = await due();
+    // 90 seconds from the first, which was 40 seconds ago
+    expect(second - first).toBeLessThan(0);
+    expect(second - Date.now()).toBeGreaterThan(40_000);
+    expect(second - Date.now()).toBeLessThan(51_000);
+    expect(await payloadOf(id)).toBe(2);
+  });
+
+  test('is throttled: the first at once, the newest of the others when the time is up', async () => {
+    const throttle = { on_conflict: 'throttle', unique_seconds: 3600 };
+    const first = await one('throttle', 1, throttle);
+    expect((await take('throttle')).map((run) => run.id)).toEqual([first]);
+    const second = await one('throttle', 2, throttle);
+    expect(second).not.toBe(first);
+    expect(await one('throttle', 3, throttle)).toBe(second);
+    const waits = await task(client, second);
+    expect(waits).toMatchObject({ state: 'waiting', payload: 3 });
+    expect(Math.round(((waits?.run_at?.getTime() ?? 0) - Date.now()) / 60_000)).toBe(60);
+  });
+
+  test('in one call counts as one after the other', async () => {
+    const ids = await enqueue(client, 'one-call', [
+      keyed(1, { on_conflict: 'replace' }),
+      { payload: 'plain' },
+      keyed(2, { on_conflict: 'replace' }),
+      keyed(3, { on_conflict: 'replace' }, 'b'),
+      keyed(4, { on_conflict: 'replace' }),
+    ]);
+    expect(ids[2]).toBe(ids[0]);
+    expect(ids[4]).toBe(ids[0]);
+    expect(new Set(ids).size).toBe(3);
+    expect(
+      (await drain(client, 'one-call'))
+        .flat()
+        .map((run) => run.payload)
+        .sort(),
+    ).toEqual([3, 4, 'plain']);
+  });
+});
+
+describe('what changed while it ran', () => {
+  const rerun = (at?: string) => ({ on_conflict: 'rerun', ...(at && { changed_at: at }) });
+  const at = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`;
+
+  test('is done once more when it ends, once, with the newest payload', async () => {
+    await one('rerun', 1, rerun(at(1)));
+    const first = await take('rerun');
+    const again = await one('rerun', 2, rerun(at(2)));
+    expect(await one('rerun', 4, rerun(at(4)))).toBe(again);
+    expect(await one('rerun', 3, rerun(at(3)))).toBe(again);
+    expect(await take('rerun')).toEqual([]);
+    await complete(client, leaseOf(first));
+    const second = await take('rerun');
+    expect(second.map((run) => run.payload)).toEqual([4]);
+    await complete(client, leaseOf(second));
+    expect(await take('rerun')).toEqual([]);
+  });
+
+  test('is ignored when it is older than what was done', async () => {
+    const id = await one('older', 1, rerun(at(5)));
+    await complete(client, leaseOf(await take('older')));
+    expect(await one('older', 0, rerun(at(5)))).toBe(id);
+    expect(await one('older', 0, rerun(at(4)))).toBe(id);
+    expect(await take('older')).toEqual([]);
+    expect(await one('older', 2, rerun(at(6)))).not.toBe(id);
+  });
+
+  test('is done once more after a failure and a loss, too', async () => {
+    await one('after-failure', 1, rerun());
+    const first = await take('after-failure');
+    await one('after-failure', 2, rerun());
+    await fail(client, leaseOf(first), { retry_in_seconds: 0 });
+    const second = await take('after-failure');
+    expect(second.map((run) => run.payload)).toEqual([1]);
+    await expire(client, leaseOf(second));
+    await reap(client);
+    const third = await take('after-failure');
+    expect(third.map((run) => run.payload)).toEqual([1]);
+    await complete(client, leaseOf(third));
+    expect((await take('after-failure')).map((run) => run.payload)).toEqual([2]);
+  });
+});
+
+test('keys and gates that nobody has used for long are forgotten, others are not', async () => {
+  const done = await one('tidy', 1, { gate: 'g' });
+  await complete(client, leaseOf(await take('tidy')));
+  await enqueue(client, 'tidy', [keyed(2, { gate: 'h' }, 'open')]);
+  await take('tidy');
+  await client.query(
+    "update tock.unique_keys set created_at = created_at - interval '8 days' where queue = 'tidy'",
+  );
+  await client.query(
+    "update tock.gates set created_at = created_at - interval '8 days' where queue = 'tidy'",
+  );
+  await client.query(
+    "update tock.turns set turned_at = turned_at - interval '8 days' where queue = 'tidy'",
+  );
+  await client.query('select tock.tidy()');
+  const left = `select unique_key as key from tock.unique_keys where queue = 'tidy'
+    union all select gate from tock.gates where queue = 'tidy' order by 1`;
+  expect(await rows(client, left)).toEqual([{ key: 'h' }, { key: 'open' }]);
+  expect(await one('tidy', 3)).not.toBe(done);
+});
+
+test.each([
+  [{ unique_key: '' }, 'unique_key'],
+  [{ unique_policy: 'pending' }, 'unique_policy'],
+  [{ unique_key: 'k', unique_policy: 'period' }, 'unique_policy'],
+  [{ unique_key: 'k', unique_seconds: 5 }, 'unique_seconds'],
+  [{ unique_key: 'k', on_conflict: 'throttle' }, 'on_conflict'],
+  [
+    { unique_key: 'k', on_conflict: 'rerun', unique_policy: 'period', unique_seconds: 1 },
+    'on_conflict',
+  ],
+  [{ unique_key: 'k', debounce_max_seconds: 5 }, 'debounce_max_seconds'],
+  [{ unique_key: 'k', on_conflict: 'ignore' }, 'on_conflict'],
+  [{ changed_at: '2026-01-01T00:00:00Z' }, 'changed_at'],
+])('%j is refused', async (options, field) => {
+  const refused = await refusal(enqueue(client, 'refused', [{}, options]));
+  expect(refused).toMatchObject({ code: 'TK422', detail: `tasks[1].${field}` });
+  expect(
+    await value(client, "select count(*)::int from tock.streams where queue = 'refused'"),
+  ).toBe(0);
+});
