@@ -234,6 +234,7 @@ table tock.turns
   last_position bigint not null
   alarm bigint
   turned_at timestamp with time zone not null default clock_timestamp()
+  looked_at timestamp with time zone
   level double precision
   queue text not null
   gate text not null
@@ -249,6 +250,7 @@ table tock.unique_keys
   queue text not null
   unique_key text not null
   constraint unique_keys_pkey PRIMARY KEY (queue, unique_key, number)
+  CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (created_at)
 
 table tock.waiting
   "position" bigint not null
@@ -334,6 +336,14 @@ function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
   -- Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.
 
+function tock.append_round(p_queue text, p_tasks jsonb, p_policy queues)
+  returns bigint[]
+  -- append_unique() for tasks with a different key each.
+
+function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
+  returns bigint[]
+  -- Appends tasks of which some have unique keys, unless a task that has the key stands for them; returns the ids in order.
+
 function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
@@ -406,6 +416,10 @@ function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
   -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.change_held(p_id bigint, p_on_conflict text, p_policy text, p_task jsonb, p_created_at timestamp with time zone)
+  returns boolean
+  -- Gives the task that has a unique key what the new one brings; whether it stands for that one.
 
 function tock.change_waiting(p_found whereabout[], p_changes jsonb)
   returns bigint[]
@@ -904,6 +918,10 @@ function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
   returns passed
   -- Passes over the marked runs at a stream's cursor; says where the cursor is then, which of the next p_limit runs are to be skipped, and how far it has looked.
 
+function tock.payload_of(p_id bigint)
+  returns jsonb
+  -- A task's payload as it is now.
+
 function tock.place_of(p_stream integer, p_alone boolean)
   returns place
   -- The epoch of a stream's next run, and the cursor to claim it from; null when nothing is unread.
@@ -1122,8 +1140,16 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day and what pg_cron noted about Tock's jobs a day ago, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, and unique keys and gates that nobody has used for long, up to p_limit of each.
   -- for tock_admin
+
+function tock.tidy_gates(p_limit integer)
+  returns integer
+  -- Forgets gates without settings that nobody has come to for a day, among p_limit of them; returns how many.
+
+function tock.tidy_keys(p_limit integer)
+  returns integer
+  -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among the p_limit oldest; returns how many.
 
 function tock.token_epoch(p_lease uuid)
   returns integer

@@ -62,13 +62,14 @@ create table tock.gates (
 
 -- Append-only: whom a gate has let in. The newest row says all: which tasks were inside then (who of them
 -- still is follows from how they stand), the last position let in, the level of its bucket at a time, and which
--- entry is due when there is something in it again. The primary key is the fence: of two who let in at once one
+-- entry is due when there is something in it again, and when the line was last read from its beginning. The primary key is the fence: of two who let in at once one
 -- is refused.
 create table tock.turns (
   number bigint not null,
   last_position bigint not null,
   alarm bigint,
   turned_at timestamptz not null default clock_timestamp(),
+  looked_at timestamptz,
   level double precision,
   queue text collate "C" not null,
   gate text collate "C" not null,

@@ -40,7 +40,8 @@ comment on function tock.lock_gates is 'Locks gates and returns those it got: wa
 
 -- With the gates' rows locked, in a new statement: whoever had one before has committed, and what it let in or
 -- sent to wait is seen. Those who wait are read upwards from the last one let in, as under a held-open
--- transaction the low end is full of dead entries; who committed late stands below, and is found from the bottom.
+-- transaction the low end is full of dead entries; who committed late stands below, and is found by a look from
+-- the bottom: every five seconds, and a twentieth of the time at most.
 create or replace function tock.turn_gates(p_locked tock.gates[], p_bottom boolean default false)
 returns integer
 language plpgsql
@@ -64,6 +65,7 @@ declare
   v_policy tock.queues;
   v_next tock.turns;
   v_free integer;
+  v_bottom boolean;
   v_heads bigint[];
   v_expired bigint[];
   v_more bigint[];
@@ -75,8 +77,8 @@ begin
       v_policy := tock.policy(v_gate.queue);
     end if;
     select t.* into v_turn from unnest(v_turns) t where t.queue = v_gate.queue and t.gate = v_gate.gate;
-    v_next := row(coalesce(v_turn.number, 0) + 1, coalesce(v_turn.last_position, 0), null, pg_catalog.clock_timestamp(), null,
-      v_gate.queue, v_gate.gate, '{}')::tock.turns;
+    v_next := row(coalesce(v_turn.number, 0) + 1, coalesce(v_turn.last_position, 0), null, pg_catalog.clock_timestamp(),
+      v_turn.looked_at, null, v_gate.queue, v_gate.gate, '{}')::tock.turns;
     -- who is inside still; those that failed, kept their turn, and have waited long enough go on
     select coalesce(pg_catalog.array_agg(i.task_id), '{}'), coalesce(pg_catalog.array_agg(w.position) filter (where w.due_at = 'infinity'), '{}')
       into v_next.inside, v_heads
@@ -108,7 +110,8 @@ begin
       end if;
     end if;
     v_more := '{}';
-    for v_look in case when p_bottom then 2 else 1 end .. 2 loop
+    v_bottom := p_bottom or coalesce(v_turn.looked_at < v_next.turned_at - interval '5 seconds', true);
+    for v_look in case when v_bottom then 2 else 1 end .. 2 loop
       while v_free > 0 loop
         select pg_catalog.array_agg(h.position) filter (where not h.expired), pg_catalog.array_agg(h.position) filter (where h.expired)
           into v_heads, v_expired
@@ -126,6 +129,9 @@ begin
         exit when v_expired is null;
       end loop;
     end loop;
+    if v_bottom then
+      v_next.looked_at := v_next.turned_at + 20 * (pg_catalog.clock_timestamp() - v_next.turned_at);
+    end if;
     if pg_catalog.cardinality(v_more) > 0 then
       select v_next.inside || pg_catalog.array_agg(coalesce(w.task_id, w.position << 20)), greatest(v_next.last_position, max(w.position))
         into v_next.inside, v_next.last_position

@@ -6,6 +6,7 @@ import { guards } from './guards.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
 import { marks } from './marks.ts';
+import { asked } from './options.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
@@ -35,4 +36,5 @@ export const bugs: Bug[] = [
   ...marks,
   ...wishes,
   ...doors,
+  ...asked,
 ];

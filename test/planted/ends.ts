@@ -89,9 +89,9 @@ export const ends: Bug[] = [
   },
   {
     name: 'a lost run counts as a failed attempt',
-    file: 'routines/43_fail.sql',
-    find: 'v_run.attempt - v_run.lost < coalesce',
-    replace: 'v_run.attempt < coalesce',
+    file: 'routines/39_retry.sql',
+    find: 'p_attempt - p_lost < coalesce',
+    replace: 'p_attempt < coalesce',
     caught: ['sql/reap.test.ts', 'lost runs are counted apart'],
   },
   {
@@ -103,7 +103,7 @@ export const ends: Bug[] = [
   },
   {
     name: 'backoff has no cap',
-    file: 'routines/40_end_runs.sql',
+    file: 'routines/39_retry.sql',
     find: 'least(p_policy.backoff_cap_seconds,',
     replace: 'least(1e9,',
     caught: ['sql/fail.test.ts', 'backoff grows by its factor to its cap'],
@@ -118,8 +118,8 @@ export const ends: Bug[] = [
   {
     name: 'an extension may shorten a lease',
     file: 'routines/44_release_extend.sql',
-    find: 'leased_until = greatest(l.leased_until, $2)',
-    replace: 'leased_until = $2',
+    find: 'leased_until = greatest(l.leased_until, least($2, l.timeout_at))',
+    replace: 'leased_until = least($2, l.timeout_at)',
     caught: ['sql/release-extend.test.ts', 'a lease is extended from now'],
   },
   {

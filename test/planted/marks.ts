@@ -57,8 +57,8 @@ export const marks: Bug[] = [
   {
     ...judge,
     name: 'what is put off forgets what it replaces',
-    find: 'p.position << 20 | p.stream\n    from placed p join put_off',
-    replace: 'null\n    from placed p join put_off',
+    find: 'p.position << 20 | p.stream, p.options,',
+    replace: 'null, p.options,',
     caught: ['sql/marks-judge.test.ts', 'a replacement is put off while its original'],
   },
   {

@@ -19,8 +19,8 @@ export const streams: Bug[] = [
   {
     name: 'a lease goes over the edge of an epoch',
     file: 'routines/30_claim.sql',
-    find: 'continue when v_drawn > 0 and v_epoch <> v_hot;',
-    replace: '',
+    find: '(v_epoch <> v_hot or v_asking)',
+    replace: 'v_asking',
     caught: ['sql/lease-parts.test.ts', 'a claim at the edge of an epoch gives one lease'],
   },
   {
@@ -33,8 +33,8 @@ export const streams: Bug[] = [
   {
     name: 'next_wake_at reads what was promoted',
     file: 'routines/70_duties.sql',
-    find: 'where w.due_at >= v_promoted order by w.due_at',
-    replace: 'order by w.due_at',
+    find: "where w.due_at >= v_promoted and w.due_at < 'infinity' order by w.due_at",
+    replace: "where w.due_at < 'infinity' order by w.due_at",
     caught: ['sql/flat.test.ts', 'promotions, and the look of every claim'],
   },
   {
@@ -82,15 +82,15 @@ export const streams: Bug[] = [
   {
     name: 'what comes in bulk has its turn like the others',
     file: 'routines/31_claim_statements.sql',
-    find: '(t.lane >= 512) = ($2 %% 24 <> 0), ',
+    find: '(t.lane & 512 <> 0) = ($2 %% 24 <> 0), ',
     replace: '',
     caught: ['sql/tenants.test.ts', 'what comes in bulk is served last'],
   },
   {
     name: 'what comes in bulk is served when nothing else is left',
     file: 'routines/31_claim_statements.sql',
-    find: '(t.lane >= 512) = ($2 %% 24 <> 0)',
-    replace: '(t.lane >= 512)',
+    find: '(t.lane & 512 <> 0) = ($2 %% 24 <> 0)',
+    replace: '(t.lane & 512 <> 0)',
     caught: ['sql/tenants.test.ts', 'what comes in bulk is served last'],
   },
   {
