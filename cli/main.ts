@@ -6,6 +6,7 @@ import { addChange } from './commands/change.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
+import { addGate } from './commands/gate.ts';
 import { addKey } from './commands/key.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addStatus } from './commands/status.ts';
@@ -50,7 +51,7 @@ function program(): Command {
     .showHelpAfterError('Add --help to see what it takes.')
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
-  const changes = [addEnqueue, addTask, addCancel, addChange, addErase];
+  const changes = [addEnqueue, addTask, addCancel, addChange, addErase, addGate];
   for (const add of [addMigrate, addKey, addStatus, addDoctor, ...changes]) add(tock);
   return tock;
 }

@@ -8,6 +8,7 @@ import type { Connect } from './query.ts';
 import { changes } from './routes/changes.ts';
 import { claim } from './routes/claim.ts';
 import { doctor } from './routes/doctor.ts';
+import { gates } from './routes/gates.ts';
 import { health } from './routes/health.ts';
 import { keys } from './routes/keys.ts';
 import { leases } from './routes/leases.ts';
@@ -17,7 +18,20 @@ import { stats } from './routes/stats.ts';
 import { tasks } from './routes/tasks.ts';
 import { tick } from './routes/tick.ts';
 
-const routes = [tasks, changes, claim, leases, queues, keys, tick, stats, doctor, health, openapi];
+const routes = [
+  tasks,
+  changes,
+  claim,
+  leases,
+  queues,
+  gates,
+  keys,
+  tick,
+  stats,
+  doctor,
+  health,
+  openapi,
+];
 
 /** The HTTP door; `connect` is its way to the database. */
 export function createApp(connect: Connect): App {

@@ -11,6 +11,11 @@ type Given = {
   delay?: number;
   tenant?: string;
   maxAttempts?: number;
+  gate?: string;
+  uniqueKey?: string;
+  onConflict?: string;
+  expiresIn?: number;
+  timeout?: number;
   requestId?: string;
   many?: boolean;
 };
@@ -37,10 +42,20 @@ async function* batches(options: Given): AsyncGenerator<string[]> {
 }
 
 /** A task's JSON. */
-function newTask(payload: string, { priority, delay, tenant, maxAttempts }: Given): string {
-  const options = { priority, delay_seconds: delay, tenant, max_attempts: maxAttempts };
-  const given = JSON.stringify(options).slice(1, -1);
-  return `{"payload":${payload}${given && `,${given}`}}`;
+function newTask(payload: string, given: Given): string {
+  const options = {
+    priority: given.priority,
+    delay_seconds: given.delay,
+    tenant: given.tenant,
+    max_attempts: given.maxAttempts,
+    gate: given.gate,
+    unique_key: given.uniqueKey,
+    on_conflict: given.onConflict,
+    expires_in_seconds: given.expiresIn,
+    timeout_seconds: given.timeout,
+  };
+  const fields = JSON.stringify(options).slice(1, -1);
+  return `{"payload":${payload}${fields && `,${fields}`}}`;
 }
 
 async function many(queue: string, options: Options<Given>): Promise<void> {
@@ -89,6 +104,14 @@ export function addEnqueue(program: Command): void {
     .option('--delay <seconds>', 'not before that many seconds', number)
     .option('--tenant <tenant>', 'whose task it is: tenants get their turns')
     .option('--max-attempts <count>', 'give up after that many attempts', number)
+    .option(
+      '--gate <key>',
+      'of tasks with the same key one runs at a time, or as many as the gate lets in',
+    )
+    .option('--unique-key <key>', 'adds none while a task with this key is unfinished')
+    .option('--on-conflict <what>', 'then: keep, replace, merge, debounce or rerun')
+    .option('--expires-in <seconds>', 'never start later than that', number)
+    .option('--timeout <seconds>', 'how long a run may take', number)
     .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
     .option('--many', 'read one payload a line from stdin (NDJSON)')
     .action((queue: string, json: string | undefined, _given, command: Command) =>

@@ -39,6 +39,16 @@ export type Changed = { id: string; state: string; changed: boolean };
 
 export type Finding = { finding: string; severity: string; detail: string; hint: string | null };
 
+export type Gate = {
+  gate: string;
+  paused: boolean;
+  gate_limit: number;
+  /** Ids of tasks. */
+  inside: string[];
+  waiting: number;
+  [setting: string]: unknown;
+};
+
 /** The same few verbs, over HTTP or in SQL. */
 export type Door = {
   /** Each task as its JSON text. */
@@ -52,6 +62,12 @@ export type Door = {
   change(id: string, changes: string): Promise<Changed | null>;
   /** How many runs were emptied; null when there is no such task. */
   erase(id: string): Promise<number | null>;
+  gates(queue: string): Promise<Gate[]>;
+  /** Null when there is none. */
+  gate(queue: string, gate: string): Promise<Gate | null>;
+  putGate(queue: string, gate: string, settings: object): Promise<void>;
+  /** False when there is no such gate. */
+  resetGate(queue: string, gate: string): Promise<boolean>;
   doctor(): Promise<Finding[]>;
 };
 

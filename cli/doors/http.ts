@@ -77,6 +77,8 @@ async function call(origin: string, key: string, route: string, body?: string): 
   }
 }
 
+const gatesOf = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}/gates`;
+
 export function httpDoor(origin: string, key: string): Door {
   const foundOrNull = async <T>(route: string, body?: string): Promise<T | null> => {
     const answer = await call(origin, key, route, body);
@@ -103,6 +105,16 @@ export function httpDoor(origin: string, key: string): Door {
     async erase(id) {
       const answer = await foundOrNull<{ erased: number }>(`DELETE /v1/tasks/${id}/payload`);
       return answer?.erased ?? null;
+    },
+    gates: async (queue) => (await found<{ gates: never[] }>(`GET ${gatesOf(queue)}`)).gates,
+    gate: (queue, gate) => foundOrNull(`GET ${gatesOf(queue)}/${encodeURIComponent(gate)}`),
+    async putGate(queue, gate, settings) {
+      const route = `PATCH ${gatesOf(queue)}/${encodeURIComponent(gate)}`;
+      await found(route, JSON.stringify(settings));
+    },
+    async resetGate(queue, gate) {
+      const route = `DELETE ${gatesOf(queue)}/${encodeURIComponent(gate)}`;
+      return (await foundOrNull(route)) !== null;
     },
     doctor: async () => (await found<{ findings: never[] }>('GET /v1/doctor')).findings,
   };

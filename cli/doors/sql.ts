@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { type ExitCode, Failure } from '../failure.ts';
-import type { Changed, Door, Finding, QueueStats, Task } from './door.ts';
+import type { Changed, Door, Finding, Gate, QueueStats, Task } from './door.ts';
 import { inOptions, told } from './told.ts';
 
 const missing = 'Bring the database to this version: tock migrate';
@@ -43,7 +43,10 @@ export async function ask<Row extends object>(
 }
 
 const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost, created_at, run_at,
-  ended_at, payload, result, error, runs`;
+  ended_at, payload, result, error, options, runs`;
+
+const gates = `select gate, paused, gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst,
+  inside::text[], waiting`;
 
 const ended = ['done', 'dead', 'cancelled', 'expired'];
 
@@ -79,6 +82,19 @@ export function sqlDoor(client: pg.Client): Door {
     async erase(id) {
       const sql = 'select tock.erase(p_id => $1) as erased';
       return (await ask<{ erased: number | null }>(client, sql, [id]))[0]?.erased ?? null;
+    },
+    gates: (queue) => ask<Gate>(client, `${gates} from tock.gates(p_queue => $1)`, [queue]),
+    async gate(queue, gate) {
+      const sql = `${gates} from tock.gates(p_queue => $1, p_gate => $2)`;
+      return (await ask<Gate>(client, sql, [queue, gate]))[0] ?? null;
+    },
+    async putGate(queue, gate, settings) {
+      const sql = 'select tock.put_gate(p_queue => $1, p_gate => $2, p_settings => $3)';
+      await ask(client, sql, [queue, gate, settings]);
+    },
+    async resetGate(queue, gate) {
+      const sql = 'select tock.reset_gate(p_queue => $1, p_gate => $2) as reset';
+      return (await ask<{ reset: boolean }>(client, sql, [queue, gate]))[0]?.reset ?? false;
     },
     doctor: () => ask<Finding>(client, 'select finding, severity, detail, hint from tock.doctor()'),
   };

@@ -16,14 +16,18 @@ test('the OpenAPI document is for anybody and names every route', async () => {
   );
   expect(routes.sort()).toEqual([
     'DELETE /v1/keys/{prefix}',
+    'DELETE /v1/queues/{queue}/gates/{gate}',
     'DELETE /v1/tasks/{id}/payload',
     'GET /v1/doctor',
     'GET /v1/health',
     'GET /v1/keys',
     'GET /v1/queues',
     'GET /v1/queues/{queue}',
+    'GET /v1/queues/{queue}/gates',
+    'GET /v1/queues/{queue}/gates/{gate}',
     'GET /v1/stats',
     'GET /v1/tasks/{id}',
+    'PATCH /v1/queues/{queue}/gates/{gate}',
     'PATCH /v1/tasks/{id}',
     'POST /v1/keys',
     'POST /v1/leases/{lease}/complete',

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Served, served } from './served.ts';
+import { tock } from './tock.ts';
+
+let db: Database;
+let server: Served;
+let key: string;
+let count = 0;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  server = await served(db);
+  const args = ['key', 'create', 'all', '--scope', 'enqueue,read,admin', '--json'];
+  key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
+});
+afterAll(async () => {
+  server.close();
+  await db.drop();
+});
+
+const doors = [
+  ['SQL', () => ({ DATABASE_URL: db.url })],
+  ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })],
+] as const;
+
+describe.each(doors)('over %s', (_name, env) => {
+  const cli = (...args: string[]) => tock(args, { env: env() });
+
+  test('gates are listed, resized, paused and reset', async () => {
+    const queue = `gates${++count}`;
+    expect((await cli('gates', queue)).out).toBe('No task has named a gate.\n');
+    for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--gate', 'user 1');
+    const client = await db.connect();
+    await client.query('select tock.promote(10, true)');
+    expect((await cli('gates', queue)).out).toMatch(
+      /gate +limit +inside +waiting\nuser 1 +1 +1 +2\n/,
+    );
+    const show = async (...args: string[]) => (await cli('gate', queue, 'user 1', ...args)).out;
+    expect(await show()).toBe('user 1: 1 of 1 inside, 2 waiting\n');
+    expect(await show('--limit', '2')).toBe('user 1: 2 of 2 inside, 1 waiting\n');
+    expect(await show('--pause')).toBe('user 1: paused, 2 of 2 inside, 1 waiting\n');
+    expect(await show('--reset')).toBe('user 1: 2 of 1 inside, 1 waiting\n');
+    expect(await cli('gate', queue, 'other')).toMatchObject({ code: 3 });
+    expect(await cli('gate', queue, 'user 1', '--limit', '0')).toMatchObject({ code: 2 });
+    expect(await cli('gate', queue, 'user 1', '--pause', '--resume')).toMatchObject({ code: 2 });
+    expect(await cli('gate', queue, 'user 1', '--pause', '--reset')).toMatchObject({ code: 2 });
+  });
+
+  test('a task with a key that is taken is the one that has it', async () => {
+    const queue = `keys${++count}`;
+    const add = async (...args: string[]) =>
+      (await cli('enqueue', queue, ...args, '--unique-key', 'k')).out.trim();
+    const id = await add('1', '--expires-in', '60', '--timeout', '5');
+    expect(await add('2')).toBe(id);
+    expect(await add('3', '--on-conflict', 'replace')).toBe(id);
+    const { options, payload } = JSON.parse((await cli('task', id, '--json')).out);
+    expect(payload).toBe(3);
+    expect(options).toMatchObject({ unique_key: 'k', timeout_seconds: 5 });
+  });
+});

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+const add = async (queue: string, tasks: object[]): Promise<string[]> =>
+  (await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } })).body.ids;
+const claim = async (queue: string) =>
+  (await tock.send(`POST /v1/queues/${queue}/claim`, { body: { limit: 10 } })).body;
+const gateOf = async (path: string) => (await tock.send(`GET /v1/queues/${path}`)).body;
+
+test('of tasks with one gate one is claimed at a time, and the gate says who', async () => {
+  const ids = await add('gated', [{ gate: 'user 1/2' }, { gate: 'user 1/2' }]);
+  const { tasks, lease } = await claim('gated');
+  expect(tasks).toMatchObject([{ id: ids[0] }]);
+  expect(await claim('gated')).toMatchObject({ tasks: [], state: 'empty' });
+  const gate = {
+    gate: 'user 1/2',
+    paused: false,
+    gate_limit: 1,
+    gate_rate_limit: null,
+    gate_rate_seconds: 1,
+    gate_rate_burst: null,
+    inside: [ids[0]],
+    waiting: 1,
+  };
+  expect(await gateOf('gated/gates/user%201%2F2')).toEqual(gate);
+  expect(await gateOf('gated/gates')).toEqual({ gates: [gate] });
+  expect((await tock.send(`POST /v1/leases/${lease}/complete`)).body).toMatchObject({
+    completed: 1,
+  });
+  expect((await claim('gated')).tasks).toMatchObject([{ id: ids[1] }]);
+});
+
+test('a gate is resized, paused and reset; who may not, and what may not be, is refused', async () => {
+  await add(
+    'sized',
+    Array.from({ length: 4 }, () => ({ gate: 'k' })),
+  );
+  expect((await claim('sized')).tasks).toHaveLength(1);
+  const path = '/v1/queues/sized/gates/k';
+  const paused = await tock.send(`PATCH ${path}`, { body: { gate_limit: 3, paused: true } });
+  expect(paused).toMatchObject({ status: 200, body: { gate_limit: 3, paused: true } });
+  expect((await claim('sized')).tasks).toHaveLength(0);
+  await tock.send(`PATCH ${path}`, { body: { paused: false } });
+  expect((await claim('sized')).tasks).toHaveLength(2);
+  expect((await tock.send(`DELETE ${path}`)).body).toEqual({ reset: true });
+  expect(await gateOf('sized/gates/k')).toMatchObject({ gate_limit: 1, waiting: 1 });
+
+  for (const [body, field] of [
+    [{ gate_limit: 0 }, 'gate_limit'],
+    [{ gate_rate_limit: 1.5 }, 'gate_rate_limit'],
+    [{ paused: null }, 'paused'],
+    [{ limit: 3 }, 'limit'],
+  ] as const) {
+    const refused = await tock.send(`PATCH ${path}`, { body });
+    expect(refused, JSON.stringify(body)).toMatchObject({ status: 422 });
+    expect(refused.text).toContain(field);
+  }
+  for (const route of ['GET', 'DELETE']) {
+    const unknown = await tock.send(`${route} /v1/queues/sized/gates/unknown`);
+    expect(unknown).toMatchObject({
+      status: 404,
+      body: { hint: expect.stringContaining('PATCH') },
+    });
+  }
+  const reader = await tock.makeKey(['read'], ['other']);
+  for (const route of [
+    `GET ${path}`,
+    `PATCH ${path}`,
+    `DELETE ${path}`,
+    'GET /v1/queues/sized/gates',
+  ]) {
+    const body = route.startsWith('PATCH') ? { paused: true } : undefined;
+    expect((await tock.send(route, { key: reader, body })).status, route).toBe(403);
+  }
+});
+
+test('what a task asks for is shown with it, and a key that is taken gives the task that has it', async () => {
+  const asked = {
+    gate: 'g',
+    unique_key: 'u',
+    timeout_seconds: 30,
+    expires_at: '2040-01-01T00:00:00Z',
+    backoff: { kind: 'linear', base_seconds: 300 },
+  };
+  const [id] = await add('asked', [{ payload: 1, ...asked }]);
+  const { options } = (await tock.send(`GET /v1/tasks/${id}`)).body;
+  expect(options).toEqual({ ...asked, expires_at: '2040-01-01T00:00:00+00:00' });
+  expect(await add('asked', [{ unique_key: 'u' }])).toEqual([id]);
+  const one = { payload: 2, unique_key: 'u', on_conflict: 'replace' };
+  const again = await tock.send('POST /v1/queues/asked/tasks', { body: one });
+  expect(again).toMatchObject({ status: 201, body: { ids: [id] } });
+  expect((await tock.send(`GET /v1/tasks/${id}`)).body.payload).toBe(2);
+});
+
+test.each([
+  [{ gate: '' }, 'gate'],
+  [{ unique_key: 'x'.repeat(501) }, 'unique_key'],
+  [{ unique_policy: 'always' }, 'unique_policy'],
+  [{ on_conflict: 'keep' }, 'on_conflict'],
+  [{ timeout_seconds: 0 }, 'timeout_seconds'],
+  [{ expires_in_seconds: 5, expires_at: '2040-01-01T00:00:00Z' }, 'expires_in_seconds'],
+  [{ backoff: { kind: 'none' } }, 'backoff.kind'],
+  [{ backoff: { base: 1 } }, 'backoff.base'],
+])('%j is a 422 that names it', async (body, field) => {
+  const refused = await tock.send('POST /v1/queues/refused/tasks', { body });
+  expect(refused).toMatchObject({ status: 422, body: { field } });
+  const listed = await tock.send('POST /v1/queues/refused/tasks', { body: { tasks: [{}, body] } });
+  expect(listed).toMatchObject({ status: 422, body: { field: `tasks[1].${field}` } });
+});
