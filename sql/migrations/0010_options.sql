@@ -109,4 +109,3 @@ alter type tock.passed add attribute timeout_seconds integer;
 
 alter type tock.found_run add attribute options jsonb;
 drop function if exists tock.task(bigint);
-drop function if exists tock.backoff_seconds(tock.queues, integer);

@@ -89,8 +89,7 @@ comment on function tock.cursor_statement is 'The statement that reads the curso
 -- or the stream may have slept and woken. So is that nothing marked is among them: what replaces another
 -- run comes with its mark, and may not be drawn unjudged.
 -- $1 stream, $2 cursor, $3 limit, $4 token, $5 worker, $6 until, $7 bytes, $8 one at least,
--- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at,
--- $13 when the time of the runs is up
+-- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at
 create or replace function tock.draw_statement(p_epoch integer, p_marked boolean default false)
 returns text
 language sql
@@ -102,7 +101,7 @@ as $$
         select r.*, sum(r.cost) over (order by r.position) as upto
         from (
           select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.payload,
-            r.bytes + 128 + 4 * coalesce(octet_length(r.tenant), 0) as cost
+            r.bytes + 128 + 4 * coalesce(octet_length(r.tenant), 0) as cost%6$s
           from tock.runs_%1$s r where r.stream = $1 and r.position > $2
             and (select s.start_after from tock.streams s where s.number = $1) <= $2
             and coalesce((
@@ -113,7 +112,7 @@ as $$
     ), leased as (
       insert into tock.leases_%1$s (stream, after_position, last_position, runs, token, worker, leased_until%3$s)
       select $1, $2, p.last_position, p.runs, $4, $5, $6%4$s
-      from (select max(p.position) as last_position, count(*) as runs from picked p) p
+      from (select max(p.position) as last_position, count(*) as runs%7$s from picked p) p
       where p.runs > 0%5$s
     )
     select $4, $6, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
@@ -128,10 +127,13 @@ as $$
           order by m.stream, m.position limit 1)', p_epoch), p_epoch) end,
     case when p_marked then ', skipped, skips, timeout_at' end,
     case when p_marked then ', (select count(*) from unnest($11) k where k <= p.last_position),
-        nullif(array(select k from unnest($11) k where k <= p.last_position), ''{}''), $13' end,
+        nullif(array(select k from unnest($11) k where k <= p.last_position), ''{}''),
+        pg_catalog.clock_timestamp() + p.timeout_seconds * interval ''1 second''' end,
     -- under an old snapshot this turns the fence's refusal into a serialization failure
     case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
-      then ' on conflict do nothing' end)
+      then ' on conflict do nothing' end,
+    case when p_marked then ', (r.options ->> ''timeout_seconds'')::integer as timeout_seconds' end,
+    case when p_marked then ', max(p.timeout_seconds) as timeout_seconds' end)
 $$;
 
 comment on function tock.draw_statement is

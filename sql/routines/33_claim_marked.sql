@@ -18,8 +18,7 @@ begin
       or tock.sees_all_marks(p_epoch, p_stream, v_passed.after_position, v_passed.upto))
   then
     return query execute tock.draw_statement(p_epoch, true) using p_stream, v_passed.after_position, p_limit, p_token,
-      p_worker, least(p_until, v_timeout), p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto,
-      v_timeout;
+      p_worker, least(p_until, v_timeout), p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto;
   end if;
 end $$;
 

@@ -85,7 +85,8 @@ begin
       from unnest($1) l
       join tock.streams s on s.number = l.stream
       cross join lateral tock.policy(s.queue) p
-      cross join lateral (select coalesce(l.timeout_at <= l.leased_until, false) as up) t
+      -- of a claim whose lease ends with the time limit, both were reckoned a moment apart
+      cross join lateral (select coalesce(l.timeout_at <= l.leased_until + interval '1 second', false) as up) t
       cross join lateral (
         select r.stream, r.position, r.attempt, r.lost, r.max_attempts, r.options from tock.runs_%1$s r
         where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
