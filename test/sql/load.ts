@@ -38,8 +38,21 @@ type Step = (on: pg.Client, load: Load) => Promise<void>;
 const pause = (load: Load, below: number) =>
   new Promise((resolve) => setTimeout(resolve, load.random(below)));
 
+/** One task in three has options: a gate among a few, a key that is often taken, limits that no test reaches. */
+function asked(load: Load): object {
+  if (load.random(3) > 0) return {};
+  const gate = { gate: `g${load.random(5)}` };
+  const key = { unique_key: `k${load.random(40)}` };
+  const limits = { expires_in_seconds: 3600, timeout_seconds: 1000 + load.random(2) };
+  return [gate, key, limits, { ...gate, ...key }][load.random(4)] as object;
+}
+
 const tasks = (load: Load, count: number, options = {}) =>
-  numbered(count, 0, { tenant: `t${load.random(4)}`, priority: 4 + load.random(2), ...options });
+  numbered(count, 0, {
+    tenant: `t${load.random(4)}`,
+    priority: 4 + load.random(2),
+    ...options,
+  }).map((task) => ({ ...task, ...asked(load) }));
 
 async function plain(on: pg.Client, load: Load): Promise<void> {
   const ids = await enqueue(on, load.queue, tasks(load, 1 + load.random(6)));
