@@ -594,6 +594,10 @@ function tock.draw_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Leases what lies above a stream's cursor in an epoch, past what is marked, and returns it, in order.
 
+function tock.draw_marked_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint, p_skips bigint[], p_upto bigint)
+  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+  -- draw_statement() past what is marked, for the epoch in use; nothing when another is meant. Written by write_hot_asked().
+
 function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
   returns text
   -- The statement that leases what lies above a stream's cursor in an epoch and returns it, in order.
@@ -608,7 +612,7 @@ function tock.each_once(p_ended ended[])
 
 function tock.end_hot(p_token uuid, p_epoch integer)
   returns integer
-  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, or its runs have options. Written by write_hot().
+  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().
 
 function tock.end_runs(p_ended ended[])
   returns integer
@@ -675,6 +679,14 @@ function tock.gates(p_queue text, p_gate text DEFAULT NULL::text, p_after text D
   returns TABLE(gate text, paused boolean, gate_limit integer, gate_rate_limit integer, gate_rate_seconds integer, gate_rate_burst integer, inside bigint[], waiting integer)
   -- Gates of a queue that tasks have named or that were set, from after p_after on: their settings, the tasks inside, and how many wait (up to 1,000).
   -- for tock_admin, tock_edge
+
+function tock.gates_hot(p_lease uuid, p_epoch integer)
+  returns text[]
+  -- gates_statement() for the epoch in use; null when the lease's is another. Written by write_hot_asked().
+
+function tock.gates_statement(p_epoch integer)
+  returns text
+  -- The statement that names the queues and gates of a lease's runs, in turn.
 
 function tock.guard()
   returns integer
@@ -921,6 +933,10 @@ function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
 function tock.payload_of(p_id bigint)
   returns jsonb
   -- A task's payload as it is now.
+
+function tock.place_hot(p_stream integer)
+  returns place
+  -- Where a stream's next claim starts, in the epoch in use; null where it takes a closer look. Written by write_hot_asked().
 
 function tock.place_of(p_stream integer, p_alone boolean)
   returns place
@@ -1186,6 +1202,10 @@ function tock.wishes_statement(p_epoch integer)
 function tock.write_hot()
   returns void
   -- Writes hot_epoch(), above_hot(), append_hot(), look_hot(), claim_one_hot(), take_hot() and end_hot() for the epoch in use.
+
+function tock.write_hot_asked(p_epoch integer, p_first bigint)
+  returns void
+  -- Writes place_hot(), draw_marked_hot() and gates_hot() for an epoch and its first position. Called by write_hot().
 
 function tock.write_hot_ends(p_epoch integer, p_first bigint, p_end bigint)
   returns void

@@ -174,7 +174,10 @@ begin
           -- again where all that was left in one epoch has been passed over
           v_was := null;
           loop
-            v_at := tock.place_of(v_next.stream, v_alone);
+            v_at := case when v_hot is not null then tock.place_hot(v_next.stream) end;
+            if v_at.epoch is null then
+              v_at := tock.place_of(v_next.stream, v_alone);
+            end if;
             exit when v_at.epoch is null or (v_drawn > 0 and v_at.epoch <> v_epoch) or v_at is not distinct from v_was;
             v_was := v_at;
             if v_drawn = 0 then

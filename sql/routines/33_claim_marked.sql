@@ -17,6 +17,13 @@ begin
     and (pg_catalog.current_setting('transaction_isolation') = 'read committed'
       or tock.sees_all_marks(p_epoch, p_stream, v_passed.after_position, v_passed.upto))
   then
+    if pg_catalog.current_setting('transaction_isolation') = 'read committed' then
+      return query select * from tock.draw_marked_hot(p_epoch, p_stream, v_passed.after_position, p_limit, p_token,
+        p_worker, least(p_until, v_timeout), p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto);
+      if found then
+        return;
+      end if;
+    end if;
     return query execute tock.draw_statement(p_epoch, true) using p_stream, v_passed.after_position, p_limit, p_token,
       p_worker, least(p_until, v_timeout), p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto;
   end if;

@@ -170,8 +170,6 @@ begin
     begin
       if p_epoch <> %2$s then
         return -1;
-      elsif tock.lease_asks(p_token) then
-        return -1;
       end if;
       if tock.is_of_one(p_token) then
         -- one run: it is still running, as whoever ended it by itself closed the lease with it
@@ -196,6 +194,9 @@ begin
       if v_apart then
         v_runs := (%5$s);
       end if;
+      if v_runs is not null and tock.lease_asks(p_token) then
+        perform tock.leave_gates(p_token, p_epoch);
+      end if;
       return v_runs;
     end $f$;
 
@@ -214,6 +215,7 @@ begin
             order by w.due_at limit 1) is not null$q$,
     tock.next_statement(v_epoch.number, v_epoch.first_position), v_end);
   perform tock.write_hot_ends(v_epoch.number, v_epoch.first_position, v_epoch.end_position);
+  perform tock.write_hot_asked(v_epoch.number, v_epoch.first_position);
 end $$;
 
 comment on function tock.write_hot is
@@ -228,4 +230,4 @@ comment on function tock.append_hot is 'Appends one task without options in the 
 comment on function tock.look_hot is 'What a claim sees before it draws: candidates_statement() for the epoch in use, and whether something that waits is due; null when the epoch in use is another. Written by write_hot().';
 comment on function tock.claim_one_hot is 'Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().';
 comment on function tock.take_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
-comment on function tock.end_hot is 'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, or its runs have options. Written by write_hot().';
+comment on function tock.end_hot is 'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().';

@@ -233,21 +233,18 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_queues text[];
-  v_gates text[];
+  v_names text[] := tock.gates_hot(p_lease, p_epoch);
+  v_queues text[] := '{}';
+  v_gates text[] := '{}';
 begin
-  execute pg_catalog.format($q$
-    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
-    select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.gate) from (
-      select distinct s.queue, r.options ->> 'gate' as gate
-      from leased l
-      join tock.streams s on s.number = l.stream
-      cross join lateral (
-        select r.options from tock.runs_%1$s r
-        where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-          and r.options ? 'gate'
-        offset 0) r) g$q$, p_epoch) into v_queues, v_gates using p_lease;
-  if v_gates is not null then
+  if v_names is null then
+    execute tock.gates_statement(p_epoch) into v_names using p_lease;
+  end if;
+  for v_n in 1 .. pg_catalog.cardinality(v_names) / 2 loop
+    v_queues := v_queues || v_names[2 * v_n - 1];
+    v_gates := v_gates || v_names[2 * v_n];
+  end loop;
+  if v_gates <> '{}' then
     perform tock.open_gates(v_queues, v_gates);
   end if;
 end $$;
