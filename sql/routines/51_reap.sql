@@ -78,7 +78,9 @@ begin
       select row(r.stream, r.position, case when t.up then 'failed' else 'lost' end, null,
         pg_catalog.jsonb_build_object('name', case when t.up then 'TimedOut' else 'LeaseExpired' end,
           'message', case when t.up then 'the time limit was over at ' else 'the lease ran out at ' end
-          || pg_catalog.to_char(l.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+          || pg_catalog.to_char(l.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+          || case when not t.up and r.lost + 1 >= p.max_lost
+            then pg_catalog.format('; lost %%s times, and max_lost is %%s', r.lost + 1, p.max_lost) else '' end),
         case when t.up then tock.next_attempt_at(p, r.options, r.attempt, r.lost, r.max_attempts)
           when r.lost + 1 < p.max_lost then '-infinity'::timestamptz end,
         r.attempt + 1, case when t.up then r.lost else r.lost + 1 end)::tock.ended

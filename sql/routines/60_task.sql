@@ -102,7 +102,8 @@ begin
       exit;
     end if;
     id := v_run.task_id; queue := v_run.queue; priority := v_run.priority; tenant := v_run.tenant;
-    attempt := v_run.attempt; lost := v_run.lost; created_at := v_run.created_at; payload := v_run.payload;
+    attempt := v_run.attempt; lost := v_run.lost + (v_run.state = 'lost')::integer;
+    created_at := v_run.created_at; payload := v_run.payload;
     max_attempts := v_run.max_attempts; result := v_run.result; error := v_run.error; options := v_run.options;
     ended_at := case when v_run.next_id is null then v_run.ended_at end; run_at := null;
     state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;

@@ -3,6 +3,7 @@ import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
+import { history } from './history.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
 import { marks } from './marks.ts';
@@ -37,4 +38,5 @@ export const bugs: Bug[] = [
   ...wishes,
   ...doors,
   ...asked,
+  ...history,
 ];

@@ -174,7 +174,7 @@ test('lost runs are counted apart, and a task is dead after max_lost of them', a
   expect(run[0]).toMatchObject({ attempt: 3 });
   expect(await fail(client, leaseOf(run), { retry_in_seconds: 0 })).toMatchObject({ dead: 0 });
   await lose();
-  expect(await task(client, id as string)).toMatchObject({ state: 'dead', lost: 2 });
+  expect(await task(client, id as string)).toMatchObject({ state: 'dead', lost: 3 });
   expect((await task(client, id as string))?.runs.map((one) => one.state)).toEqual([
     'lost',
     'lost',

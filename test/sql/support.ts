@@ -136,6 +136,7 @@ export type TaskRow = {
   payload: unknown;
   result: unknown;
   error: unknown;
+  options: Record<string, unknown> | null;
   runs: {
     id: string;
     attempt: number;
