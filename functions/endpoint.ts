@@ -11,8 +11,9 @@ import { validate } from './validate.ts';
 export type Env = { Bindings: Bindings };
 export type App = OpenAPIHono<Env>;
 
-export type Call<P, B> = {
+export type Call<P, B, Q = object> = {
   params: P;
+  query: Q;
   body: B;
   /** The body as it came. */
   text: string;
@@ -25,16 +26,23 @@ export type Call<P, B> = {
 /** What every verb's statement gives; body is the answer's JSON, as PostgreSQL wrote it, or there is none. */
 export type Answer = { body: string } | undefined;
 
-export type Once = () => Promise<Answer>;
+/** `last` is said to the statement's values: false for a look that is only to see whether to go on. */
+export type Once = (last?: boolean) => Promise<Answer>;
 
 /** One route: what it takes, its one statement, what it answers. */
-export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
+export type Endpoint<
+  P extends z.ZodObject,
+  B extends z.ZodType,
+  Q extends z.ZodObject = typeof noQuery,
+> = {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   path: string;
   summary: string;
   /** What the summary has no room for. */
   description?: string;
   params: P;
+  /** What it takes in its query string; nothing, where there is none. Numbers by inQuery(). */
+  query?: Q;
   /** A union is of a batch and of one item. */
   body?: B;
   /** What tells the batch from the one item. */
@@ -45,9 +53,13 @@ export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   /** By authorized(), or a function of 81_http.sql: $1 is the key. */
   statement: string;
   /** From $2 on. */
-  values(call: Call<z.output<P>, z.output<B>>): unknown[];
+  values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];
   /** Runs the statement again, for a call that waits; `most` is how often it may be run in all. */
-  repeat?(once: Once, call: Call<z.output<P>, z.output<B>>, most?: number): Promise<Answer>;
+  repeat?(
+    once: Once,
+    call: Call<z.output<P>, z.output<B>, z.output<Q>>,
+    most?: number,
+  ): Promise<Answer>;
   answer: z.ZodType;
   status?: 200 | 201;
   /** What it means when there is no answer. */
@@ -79,8 +91,10 @@ export function documented(route: Route) {
   return createRoute({ ...route, responses });
 }
 
-function document<P extends z.ZodObject, B extends z.ZodType>(endpoint: Endpoint<P, B>) {
-  const { method, path, summary, params, body, needsBody, answer, status = 200 } = endpoint;
+function document<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
+  endpoint: Endpoint<P, B, Q>,
+) {
+  const { method, path, summary, params, query, body, needsBody, answer, status = 200 } = endpoint;
   return documented({
     method,
     path,
@@ -89,6 +103,7 @@ function document<P extends z.ZodObject, B extends z.ZodType>(endpoint: Endpoint
     security: [{ key: [] }],
     request: {
       params,
+      ...(query && { query }),
       ...(endpoint.repeatable && { headers: repeatHeaders }),
       ...(body && { body: { ...json(body), required: needsBody ?? false } }),
     },
@@ -120,26 +135,37 @@ function renamed(error: unknown, shape: Shape, body: object): unknown {
   return error;
 }
 
-async function callOf<P extends z.ZodObject, B extends z.ZodType>(
-  endpoint: Endpoint<P, B>,
+/** What stands twice is an array, which no schema takes. */
+function queryOf(url: string): Record<string, unknown> {
+  const given = new URL(url).searchParams;
+  return Object.fromEntries(
+    [...given.keys()].map((name) => {
+      const all = given.getAll(name);
+      return [name, all.length > 1 ? all : all[0]];
+    }),
+  );
+}
+
+async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
+  endpoint: Endpoint<P, B, Q>,
   c: Context<Env>,
-): Promise<Call<z.output<P>, z.output<B>>> {
+): Promise<Call<z.output<P>, z.output<B>, z.output<Q>>> {
   const params = validate(endpoint.params, c.req.param());
-  validate(noQuery, c.req.query());
+  const query = validate(endpoint.query ?? noQuery, queryOf(c.req.url)) as z.output<Q>;
   const { text, json } = endpoint.body ? await readBody(c, endpoint.needsBody) : nothing;
   const body = validate(schemaOf(endpoint, json), json) as z.output<B>;
   const repeat = { 'Idempotency-Key': c.req.header('Idempotency-Key') };
   const headers = endpoint.repeatable ? validate(repeatHeaders, repeat) : {};
   const requestId = requestIdOf(json, headers['Idempotency-Key']);
-  return { params, body, text, requestId, gone: c.req.raw.signal };
+  return { params, query, body, text, requestId, gone: c.req.raw.signal };
 }
 
 /** Serves an endpoint: key and input are looked at, then one statement does it all. */
-export function serve<P extends z.ZodObject, B extends z.ZodType>(
-  app: App,
-  connect: Connect,
-  endpoint: Endpoint<P, B>,
-): void {
+export function serve<
+  P extends z.ZodObject,
+  B extends z.ZodType,
+  Q extends z.ZodObject = typeof noQuery,
+>(app: App, connect: Connect, endpoint: Endpoint<P, B, Q>): void {
   const route = document(endpoint);
   app.openAPIRegistry.registerPath(route);
   const { statement, values, repeat, none, conflict, status = 200 } = endpoint;
@@ -147,8 +173,8 @@ export function serve<P extends z.ZodObject, B extends z.ZodType>(
     const key = bearerKey(c.req.header('authorization'));
     const call = await callOf(endpoint, c);
     const answer = await connect(c.env, (query, most) => {
-      const once: Once = async () => {
-        const [row] = await query(statement, [key, ...values(call)]);
+      const once: Once = async (last = true) => {
+        const [row] = await query(statement, [key, ...values(call, last)]);
         return row?.body == null ? undefined : (row as Answer);
       };
       return repeat ? repeat(once, call, most) : once();

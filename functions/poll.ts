@@ -8,6 +8,8 @@ type Wait = {
   seconds: number;
   /** How often it may ask in all, where there is a limit. */
   most?: number | undefined;
+  /** Each pause is at least so large a share of the time waited so far. */
+  share?: number;
   gone: AbortSignal;
 };
 
@@ -25,18 +27,19 @@ function pause(ms: number, gone: AbortSignal): Promise<void> {
 }
 
 /**
- * Repeats a claim until it finds something, the time is up or the client has gone: fifty times a second,
- * never asleep inside the database; less often where that is slow, so that those who wait don't keep it
- * so, or where there is a limit: then its looks are spread over the time. Without a pause while it passes
- * over much.
+ * Repeats a statement until it has found something, the time is up or the client has gone: fifty times a
+ * second, never asleep inside the database; less often where that is slow, so that those who wait don't
+ * keep it so, or where there is a limit: then its looks are spread over the time. Without a pause while it
+ * passes over much.
  */
 export async function poll(
   once: Once,
   stateOf: (body: string) => string,
-  { seconds, most = Number.POSITIVE_INFINITY, gone }: Wait,
+  { seconds, most = Number.POSITIVE_INFINITY, share = 0, gone }: Wait,
 ): Promise<Answer> {
-  let now = Date.now();
-  const end = now + seconds * 1000;
+  const start = Date.now();
+  const end = start + seconds * 1000;
+  let now = start;
   let passes = 0;
   for (let left = most - 1; ; left--) {
     const asked = now;
@@ -47,9 +50,10 @@ export async function poll(
     if (state === 'found') return answer;
     if (state === 'passing' && passes++ < MOST_PASSES) continue;
     const took = now - asked;
-    const share = (end - now) / left;
+    const spread = (end - now) / left;
     // Apart from each other, or all who wait would ask in step.
-    const turn = Math.max(EVERY_MS - took, share) * (0.8 + 0.4 * Math.random());
+    const turn =
+      Math.max(EVERY_MS - took, spread, share * (now - start)) * (0.8 + 0.4 * Math.random());
     // The last look is at the end.
     await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took)), gone);
     if (gone.aborted) return answer;

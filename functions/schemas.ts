@@ -51,6 +51,9 @@ export const id = shaped(/^[1-9]\d{0,18}$/, idError)
   .refine((value) => value.length < 19 || value <= '9223372036854775807', { error: idError })
   .openapi({ example: '1048577' });
 
+/** How long a call waits for what it asks for. */
+export const waitSeconds = whole(0, 30);
+
 /** One of a few words. */
 export function word<const W extends [string, ...string[]]>(...words: W) {
   return z.enum(words, { error: words.join(' or ') });
@@ -122,8 +125,18 @@ export const anything = z.unknown().openapi({ description: 'Any JSON.' });
 
 export const noParams = z.strictObject({});
 export const queueParams = z.strictObject({ queue: queueName });
-/** No route reads a query string yet: whatever is in it is a mistake. */
-export const noQuery = z.strictObject({}, { error: 'no route has options in its query string' });
+/** Of a route without options in its query string: whatever is in it is a mistake. */
+export const noQuery = z.strictObject(
+  {},
+  { error: 'this route has no options in its query string' },
+);
+
+/** A whole number in a query string, where all is text. */
+export function inQuery(schema: ReturnType<typeof whole>) {
+  const read = (given: unknown) => (/^-?\d{1,15}$/.test(`${given}`) ? Number(given) : given);
+  const [minimum, maximum] = [Number(schema.minValue), Number(schema.maxValue)];
+  return z.preprocess(read, schema).openapi({ type: 'integer', minimum, maximum });
+}
 
 export const problemSchema = z
   .strictObject({

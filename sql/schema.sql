@@ -521,7 +521,7 @@ function tock.come_to_gates(p_positions bigint[])
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
-  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result}]). Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
+  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result}]); a queue without keep_results keeps no result. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[])

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Run, type Task, throughDoor } from '../doors/door.ts';
-import { checkedId, unknownTask } from '../given.ts';
+import { checkedId, number, unknownTask } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { table } from '../table.ts';
 
@@ -39,9 +39,9 @@ function describe(task: Task): string {
   return `${table([['task', task.id], ...facts])}${runs}`;
 }
 
-async function show(given: string, options: Options) {
+async function show(given: string, options: Options<{ wait?: number }>) {
   const id = checkedId(given);
-  const task = await throughDoor(options, (door) => door.task(id));
+  const task = await throughDoor(options, (door) => door.task(id, options.wait ?? 0));
   if (!task) throw unknownTask(id);
   print(options, task, () => describe(task));
 }
@@ -50,5 +50,6 @@ export function addTask(program: Command): void {
   program
     .command('task <id>')
     .description('a task and all its runs')
+    .option('--wait <seconds>', 'first wait until it has ended, so long at most', number)
     .action((id: string, _given, command: Command) => show(id, optionsOf(command)));
 }

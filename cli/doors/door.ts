@@ -34,6 +34,9 @@ export type QueueStats = {
   oldest_ready_at: string | null;
 };
 
+/** States of a task that nothing follows. */
+export const ended = ['done', 'dead', 'cancelled', 'expired'];
+
 /** What became of a wish about a task; `state` is how it was found. */
 export type Changed = { id: string; state: string; changed: boolean };
 
@@ -53,8 +56,8 @@ export type Gate = {
 export type Door = {
   /** Each task as its JSON text. */
   enqueue(queue: string, tasks: string[], requestId: string): Promise<string[]>;
-  /** Null when there is no such task. */
-  task(id: string): Promise<Task | null>;
+  /** As it is, or up to so many seconds later when it has ended. Null when there is no such task. */
+  task(id: string, waitSeconds: number): Promise<Task | null>;
   stats(): Promise<QueueStats[]>;
   /** Up to 10,000; those that nobody knows are left out. */
   cancel(ids: string[]): Promise<Changed[]>;

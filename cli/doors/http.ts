@@ -1,5 +1,5 @@
 import { type ExitCode, Failure } from '../failure.ts';
-import type { Door } from './door.ts';
+import { type Door, ended, type Task } from './door.ts';
 import { inOptions, told } from './told.ts';
 
 type Problem = {
@@ -95,7 +95,16 @@ export function httpDoor(origin: string, key: string): Door {
       const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;
       return (await found<{ ids: string[] }>(route, body)).ids;
     },
-    task: (id) => foundOrNull(`GET /v1/tasks/${id}`),
+    async task(id, waitSeconds) {
+      const end = Date.now() + waitSeconds * 1000;
+      for (;;) {
+        // A call waits up to 30 seconds.
+        const wait = Math.min(30, Math.max(0, Math.ceil((end - Date.now()) / 1000)));
+        const query = wait > 0 ? `?wait_seconds=${wait}` : '';
+        const task = await foundOrNull<Task>(`GET /v1/tasks/${id}${query}`);
+        if (!task || ended.includes(task.state) || Date.now() >= end) return task;
+      }
+    },
     stats: async () => (await found<{ queues: never[] }>('GET /v1/queues')).queues,
     async cancel(ids) {
       const body = JSON.stringify({ ids });

@@ -1,6 +1,14 @@
 import type pg from 'pg';
 import { type ExitCode, Failure } from '../failure.ts';
-import type { Changed, Door, Finding, Gate, QueueStats, Task } from './door.ts';
+import {
+  type Changed,
+  type Door,
+  ended,
+  type Finding,
+  type Gate,
+  type QueueStats,
+  type Task,
+} from './door.ts';
 import { inOptions, told } from './told.ts';
 
 const missing = 'Bring the database to this version: tock migrate';
@@ -48,8 +56,6 @@ const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost
 const gates = `select gate, paused, gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst,
   inside::text[], waiting`;
 
-const ended = ['done', 'dead', 'cancelled', 'expired'];
-
 export function sqlDoor(client: pg.Client): Door {
   return {
     async enqueue(queue, tasks, requestId) {
@@ -60,9 +66,16 @@ export function sqlDoor(client: pg.Client): Door {
       );
       return row?.ids ?? [];
     },
-    async task(id) {
+    async task(id, waitSeconds) {
       const sql = `select ${columns} from tock.task(p_id => $1)`;
-      return (await ask<Task>(client, sql, [id]))[0] ?? null;
+      const start = Date.now();
+      for (;;) {
+        const task = (await ask<Task>(client, sql, [id]))[0] ?? null;
+        const waited = Date.now() - start;
+        const left = waitSeconds * 1000 - waited;
+        if (!task || ended.includes(task.state) || left <= 0) return task;
+        await new Promise((wake) => setTimeout(wake, Math.min(left, Math.max(20, waited / 10))));
+      }
     },
     stats: () =>
       ask<QueueStats>(

@@ -8,7 +8,7 @@ const body = s.options({
   worker: s.text(200).nullish(),
   limit: s.whole(1, 10_000).default(1),
   lease_seconds: s.leaseSeconds.nullish(),
-  wait_seconds: s.whole(0, 30).default(0),
+  wait_seconds: s.waitSeconds.default(0),
   request_id: s.requestId.nullish(),
 });
 

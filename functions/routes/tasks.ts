@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { authorized } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
+import { poll } from '../poll.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 
@@ -62,6 +63,14 @@ const found = z.strictObject({
   runs: z.array(run),
 });
 
+const ended = ['done', 'dead', 'cancelled', 'expired'];
+
+/** Parses nothing: the rest may be megabytes. */
+function stateOf(body: string): 'found' | 'going on' {
+  const [, state = ''] = /^\{"id":"\d+","queue":"[^"]*","state":"(\w+)"/.exec(body) ?? [];
+  return ended.includes(state) ? 'found' : 'going on';
+}
+
 /** /v1/queues/:queue/tasks and /v1/tasks/:id */
 export function tasks(app: App, connect: Connect): void {
   serve(app, connect, {
@@ -83,16 +92,29 @@ export function tasks(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks/{id}',
-    summary: 'A task and all its runs',
+    summary: 'A task and all its runs, at once or when it has ended, up to wait_seconds from now',
+    description:
+      'Once it has ended (done, dead, cancelled, expired) or the time is up, the task as it is then. It looks every 20 ms at first, then every tenth of the time waited so far.',
     params: z.strictObject({ id: s.id }),
+    query: s.options({ wait_seconds: s.inQuery(s.waitSeconds).optional() }),
+    // A look that is not the last needs no more than the state of what goes on.
     statement: authorized(
       'read',
       'tock.queue_of_task(p_id => $2::bigint)',
       `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
-        t.created_at, t.run_at, t.ended_at, t.payload, t.result, t.error, t.options, t.runs`,
-      'tock.task(p_id => $2::bigint) as t',
+        t.created_at, t.run_at, t.ended_at, case when w.whole then t.payload end as payload, t.result, t.error, t.options,
+        case when w.whole then t.runs end as runs`,
+      `tock.task(p_id => $2::bigint) as t
+        cross join lateral (select $3 or t.state = any ('{${ended}}') as whole) as w`,
     ),
-    values: ({ params }) => [params.id],
+    values: ({ params }, last) => [params.id, last],
+    repeat: async (once, { query, gone }, most = Number.POSITIVE_INFINITY) => {
+      const seconds = query.wait_seconds ?? 0;
+      if (seconds === 0 || most < 2) return once();
+      const wait = { seconds, most: most - 1, share: 0.1, gone };
+      const answer = await poll(() => once(false), stateOf, wait);
+      return answer && stateOf(answer.body) !== 'found' && !gone.aborted ? once() : answer;
+    },
     answer: found,
     none: {
       status: 404,

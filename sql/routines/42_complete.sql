@@ -18,6 +18,7 @@ declare
   v_good bigint[];
   v_run tock.leased_run;
   v_result jsonb;
+  v_keep boolean;
   v_done integer;
 begin
   if p_results is not null and p_results <> 'null' then
@@ -67,7 +68,12 @@ begin
     v_ended := '{}';
     foreach v_run in array tock.hold_runs(p_lease, v_epoch, v_ids) loop
       v_result := nullif(p_results -> (v_run.n - 1)::integer -> 'result', 'null');
-      continue when v_run.state is not null and (v_run.state <> 'done' or v_run.result is distinct from v_result);
+      if v_result is not null then
+        v_keep := coalesce(v_keep, not exists (select from tock.queues q where q.name = v_run.queue and not q.keep_results));
+        v_result := case when v_keep then v_result end;
+      end if;
+      continue when v_run.state is not null
+        and (v_run.state <> 'done' or (v_run.result is distinct from v_result and coalesce(v_keep, true)));
       completed := completed + 1;
       v_good := v_good || v_run.n;
       if v_run.state is null then
@@ -94,4 +100,4 @@ begin
 end $$;
 
 comment on function tock.complete is
-  'Ends runs of a lease as done: all that are left, or those in results ([{id, result}]). Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when the lease is over.';
+  'Ends runs of a lease as done: all that are left, or those in results ([{id, result}]); a queue without keep_results keeps no result. Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when the lease is over.';

@@ -59,6 +59,29 @@ test('a task goes in and is shown with its runs', async () => {
   expect(shown).toMatch(/failed +w1 .* no route\n$/);
 });
 
+test('a task is waited for until it has ended, or so long', async () => {
+  const id = (await cli(['enqueue', 'waited', '1'])).out.trim();
+  expect(await json(['task', id, '--wait', '0.2'])).toMatchObject({ state: 'ready' });
+  const client = await db.connect();
+  const claim = "select lease from tock.claim(p_queue => 'waited')";
+  const lease = (await client.query(claim)).rows[0].lease;
+  const shown = cli(['task', id, '--wait', '60']);
+  const asking = `select from pg_stat_activity
+    where pid <> pg_backend_pid() and datname = current_database() and query ~ 'tock\\.task\\(p_id'`;
+  await expect
+    .poll(async () => (await client.query(asking)).rowCount, { timeout: 10_000 })
+    .toBeGreaterThan(0);
+  await client.query('select * from tock.complete(p_lease => $1, p_results => $2)', [
+    lease,
+    JSON.stringify([{ id, result: 'late' }]),
+  ]);
+  const { code, out } = await shown;
+  expect(code).toBe(0);
+  expect(out).toMatch(/\nstate +done\n.*\nresult +"late"\n/s);
+  expect((await cli(['task', '1', '--wait', '60'])).code).toBe(3);
+  expect(await cli(['task', id, '--wait', 'long'])).toMatchObject({ code: 2, out: '' });
+});
+
 test('payloads come from stdin, one or one a line, and a repeat adds none', async () => {
   const one = await json(['enqueue', 'pipe', '-'], '[1, 2]\n');
   expect((await json(['task', one.ids[0]])).payload).toEqual([1, 2]);

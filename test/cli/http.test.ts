@@ -40,6 +40,23 @@ test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY
   ]);
 });
 
+test("a wait over HTTP is the server's, by up to 30 seconds a call", async () => {
+  const id = (await cli(['enqueue', 'waited', '1'])).out.trim();
+  const client = await db.connect();
+  const lease = (await client.query("select lease from tock.claim(p_queue => 'waited')")).rows[0];
+  server.calls.length = 0;
+  const shown = cli(['task', id, '--wait', '100', '--json']);
+  await expect.poll(() => server.calls.length, { timeout: 10_000 }).toBe(1);
+  await client.query('select * from tock.complete(p_lease => $1)', [lease.lease]);
+  expect(JSON.parse((await shown).out)).toMatchObject({ id, state: 'done' });
+  expect(server.calls).toEqual([`GET /v1/tasks/${id}?wait_seconds=30`]);
+  server.calls.length = 0;
+  const other = (await cli(['enqueue', 'waited', '2'])).out.trim();
+  const left = await cli(['task', other, '--wait', '1', '--json']);
+  expect(JSON.parse(left.out)).toMatchObject({ id: other, state: 'ready' });
+  expect(server.calls).toContain(`GET /v1/tasks/${other}?wait_seconds=1`);
+});
+
 test('a status that has a database too also shows duties', async () => {
   const { out } = await cli(['status', '--json'], { env: { DATABASE_URL: db.url } });
   expect(JSON.parse(out).duties.length).toBeGreaterThan(3);

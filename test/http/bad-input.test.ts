@@ -156,6 +156,12 @@ refuses('POST /v1/leases/42/complete', [['a lease that is no UUID', 422, 'lease'
 refuses('GET /v1/tasks/abc', [['an id that is none', 422, 'id', {}]]);
 refuses('GET /v1/tasks/0', [['id 0', 422, 'id', {}]]);
 refuses('GET /v1/tasks/9223372036854775808', [['an id of 2^63', 422, 'id', {}]]);
+for (const given of ['', '31', '-1', '1.5', '1e1', 'soon', '%00', '1&wait_seconds=2']) {
+  const route = `GET /v1/tasks/1?wait_seconds=${given}`;
+  refuses(route, [['a wait that is none, or twice', 422, 'wait_seconds', {}]]);
+}
+refuses('GET /v1/tasks/1?wait=1', [['an unknown option', 422, 'wait', {}]]);
+refuses('GET /v1/tasks/1?__proto__=1', [['a strange option', 422, '__proto__', {}]]);
 refuses('GET /v1/queues?limit=1', [['a query string', 422, 'limit', {}]]);
 
 refuses('PUT /v1/queues/q', [

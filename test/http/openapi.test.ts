@@ -100,3 +100,13 @@ test('the document says what is validated: limits, unknown options, the problem 
   expect(claimed.properties.state.enum).toEqual(['found', 'empty', 'paused', 'busy', 'passing']);
   expect(body.components.securitySchemes.key).toMatchObject({ type: 'http', scheme: 'bearer' });
 });
+
+test("a route's options in the query string stand in the document, with their bounds", async () => {
+  const { paths } = (await tock.send('GET /openapi.json')).body;
+  expect(paths['/v1/tasks/{id}'].get.parameters).toContainEqual({
+    name: 'wait_seconds',
+    in: 'query',
+    required: false,
+    schema: { type: 'integer', minimum: 0, maximum: 30 },
+  });
+});

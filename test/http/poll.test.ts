@@ -126,3 +126,17 @@ test('what passes over much keeps within that too', async () => {
   });
   expect(asked).toHaveLength(45);
 });
+
+test('who waits for long may look less often the longer it has waited', async () => {
+  const { once, asked } = answers(['empty']);
+  const started = Date.now();
+  await waited(poll(once, stateOf, { seconds: 30, share: 0.1, gone }));
+  expect(asked.length).toBeGreaterThan(30);
+  expect(asked.length).toBeLessThan(100);
+  for (const [n, gap] of gaps(asked.slice(0, -1)).entries()) {
+    const sofar = (asked[n] ?? 0) - started;
+    expect(gap).toBeLessThanOrEqual(Math.max(24, Math.ceil(0.12 * sofar) + 1));
+    expect(gap).toBeGreaterThanOrEqual(Math.max(16, Math.floor(0.08 * sofar)));
+  }
+  expect(asked.at(-1)).toBe(started + 30_000);
+});

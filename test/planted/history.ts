@@ -95,4 +95,25 @@ export const history: Bug[] = [
     replace: '(1 + p_policy.backoff_jitter *',
     caught: ['sql/retry.test.ts', 'jitter takes off'],
   },
+  {
+    name: 'results are kept all the same',
+    file: 'routines/42_complete.sql',
+    find: 'and not q.keep_results)',
+    replace: 'and false)',
+    caught: ['sql/results.test.ts', 'a queue without keep_results takes'],
+  },
+  {
+    name: 'results are kept nowhere',
+    file: 'routines/42_complete.sql',
+    find: 'case when v_keep then v_result end',
+    replace: 'null',
+    caught: ['sql/results.test.ts', 'a queue keeps results unless'],
+  },
+  {
+    name: 'a result that was kept before is held against a completion',
+    file: 'routines/42_complete.sql',
+    find: 'and coalesce(v_keep, true)',
+    replace: '',
+    caught: ['sql/results.test.ts', 'what was decided before a completion'],
+  },
 ];
