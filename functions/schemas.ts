@@ -19,6 +19,12 @@ export function text(max: number) {
   return z.string({ error }).min(1, { error }).max(max, { error });
 }
 
+/** Text that may be empty. */
+export function upTo(max: number) {
+  const error = `a string of up to ${max} characters`;
+  return z.string({ error }).max(max, { error });
+}
+
 export function list<T extends z.ZodType>(
   item: T,
   min: number,

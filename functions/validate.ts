@@ -11,7 +11,20 @@ function fieldOf(path: Path): string {
   return steps.join('').replace(/^\./, '').slice(0, 200) || 'body';
 }
 
+/** How deep into a value a form of it fits. */
+function depth(issues: z.core.$ZodIssue[]): number {
+  const [first] = issues;
+  return first ? 2 * first.path.length + Number(first.code !== 'invalid_type') : 0;
+}
+
+/** Of a union, what is wrong by the form that fits best. */
+function nearest({ errors, path }: z.core.$ZodIssueInvalidUnion): z.core.$ZodIssue[] {
+  const [best = []] = errors.toSorted((a, b) => depth(b) - depth(a));
+  return best.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
+}
+
 function described(issue: z.core.$ZodIssue): FieldError[] {
+  if (issue.code === 'invalid_union') return nearest(issue).flatMap(described);
   if (issue.code !== 'unrecognized_keys') {
     return [{ field: fieldOf(issue.path), detail: issue.message }];
   }

@@ -106,6 +106,17 @@ table tock.migrations
   applied_at timestamp with time zone not null default now()
   constraint migrations_pkey PRIMARY KEY (number)
 
+table tock.progress
+  "position" bigint not null
+  told_at timestamp with time zone not null default clock_timestamp()
+  stream integer not null
+  progress real
+  of_all boolean not null
+  note text
+  constraint progress_is_0_to_100 CHECK (((progress >= (0)::double precision) AND (progress <= (100)::double precision)))
+  constraint progress_pkey PRIMARY KEY ("position", stream, of_all)
+  with (fillfactor=50)
+
 table tock.promotions
   "position" bigint not null
   run_id bigint not null
@@ -292,7 +303,7 @@ type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint,
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
-type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean, options jsonb)
+type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean, options jsonb, leased_until timestamp with time zone, progress real, note text)
 
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
 
@@ -460,6 +471,10 @@ function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
 function tock.check_policy(p_policy jsonb)
   returns jsonb
   -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
+
+function tock.check_progress(p_progress jsonb)
+  returns bigint[]
+  -- The ids of [{id, progress, note}], null for one object for all; TK422 names what can't be.
 
 function tock.check_queue_name(p_queue text)
   returns void
@@ -650,16 +665,16 @@ function tock.epoch_of_lease(p_lease uuid)
 
 function tock.erase(p_id bigint)
   returns integer
-  -- Empties the payload, result and errors of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
+  -- Empties the payload, result, errors and notes of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
   -- for tock_admin, tock_edge
 
 function tock.exceptions_statement(p_epoch integer, p_newest integer)
   returns text
   -- Of Tock before 0007: raises 40001.
 
-function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer)
-  returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[])
-  -- Moves an open lease's deadline to p_seconds (by default the queue's lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. No row when the lease is no longer open.
+function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_progress jsonb DEFAULT NULL::jsonb)
+  returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[], refused bigint[])
+  -- Moves an open lease's deadline to p_seconds (by default the queue's lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. p_progress says how far its runs are, {progress, note} for all or [{id, progress, note}]; refused are ids that are none of its running ones. No row when the lease is no longer open.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
@@ -670,6 +685,10 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
+
+function tock.forget_progress(p_epoch integer, p_limit integer)
+  returns integer
+  -- Deletes what was said of the runs of an epoch, up to p_limit rows; returns how many.
 
 function tock.forget_promotions(p_epoch integer, p_limit integer)
   returns integer
@@ -787,6 +806,10 @@ function tock.judge(p_id bigint, p_replaced bigint)
 function tock.judge_replacements(p_epoch integer, p_limit integer)
   returns integer
   -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
+
+function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
+  returns bigint[]
+  -- Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.
 
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
@@ -1145,8 +1168,8 @@ function tock.take_stream(p_stream integer)
   -- Takes the lock of a stream's claim by trying, or its second key where the first is held by a session outside of any transaction.
 
 function tock.task(p_id bigint)
-  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, runs jsonb)
-  -- A task by its id or any of its runs' ids: its state, and all its runs in order with worker, times and error. No row when there is none, or it ended longer than its queue's retention ago.
+  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb)
+  -- A task by its id or any of its runs' ids: its state, and all its runs in order with worker, times, progress and error. No row when there is none, or it ended longer than its queue's retention ago.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.tick()

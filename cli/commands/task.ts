@@ -13,6 +13,12 @@ function brief(value: unknown): string {
   return text.length > 100 ? `${text.slice(0, 99)}…` : text;
 }
 
+/** 40 %, halfway */
+function progress(share: unknown, note: unknown): string | null {
+  const said = [share === null ? null : `${share} %`, note].filter((one) => one !== null);
+  return said.join(', ') || null;
+}
+
 function runRow(run: Run) {
   const error = run.error as { message?: string } | null;
   const said = error ? (error.message ?? brief(error)) : null;
@@ -27,6 +33,7 @@ function describe(task: Task): string {
     ['priority', String(task.priority)],
     ['tenant', task.tenant as string | null],
     ['attempt', `${task.attempt} of ${task.max_attempts}, ${task.lost} lost`],
+    ['progress', progress(task.progress, task.note)],
     ['created', moment(task.created_at)],
     ['due', moment(task.run_at)],
     ['ended', moment(task.ended_at)],

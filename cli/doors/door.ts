@@ -10,6 +10,8 @@ export type Run = {
   worker: string | null;
   started_at: string | null;
   ended_at: string | null;
+  progress: number | null;
+  note: string | null;
   error: unknown;
 };
 
@@ -20,6 +22,8 @@ export type Task = {
   attempt: number;
   max_attempts: number;
   lost: number;
+  progress: number | null;
+  note: string | null;
   runs: Run[];
   [column: string]: unknown;
 };

@@ -55,6 +55,7 @@ const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost
 
 const gates = `select gate, paused, gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst,
   inside::text[], waiting`;
+  ended_at, payload, result, error, options, progress, note, runs`;
 
 export function sqlDoor(client: pg.Client): Door {
   return {

@@ -24,6 +24,17 @@ const outcome = {
 };
 const failure = s.options({ id: s.id, ...outcome });
 
+const said = { progress: s.number(0, 100).nullish(), note: s.upTo(500).nullish() };
+const something = (one: { progress?: unknown; note?: unknown }) =>
+  one.progress != null || one.note != null;
+const empty = { error: 'give progress, a note or both' };
+const progress = z
+  .union([
+    s.list(s.options({ id: s.id, ...said }).refine(something, empty), 1),
+    s.options(said, 'or a list with id').refine(something, empty),
+  ])
+  .openapi({ description: 'How far runs are: those in a list, or one object for all.' });
+
 type Verb<B extends z.ZodType> = Pick<
   Endpoint<typeof params, B>,
   'summary' | 'description' | 'batchKey' | 'statement' | 'values'
@@ -91,13 +102,17 @@ export function leases(app: App, connect: Connect): void {
   verb({
     name: 'extend',
     summary:
-      "Move the lease's end to lease_seconds from now, never back, and hear which tasks to cancel",
-    body: s.options({ lease_seconds: s.leaseSeconds.optional() }),
+      "Move the lease's end to lease_seconds from now, never back, say how far its runs are, and hear which tasks to cancel",
+    body: s.options({ lease_seconds: s.leaseSeconds.optional(), progress: progress.nullish() }),
     statement: ofLease(
-      "v.leased_until, v.runs, coalesce(v.cancel, '{}')::text[] as cancel",
-      'tock.extend(p_lease => $2::uuid, p_seconds => $3) as v',
+      "v.leased_until, v.runs, coalesce(v.cancel, '{}')::text[] as cancel, v.refused::text[] as refused",
+      'tock.extend(p_lease => $2::uuid, p_seconds => $3, p_progress => $4::jsonb) as v',
     ),
-    values: ({ params, body }) => [params.lease, body.lease_seconds],
-    answer: z.strictObject({ leased_until: s.moment, runs, cancel }),
+    values: ({ params, body }) => [
+      params.lease,
+      body.lease_seconds,
+      body.progress ? JSON.stringify(body.progress) : null,
+    ],
+    answer: z.strictObject({ leased_until: s.moment, runs, cancel, refused }),
   });
 }

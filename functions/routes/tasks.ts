@@ -35,13 +35,17 @@ const single = s
 const batch = s.options({ tasks: s.list(task, 0), request_id: s.requestId.nullish() });
 
 const moment = s.moment.nullable();
+const progress = { progress: z.number().nullable(), note: z.string().nullable() };
 const run = z.strictObject({
   id: s.id,
   attempt: s.count,
   state: z.string(),
   worker: z.string().nullable(),
   started_at: moment,
+  leased_until: moment,
   ended_at: moment,
+  cancel_requested: s.flag,
+  ...progress,
   error: s.anything,
 });
 const found = z.strictObject({
@@ -60,6 +64,7 @@ const found = z.strictObject({
   result: s.anything,
   error: s.anything,
   options: z.record(z.string(), z.unknown()).nullable(),
+  ...progress,
   runs: z.array(run),
 });
 
@@ -103,6 +108,7 @@ export function tasks(app: App, connect: Connect): void {
       'tock.queue_of_task(p_id => $2::bigint)',
       `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
         t.created_at, t.run_at, t.ended_at, case when w.whole then t.payload end as payload, t.result, t.error, t.options,
+        t.progress, t.note,
         case when w.whole then t.runs end as runs`,
       `tock.task(p_id => $2::bigint) as t
         cross join lateral (select $3 or t.state = any ('{${ended}}') as whole) as w`,

@@ -109,3 +109,23 @@ alter type tock.passed add attribute timeout_seconds integer;
 
 alter type tock.found_run add attribute options jsonb;
 drop function if exists tock.task(bigint);
+drop function if exists tock.backoff_seconds(tock.queues, integer);
+
+-- How far runs have come, as their workers say when they extend: of one run, or (of_all) of all runs of a row
+-- of a lease, under the position after the one it begins with. The newer of the two holds. Nothing that
+-- changes is indexed, so that an update stays on its page; they go with their epoch.
+create table tock.progress (
+  position bigint not null,
+  told_at timestamptz not null default clock_timestamp(),
+  stream integer not null,
+  progress real,
+  of_all boolean not null,
+  note text,
+  primary key (position, stream, of_all),
+  constraint progress_is_0_to_100 check (progress between 0 and 100)
+) with (fillfactor = 50);
+
+alter type tock.found_run add attribute leased_until timestamptz;
+alter type tock.found_run add attribute progress real;
+alter type tock.found_run add attribute note text;
+drop function if exists tock.extend(uuid, integer);

@@ -54,8 +54,8 @@ end $$;
 comment on function tock.release is
   'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease''s to release are refused; no row when it is over.';
 
-create or replace function tock.extend(p_lease uuid, p_seconds integer default null)
-returns table (leased_until timestamptz, runs integer, cancel bigint[])
+create or replace function tock.extend(p_lease uuid, p_seconds integer default null, p_progress jsonb default null)
+returns table (leased_until timestamptz, runs integer, cancel bigint[], refused bigint[])
 language plpgsql
 volatile
 security definer
@@ -68,15 +68,19 @@ as $$
 #variable_conflict use_column
 declare
   v_epoch integer := tock.lease_epoch(p_lease);
+  v_told boolean := p_progress <> 'null';
+  v_ids bigint[];
 begin
   if p_seconds not between 1 and 86400 then
     perform tock.refuse(422, 'lease_seconds is a whole number from 1 to 86400', 'lease_seconds');
+  elsif v_told then
+    v_ids := tock.check_progress(p_progress);
   end if;
   if v_epoch is null then
     return;
   end if;
   -- one deadline for all rows of the lease, so that it is reaped whole
-  return query execute pg_catalog.format($q$
+  execute pg_catalog.format($q$
     with extended as (
       update tock.leases_%1$s l set leased_until = greatest(l.leased_until, least($2, l.timeout_at))
       where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
@@ -94,12 +98,21 @@ begin
              where l.stream = x.stream and l.after_position = x.after_position) is not true
       order by 1)
     from extended e having count(*) > 0$q$, v_epoch)
+    into leased_until, runs, cancel
     using p_lease, pg_catalog.clock_timestamp() + interval '1 second'
       * coalesce(p_seconds, (tock.policy(tock.queue_of_lease(p_lease))).lease_seconds);
+  if leased_until is null then
+    return;
+  end if;
+  refused := '{}';
+  if v_told then
+    refused := tock.keep_progress(p_lease, v_epoch, v_ids, p_progress);
+  end if;
+  return next;
 end $$;
 
 comment on function tock.extend is
-  'Moves an open lease''s deadline to p_seconds (by default the queue''s lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. No row when the lease is no longer open.';
+  'Moves an open lease''s deadline to p_seconds (by default the queue''s lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. p_progress says how far its runs are, {progress, note} for all or [{id, progress, note}]; refused are ids that are none of its running ones. No row when the lease is no longer open.';
 
 create or replace function tock.queue_of_lease(p_lease uuid)
 returns text

@@ -45,10 +45,16 @@ begin
   end if;
   execute pg_catalog.format($q$
     select $1, coalesce(r.task_id, $1), s.queue, s.priority, r.tenant, r.attempt, r.max_attempts, r.lost, r.created_at,
-      r.payload, d.state, l.worker, l.claimed_at, d.ended_at, e.result, e.error, d.next_id, d.cancel_requested, r.options
+      r.payload, d.state, l.worker, l.claimed_at, d.ended_at, e.result, e.error, d.next_id, d.cancel_requested, r.options,
+      l.leased_until, g.progress, g.note
     from tock.runs_%1$s r
     join tock.streams s on s.number = r.stream
     %2$s
+    left join lateral (
+      select g.progress, g.note from tock.progress g
+      where g.position = any (array[r.position, l.after_position + 1]) and g.stream = r.stream
+        and (g.of_all or g.position = r.position)
+      order by g.told_at desc limit 1) g on l.stream is not null
     where r.stream = $2 and r.position = $3$q$, v_epoch, tock.standing(v_epoch))
     into v_run using p_id, (p_id & 1048575)::integer, p_id >> 20;
   return v_run;
@@ -60,7 +66,7 @@ create or replace function tock.task(p_id bigint)
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
-  error jsonb, options jsonb, runs jsonb)
+  error jsonb, options jsonb, progress real, note text, runs jsonb)
 language plpgsql
 volatile
 security definer
@@ -98,6 +104,7 @@ begin
       ended_at := case when ended_at <= pg_catalog.clock_timestamp() then ended_at end;
       state := case when ended_at is null then 'waiting' else 'expired' end;
       tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost; created_at := v_waits.created_at;
+      progress := null; note := null;
       run_at := nullif(v_waits.due_at, 'infinity'); payload := v_waits.payload; max_attempts := v_waits.max_attempts;
       exit;
     end if;
@@ -106,10 +113,13 @@ begin
     created_at := v_run.created_at; payload := v_run.payload;
     max_attempts := v_run.max_attempts; result := v_run.result; error := v_run.error; options := v_run.options;
     ended_at := case when v_run.next_id is null then v_run.ended_at end; run_at := null;
+    progress := case when v_run.state = 'running' then v_run.progress end;
+    note := case when v_run.state = 'running' then v_run.note end;
     state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;
     runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'attempt', v_run.attempt,
       'state', v_run.state, 'worker', v_run.worker, 'started_at', v_run.started_at,
-      'ended_at', v_run.ended_at, 'cancel_requested', v_run.cancel_requested,
+      'leased_until', v_run.leased_until, 'ended_at', v_run.ended_at, 'cancel_requested', v_run.cancel_requested,
+      'progress', v_run.progress, 'note', v_run.note,
       'error', case when pg_catalog.octet_length(v_run.error::text) <= 4096 then v_run.error
         -- a thousand runs have to fit into an answer; the newest one's error is there in full beside them
         when v_run.error is not null then pg_catalog.jsonb_build_object('name', v_run.error -> 'name',
@@ -124,7 +134,7 @@ begin
 end $$;
 
 comment on function tock.task is
-  'A task by its id or any of its runs'' ids: its state, and all its runs in order with worker, times and error. No row when there is none, or it ended longer than its queue''s retention ago.';
+  'A task by its id or any of its runs'' ids: its state, and all its runs in order with worker, times, progress and error. No row when there is none, or it ended longer than its queue''s retention ago.';
 
 create or replace function tock.queue_of_task(p_id bigint)
 returns text

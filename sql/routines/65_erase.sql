@@ -1,5 +1,5 @@
 -- Every run of the task, what had been meant to replace one and came too late, and what was to hold for a
--- next attempt.
+-- next attempt. A note that was for all of a lease goes too.
 create or replace function tock.erase(p_id bigint)
 returns integer
 language plpgsql
@@ -50,6 +50,11 @@ begin
           update tock.runs_%1$s r set payload = null, bytes = 0 where r.stream = $1 and r.position = $2
         ), result as (
           update tock.results_%1$s e set result = null, error = null where e.stream = $1 and e.position = $2
+        ), note as (
+          update tock.progress g set note = null
+          where g.stream = $1 and g.position in ($2, (
+            select max(l.after_position) + 1 from tock.leases_%1$s l where l.stream = $1 and l.after_position < $2))
+            and (g.of_all or g.position = $2)
         )
         select array(
           select e.next_id from tock.results_%1$s e where e.stream = $1 and e.position = $2 and e.next_id is not null
@@ -64,4 +69,4 @@ begin
 end $$;
 
 comment on function tock.erase is
-  'Empties the payload, result and errors of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.';
+  'Empties the payload, result, errors and notes of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.';

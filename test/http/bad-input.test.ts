@@ -150,6 +150,20 @@ refuses('POST /v1/leases/:lease/release', [
 refuses('POST /v1/leases/:lease/extend', [
   ['no time', 422, 'lease_seconds', json({ lease_seconds: 0 })],
   ['seconds', 422, 'seconds', json({ seconds: 5 })],
+  ['a number for progress', 422, 'progress', json({ progress: 5 })],
+  ['no progress at all', 422, 'progress', json({ progress: {} })],
+  ['progress above 100', 422, 'progress.progress', json({ progress: { progress: 101 } })],
+  ['a long note', 422, 'progress.note', json({ progress: { note: 'x'.repeat(501) } })],
+  ['an id beside all', 422, 'progress.id', json({ progress: { id: '1', progress: 1 } })],
+  ['progress of no id', 422, 'progress[0].id', json({ progress: [{ progress: 1 }] })],
+  [
+    'no progress of one',
+    422,
+    'progress[1]',
+    json({ progress: [{ id: '1', note: '' }, { id: '2' }] }),
+  ],
+  ['a list of numbers', 422, 'progress[0]', json({ progress: [1] })],
+  ['an empty list', 422, 'progress', json({ progress: [] })],
 ]);
 refuses('POST /v1/leases/42/complete', [['a lease that is no UUID', 422, 'lease', json({})]]);
 

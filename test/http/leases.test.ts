@@ -114,3 +114,26 @@ test('extend counts runs as claimed, of each priority that has one left', async 
     expect((await tock.send(`${at}/extend`)).body).toMatchObject({ runs });
   }
 });
+
+test('a worker says with extend how far its tasks are, and whoever asks for them sees it', async () => {
+  const tasks = [{ payload: 1 }, { payload: 2 }];
+  const { body } = await tock.send('POST /v1/queues/told/tasks', { body: { tasks } });
+  const [one, two] = body.ids;
+  const claimed = await tock.send('POST /v1/queues/told/claim', { body: { limit: 2 } });
+  const extend = async (progress: unknown) =>
+    (await tock.send(`POST /v1/leases/${claimed.body.lease}/extend`, { body: { progress } })).body;
+  const shown = async (id: string) => {
+    const { progress, note, runs } = (await tock.send(`GET /v1/tasks/${id}`)).body;
+    expect(runs).toMatchObject([{ progress, note, leased_until: expect.any(String) }]);
+    return [progress, note];
+  };
+  expect(await extend({ progress: 10 })).toMatchObject({ runs: 2, cancel: [], refused: [] });
+  expect(await shown(one)).toEqual([10, null]);
+  const told = [one, '1'].map((id) => ({ id, progress: 12.5, note: 'a "note"' }));
+  expect(await extend(told)).toMatchObject({ refused: ['1'] });
+  expect(await shown(one)).toEqual([12.5, 'a "note"']);
+  expect(await shown(two)).toEqual([10, null]);
+  expect(await extend(null)).toMatchObject({ refused: [] });
+  await tock.send(`POST /v1/leases/${claimed.body.lease}/complete`);
+  expect(await extend({ progress: 99 })).toMatchObject({ status: 409 });
+});

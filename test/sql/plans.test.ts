@@ -15,6 +15,7 @@ import {
   release,
   rows,
   task,
+  tell,
   value,
 } from './support.ts';
 
@@ -74,6 +75,8 @@ async function day(on: pg.Client): Promise<void> {
   const whole = await claim(on, 'hot', { limit: 100, request_id: request });
   expect(await claim(on, 'hot', { limit: 100, request_id: request })).toHaveLength(100);
   await extend(on, leaseOf(whole), 100);
+  await tell(on, leaseOf(whole), { progress: 1 });
+  await tell(on, leaseOf(whole), [{ id: whole[50]?.id, note: 'half' }]);
   await complete(on, leaseOf(whole));
   for (let round = 0; round < 2; round++) {
     const part = await claim(on, 'hot', { limit: 100 });
@@ -121,7 +124,7 @@ async function badScans(on: pg.Client, days: number): Promise<string[]> {
   const scans = plans.scans().filter((scan) => !own.test(scan.query));
   await plans.stop();
   expect(scans.length).toBeGreaterThan(100);
-  const hot = /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions)$/;
+  const hot = /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions|progress)$/;
   const bad = (scan: Scan) =>
     hot.test(scan.table) && (scan.node === 'Seq Scan' || scan.rows > 3000);
   const told = scans

@@ -93,6 +93,7 @@ const verbs = {
   fail: 'select failed, dead, refused from tock.fail(p_lease => $1, p_failures => $2)',
   release: 'select released, refused from tock.release(p_lease => $1, p_ids => $2)',
   extend: 'select leased_until, runs from tock.extend(p_lease => $1, p_seconds => $2)',
+  tell: 'select runs, refused from tock.extend(p_lease => $1, p_progress => $2)',
 } as const;
 
 export type Completed = { completed: number; refused: string[] };
@@ -121,6 +122,12 @@ export async function extend(client: Client, lease: string, seconds: number | nu
   return (await rows<Extended>(client, verbs.extend, [lease, seconds]))[0];
 }
 
+/** Extends a lease and says how far its runs are. */
+export async function tell(client: Client, lease: string, progress: unknown) {
+  const told = [lease, json(progress)];
+  return (await rows<{ runs: number; refused: string[] }>(client, verbs.tell, told))[0];
+}
+
 export type TaskRow = {
   id: string;
   queue: string;
@@ -137,13 +144,18 @@ export type TaskRow = {
   result: unknown;
   error: unknown;
   options: Record<string, unknown> | null;
+  progress: number | null;
+  note: string | null;
   runs: {
     id: string;
     attempt: number;
     state: string;
     worker: string | null;
     started_at: string | null;
+    leased_until: string | null;
     ended_at: string | null;
+    progress: number | null;
+    note: string | null;
     error: unknown;
   }[];
 };

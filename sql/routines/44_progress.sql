@@ -1,0 +1,95 @@
+create or replace function tock.check_progress(p_progress jsonb)
+returns bigint[]
+language plpgsql
+immutable
+as $$
+declare
+  v_all boolean := pg_catalog.jsonb_typeof(p_progress) = 'object';
+  v_rows jsonb := case when v_all then pg_catalog.jsonb_build_array(p_progress) else p_progress end;
+  v_allowed text[] := case when v_all then array['progress', 'note'] else array['id', 'progress', 'note'] end;
+  v_row jsonb;
+  v_place text;
+begin
+  if pg_catalog.jsonb_typeof(v_rows) <> 'array' or pg_catalog.jsonb_array_length(v_rows) not between 1 and 10000 then
+    perform tock.refuse(422, 'progress is an object of progress and note, or an array of 1 to 10,000 of id, progress, note', 'progress');
+  end if;
+  for v_n in 0 .. pg_catalog.jsonb_array_length(v_rows) - 1 loop
+    v_row := v_rows -> v_n;
+    v_place := case when v_all then 'progress' else pg_catalog.format('progress[%s]', v_n) end;
+    if (case when pg_catalog.jsonb_typeof(v_row) = 'object' then v_row - v_allowed <> '{}' else true end) then
+      perform tock.refuse(422, pg_catalog.format('each of progress is an object of %s', pg_catalog.array_to_string(v_allowed, ', ')), v_place);
+    end if;
+    v_row := pg_catalog.jsonb_strip_nulls(v_row);
+    if not v_row ?| array['progress', 'note'] then
+      perform tock.refuse(422, 'give progress, a note or both', v_place);
+    elsif v_row ? 'progress' and (case when pg_catalog.jsonb_typeof(v_row -> 'progress') = 'number'
+      then (v_row ->> 'progress')::numeric not between 0 and 100 else true end)
+    then
+      perform tock.refuse(422, 'progress is a number from 0 to 100', v_place || '.progress');
+    elsif v_row ? 'note' and (case when pg_catalog.jsonb_typeof(v_row -> 'note') = 'string'
+      then pg_catalog.length(v_row ->> 'note') > 500 else true end)
+    then
+      perform tock.refuse(422, 'a note is a string of up to 500 characters', v_place || '.note');
+    end if;
+  end loop;
+  return case when not v_all then tock.parse_ids(v_rows, 'progress') end;
+end $$;
+
+comment on function tock.check_progress is 'The ids of [{id, progress, note}], null for one object for all; TK422 names what can''t be.';
+
+-- The caller has extended the lease in a statement before, and so holds its rows against all who end its runs:
+-- what has ended by then is seen here.
+create or replace function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
+returns bigint[]
+language plpgsql
+volatile
+as $$
+declare
+  v_runs tock.leased_run[];
+begin
+  if p_ids is null then
+    execute pg_catalog.format($q$
+      insert into tock.progress (position, stream, of_all, progress, note)
+      select l.after_position + 1, l.stream, true, pg_catalog.round(($2 ->> 'progress')::numeric, 2), $2 ->> 'note'
+      from tock.leases_%s l where l.token = $1 and l.closed_at is null
+      order by l.after_position, l.stream
+      on conflict (position, stream, of_all) do update
+        set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch) using p_lease, p_progress;
+    return '{}';
+  end if;
+  v_runs := tock.hold_runs(p_lease, p_epoch, p_ids);
+  insert into tock.progress (position, stream, of_all, progress, note)
+  select distinct on (r.position, r.stream) r.position, r.stream, false,
+    pg_catalog.round((p_progress -> (r.n - 1)::integer ->> 'progress')::numeric, 2), p_progress -> (r.n - 1)::integer ->> 'note'
+  from unnest(v_runs) r where r.state is null
+  order by r.position, r.stream, r.n
+  on conflict (position, stream, of_all) do update
+    set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at;
+  return array(
+    select l.id from tock.ids_left(p_ids, array(select r.n from unnest(v_runs) r where r.state is null)) l order by l.n);
+end $$;
+
+comment on function tock.keep_progress is 'Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.';
+
+create or replace function tock.forget_progress(p_epoch integer, p_limit integer)
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_forgotten integer;
+begin
+  delete from tock.progress p using (
+    select o.position, o.stream, o.of_all from tock.epochs e
+    cross join lateral (
+      select k.position, k.stream, k.of_all from tock.progress k
+      where k.position >= e.first_position and k.position < e.end_position order by k.position limit p_limit offset 0) o
+    where e.number = p_epoch) f
+  where p.position = f.position and p.stream = f.stream and p.of_all = f.of_all;
+  get diagnostics v_forgotten = row_count;
+  return v_forgotten;
+end $$;
+
+comment on function tock.forget_progress is 'Deletes what was said of the runs of an epoch, up to p_limit rows; returns how many.';
