@@ -7,6 +7,7 @@ import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
 import { addGate } from './commands/gate.ts';
+import { addHours } from './commands/hours.ts';
 import { addKey } from './commands/key.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addStatus } from './commands/status.ts';
@@ -53,6 +54,8 @@ function program(): Command {
     .exitOverride();
   const changes = [addEnqueue, addTask, addCancel, addChange, addErase, addGate];
   for (const add of [addMigrate, addKey, addStatus, addDoctor, ...changes]) add(tock);
+  const changes = [addEnqueue, addTask, addCancel, addChange, addErase];
+  for (const add of [addMigrate, addKey, addStatus, addHours, addDoctor, ...changes]) add(tock);
   return tock;
 }
 

@@ -56,6 +56,16 @@ table tock.gates
   constraint gate_rate_is_by_up_to_a_day CHECK (((gate_rate_seconds >= 1) AND (gate_rate_seconds <= 86400)))
   constraint gates_pkey PRIMARY KEY (queue, gate)
 
+table tock.hours
+  hour timestamp with time zone not null
+  done bigint not null
+  failed bigint not null
+  lost bigint not null
+  done_seconds double precision not null
+  queue text not null
+  constraint hours_pkey PRIMARY KEY (queue, hour)
+  CREATE INDEX hours_by_hour ON tock.hours USING btree (hour)
+
 table tock.keys
   prefix text not null
   hash bytea not null
@@ -323,6 +333,10 @@ function tock.above_hot(integer, bigint)
   returns boolean
   -- Whether the next position is above a stream's runs, as it must be; not true when that takes a closer look. Written by write_hot().
 
+function tock.add_hours(p_epoch integer, p_stream integer)
+  returns void
+  -- Adds what ended in a stream of a settled epoch to tock.hours.
+
 function tock.again_hot(p_epoch integer, p_ended ended[])
   returns again[]
   -- again_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
@@ -369,7 +383,7 @@ function tock.asked_options()
 
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
-  -- Counts the runs of the oldest settled epoch against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.
+  -- Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, about p_limit a call, and goes on from there the next time; returns how many it looked at.
   -- for tock_admin
 
 function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::text)
@@ -645,6 +659,10 @@ function tock.ended_hot(p_epoch integer, p_ended ended[], p_again again[], p_str
   returns integer
   -- end_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
 
+function tock.ends_statement(p_epoch integer, p_streams text, p_limit integer)
+  returns text
+  -- The statement that reads how runs of an epoch ended: hour, done, failed, lost, done_seconds.
+
 function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint[]
   -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.
@@ -747,6 +765,11 @@ function tock.hold_statement(p_epoch integer, p_one boolean)
 function tock.hot_epoch()
   returns integer
   -- The epoch in use, while the hot functions are right for it; else null. Written by write_hot().
+
+function tock.hourly_stats(p_queue text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_limit integer DEFAULT 250000)
+  returns TABLE(hour timestamp with time zone, done bigint, failed bigint, lost bigint, total_seconds double precision, mean_seconds double precision, partial boolean)
+  -- What ended in a queue by hour of UTC, from p_from (by default a day ago) to before p_to: runs that were done, with their total and mean duration in seconds, failed and lost. partial: more than p_limit leases or results were not added up yet, and those beyond are missing.
+  -- for tock_admin, tock_edge
 
 function tock.http_claimed(p_queue text, p_runs claimed[])
   returns text
@@ -1179,7 +1202,7 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, and unique keys and gates that nobody has used for long, up to p_limit of each.
+  -- Deletes request ids older than a day what pg_cron noted about Tock's jobs a day ago, and hours older than 400 days, up to p_limit of each.
   -- for tock_admin
 
 function tock.tidy_gates(p_limit integer)

@@ -44,6 +44,16 @@ export const ended = ['done', 'dead', 'cancelled', 'expired'];
 /** What became of a wish about a task; `state` is how it was found. */
 export type Changed = { id: string; state: string; changed: boolean };
 
+export type Hour = {
+  hour: string;
+  done: number;
+  failed: number;
+  lost: number;
+  total_seconds: number;
+  mean_seconds: number | null;
+  partial: boolean;
+};
+
 export type Finding = { finding: string; severity: string; detail: string; hint: string | null };
 
 export type Gate = {
@@ -63,6 +73,8 @@ export type Door = {
   /** As it is, or up to so many seconds later when it has ended. Null when there is no such task. */
   task(id: string, waitSeconds: number): Promise<Task | null>;
   stats(): Promise<QueueStats[]>;
+  /** Instants as they were given; null for a day ago, and for no end. */
+  hours(queue: string, from: string | null, to: string | null): Promise<Hour[]>;
   /** Up to 10,000; those that nobody knows are left out. */
   cancel(ids: string[]): Promise<Changed[]>;
   /** `changes` as JSON text. Null when there is no such task; a Failure when it has ended. */

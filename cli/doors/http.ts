@@ -106,6 +106,16 @@ export function httpDoor(origin: string, key: string): Door {
       }
     },
     stats: async () => (await found<{ queues: never[] }>('GET /v1/queues')).queues,
+    async hours(queue, from, to) {
+      const given = Object.entries({ from, to }).filter(([, at]) => at !== null) as [
+        string,
+        string,
+      ][];
+      const query = new URLSearchParams(given);
+      const route = `GET /v1/queues/${encodeURIComponent(queue)}/hours`;
+      const answer = await found<{ hours: never[] }>(query.size > 0 ? `${route}?${query}` : route);
+      return answer.hours;
+    },
     async cancel(ids) {
       const body = JSON.stringify({ ids });
       return (await found<{ tasks: never[] }>('POST /v1/tasks/cancel', body)).tasks;

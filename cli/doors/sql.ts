@@ -6,6 +6,7 @@ import {
   ended,
   type Finding,
   type Gate,
+  type Hour,
   type QueueStats,
   type Task,
 } from './door.ts';
@@ -84,6 +85,13 @@ export function sqlDoor(client: pg.Client): Door {
         `select queue as name, paused, ready::float8, running::float8, waiting::float8, dead::float8,
            oldest_ready_at
          from tock.queue_stats()`,
+      ),
+    hours: (queue, from, to) =>
+      ask<Hour>(
+        client,
+        `select hour, done::float8, failed::float8, lost::float8, total_seconds, mean_seconds, partial
+         from tock.hourly_stats(p_queue => $1, p_from => $2, p_to => $3)`,
+        [queue, from, to],
       ),
     cancel: (ids) =>
       ask<Changed>(client, 'select id, state, changed from tock.cancel(p_ids => $1)', [ids]),

@@ -129,3 +129,20 @@ alter type tock.found_run add attribute leased_until timestamptz;
 alter type tock.found_run add attribute progress real;
 alter type tock.found_run add attribute note text;
 drop function if exists tock.extend(uuid, integer);
+
+-- What ended in each hour (of UTC) by queue, as far as it was added up: of whole streams of settled epochs,
+-- by the audit. It outlives the epochs, by 400 days.
+create table tock.hours (
+  hour timestamptz not null,
+  done bigint not null,
+  failed bigint not null,
+  lost bigint not null,
+  done_seconds double precision not null,
+  queue text collate "C" not null,
+  primary key (queue, hour)
+);
+
+create index hours_by_hour on tock.hours (hour);
+
+-- Those audited before have not been added up: they are audited once more.
+update tock.epochs set audited_at = null, audit_stream = null, audit_position = null, audit_runs = null;

@@ -50,6 +50,7 @@ begin
       if v_leased <> v_epoch.audit_runs then
         perform tock.requeue_missing(v_epoch.number, v_epoch.audit_stream, v_epoch.audit_runs, v_leased);
       end if;
+      perform tock.add_hours(v_epoch.number, v_epoch.audit_stream);
       v_epoch.audit_position := null;
     end if;
     v_left := v_left - v_count - 1;
@@ -61,7 +62,7 @@ begin
 end $$;
 
 comment on function tock.audit is
-  'Counts the runs of the oldest settled epoch against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.';
+  'Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, about p_limit a call, and goes on from there the next time; returns how many it looked at.';
 
 -- A run in no lease was never handed out. Where a lease's range holds more than it took, those that were
 -- begun after the claim were not; where that doesn't tell, all of its runs without a result go again. What

@@ -40,6 +40,7 @@ test('every request is one statement: check and work together', async () => {
     await statements('GET /v1/doctor'),
     await statements('PUT /v1/queues/one', {}),
     await statements('GET /v1/queues/one'),
+    await statements('GET /v1/queues/one/hours'),
     await statements('GET /v1/queues'),
     await statements('GET /v1/stats'),
     await statements('GET /v1/keys'),

@@ -25,6 +25,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'GET /v1/queues/{queue}',
     'GET /v1/queues/{queue}/gates',
     'GET /v1/queues/{queue}/gates/{gate}',
+    'GET /v1/queues/{queue}/hours',
     'GET /v1/stats',
     'GET /v1/tasks/{id}',
     'PATCH /v1/queues/{queue}/gates/{gate}',

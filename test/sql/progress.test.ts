@@ -85,6 +85,17 @@ describe.each([
     await tell(client, lease, { progress: 30 });
     for (const id of ids) expect(await shown(id)).toEqual([30, null]);
   });
+
+  test('what is said of the first run of a lease is not of the others', async () => {
+    const queue = `q${++queues}`;
+    await enqueue(client, queue, numbered(4, 0, options));
+    await claim(client, queue, { limit: 2 });
+    // It begins right after the one before: what is for all of it goes by its first run's position.
+    const runs = await claim(client, queue, { limit: 2 });
+    await tell(client, leaseOf(runs), [{ id: runs[0]?.id, progress: 50 }]);
+    expect(await shown(runs[0]?.id)).toEqual([50, null]);
+    expect(await shown(runs[1]?.id)).toEqual([null, null]);
+  });
 });
 
 test('what is said of all is one row a stream, however many runs there are', async () => {
@@ -164,6 +175,15 @@ test("what has ended and what is another's is refused, the rest is kept", async 
   expect((await look(ids[0])).runs[0]?.progress).toBeNull();
   expect(await shown(ids[1])).toEqual([50, null]);
   expect(await shown(foreign)).toEqual([null, null]);
+  // A stream of which all has ended is closed; the lease goes on with its others.
+  const queue = `q${++queues}`;
+  await enqueue(client, queue, [{ priority: 1 }, { priority: 2 }]);
+  const [one, two] = await claim(client, queue, { limit: 2 });
+  expect(one?.lease).toBe(two?.lease);
+  await complete(client, one?.lease as string, [{ id: one?.id }]);
+  await tell(client, one?.lease as string, { progress: 9 });
+  expect((await look(one?.id)).runs).toMatchObject([{ state: 'done', progress: null }]);
+  expect(await shown(two?.id)).toEqual([9, null]);
 });
 
 test('of a run that is being completed nothing is kept afterwards', async () => {

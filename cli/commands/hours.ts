@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import { type Hour, throughDoor } from '../doors/door.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { span, table } from '../table.ts';
+
+type Given = { from?: string; to?: string };
+
+function describe(queue: string, hours: Hour[]): string {
+  if (hours.length === 0) return `Nothing ended in ${queue} in these hours.\n`;
+  const rows = hours.map((one) => {
+    const at = new Date(one.hour).toISOString().replace('T', ' ').slice(0, 16);
+    const mean = one.mean_seconds === null ? null : `${one.mean_seconds.toFixed(1)} s`;
+    return [at, one.done, span(one.total_seconds), mean, one.failed, one.lost];
+  });
+  const more = 'There was more than could be read at once: these are fewer than ended.\n';
+  const heading = ['hour (UTC)', 'done', 'in all', 'mean', 'failed', 'lost'];
+  return table([heading, ...rows]) + (hours.some((one) => one.partial) ? more : '');
+}
+
+async function show(queue: string, options: Options<Given>) {
+  const { from = null, to = null } = options;
+  const hours = await throughDoor(options, (door) => door.hours(queue, from, to));
+  print(options, hours, () => describe(queue, hours));
+}
+
+export function addHours(program: Command): void {
+  program
+    .command('hours <queue>')
+    .description('what ended in a queue by the hour, with durations; by default of a day')
+    .option('--from <instant>', 'from this hour on, like 2030-01-31T09:00:00Z')
+    .option('--to <instant>', 'before that')
+    .action((queue: string, _given, command: Command) => show(queue, optionsOf(command)));
+}
