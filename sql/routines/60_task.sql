@@ -82,8 +82,11 @@ declare
   v_next bigint := coalesce(v_run.task_id, p_id);
   v_waits record;
 begin
-  -- where the epoch of its first run is gone, the history begins with the run that was asked for
-  if v_run.task_id <> p_id and tock.epoch_of(v_run.task_id >> 20) is null then
+  -- where the epoch of its first run is gone, the history begins with what that one led on to, or else with
+  -- the run that was asked for
+  if v_run.task_id <> p_id and tock.epoch_of(v_run.task_id >> 20) is null
+    and not exists (select from tock.promotions p where p.position = v_run.task_id >> 20)
+  then
     v_next := p_id;
   end if;
   runs := '[]';

@@ -53,7 +53,7 @@ begin
       perform tock.add_hours(v_epoch.number, v_epoch.audit_stream);
       v_epoch.audit_position := null;
     end if;
-    v_left := v_left - v_count - 1;
+    v_left := v_left - v_count - 100;  -- what a stream costs beside its runs
   end loop;
   update tock.epochs e set audit_stream = v_epoch.audit_stream, audit_position = v_epoch.audit_position,
     audit_runs = v_epoch.audit_runs, queues = v_epoch.queues
