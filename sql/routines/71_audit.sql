@@ -13,6 +13,7 @@ as $$
 declare
   v_epoch tock.epochs;
   v_left integer := p_limit;
+  v_looked integer := 0;
   v_count integer;
   v_last bigint;
   v_leased bigint;
@@ -29,7 +30,7 @@ begin
       if v_epoch.audit_stream is null then
         update tock.epochs e set audited_at = pg_catalog.now(), audit_stream = null, queues = v_epoch.queues
         where e.number = v_epoch.number;
-        return p_limit - v_left + 1;
+        return v_looked + 1;
       end if;
       v_epoch.audit_position := -1;
       v_epoch.audit_runs := 0;
@@ -53,12 +54,13 @@ begin
       perform tock.add_hours(v_epoch.number, v_epoch.audit_stream);
       v_epoch.audit_position := null;
     end if;
-    v_left := v_left - v_count - 100;  -- what a stream costs beside its runs
+    v_looked := v_looked + v_count + 1;
+    v_left := v_left - v_count - 100;  -- a stream costs that much beside its runs
   end loop;
   update tock.epochs e set audit_stream = v_epoch.audit_stream, audit_position = v_epoch.audit_position,
     audit_runs = v_epoch.audit_runs, queues = v_epoch.queues
   where e.number = v_epoch.number;
-  return p_limit - v_left;
+  return v_looked;
 end $$;
 
 comment on function tock.audit is
