@@ -53,8 +53,6 @@ function program(): Command {
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
   const changes = [addEnqueue, addTask, addCancel, addChange, addErase, addGate];
-  for (const add of [addMigrate, addKey, addStatus, addDoctor, ...changes]) add(tock);
-  const changes = [addEnqueue, addTask, addCancel, addChange, addErase];
   for (const add of [addMigrate, addKey, addStatus, addHours, addDoctor, ...changes]) add(tock);
   return tock;
 }

@@ -52,11 +52,10 @@ export async function ask<Row extends object>(
 }
 
 const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost, created_at, run_at,
-  ended_at, payload, result, error, options, runs`;
+  ended_at, payload, result, error, options, progress, note, runs`;
 
 const gates = `select gate, paused, gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst,
   inside::text[], waiting`;
-  ended_at, payload, result, error, options, progress, note, runs`;
 
 export function sqlDoor(client: pg.Client): Door {
   return {

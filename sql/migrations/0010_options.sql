@@ -109,7 +109,6 @@ alter type tock.passed add attribute timeout_seconds integer;
 
 alter type tock.found_run add attribute options jsonb;
 drop function if exists tock.task(bigint);
-drop function if exists tock.backoff_seconds(tock.queues, integer);
 
 -- How far runs have come, as their workers say when they extend: of one run, or (of_all) of all runs of a row
 -- of a lease, under the position after the one it begins with. The newer of the two holds. Nothing that

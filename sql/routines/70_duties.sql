@@ -162,8 +162,7 @@ begin
   return v_requests + v_details + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
 end $$;
 
-comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, and unique keys and gates that nobody has used for long, up to p_limit of each.';
-comment on function tock.tidy is 'Deletes request ids older than a day what pg_cron noted about Tock''s jobs a day ago, and hours older than 400 days, up to p_limit of each.';
+comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, and hours older than 400 days, up to p_limit of each.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text
