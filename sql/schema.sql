@@ -4,8 +4,10 @@ table tock.allowances
   number bigint not null
   taken_at timestamp with time zone not null default clock_timestamp()
   level double precision
+  limited_at timestamp with time zone
+  seen_at timestamp with time zone
   queue text not null
-  leases uuid[] not null
+  leases uuid[]
   constraint allowances_pkey PRIMARY KEY (queue, number)
 
 table tock.duties
@@ -143,6 +145,7 @@ table tock.queues
   rate_limit integer
   rate_seconds integer not null default 1
   rate_burst integer
+  limited_at timestamp with time zone
   keep_results boolean not null default true
   constraint attempts_are_1_to_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000)))
   constraint backoff_base_is_up_to_a_day CHECK (((backoff_base_seconds >= (0)::double precision) AND (backoff_base_seconds <= (86400)::double precision)))
@@ -282,6 +285,8 @@ sequence tock.stream_numbers 1 to 1048575 cache 1
 
 type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
 
+type tock.allowance (number bigint, taken_at timestamp with time zone, seen_at timestamp with time zone, level double precision, running integer, leases uuid[], allowed integer, after_seconds integer)
+
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
 type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
@@ -316,6 +321,10 @@ function tock.again_statement(p_epoch integer, p_first bigint)
   returns text
   -- The statement that reads what goes on of the runs of an epoch that ended, with the epoch's first position.
 
+function tock.allowance_of(p_queue text, p_policy queues)
+  returns allowance
+  -- What a queue's limits allow at this moment, and what is running; allowed is null while that can't be told.
+
 function tock.amend(p_found whereabout[], p_changes jsonb)
   returns void
   -- Notes for the next attempts of tasks what is to be changed; p_found says where they were.
@@ -335,6 +344,10 @@ function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
 function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
+
+function tock.ask_allowance(p_queue text, p_policy queues)
+  returns allowance
+  -- allowance_of(), with the lock of the queue's limit held where it allows something; allowed is null when others have that lock for longer than 50 ms.
 
 function tock.asked_error(p_key text, p_value jsonb, p_options jsonb)
   returns text[]
@@ -437,6 +450,10 @@ function tock.check_policy(p_policy jsonb)
   returns jsonb
   -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
 
+function tock.check_policy_is_new(p_name text)
+  returns void
+  -- Raises 40001 when a queue's policy was changed since this transaction's snapshot was taken.
+
 function tock.check_queue_name(p_queue text)
   returns void
   -- Raises TK422 for what can't be a queue's name.
@@ -460,7 +477,7 @@ function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit inte
 
 function tock.claim_answer()
   returns text
-  -- About this transaction's last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
+  -- About this transaction's last claim: found, empty, paused, limited (as many are running, or were started, as the queue's limits allow), busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
@@ -739,6 +756,10 @@ function tock.judge_replacements(p_epoch integer, p_limit integer)
   returns integer
   -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
 
+function tock.keep_allowance(p_queue text, p_policy queues, p_asked allowance, p_token uuid, p_started integer)
+  returns void
+  -- Writes down what a claim has taken of a queue's limits; 40001 when it went by what isn't so any more.
+
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
   -- What a run keeps of its task's options, with what its queue asks for; null when that is nothing.
@@ -776,6 +797,11 @@ function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
 
+function tock.limits(p_queue text DEFAULT NULL::text)
+  returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
+  -- Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can't be told.
+  -- for tock_admin, tock_edge
+
 function tock.lock_space()
   returns integer
   -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key().
@@ -810,7 +836,7 @@ function tock.move_up(p_limit integer DEFAULT 1000)
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
-  -- Second key of the lock of a duty or of making a queue (p_kind): apart from each other, so that no queue's name can stop a duty.
+  -- Second key of the lock of a duty, of making a queue or of a queue's limit (p_kind): apart from each other, so that no queue's name can stop a duty.
 
 function tock.new_token(p_epoch integer)
   returns uuid
@@ -844,6 +870,10 @@ function tock.next_wake_at()
 function tock.oldest_live_epoch()
   returns integer
   -- Of Tock before 0007: raises 40001.
+
+function tock.open_leases(p_queue text)
+  returns uuid[]
+  -- All open leases of a queue, read without a record of them; null while somebody else is claiming from it.
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
@@ -963,6 +993,11 @@ function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)
   -- Lets tasks run at another time, now if that is past: change() with plain arguments.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.reset_limits(p_queue text)
+  returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
+  -- Fills the bucket of a queue's rate again and counts anew what is running; no row when there is no queue of this name with a limit.
+  -- for tock_admin, tock_edge
+
 function tock.rest(p_limit integer DEFAULT 20000)
   returns integer
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
@@ -975,7 +1010,7 @@ function tock.retain()
 
 function tock.retry_after_seconds(p_queue text)
   returns integer
-  -- When to come back after an empty claim: seconds to the queue's next waiting task, 1 to 30; 0 when it was only passing over cancelled runs.
+  -- When to come back after an empty claim: seconds to the queue's next waiting task, 1 to 30; 0 when it was only passing over cancelled runs; when it was limited, seconds to the next start that its rate allows, 1 where it waits for one to end.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.revoke_key(p_prefix text)
@@ -1004,6 +1039,10 @@ function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
 function tock.run_state(p_stream integer, p_position bigint)
   returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)
   -- Of Tock before 0007: raises 40001.
+
+function tock.running_statement(p_epoch integer)
+  returns text
+  -- The statement that counts what is still running of some leases of an epoch, and says which they are.
 
 function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns SETOF leased_run

@@ -9,7 +9,9 @@
 -- Bounded: 64 streams and 10 MiB a call even when every byte is a quote or a backslash and so counts
 -- twice in Neon's answer: 4 MiB from the first stream (one run of any size at least), 512 KiB from the
 -- second, 6 KiB from each further one; 10,000 marked runs passed over.
--- All rows of a lease lie in one epoch, and are of runs with options or of runs without. Streams of older epochs go the slow way, by place_of() and draw().
+-- All rows of a lease lie in one epoch, and are of runs with options or of runs without. Streams of older
+-- epochs go the slow way, by place_of() and draw(). Where the queue has a limit, that is asked first (36_limits.sql)
+-- and the claim commits synchronously: one that a crash forgets would be one too many.
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false)
@@ -69,7 +71,9 @@ begin
     v_seen tock.requests;
     v_hot integer;
     v_guarded boolean := false;
-    v_read_committed boolean;
+    v_read_committed boolean := pg_catalog.current_setting('transaction_isolation') = 'read committed';
+    v_limited boolean := v_policy.max_running is not null or v_policy.rate_limit is not null;
+    v_allowance tock.allowance;
     v_look tock.look;
     v_left integer := p_limit;
     v_drawn integer := 0;
@@ -118,7 +122,23 @@ begin
         return;
       end if;
     end if;
-    v_read_committed := pg_catalog.current_setting('transaction_isolation') = 'read committed';
+    if not v_read_committed then
+      perform tock.check_policy_is_new(v_policy.name);
+    end if;
+    if v_limited then
+      v_allowance := tock.ask_allowance(p_queue, v_policy);
+      if v_late and v_allowance.allowed < 1 then
+        v_late := false;
+        if tock.ride_along() then
+          v_allowance := tock.ask_allowance(p_queue, v_policy);
+        end if;
+      end if;
+      if coalesce(v_allowance.allowed, 0) < 1 then
+        v_said := pg_catalog.set_config('tock.claim', coalesce('limited ' || v_allowance.after_seconds, 'busy'), true);
+        return;
+      end if;
+      v_left := least(p_limit, v_allowance.allowed);
+    end if;
 
     <<streams>>
     loop
@@ -196,14 +216,17 @@ begin
 
     if v_drawn > 0 then
       v_said := pg_catalog.set_config('tock.claim', 'found', true);
+      if v_limited then
+        perform tock.keep_allowance(p_queue, v_policy, v_allowance, v_token, least(p_limit, v_allowance.allowed) - v_left);
+      end if;
       if p_request_id is not null then
         insert into tock.requests (verb, queue, request_id, digest, token)
           values ('claim', p_queue, p_request_id, v_digest, v_token)
           on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
       end if;
     end if;
-    if v_alone and not v_asking then
-      -- a claim lost in a crash only makes its runs ready again; beside a gate that would be one too many
+    if v_alone and not v_asking and not v_limited then
+      -- a claim lost in a crash only makes its runs ready again; beside a gate or a limit that would be one too many
       v_said := pg_catalog.set_config('synchronous_commit', 'off', true);
     end if;
   end;

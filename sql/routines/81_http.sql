@@ -41,11 +41,11 @@ begin
   if v_said like 'passed %' then
     return case when pg_catalog.substr(v_said, 8)::integer < 10000 then 'empty' else 'passing' end;
   end if;
-  return coalesce(nullif(v_said, ''), 'empty');
+  return coalesce(nullif(pg_catalog.split_part(v_said, ' ', 1), ''), 'empty');
 end $$;
 
 comment on function tock.claim_answer is
-  'About this transaction''s last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).';
+  'About this transaction''s last claim: found, empty, paused, limited (as many are running, or were started, as the queue''s limits allow), busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).';
 
 create or replace function tock.retry_after_seconds(p_queue text)
 returns integer
@@ -54,8 +54,12 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_after text := substring(pg_catalog.current_setting('tock.claim', true) from '^(?!passed)\w+ (\d+)$');
 begin
-  if tock.claim_answer() = 'passing' then
+  if v_after is not null then
+    return v_after::integer;
+  elsif tock.claim_answer() = 'passing' then
     return 0;
   end if;
   return greatest(1, least(30, pg_catalog.ceil(extract(epoch from
@@ -66,7 +70,7 @@ begin
 end $$;
 
 comment on function tock.retry_after_seconds is
-  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30; 0 when it was only passing over cancelled runs.';
+  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30; 0 when it was only passing over cancelled runs; when it was limited, seconds to the next start that its rate allows, 1 where it waits for one to end.';
 
 -- Not around claim(), which stands in the statement: called from a function, it isn't alone.
 create or replace function tock.http_claimed(p_queue text, p_runs tock.claimed[])

@@ -23,7 +23,7 @@ grant execute on function tock.task to tock_producer, tock_worker, tock_admin, t
 
 -- governing
 grant execute on function
-  tock.put_queue, tock.queue, tock.queue_stats, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
+  tock.put_queue, tock.queue, tock.queue_stats, tock.limits, tock.reset_limits, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
   tock.revoke_key, tock.tick
   to tock_admin, tock_edge;
 

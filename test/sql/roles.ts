@@ -10,7 +10,7 @@ const giving = names('enqueue enqueue_task cancel change reprioritize reschedule
 const doing = names(`
   claim claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at`);
 const governing = names(
-  'put_queue queue queue_stats doctor erase create_key keys_list revoke_key tick',
+  'put_queue queue queue_stats limits reset_limits doctor erase create_key keys_list revoke_key tick',
 );
 const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
 
