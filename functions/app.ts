@@ -11,13 +11,27 @@ import { doctor } from './routes/doctor.ts';
 import { health } from './routes/health.ts';
 import { keys } from './routes/keys.ts';
 import { leases } from './routes/leases.ts';
+import { limits } from './routes/limits.ts';
 import { openapi } from './routes/openapi.ts';
 import { queues } from './routes/queues.ts';
 import { stats } from './routes/stats.ts';
 import { tasks } from './routes/tasks.ts';
 import { tick } from './routes/tick.ts';
 
-const routes = [tasks, changes, claim, leases, queues, keys, tick, stats, doctor, health, openapi];
+const routes = [
+  tasks,
+  changes,
+  claim,
+  leases,
+  queues,
+  limits,
+  keys,
+  tick,
+  stats,
+  doctor,
+  health,
+  openapi,
+];
 
 /** The HTTP door; `connect` is its way to the database. */
 export function createApp(connect: Connect): App {

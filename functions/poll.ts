@@ -8,6 +8,8 @@ type Wait = {
   seconds: number;
   /** How often it may ask in all, where there is a limit. */
   most?: number | undefined;
+  /** Seconds in which a queue that is at its limit says it will be so no more, rounded up. */
+  laterOf?: (body: string) => number;
   gone: AbortSignal;
 };
 
@@ -28,12 +30,12 @@ function pause(ms: number, gone: AbortSignal): Promise<void> {
  * Repeats a claim until it finds something, the time is up or the client has gone: fifty times a second,
  * never asleep inside the database; less often where that is slow, so that those who wait don't keep it
  * so, or where there is a limit: then its looks are spread over the time. Without a pause while it passes
- * over much.
+ * over much, and not before it can be of use while a queue's rate holds it up.
  */
 export async function poll(
   once: Once,
   stateOf: (body: string) => string,
-  { seconds, most = Number.POSITIVE_INFINITY, gone }: Wait,
+  { seconds, most = Number.POSITIVE_INFINITY, laterOf = () => 0, gone }: Wait,
 ): Promise<Answer> {
   let now = Date.now();
   const end = now + seconds * 1000;
@@ -50,8 +52,9 @@ export async function poll(
     const share = (end - now) / left;
     // Apart from each other, or all who wait would ask in step.
     const turn = Math.max(EVERY_MS - took, share) * (0.8 + 0.4 * Math.random());
+    const vain = state === 'limited' ? (laterOf(answer.body) - 1) * 1000 : 0;
     // The last look is at the end.
-    await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took)), gone);
+    await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took, vain)), gone);
     if (gone.aborted) return answer;
     now = Date.now();
   }

@@ -23,11 +23,13 @@ const run = z.strictObject({
   payload: s.anything,
 });
 
-const states = z.enum(['found', 'empty', 'paused', 'busy', 'passing']);
+const states = z.enum(['found', 'empty', 'paused', 'limited', 'busy', 'passing']);
 
 /** Parses what found nothing only: the rest may be megabytes. */
 const stateOf = (body: string): z.output<typeof states> =>
   body.startsWith('{"lease":null,') ? JSON.parse(body).state : 'found';
+
+const laterOf = (body: string): number => JSON.parse(body).retry_after_seconds;
 
 /** /v1/queues/:queue/claim. The runs come from claim() alone: a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
@@ -36,7 +38,7 @@ export function claim(app: App, connect: Connect): void {
     path: '/v1/queues/{queue}/claim',
     summary: 'Lease what is ready, or wait for it up to wait_seconds',
     description:
-      'A claim that waits looks every 20 ms, less often where the database is slow; over HTTPS to Neon 45 times in all.',
+      'A claim that waits looks every 20 ms, less often where the database is slow, or where the queue is limited by its rate; over HTTPS to Neon 45 times in all.',
     params: s.queueParams,
     body,
     repeatable: true,
@@ -53,14 +55,14 @@ where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
       requestId,
     ],
     repeat: (once, { body, gone }, most) =>
-      poll(once, stateOf, { seconds: body.wait_seconds, most, gone }),
+      poll(once, stateOf, { seconds: body.wait_seconds, most, laterOf, gone }),
     answer: z.strictObject({
       lease: s.leaseToken.nullable(),
       leased_until: s.moment.nullable(),
       tasks: z.array(run),
       state: states.openapi({
         description:
-          'busy: others hold what there is; passing: claim again at once, many cancelled were passed.',
+          'limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed.',
       }),
       retry_after_seconds: s.count,
     }),

@@ -26,6 +26,9 @@ const scopes = [
   ['POST /v1/tasks/cancel', 'enqueue'],
   ['DELETE /v1/tasks/1048577/payload', 'admin'],
   ['GET /v1/doctor', 'admin'],
+  ['GET /v1/limits', 'read'],
+  ['GET /v1/queues/q/limits', 'read'],
+  ['POST /v1/queues/q/limits/reset', 'admin'],
 ] as const;
 
 const body = (route: string) => {

@@ -20,8 +20,10 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'GET /v1/doctor',
     'GET /v1/health',
     'GET /v1/keys',
+    'GET /v1/limits',
     'GET /v1/queues',
     'GET /v1/queues/{queue}',
+    'GET /v1/queues/{queue}/limits',
     'GET /v1/stats',
     'GET /v1/tasks/{id}',
     'PATCH /v1/tasks/{id}',
@@ -31,6 +33,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'POST /v1/leases/{lease}/fail',
     'POST /v1/leases/{lease}/release',
     'POST /v1/queues/{queue}/claim',
+    'POST /v1/queues/{queue}/limits/reset',
     'POST /v1/queues/{queue}/tasks',
     'POST /v1/tasks/cancel',
     'POST /v1/tasks/{id}/cancel',
@@ -93,6 +96,13 @@ test('the document says what is validated: limits, unknown options, the problem 
     maximum: 315_360_000,
   });
   const claimed = claim.responses[200].content['application/json'].schema;
-  expect(claimed.properties.state.enum).toEqual(['found', 'empty', 'paused', 'busy', 'passing']);
+  expect(claimed.properties.state.enum).toEqual([
+    'found',
+    'empty',
+    'paused',
+    'limited',
+    'busy',
+    'passing',
+  ]);
   expect(body.components.securitySchemes.key).toMatchObject({ type: 'http', scheme: 'bearer' });
 });

@@ -5,6 +5,7 @@ import { epochs } from './epochs.ts';
 import { guards } from './guards.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
+import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
@@ -35,4 +36,5 @@ export const bugs: Bug[] = [
   ...marks,
   ...wishes,
   ...doors,
+  ...limits,
 ];
