@@ -28,11 +28,19 @@ export const limits: Bug[] = [
     caught: [own, 'a claim that stands open makes others busy'],
   },
   {
-    name: "a limit's fence lasts for two claims only",
+    name: 'a claim with an old snapshot goes by the next number alone',
     file,
-    find: /a\.number = v_before;\s*v_alone := found;/,
-    replace: 'a.number < v_before;',
+    find: 'elsif v_before > 0 then',
+    replace:
+      "elsif v_before > 0 and pg_catalog.current_setting('transaction_isolation') = 'read committed' then",
     caught: [own, 'a claim under a repeatable read snapshot from before another'],
+  },
+  {
+    name: 'no first claim at a limit is on record for good',
+    file,
+    find: 'if p_asked.number is null then',
+    replace: 'if false then',
+    caught: [own, 'a claim under a snapshot from before the first claim'],
   },
   {
     name: 'a claim believes an old snapshot that there is no limit',

@@ -35,12 +35,13 @@ describe.each([
   ['looked for', async () => {}],
   ['on record', () => settle(client, 'q')],
 ])('where open leases are %s', (_, turn) => {
-  /** A queue with a limit of 3, `count` tasks, and one claim of which the record knows. */
+  /** A queue with a limit of 3 from which was claimed before, and `count` tasks. */
   async function limited(count: number, policy: object = { max_running: 3 }) {
     await put(client, 'q', policy);
-    await enqueue(client, 'q', [{}]);
+    await enqueue(client, 'q', [{}, {}]);
     await complete(client, leaseOf(await claim(client, 'q')));
     await turn();
+    await complete(client, leaseOf(await claim(client, 'q')));
     await enqueue(client, 'q', numbered(count));
   }
 
@@ -110,9 +111,12 @@ describe.each([
 
   test('a claim that stands open makes others busy, not too many', async () => {
     await limited(6);
+    // Of another stream than the one that the open claim holds.
+    await enqueue(client, 'q', numbered(2, 0, { priority: 1 }));
     const other = await db.connect();
     await other.query('begin');
     expect(await claim(other, 'q', { limit: 2 })).toHaveLength(2);
+    await client.query("set lock_timeout = '2s'");
     expect(await ask(client, 'q', 9)).toMatchObject({ got: 0, state: 'busy' });
     await other.query('commit');
     expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
@@ -126,6 +130,8 @@ describe.each([
         const old = await db.connect();
         await old.query(`begin isolation level ${level}`);
         expect(await running(old, 'q')).toBe(0);
+        // Of a stream that it can't see: that of its own it has for itself.
+        await enqueue(client, 'q', numbered(others, 0, { priority: 1 }));
         const leases: string[] = [];
         for (let n = 0; n < others; n++) leases.push(leaseOf(await claim(client, 'q')));
         expect((await refusal(claim(old, 'q', { limit: 3 }))).code).toBe('40001');
@@ -216,6 +222,18 @@ test('a limit that was off for a while counts what was claimed meanwhile', async
   expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
   await put(client, 'q', { max_running: 7 });
   expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+});
+
+test('a claim under a snapshot from before the first claim at a limit is refused', async () => {
+  await put(client, 'q', { max_running: 3 });
+  await enqueue(client, 'q', numbered(9));
+  const old = await db.connect();
+  await old.query('begin isolation level repeatable read');
+  expect(await running(old, 'q')).toBe(0);
+  await enqueue(client, 'q', numbered(2, 0, { priority: 1 }));
+  await claim(client, 'q');
+  await claim(client, 'q');
+  expect((await refusal(claim(old, 'q', { limit: 3 }))).code).toBe('40001');
 });
 
 test('a claim under a snapshot from before the limit is refused', async () => {
