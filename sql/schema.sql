@@ -291,6 +291,8 @@ type tock.candidate (stream integer, priority smallint, after_position bigint)
 
 type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
 
+type tock.claimed_from (queue text, lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
 type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean, options jsonb)
@@ -345,9 +347,9 @@ function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
 
-function tock.ask_allowance(p_queue text, p_policy queues)
+function tock.ask_allowance(p_queue text, p_policy queues, p_wait boolean)
   returns allowance
-  -- allowance_of(), with the lock of the queue's limit held where it allows something; allowed is null when others have that lock for longer than 50 ms.
+  -- allowance_of(), with the lock of the queue's limit held where it allows something; allowed is null when others have that lock (p_wait: for longer than 50 ms).
 
 function tock.asked_error(p_key text, p_value jsonb, p_options jsonb)
   returns text[]
@@ -458,6 +460,10 @@ function tock.check_queue_name(p_queue text)
   returns void
   -- Raises TK422 for what can't be a queue's name.
 
+function tock.check_queues(p_queues text[], p_weights integer[])
+  returns void
+  -- Raises TK422 for queues and weights that claim_any() doesn't take.
+
 function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
   -- Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.
@@ -470,9 +476,9 @@ function tock.check_waiting_ids()
   returns void
   -- TK503 when an id for a waiting entry might be given out twice.
 
-function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false)
+function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false, p_bytes integer DEFAULT 4194304)
   returns SETOF claimed
-  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.
+  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours. p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_answer()
@@ -480,9 +486,18 @@ function tock.claim_answer()
   -- About this transaction's last claim: found, empty, paused, limited (as many are running, or were started, as the queue's limits allow), busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.claim_any(p_queues text[], p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false, p_weights integer[] DEFAULT NULL::integer[])
+  returns SETOF claimed_from
+  -- claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue's runs have a lease of their own. claim_answer() is of all of them together: found, or the best that one of them said. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).
+  -- for tock_admin, tock_edge, tock_worker
+
 function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
   returns claimed
   -- Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().
+
+function tock.claimed_of(p_queue text, p_run claimed)
+  returns claimed_from
+  -- What claim() has returned for a run, with its queue.
 
 function tock.close_ended_hot(p_lease uuid, p_epoch integer)
   returns boolean
@@ -706,6 +721,11 @@ function tock.http_claimed(p_queue text, p_runs claimed[])
   -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
   -- for tock_edge
 
+function tock.http_claimed_any(p_runs claimed_from[])
+  returns text
+  -- POST /v1/claim: what claim_any() has returned as the answer's body.
+  -- for tock_edge
+
 function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
   returns text
   -- POST /v1/leases/:lease/complete: authorize() and complete(); the answer's body, null when the lease is over.
@@ -781,9 +801,13 @@ function tock.lease_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease and its runs lie in, from the token's last 28 bits; null when it can't be a lease.
 
+function tock.lease_has_ended()
+  returns void
+  -- Raises TK409: what a repeated claim is told when nothing is left of what it was given.
+
 function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.
+  -- The runs of an open lease that have not ended, as its claim returned them; none when its time is up.
 
 function tock.leave_gates(p_lease uuid, p_epoch integer)
   returns void

@@ -109,3 +109,9 @@ alter type tock.passed add attribute timeout_seconds integer;
 alter type tock.found_run add attribute options jsonb;
 drop function if exists tock.task(bigint);
 drop function if exists tock.backoff_seconds(tock.queues, integer);
+
+-- What claim_any() returns for a run.
+create type tock.claimed_from as (
+  queue text, lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
+  priority integer, tenant text, created_at timestamptz, payload jsonb);
+drop function if exists tock.claim(text, text, integer, integer, text, boolean);

@@ -125,7 +125,7 @@ end $$;
 comment on function tock.allowance_of is 'What a queue''s limits allow at this moment, and what is running; allowed is null while that can''t be told.';
 
 -- Looked at before the lock is asked for, so that those who wait at a limit don''t hold up who may start.
-create or replace function tock.ask_allowance(p_queue text, p_policy tock.queues)
+create or replace function tock.ask_allowance(p_queue text, p_policy tock.queues, p_wait boolean)
 returns tock.allowance
 language plpgsql
 volatile
@@ -136,7 +136,7 @@ declare
 begin
   if v_one.allowed < 1 then
     return v_one;
-  elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or tock.wait_for_lock(v_key) then
+  elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or (p_wait and tock.wait_for_lock(v_key)) then
     return tock.allowance_of(p_queue, p_policy);
   end if;
   v_one.allowed := null;
@@ -144,7 +144,7 @@ begin
   return v_one;
 end $$;
 
-comment on function tock.ask_allowance is 'allowance_of(), with the lock of the queue''s limit held where it allows something; allowed is null when others have that lock for longer than 50 ms.';
+comment on function tock.ask_allowance is 'allowance_of(), with the lock of the queue''s limit held where it allows something; allowed is null when others have that lock (p_wait: for longer than 50 ms).';
 
 -- Should two ever be here at once (an old snapshot, or a lock that isn't what it seems), one finds its row
 -- deleted or the next number taken.

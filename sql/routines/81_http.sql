@@ -104,6 +104,31 @@ end $$;
 
 comment on function tock.http_claimed is 'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
 
+create or replace function tock.http_claimed_any(p_runs tock.claimed_from[])
+returns text
+language plpgsql
+volatile
+as $$
+declare
+  v_leases json;
+begin
+  v_leases := (
+    select pg_catalog.json_agg(pg_catalog.json_build_object(
+      'queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until, 'tasks', l.tasks) order by l.n)
+    from (
+      select r.queue, r.lease, min(r.leased_until) as leased_until, min(r.n) as n,
+        pg_catalog.json_agg(pg_catalog.json_build_object('id', r.id::text, 'run_id', r.run_id::text, 'attempt', r.attempt,
+          'max_attempts', r.max_attempts, 'priority', r.priority, 'tenant', r.tenant, 'created_at', r.created_at,
+          'payload', r.payload) order by r.n) as tasks
+      from unnest(p_runs) with ordinality
+        r(queue, lease, leased_until, id, run_id, attempt, max_attempts, priority, tenant, created_at, payload, n)
+      group by r.queue, r.lease) l);
+  return pg_catalog.format('{"leases":%s,"state":"%s","retry_after_seconds":%s}', coalesce(v_leases, '[]'),
+    tock.claim_answer(), case when v_leases is null then tock.retry_after_seconds(null) else 0 end);
+end $$;
+
+comment on function tock.http_claimed_any is 'POST /v1/claim: what claim_any() has returned as the answer''s body.';
+
 create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 returns text
 language plpgsql

@@ -8,6 +8,7 @@ const lease = '00000000-0000-4000-8000-000000000000';
 const scopes = [
   ['POST /v1/queues/q/tasks', 'enqueue'],
   ['POST /v1/queues/q/claim', 'claim'],
+  ['POST /v1/claim', 'claim'],
   [`POST /v1/leases/${lease}/complete`, 'claim'],
   [`POST /v1/leases/${lease}/fail`, 'claim'],
   [`POST /v1/leases/${lease}/release`, 'claim'],
@@ -35,6 +36,7 @@ const body = (route: string) => {
   if (route.startsWith('GET')) return {};
   if (route.startsWith('PATCH')) return { body: { priority: 1 } };
   if (route.endsWith('/tasks/cancel')) return { body: { ids: ['1048577'] } };
+  if (route.endsWith('/v1/claim')) return { body: { queues: ['q'] } };
   return { body: route.endsWith('/keys') ? { name: 'k', scopes: ['read'] } : {} };
 };
 

@@ -24,6 +24,10 @@ test('every request is one statement: check and work together', async () => {
     expect(sent).toMatch(/\nwhere tock\.authorize\(p_key => \$1,[^()]*\)$/);
     return body.lease;
   };
+  const several = await statements('POST /v1/claim', { queues: ['one', 'two'] });
+  expect(several.sent).toMatch(
+    /\nwhere \(select bool_and\(tock\.authorize\(p_key => \$1, [^()]*\)\)\n/,
+  );
   const id = enqueued.body.ids[0];
   const waiting = enqueued.body.ids[5];
   const made = await statements('POST /v1/keys', { name: 'k', scopes: ['read'] });

@@ -27,6 +27,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'GET /v1/stats',
     'GET /v1/tasks/{id}',
     'PATCH /v1/tasks/{id}',
+    'POST /v1/claim',
     'POST /v1/keys',
     'POST /v1/leases/{lease}/complete',
     'POST /v1/leases/{lease}/extend',

@@ -1,3 +1,4 @@
+import { claimAny } from './claim_any.ts';
 import { claims } from './claims.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
@@ -27,6 +28,7 @@ export type Bug = {
 export const bugs: Bug[] = [
   ...writes,
   ...claims,
+  ...claimAny,
   ...hots,
   ...epochs,
   ...ends,

@@ -23,7 +23,7 @@ export const limits: Bug[] = [
   {
     name: 'a limit has no lock',
     file,
-    find: 'elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or tock.wait_for_lock(v_key) then',
+    find: 'elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or (p_wait and tock.wait_for_lock(v_key)) then',
     replace: 'else',
     caught: [own, 'a claim that stands open makes others busy'],
   },
