@@ -7,6 +7,7 @@ import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
 import { addKey } from './commands/key.ts';
+import { addLimits } from './commands/limits.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addStatus } from './commands/status.ts';
 import { addTask } from './commands/task.ts';
@@ -51,7 +52,7 @@ function program(): Command {
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
   const changes = [addEnqueue, addTask, addCancel, addChange, addErase];
-  for (const add of [addMigrate, addKey, addStatus, addDoctor, ...changes]) add(tock);
+  for (const add of [addMigrate, addKey, addStatus, addLimits, addDoctor, ...changes]) add(tock);
   return tock;
 }
 

@@ -37,6 +37,17 @@ export type QueueStats = {
 /** What became of a wish about a task; `state` is how it was found. */
 export type Changed = { id: string; state: string; changed: boolean };
 
+/** How a queue stands to its limits. */
+export type Limits = {
+  queue: string;
+  max_running: number | null;
+  running: number | null;
+  rate_limit: number | null;
+  rate_seconds: number;
+  rate_burst: number | null;
+  level: number | null;
+};
+
 export type Finding = { finding: string; severity: string; detail: string; hint: string | null };
 
 /** The same few verbs, over HTTP or in SQL. */
@@ -53,6 +64,9 @@ export type Door = {
   /** How many runs were emptied; null when there is no such task. */
   erase(id: string): Promise<number | null>;
   doctor(): Promise<Finding[]>;
+  /** Of all queues that have limits, or of one: none when that has none. */
+  limits(queue?: string): Promise<Limits[]>;
+  resetLimits(queue: string): Promise<Limits[]>;
 };
 
 export async function throughDoor<T>(

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { type ExitCode, Failure } from '../failure.ts';
-import type { Changed, Door, Finding, QueueStats, Task } from './door.ts';
+import type { Changed, Door, Finding, Limits, QueueStats, Task } from './door.ts';
 import { inOptions, told } from './told.ts';
 
 const missing = 'Bring the database to this version: tock migrate';
@@ -47,6 +47,8 @@ const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost
 
 const ended = ['done', 'dead', 'cancelled', 'expired'];
 
+const limits = 'queue, max_running, running, rate_limit, rate_seconds, rate_burst, level';
+
 export function sqlDoor(client: pg.Client): Door {
   return {
     async enqueue(queue, tasks, requestId) {
@@ -80,6 +82,10 @@ export function sqlDoor(client: pg.Client): Door {
       const sql = 'select tock.erase(p_id => $1) as erased';
       return (await ask<{ erased: number | null }>(client, sql, [id]))[0]?.erased ?? null;
     },
+    limits: (queue) =>
+      ask<Limits>(client, `select ${limits} from tock.limits(p_queue => $1)`, [queue]),
+    resetLimits: (queue) =>
+      ask<Limits>(client, `select ${limits} from tock.reset_limits(p_queue => $1)`, [queue]),
     doctor: () => ask<Finding>(client, 'select finding, severity, detail, hint from tock.doctor()'),
   };
 }
