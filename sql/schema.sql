@@ -285,7 +285,7 @@ sequence tock.stream_numbers 1 to 1048575 cache 1
 
 type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
 
-type tock.allowance (number bigint, taken_at timestamp with time zone, seen_at timestamp with time zone, level double precision, running integer, leases uuid[], allowed integer, after_seconds integer)
+type tock.allowance (number bigint, taken_at timestamp with time zone, seen_at timestamp with time zone, level double precision, running integer, leases uuid[], allowed integer, after_seconds integer, unwritten boolean)
 
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 

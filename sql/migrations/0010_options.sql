@@ -101,7 +101,7 @@ create table tock.allowances (
 
 create type tock.allowance as (
   number bigint, taken_at timestamptz, seen_at timestamptz, level double precision, running integer, leases uuid[],
-  allowed integer, after_seconds integer);
+  allowed integer, after_seconds integer, unwritten boolean);
 
 -- Of runs with options a claim takes together only those of one time limit.
 alter type tock.passed add attribute timeout_seconds integer;

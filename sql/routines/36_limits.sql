@@ -5,7 +5,8 @@
 
 -- Claims that went by the policy from before there was a limit took no allowance. So leases are looked for, and
 -- not taken from the record, until ten seconds after a claim first saw the limit: by then each of those shows as
--- a lease, or as the lock of a stream that somebody else still has.
+-- a lease, or as the lock of a stream that somebody else still has. When those ten seconds begin, and what is open
+-- after them, is written down by whoever looks then, whether or not it claims anything.
 create or replace function tock.open_leases(p_queue text)
 returns uuid[]
 language plpgsql
@@ -97,6 +98,8 @@ begin
       v_one.after_seconds := null;
       return v_one;
     end if;
+    v_one.unwritten := coalesce(v_row.limited_at <> p_policy.limited_at, true)
+      or (v_row.leases is null and v_one.seen_at < v_one.taken_at - interval '10 seconds');
     v_one.leases := '{}';
     v_one.running := 0;
     for v_epoch in
@@ -134,10 +137,15 @@ declare
   v_one tock.allowance := tock.allowance_of(p_queue, p_policy);
   v_key integer := tock.named_key('limit', p_queue);
 begin
-  if v_one.allowed < 1 then
+  if v_one.allowed < 1 and v_one.unwritten is not true then
     return v_one;
   elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or (p_wait and tock.wait_for_lock(v_key)) then
-    return tock.allowance_of(p_queue, p_policy);
+    v_one := tock.allowance_of(p_queue, p_policy);
+    if v_one.unwritten then
+      perform tock.keep_allowance(p_queue, p_policy, v_one, null, 0);
+      v_one.number := coalesce(v_one.number, 0) + 1;
+    end if;
+    return v_one;
   end if;
   v_one.allowed := null;
   v_one.after_seconds := null;
@@ -168,7 +176,7 @@ begin
   if v_alone then
     insert into tock.allowances (queue, number, taken_at, level, limited_at, seen_at, leases)
       values (p_queue, v_before + 1, p_asked.taken_at, p_asked.level - p_started, p_policy.limited_at, p_asked.seen_at,
-        case when p_asked.seen_at < p_asked.taken_at - interval '10 seconds' then p_asked.leases || p_token end)
+        case when p_asked.seen_at < p_asked.taken_at - interval '10 seconds' then pg_catalog.array_remove(p_asked.leases || p_token, null) end)
       on conflict do nothing;
     v_alone := found;
   end if;

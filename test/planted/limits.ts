@@ -9,8 +9,8 @@ export const limits: Bug[] = [
   {
     name: 'a limit is asked before its lock is held, and nobody looks again',
     file,
-    find: /return tock\.allowance_of\(p_queue, p_policy\);([\s\S]*?)if not v_alone then/,
-    replace: 'return v_one;{inside}if false then',
+    find: /v_one := tock\.allowance_of\(p_queue, p_policy\);([\s\S]*?)if not v_alone then/,
+    replace: '{inside}if false then',
     caught: [load, 'eight workers, some of them killed'],
   },
   {
@@ -119,6 +119,20 @@ export const limits: Bug[] = [
     find: 'v_one.level := least(v_one.level, coalesce(v_row.level, v_one.level)',
     replace: 'v_one.level := (coalesce(v_row.level, v_one.level)',
     caught: [own, 'a rate lets a burst start'],
+  },
+  {
+    name: 'a claim at a limit, lost in a crash, is one too many',
+    file: 'routines/30_claim.sql',
+    find: 'and not v_limited then',
+    replace: 'then',
+    caught: ['faults/crash.test.ts', 'a limit holds after a crash'],
+  },
+  {
+    name: 'only a claim that takes something brings what is open on record',
+    file,
+    find: 'if v_one.allowed < 1 and v_one.unwritten is not true then',
+    replace: 'if v_one.allowed < 1 then',
+    caught: [own, 'a look that claims nothing still brings'],
   },
   {
     name: 'a claim at a limit may be lost in a crash',
