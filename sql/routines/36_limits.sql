@@ -127,7 +127,7 @@ end $$;
 
 comment on function tock.allowance_of is 'What a queue''s limits allow at this moment, and what is running; allowed is null while that can''t be told.';
 
--- Looked at before the lock is asked for, so that those who wait at a limit don''t hold up who may start.
+-- Looked at before the lock is asked for, so that those who wait at a limit don't hold up who may start.
 create or replace function tock.ask_allowance(p_queue text, p_policy tock.queues, p_wait boolean)
 returns tock.allowance
 language plpgsql
