@@ -9,6 +9,7 @@ import { addErase } from './commands/erase.ts';
 import { addGate } from './commands/gate.ts';
 import { addHours } from './commands/hours.ts';
 import { addKey } from './commands/key.ts';
+import { addLimits } from './commands/limits.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addStatus } from './commands/status.ts';
 import { addTask } from './commands/task.ts';
@@ -53,7 +54,8 @@ function program(): Command {
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
   const changes = [addEnqueue, addTask, addCancel, addChange, addErase, addGate];
-  for (const add of [addMigrate, addKey, addStatus, addHours, addDoctor, ...changes]) add(tock);
+  for (const add of [addMigrate, addKey, addStatus, addHours, addLimits, addDoctor, ...changes])
+    add(tock);
   return tock;
 }
 

@@ -12,6 +12,7 @@ import { gates } from './routes/gates.ts';
 import { health } from './routes/health.ts';
 import { keys } from './routes/keys.ts';
 import { leases } from './routes/leases.ts';
+import { limits } from './routes/limits.ts';
 import { openapi } from './routes/openapi.ts';
 import { queues } from './routes/queues.ts';
 import { stats } from './routes/stats.ts';
@@ -25,6 +26,7 @@ const routes = [
   leases,
   queues,
   gates,
+  limits,
   keys,
   tick,
   stats,

@@ -10,6 +10,8 @@ type Wait = {
   most?: number | undefined;
   /** Each pause is at least so large a share of the time waited so far. */
   share?: number;
+  /** Seconds in which a queue that is at its limit says it will be so no more, rounded up. */
+  laterOf?: (body: string) => number;
   gone: AbortSignal;
 };
 
@@ -30,12 +32,12 @@ function pause(ms: number, gone: AbortSignal): Promise<void> {
  * Repeats a statement until it has found something, the time is up or the client has gone: fifty times a
  * second, never asleep inside the database; less often where that is slow, so that those who wait don't
  * keep it so, or where there is a limit: then its looks are spread over the time. Without a pause while it
- * passes over much.
+ * passes over much, and not before it can be of use while a queue's rate holds it up.
  */
 export async function poll(
   once: Once,
   stateOf: (body: string) => string,
-  { seconds, most = Number.POSITIVE_INFINITY, share = 0, gone }: Wait,
+  { seconds, most = Number.POSITIVE_INFINITY, share = 0, laterOf = () => 0, gone }: Wait,
 ): Promise<Answer> {
   const start = Date.now();
   const end = start + seconds * 1000;
@@ -54,8 +56,9 @@ export async function poll(
     // Apart from each other, or all who wait would ask in step.
     const turn =
       Math.max(EVERY_MS - took, spread, share * (now - start)) * (0.8 + 0.4 * Math.random());
+    const vain = state === 'limited' ? (laterOf(answer.body) - 1) * 1000 : 0;
     // The last look is at the end.
-    await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took)), gone);
+    await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took, vain)), gone);
     if (gone.aborted) return answer;
     now = Date.now();
   }

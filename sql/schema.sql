@@ -4,8 +4,10 @@ table tock.allowances
   number bigint not null
   taken_at timestamp with time zone not null default clock_timestamp()
   level double precision
+  limited_at timestamp with time zone
+  seen_at timestamp with time zone
   queue text not null
-  leases uuid[] not null
+  leases uuid[]
   constraint allowances_pkey PRIMARY KEY (queue, number)
 
 table tock.duties
@@ -165,6 +167,7 @@ table tock.queues
   rate_limit integer
   rate_seconds integer not null default 1
   rate_burst integer
+  limited_at timestamp with time zone
   keep_results boolean not null default true
   constraint attempts_are_1_to_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000)))
   constraint backoff_base_is_up_to_a_day CHECK (((backoff_base_seconds >= (0)::double precision) AND (backoff_base_seconds <= (86400)::double precision)))
@@ -307,9 +310,13 @@ sequence tock.stream_numbers 1 to 1048575 cache 1
 
 type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
 
+type tock.allowance (number bigint, taken_at timestamp with time zone, seen_at timestamp with time zone, level double precision, running integer, leases uuid[], allowed integer, after_seconds integer, unwritten boolean)
+
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
 type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+
+type tock.claimed_from (queue text, lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
@@ -345,6 +352,10 @@ function tock.again_statement(p_epoch integer, p_first bigint)
   returns text
   -- The statement that reads what goes on of the runs of an epoch that ended, with the epoch's first position.
 
+function tock.allowance_of(p_queue text, p_policy queues)
+  returns allowance
+  -- What a queue's limits allow at this moment, and what is running; allowed is null while that can't be told.
+
 function tock.amend(p_found whereabout[], p_changes jsonb)
   returns void
   -- Notes for the next attempts of tasks what is to be changed; p_found says where they were.
@@ -372,6 +383,10 @@ function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
 function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
+
+function tock.ask_allowance(p_queue text, p_policy queues, p_wait boolean)
+  returns allowance
+  -- allowance_of(), with the lock of the queue's limit held where it allows something; allowed is null when others have that lock (p_wait: for longer than 50 ms).
 
 function tock.asked_error(p_key text, p_value jsonb, p_options jsonb)
   returns text[]
@@ -486,6 +501,10 @@ function tock.check_policy(p_policy jsonb)
   returns jsonb
   -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
 
+function tock.check_policy_is_new(p_name text)
+  returns void
+  -- Raises 40001 when a queue's policy was changed since this transaction's snapshot was taken.
+
 function tock.check_progress(p_progress jsonb)
   returns bigint[]
   -- The ids of [{id, progress, note}], null for one object for all; TK422 names what can't be.
@@ -493,6 +512,10 @@ function tock.check_progress(p_progress jsonb)
 function tock.check_queue_name(p_queue text)
   returns void
   -- Raises TK422 for what can't be a queue's name.
+
+function tock.check_queues(p_queues text[], p_weights integer[])
+  returns void
+  -- Raises TK422 for queues and weights that claim_any() doesn't take.
 
 function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
@@ -506,19 +529,28 @@ function tock.check_waiting_ids()
   returns void
   -- TK503 when an id for a waiting entry might be given out twice.
 
-function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false)
+function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false, p_bytes integer DEFAULT 4194304)
   returns SETOF claimed
-  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.
+  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours. p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_answer()
   returns text
-  -- About this transaction's last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
+  -- About this transaction's last claim: found, empty, paused, limited (as many are running, or were started, as the queue's limits allow), busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
+  -- for tock_admin, tock_edge, tock_worker
+
+function tock.claim_any(p_queues text[], p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false, p_weights integer[] DEFAULT NULL::integer[])
+  returns SETOF claimed_from
+  -- claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue's runs have a lease of their own. claim_answer() is of all of them together: found, or the best that one of them said. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
   returns claimed
   -- Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().
+
+function tock.claimed_of(p_queue text, p_run claimed)
+  returns claimed_from
+  -- What claim() has returned for a run, with its queue.
 
 function tock.close_ended_hot(p_lease uuid, p_epoch integer)
   returns boolean
@@ -776,6 +808,11 @@ function tock.http_claimed(p_queue text, p_runs claimed[])
   -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
   -- for tock_edge
 
+function tock.http_claimed_any(p_runs claimed_from[])
+  returns text
+  -- POST /v1/claim: what claim_any() has returned as the answer's body.
+  -- for tock_edge
+
 function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
   returns text
   -- POST /v1/leases/:lease/complete: authorize() and complete(); the answer's body, null when the lease is over.
@@ -830,6 +867,10 @@ function tock.judge_replacements(p_epoch integer, p_limit integer)
   returns integer
   -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
 
+function tock.keep_allowance(p_queue text, p_policy queues, p_asked allowance, p_token uuid, p_started integer)
+  returns void
+  -- Writes down what a claim has taken of a queue's limits; 40001 when it went by what isn't so any more.
+
 function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
   returns bigint[]
   -- Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.
@@ -855,9 +896,13 @@ function tock.lease_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease and its runs lie in, from the token's last 28 bits; null when it can't be a lease.
 
+function tock.lease_has_ended()
+  returns void
+  -- Raises TK409: what a repeated claim is told when nothing is left of what it was given.
+
 function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.
+  -- The runs of an open lease that have not ended, as its claim returned them; none when its time is up.
 
 function tock.leave_gates(p_lease uuid, p_epoch integer)
   returns void
@@ -870,6 +915,11 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
 function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
+
+function tock.limits(p_queue text DEFAULT NULL::text)
+  returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
+  -- Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can't be told.
+  -- for tock_admin, tock_edge
 
 function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
   returns gates[]
@@ -913,7 +963,7 @@ function tock.move_up(p_limit integer DEFAULT 1000)
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
-  -- Second key of the lock of a duty, or of making a queue or a gate (p_kind): apart from each other, so that no queue's name can stop a duty.
+  -- Second key of the lock of a duty, of making a queue or a gate, or of a queue's limit (p_kind): apart from each other, so that no queue's name can stop a duty.
 
 function tock.new_token(p_epoch integer)
   returns uuid
@@ -951,6 +1001,10 @@ function tock.oldest_live_epoch()
 function tock.open_gates(p_queues text[], p_gates text[])
   returns integer
   -- Lets in whoever there is room for at these gates; returns how many.
+
+function tock.open_leases(p_queue text)
+  returns uuid[]
+  -- All open leases of a queue, read without a record of them; null while somebody else is claiming from it.
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
@@ -1088,6 +1142,11 @@ function tock.reset_gate(p_queue text, p_gate text)
   -- Has a gate go by its queue's settings again, not paused and its bucket full, and looks anew who may come in; false when there is no such gate.
   -- for tock_admin, tock_edge
 
+function tock.reset_limits(p_queue text)
+  returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
+  -- Fills the bucket of a queue's rate again and counts anew what is running; no row when there is no queue of this name with a limit.
+  -- for tock_admin, tock_edge
+
 function tock.rest(p_limit integer DEFAULT 20000)
   returns integer
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
@@ -1100,7 +1159,7 @@ function tock.retain()
 
 function tock.retry_after_seconds(p_queue text)
   returns integer
-  -- When to come back after an empty claim: seconds to the queue's next waiting task, 1 to 30; 0 when it was only passing over cancelled runs.
+  -- When to come back after an empty claim: seconds to the queue's next waiting task, 1 to 30; 0 when it was only passing over cancelled runs; when it was limited, seconds to the next start that its rate allows, 1 where it waits for one to end.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.revoke_key(p_prefix text)
@@ -1129,6 +1188,10 @@ function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
 function tock.run_state(p_stream integer, p_position bigint)
   returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)
   -- Of Tock before 0007: raises 40001.
+
+function tock.running_statement(p_epoch integer)
+  returns text
+  -- The statement that counts what is still running of some leases of an epoch, and says which they are.
 
 function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns SETOF leased_run

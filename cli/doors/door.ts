@@ -54,6 +54,17 @@ export type Hour = {
   partial: boolean;
 };
 
+/** How a queue stands to its limits. */
+export type Limits = {
+  queue: string;
+  max_running: number | null;
+  running: number | null;
+  rate_limit: number | null;
+  rate_seconds: number;
+  rate_burst: number | null;
+  level: number | null;
+};
+
 export type Finding = { finding: string; severity: string; detail: string; hint: string | null };
 
 export type Gate = {
@@ -88,6 +99,9 @@ export type Door = {
   /** False when there is no such gate. */
   resetGate(queue: string, gate: string): Promise<boolean>;
   doctor(): Promise<Finding[]>;
+  /** Of all queues that have limits, or of one: none when that has none. */
+  limits(queue?: string): Promise<Limits[]>;
+  resetLimits(queue: string): Promise<Limits[]>;
 };
 
 export async function throughDoor<T>(

@@ -135,6 +135,15 @@ export function httpDoor(origin: string, key: string): Door {
       const route = `DELETE ${gatesOf(queue)}/${encodeURIComponent(gate)}`;
       return (await foundOrNull(route)) !== null;
     },
+    async limits(queue) {
+      if (queue === undefined) return (await found<{ limits: never[] }>('GET /v1/limits')).limits;
+      const one = await foundOrNull(`GET /v1/queues/${encodeURIComponent(queue)}/limits`);
+      return one ? [one as never] : [];
+    },
+    async resetLimits(queue) {
+      const one = await foundOrNull(`POST /v1/queues/${encodeURIComponent(queue)}/limits/reset`);
+      return one ? [one as never] : [];
+    },
     doctor: async () => (await found<{ findings: never[] }>('GET /v1/doctor')).findings,
   };
 }

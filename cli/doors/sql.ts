@@ -7,6 +7,7 @@ import {
   type Finding,
   type Gate,
   type Hour,
+  type Limits,
   type QueueStats,
   type Task,
 } from './door.ts';
@@ -56,6 +57,8 @@ const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost
 
 const gates = `select gate, paused, gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst,
   inside::text[], waiting`;
+
+const limits = 'queue, max_running, running, rate_limit, rate_seconds, rate_burst, level';
 
 export function sqlDoor(client: pg.Client): Door {
   return {
@@ -117,6 +120,10 @@ export function sqlDoor(client: pg.Client): Door {
       const sql = 'select tock.reset_gate(p_queue => $1, p_gate => $2) as reset';
       return (await ask<{ reset: boolean }>(client, sql, [queue, gate]))[0]?.reset ?? false;
     },
+    limits: (queue) =>
+      ask<Limits>(client, `select ${limits} from tock.limits(p_queue => $1)`, [queue]),
+    resetLimits: (queue) =>
+      ask<Limits>(client, `select ${limits} from tock.reset_limits(p_queue => $1)`, [queue]),
     doctor: () => ask<Finding>(client, 'select finding, severity, detail, hint from tock.doctor()'),
   };
 }

@@ -1,16 +1,16 @@
 import { z } from '@hono/zod-openapi';
-import { type App, serve } from '../endpoint.ts';
+import { type App, type Endpoint, serve } from '../endpoint.ts';
 import { poll } from '../poll.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 
-const body = s.options({
+const asked = {
   worker: s.text(200).nullish(),
   limit: s.whole(1, 10_000).default(1),
   lease_seconds: s.leaseSeconds.nullish(),
   wait_seconds: s.waitSeconds.default(0),
   request_id: s.requestId.nullish(),
-});
+};
 
 const run = z.strictObject({
   id: s.id,
@@ -23,22 +23,70 @@ const run = z.strictObject({
   payload: s.anything,
 });
 
-const states = z.enum(['found', 'empty', 'paused', 'busy', 'passing']);
+const states = z.enum(['found', 'empty', 'paused', 'limited', 'busy', 'passing']);
+
+const said = {
+  state: states.openapi({
+    description:
+      'limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed.',
+  }),
+  retry_after_seconds: s.count,
+};
+
+const someQueue = z.union(
+  [s.queueName, s.options({ queue: s.queueName, weight: s.whole(1, 1000) })],
+  {
+    error: "a queue's name, or {queue, weight}",
+  },
+);
+
+type SomeQueue = z.output<typeof someQueue>;
+
+const nameOf = (one: SomeQueue) => (typeof one === 'string' ? one : one.queue);
+const weightOf = (one: SomeQueue) => (typeof one === 'string' ? 1 : one.weight);
+
+const queuesError = 'a list of 1 to 20 queues, each once';
+const queues = z
+  .array(someQueue, { error: queuesError })
+  .min(1, { error: queuesError })
+  .max(20, { error: queuesError })
+  .refine((all) => new Set(all.map(nameOf)).size === all.length, { error: queuesError })
+  .openapi({
+    description:
+      'Names: the first queue gives what it has, then the next what is left of limit. With weights each call draws the order by them.',
+  });
+
+const lease = z.strictObject({
+  queue: s.queueName,
+  lease: s.leaseToken,
+  leased_until: s.moment,
+  tasks: z.array(run),
+});
 
 /** Parses what found nothing only: the rest may be megabytes. */
 const stateOf = (body: string): z.output<typeof states> =>
-  body.startsWith('{"lease":null,') ? JSON.parse(body).state : 'found';
+  /^{"lease(":null|s":\[\]),/.test(body) ? JSON.parse(body).state : 'found';
 
-/** /v1/queues/:queue/claim. The runs come from claim() alone: a join would read an older snapshot. */
+const laterOf = (body: string): number => JSON.parse(body).retry_after_seconds;
+
+type Asked = { wait_seconds: number };
+
+/** What a call that waits repeats; see poll(). */
+const repeat: Endpoint<z.ZodObject, z.ZodType<Asked>>['repeat'] = (once, { body, gone }, most) =>
+  poll(once, stateOf, { seconds: body.wait_seconds, most, laterOf, gone });
+
+const description =
+  'A claim that waits looks every 20 ms, less often where the database is slow, or where the queue is limited by its rate; over HTTPS to Neon 45 times in all.';
+
+/** /v1/queues/:queue/claim and /v1/claim. The runs come from the verb alone: a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/claim',
     summary: 'Lease what is ready, or wait for it up to wait_seconds',
-    description:
-      'A claim that waits looks every 20 ms, less often where the database is slow; over HTTPS to Neon 45 times in all.',
+    description,
     params: s.queueParams,
-    body,
+    body: s.options(asked),
     repeatable: true,
     // claim() stands in the statement itself: called from a function it isn't alone.
     statement: `select tock.http_claimed(p_queue => $2, p_runs => array(
@@ -52,17 +100,38 @@ where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
       body.lease_seconds,
       requestId,
     ],
-    repeat: (once, { body, gone }, most) =>
-      poll(once, stateOf, { seconds: body.wait_seconds, most, gone }),
+    repeat,
     answer: z.strictObject({
       lease: s.leaseToken.nullable(),
       leased_until: s.moment.nullable(),
       tasks: z.array(run),
-      state: states.openapi({
-        description:
-          'busy: others hold what there is; passing: claim again at once, many cancelled were passed.',
-      }),
-      retry_after_seconds: s.count,
+      ...said,
     }),
+  });
+
+  serve(app, connect, {
+    method: 'post',
+    path: '/v1/claim',
+    summary: 'Lease what is ready in several queues, in order or by weight',
+    description: `Each queue's tasks have a lease of their own. state is of all queues together: found, or the best that one of them said. ${description}`,
+    params: s.noParams,
+    body: s.options({ queues, ...asked }),
+    needsBody: true,
+    repeatable: true,
+    statement: `select tock.http_claimed_any(p_runs => array(
+  select c from tock.claim_any(p_queues => $2::text[], p_weights => $3::integer[], p_worker => $4, p_limit => $5,
+    p_lease_seconds => $6, p_request_id => $7, p_alone => true) as c)) as body
+where (select bool_and(tock.authorize(p_key => $1, p_scope => 'claim', p_queue => q.name))
+  from unnest($2::text[]) as q (name))`,
+    values: ({ body, requestId }) => [
+      body.queues.map(nameOf),
+      body.queues.every((one) => typeof one === 'string') ? null : body.queues.map(weightOf),
+      body.worker,
+      body.limit,
+      body.lease_seconds,
+      requestId,
+    ],
+    repeat,
+    answer: z.strictObject({ leases: z.array(lease), ...said }),
   });
 }

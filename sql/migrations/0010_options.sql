@@ -30,6 +30,7 @@ alter table tock.queues
   add column rate_limit integer,
   add column rate_seconds integer not null default 1,
   add column rate_burst integer,
+  add column limited_at timestamptz,
   add column keep_results boolean not null default true,
   add constraint backoff_kind_is_known check (backoff_kind in ('fixed', 'linear', 'exponential')),
   add constraint timeout_is_up_to_a_month check (timeout_seconds between 1 and 2678400),
@@ -93,16 +94,24 @@ create table tock.unique_keys (
 
 create index unique_keys_by_age on tock.unique_keys (created_at);
 
--- Append-only: what claims from a queue with a limit have taken. The newest row says: the leases that were
--- open then, and the level of the queue's bucket at a time.
+-- What claims from a queue with a limit have taken: one row a claim, which deletes the one before it. The newest
+-- says which leases were open then (null: to be looked for), since when they are counted (limited_at as the
+-- policy said, seen_at when a claim first saw that), and the level of the queue's bucket at a time. Number 0
+-- stays: it and the deletion refuse a claim that goes by an old snapshot.
 create table tock.allowances (
   number bigint not null,
   taken_at timestamptz not null default clock_timestamp(),
   level double precision,
+  limited_at timestamptz,
+  seen_at timestamptz,
   queue text collate "C" not null,
-  leases uuid[] not null,
+  leases uuid[],
   primary key (queue, number)
 );
+
+create type tock.allowance as (
+  number bigint, taken_at timestamptz, seen_at timestamptz, level double precision, running integer, leases uuid[],
+  allowed integer, after_seconds integer, unwritten boolean);
 
 -- Of runs with options a claim takes together only those of one time limit.
 alter type tock.passed add attribute timeout_seconds integer;
@@ -145,3 +154,9 @@ create index hours_by_hour on tock.hours (hour);
 
 -- Those audited before have not been added up: they are audited once more.
 update tock.epochs set audited_at = null, audit_stream = null, audit_position = null, audit_runs = null;
+
+-- What claim_any() returns for a run.
+create type tock.claimed_from as (
+  queue text, lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
+  priority integer, tenant text, created_at timestamptz, payload jsonb);
+drop function if exists tock.claim(text, text, integer, integer, text, boolean);

@@ -36,11 +36,12 @@ returns integer
 language sql
 immutable
 as $$
-  select 1342177280 + (pg_catalog.hashtext(p_name) & 134217727) + case p_kind when 'queue' then 134217728 when 'gate' then 268435456 else 0 end
+  select 1342177280 + (pg_catalog.hashtext(p_name) & 134217727)
+    + case p_kind when 'queue' then 134217728 when 'gate' then 268435456 when 'limit' then 402653184 else 0 end
 $$;
 
 comment on function tock.named_key is
-  'Second key of the lock of a duty, or of making a queue or a gate (p_kind): apart from each other, so that no queue''s name can stop a duty.';
+  'Second key of the lock of a duty, of making a queue or a gate, or of a queue''s limit (p_kind): apart from each other, so that no queue''s name can stop a duty.';
 
 -- The lowest free slot keeps streams few; a transaction that has one starts at its own (tock.slot is
 -- only where to begin: a session may have set it to anything, so the lock is always taken).

@@ -157,6 +157,9 @@ begin
       n.backoff_cap_seconds, n.backoff_jitter, n.lanes, n.max_payload_bytes, n.retention_seconds, n.timeout_seconds,
       n.max_wait_seconds, n.gate_limit, n.gate_retry, n.gate_rate_limit, n.gate_rate_seconds, n.gate_rate_burst,
       n.max_running, n.rate_limit, n.rate_seconds, n.rate_burst, n.keep_results, n.paused, n.pause_after_restore),
+    -- what was claimed before isn't on record
+    limited_at = case when n.max_running is not null and o.max_running is null then pg_catalog.clock_timestamp()
+      else q.limited_at end,
     -- where it is at home: anywhere else it is taken for a restored copy
     home = case when v_policy ->> 'paused' = 'false' or not q.pause_after_restore then v_identity else q.home end
   from tock.queues o cross join lateral pg_catalog.jsonb_populate_record(o, v_policy) n

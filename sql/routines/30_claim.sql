@@ -8,11 +8,16 @@
 --
 -- Bounded: 64 streams and 10 MiB a call even when every byte is a quote or a backslash and so counts
 -- twice in Neon's answer: 4 MiB from the first stream (one run of any size at least), 512 KiB from the
--- second, 6 KiB from each further one; 10,000 marked runs passed over.
--- All rows of a lease lie in one epoch, and are of runs with options or of runs without. Streams of older epochs go the slow way, by place_of() and draw().
+-- second, 6 KiB from each further one; 10,000 marked runs passed over. p_bytes is less
+-- when claim_any() goes on after other queues have given something: then a run that doesn't fit stays, and
+-- nobody is waited for.
+-- All rows of a lease lie in one epoch, and are of runs with options or of runs without. Streams of older
+-- epochs go the slow way, by place_of() and draw(). Where the queue has a limit, that is asked first (36_limits.sql)
+-- and the claim commits synchronously: one that a crash forgets would be one too many.
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
-  p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false)
+  p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false,
+  p_bytes integer default 4194304)
 returns setof tock.claimed
 language plpgsql
 volatile
@@ -40,7 +45,7 @@ begin
     v_late := false;
   end if;
   -- the commonest call
-  if p_limit = 1 and p_request_id is null
+  if p_limit = 1 and p_request_id is null and p_bytes = 4194304
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
     and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
   then
@@ -69,9 +74,12 @@ begin
     v_seen tock.requests;
     v_hot integer;
     v_guarded boolean := false;
-    v_read_committed boolean;
+    v_read_committed boolean := pg_catalog.current_setting('transaction_isolation') = 'read committed';
+    v_limited boolean := v_policy.max_running is not null or v_policy.rate_limit is not null;
+    v_allowance tock.allowance;
     v_look tock.look;
     v_left integer := p_limit;
+    v_first boolean := coalesce(p_bytes, 4194304) >= 4194304;
     v_drawn integer := 0;
     v_got integer;
     v_bytes integer;
@@ -101,6 +109,9 @@ begin
       v_seen := tock.request_seen('claim', p_queue, p_request_id, v_digest);
       if v_seen.token is not null then
         return query select * from tock.leased_runs(v_seen.token);
+        if not found then
+          perform tock.lease_has_ended();
+        end if;
         v_said := pg_catalog.set_config('tock.claim', 'found', true);
         return;
       end if;
@@ -118,7 +129,23 @@ begin
         return;
       end if;
     end if;
-    v_read_committed := pg_catalog.current_setting('transaction_isolation') = 'read committed';
+    if not v_read_committed then
+      perform tock.check_policy_is_new(v_policy.name);
+    end if;
+    if v_limited then
+      v_allowance := tock.ask_allowance(p_queue, v_policy, v_first);
+      if v_late and v_allowance.allowed < 1 then
+        v_late := false;
+        if tock.ride_along() then
+          v_allowance := tock.ask_allowance(p_queue, v_policy, v_first);
+        end if;
+      end if;
+      if coalesce(v_allowance.allowed, 0) < 1 then
+        v_said := pg_catalog.set_config('tock.claim', coalesce('limited ' || v_allowance.after_seconds, 'busy'), true);
+        return;
+      end if;
+      v_left := least(p_limit, v_allowance.allowed);
+    end if;
 
     <<streams>>
     loop
@@ -142,7 +169,7 @@ begin
       if pg_catalog.cardinality(v_batch) = 0 then
         -- nothing but streams that others are claiming from: worth a short wait for one of them
         exit when v_drawn > 0 or v_busy.stream is null;
-        if not (tock.wait_for_lock(v_busy.stream) or tock.take_stream(v_busy.stream)) then
+        if not ((v_first and tock.wait_for_lock(v_busy.stream)) or tock.take_stream(v_busy.stream)) then
           v_said := pg_catalog.set_config('tock.claim', 'busy', true);
           exit;
         end if;
@@ -157,7 +184,7 @@ begin
           continue;
         end if;
         v_held := false;
-        v_bytes := case v_drawn when 0 then 4194304 when 1 then 524288 else 6144 end;
+        v_bytes := case v_drawn when 0 then least(p_bytes, 4194304) when 1 then 524288 else 6144 end;
         v_got := 0;
         if v_next.after_position is not null then
           continue when v_drawn > 0 and (v_epoch <> v_hot or v_asking);
@@ -166,7 +193,7 @@ begin
             v_token := tock.new_token(v_epoch, v_next.after_position);
           end if;
           return query select * from tock.take_hot(v_hot, v_next.stream, v_next.after_position, v_left, v_token, p_worker,
-            v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
+            v_until, v_bytes, v_first and v_drawn = 0, v_policy.max_attempts, v_next.priority);
           get diagnostics v_got = row_count;
         else
           v_asks := tock.stream_asks(v_next.stream);
@@ -186,7 +213,7 @@ begin
               v_token := tock.new_token(v_epoch, v_at.after_position, case when v_asks then '5' else '4' end);
             end if;
             return query select * from tock.draw(v_at.epoch, v_next.stream, v_at.after_position, v_left, v_token, p_worker,
-              v_until, v_bytes, v_drawn = 0, v_policy.max_attempts, v_next.priority);
+              v_until, v_bytes, v_first and v_drawn = 0, v_policy.max_attempts, v_next.priority);
             get diagnostics v_got = row_count;
             exit when v_got > 0;
           end loop;
@@ -199,18 +226,21 @@ begin
 
     if v_drawn > 0 then
       v_said := pg_catalog.set_config('tock.claim', 'found', true);
+      if v_limited then
+        perform tock.keep_allowance(p_queue, v_policy, v_allowance, v_token, least(p_limit, v_allowance.allowed) - v_left);
+      end if;
       if p_request_id is not null then
         insert into tock.requests (verb, queue, request_id, digest, token)
           values ('claim', p_queue, p_request_id, v_digest, v_token)
           on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
       end if;
     end if;
-    if v_alone and not v_asking then
-      -- a claim lost in a crash only makes its runs ready again; beside a gate that would be one too many
+    if v_alone and not v_asking and not v_limited then
+      -- a claim lost in a crash only makes its runs ready again; beside a gate or a limit that would be one too many
       v_said := pg_catalog.set_config('synchronous_commit', 'off', true);
     end if;
   end;
 end $$;
 
 comment on function tock.claim is
-  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours.';
+  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours. p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.';

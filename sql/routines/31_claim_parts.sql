@@ -119,7 +119,6 @@ as $$
 #variable_conflict use_column
 declare
   v_epoch integer := tock.lease_epoch(p_lease);
-  v_found boolean := false;
 begin
   if v_epoch is not null then
     return query execute pg_catalog.format($q$
@@ -138,12 +137,19 @@ begin
         offset 0) r
       where (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null
       order by s.priority, r.position$q$, v_epoch) using p_lease;
-    v_found := found;
-  end if;
-  if not v_found then
-    perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
-      'claim again with a new request_id');
   end if;
 end $$;
 
-comment on function tock.leased_runs is 'The runs of an open lease that have not ended, as its claim returned them; TK409 when there are none or its time is up.';
+comment on function tock.leased_runs is 'The runs of an open lease that have not ended, as its claim returned them; none when its time is up.';
+
+create or replace function tock.lease_has_ended()
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
+    'claim again with a new request_id');
+end $$;
+
+comment on function tock.lease_has_ended is 'Raises TK409: what a repeated claim is told when nothing is left of what it was given.';

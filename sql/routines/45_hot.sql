@@ -102,6 +102,7 @@ begin
         tock.new_token(%2$s, n.after_position, '8') as token, n.* into v_next
       from tock.queues q left join lateral (%10$s) n on true
       where q.name = p_queue and not q.paused and not q.pause_after_restore
+        and q.max_running is null and q.rate_limit is null
         -- a sub-select, so that it is judged before a stream is locked
         and (select %1$s from tock.positions s) and not (p_alone and %9$s)
       limit 1;

@@ -41,11 +41,11 @@ begin
   if v_said like 'passed %' then
     return case when pg_catalog.substr(v_said, 8)::integer < 10000 then 'empty' else 'passing' end;
   end if;
-  return coalesce(nullif(v_said, ''), 'empty');
+  return coalesce(nullif(pg_catalog.split_part(v_said, ' ', 1), ''), 'empty');
 end $$;
 
 comment on function tock.claim_answer is
-  'About this transaction''s last claim: found, empty, paused, busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).';
+  'About this transaction''s last claim: found, empty, paused, limited (as many are running, or were started, as the queue''s limits allow), busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).';
 
 create or replace function tock.retry_after_seconds(p_queue text)
 returns integer
@@ -54,8 +54,12 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_after text := substring(pg_catalog.current_setting('tock.claim', true) from '^(?!passed)\w+ (\d+)$');
 begin
-  if tock.claim_answer() = 'passing' then
+  if v_after is not null then
+    return v_after::integer;
+  elsif tock.claim_answer() = 'passing' then
     return 0;
   end if;
   return greatest(1, least(30, pg_catalog.ceil(extract(epoch from
@@ -66,7 +70,7 @@ begin
 end $$;
 
 comment on function tock.retry_after_seconds is
-  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30; 0 when it was only passing over cancelled runs.';
+  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30; 0 when it was only passing over cancelled runs; when it was limited, seconds to the next start that its rate allows, 1 where it waits for one to end.';
 
 -- Not around claim(), which stands in the statement: called from a function, it isn't alone.
 create or replace function tock.http_claimed(p_queue text, p_runs tock.claimed[])
@@ -99,6 +103,31 @@ begin
 end $$;
 
 comment on function tock.http_claimed is 'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
+
+create or replace function tock.http_claimed_any(p_runs tock.claimed_from[])
+returns text
+language plpgsql
+volatile
+as $$
+declare
+  v_leases json;
+begin
+  v_leases := (
+    select pg_catalog.json_agg(pg_catalog.json_build_object(
+      'queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until, 'tasks', l.tasks) order by l.n)
+    from (
+      select r.queue, r.lease, min(r.leased_until) as leased_until, min(r.n) as n,
+        pg_catalog.json_agg(pg_catalog.json_build_object('id', r.id::text, 'run_id', r.run_id::text, 'attempt', r.attempt,
+          'max_attempts', r.max_attempts, 'priority', r.priority, 'tenant', r.tenant, 'created_at', r.created_at,
+          'payload', r.payload) order by r.n) as tasks
+      from unnest(p_runs) with ordinality
+        r(queue, lease, leased_until, id, run_id, attempt, max_attempts, priority, tenant, created_at, payload, n)
+      group by r.queue, r.lease) l);
+  return pg_catalog.format('{"leases":%s,"state":"%s","retry_after_seconds":%s}', coalesce(v_leases, '[]'),
+    tock.claim_answer(), case when v_leases is null then tock.retry_after_seconds(null) else 0 end);
+end $$;
+
+comment on function tock.http_claimed_any is 'POST /v1/claim: what claim_any() has returned as the answer''s body.';
 
 create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 returns text

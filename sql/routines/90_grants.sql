@@ -14,7 +14,7 @@ grant execute on function
 
 -- doing it
 grant execute on function
-  tock.claim, tock.claim_answer, tock.retry_after_seconds, tock.complete, tock.fail, tock.release, tock.extend,
+  tock.claim, tock.claim_any, tock.claim_answer, tock.retry_after_seconds, tock.complete, tock.fail, tock.release, tock.extend,
   tock.queue_of_lease, tock.next_wake_at
   to tock_worker, tock_admin, tock_edge;
 
@@ -23,8 +23,8 @@ grant execute on function tock.task to tock_producer, tock_worker, tock_admin, t
 
 -- governing
 grant execute on function
-  tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.queue_stats, tock.hourly_stats, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
-  tock.revoke_key, tock.tick
+  tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits, tock.queue_stats,
+  tock.hourly_stats, tock.doctor, tock.erase, tock.create_key, tock.keys_list, tock.revoke_key, tock.tick
   to tock_admin, tock_edge;
 
 -- the duties one by one
@@ -34,5 +34,5 @@ grant execute on function
 
 -- letting a key in, and what the door calls most
 grant execute on function
-  tock.authorize, tock.http_enqueue, tock.http_claimed, tock.http_complete
+  tock.authorize, tock.http_enqueue, tock.http_claimed, tock.http_claimed_any, tock.http_complete
   to tock_edge;

@@ -94,7 +94,15 @@ test("migrate and key leave dev.env's database alone when a server is given", as
 
 test('two ways are refused by each command', async () => {
   const commands = ['migrate', 'key list', 'key revoke x', 'key create x --scope read', 'status'];
-  commands.push('doctor', 'enqueue a 1', 'task 1', 'cancel 1', 'change 1 --delay 1', 'erase 1');
+  commands.push(
+    'doctor',
+    'enqueue a 1',
+    'task 1',
+    'cancel 1',
+    'change 1 --delay 1',
+    'erase 1',
+    'limits',
+  );
   for (const command of commands) {
     const ways = ['--url', server.url, '--database-url', db.url, '--key', key];
     const outcome = await tock([...command.split(' '), ...ways]);

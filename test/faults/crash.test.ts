@@ -138,6 +138,26 @@ test('a completion acknowledged just before a crash holds, with nothing else wri
   expect(again.length + completed.size).toBeGreaterThanOrEqual(4000 - workers.length);
 }, 120_000);
 
+test('a limit holds after a crash: what was claimed just before keeps its places', async () => {
+  const client = await db.connect();
+  await client.query(
+    `select tock.put_queue('few', '{"max_running": 3, "rate_limit": 4, "rate_seconds": 86400}')`,
+  );
+  await enqueue(client, 'few', numbered(9));
+  const alone = 'select id from tock.claim(p_queue => $1, p_limit => 9, p_alone => true)';
+  const first = await rows<{ id: string }>(client, alone, ['few']);
+  expect(first).toHaveLength(3);
+  await db.kill9();
+  await db.start();
+  const again = await db.connect();
+  expect(await rows(again, alone, ['few'])).toEqual([]);
+  expect(await value(again, 'select tock.claim_answer()')).not.toBe('found');
+  const [limits] = await rows<{ level: number }>(again, "select * from tock.limits('few')");
+  expect(limits).toMatchObject({ running: 3 });
+  expect(limits?.level).toBeLessThan(2);
+  await expectWhole(again);
+}, 120_000);
+
 test('a prepared task and a prepared claim survive a crash', async () => {
   const writer = await db.connect();
   await writer.query('begin');

@@ -73,3 +73,41 @@ test('a claim that waits goes on by itself while it passes over much', async () 
   expect(sent.length).toBeGreaterThan(2);
   expect(new Set(sent.map(({ text }) => text)).size).toBe(1);
 });
+
+test('a claim at a limit says so, and when to come back', async () => {
+  await tock.send('PUT /v1/queues/few', { body: { max_running: 1 } });
+  await tock.send('PUT /v1/queues/slow', { body: { rate_limit: 1, rate_seconds: 600 } });
+  for (const [queue, least, most] of [
+    ['few', 1, 1],
+    ['slow', 500, 600],
+  ] as const) {
+    await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks: [{}, {}] } });
+    expect((await claim(queue, { limit: 2 })).tasks).toHaveLength(1);
+    const limited = await claim(queue);
+    expect(limited).toMatchObject({ lease: null, tasks: [], state: 'limited' });
+    expect(limited.retry_after_seconds).toBeGreaterThanOrEqual(least);
+    expect(limited.retry_after_seconds).toBeLessThanOrEqual(most);
+  }
+  const slow = await tock.send('GET /v1/queues/slow/limits');
+  expect(slow.body).toMatchObject({ queue: 'slow', rate_limit: 1, rate_burst: 1, running: null });
+  expect(slow.body.level).toBeLessThan(1);
+  const all = (await tock.send('GET /v1/limits')).body.limits;
+  expect(all).toMatchObject([{ queue: 'few', max_running: 1, running: 1, level: null }, {}]);
+  const reset = await tock.send('POST /v1/queues/slow/limits/reset');
+  expect(reset.body).toMatchObject({ queue: 'slow', level: 1 });
+  expect(await claim('slow')).toMatchObject({ state: 'found' });
+  expect(await tock.send('GET /v1/queues/full/limits')).toMatchObject({ status: 404 });
+  expect(await tock.send('POST /v1/queues/full/limits/reset')).toMatchObject({ status: 404 });
+});
+
+test('a claim that waits at a limit starts its task when another has ended', async () => {
+  const body = { max_running: 1 };
+  await tock.send('PUT /v1/queues/next', { body });
+  await tock.send('POST /v1/queues/next/tasks', { body: { tasks: [{}, {}] } });
+  const first = await claim('next');
+  const from = tock.statements.length;
+  const waiting = claim('next', { wait_seconds: 20 });
+  await expect.poll(() => tock.statements.length - from, { timeout: 5000 }).toBeGreaterThan(2);
+  await tock.send(`POST /v1/leases/${first.lease}/complete`);
+  expect(await waiting).toMatchObject({ state: 'found', tasks: [{}] });
+});

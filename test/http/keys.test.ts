@@ -8,6 +8,7 @@ const lease = '00000000-0000-4000-8000-000000000000';
 const scopes = [
   ['POST /v1/queues/q/tasks', 'enqueue'],
   ['POST /v1/queues/q/claim', 'claim'],
+  ['POST /v1/claim', 'claim'],
   [`POST /v1/leases/${lease}/complete`, 'claim'],
   [`POST /v1/leases/${lease}/fail`, 'claim'],
   [`POST /v1/leases/${lease}/release`, 'claim'],
@@ -26,12 +27,16 @@ const scopes = [
   ['POST /v1/tasks/cancel', 'enqueue'],
   ['DELETE /v1/tasks/1048577/payload', 'admin'],
   ['GET /v1/doctor', 'admin'],
+  ['GET /v1/limits', 'read'],
+  ['GET /v1/queues/q/limits', 'read'],
+  ['POST /v1/queues/q/limits/reset', 'admin'],
 ] as const;
 
 const body = (route: string) => {
   if (route.startsWith('GET')) return {};
   if (route.startsWith('PATCH')) return { body: { priority: 1 } };
   if (route.endsWith('/tasks/cancel')) return { body: { ids: ['1048577'] } };
+  if (route.endsWith('/v1/claim')) return { body: { queues: ['q'] } };
   return { body: route.endsWith('/keys') ? { name: 'k', scopes: ['read'] } : {} };
 };
 

@@ -24,6 +24,10 @@ test('every request is one statement: check and work together', async () => {
     expect(sent).toMatch(/\nwhere tock\.authorize\(p_key => \$1,[^()]*\)$/);
     return body.lease;
   };
+  const several = await statements('POST /v1/claim', { queues: ['one', 'two'] });
+  expect(several.sent).toMatch(
+    /\nwhere \(select bool_and\(tock\.authorize\(p_key => \$1, [^()]*\)\)\n/,
+  );
   const id = enqueued.body.ids[0];
   const waiting = enqueued.body.ids[5];
   const made = await statements('POST /v1/keys', { name: 'k', scopes: ['read'] });
@@ -43,6 +47,10 @@ test('every request is one statement: check and work together', async () => {
     await statements('GET /v1/queues/one/hours'),
     await statements('GET /v1/queues'),
     await statements('GET /v1/stats'),
+    await statements('PUT /v1/queues/one', { rate_limit: 5 }),
+    await statements('GET /v1/limits'),
+    await statements('GET /v1/queues/one/limits'),
+    await statements('POST /v1/queues/one/limits/reset'),
     await statements('GET /v1/keys'),
     await statements(`DELETE /v1/keys/${made.body.prefix}`),
     await statements('POST /v1/tick', {}),

@@ -21,21 +21,25 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'GET /v1/doctor',
     'GET /v1/health',
     'GET /v1/keys',
+    'GET /v1/limits',
     'GET /v1/queues',
     'GET /v1/queues/{queue}',
     'GET /v1/queues/{queue}/gates',
     'GET /v1/queues/{queue}/gates/{gate}',
     'GET /v1/queues/{queue}/hours',
+    'GET /v1/queues/{queue}/limits',
     'GET /v1/stats',
     'GET /v1/tasks/{id}',
     'PATCH /v1/queues/{queue}/gates/{gate}',
     'PATCH /v1/tasks/{id}',
+    'POST /v1/claim',
     'POST /v1/keys',
     'POST /v1/leases/{lease}/complete',
     'POST /v1/leases/{lease}/extend',
     'POST /v1/leases/{lease}/fail',
     'POST /v1/leases/{lease}/release',
     'POST /v1/queues/{queue}/claim',
+    'POST /v1/queues/{queue}/limits/reset',
     'POST /v1/queues/{queue}/tasks',
     'POST /v1/tasks/cancel',
     'POST /v1/tasks/{id}/cancel',
@@ -98,7 +102,14 @@ test('the document says what is validated: limits, unknown options, the problem 
     maximum: 315_360_000,
   });
   const claimed = claim.responses[200].content['application/json'].schema;
-  expect(claimed.properties.state.enum).toEqual(['found', 'empty', 'paused', 'busy', 'passing']);
+  expect(claimed.properties.state.enum).toEqual([
+    'found',
+    'empty',
+    'paused',
+    'limited',
+    'busy',
+    'passing',
+  ]);
   expect(body.components.securitySchemes.key).toMatchObject({ type: 'http', scheme: 'bearer' });
 });
 

@@ -1,3 +1,4 @@
+import { claimAny } from './claim_any.ts';
 import { claims } from './claims.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
@@ -6,6 +7,7 @@ import { guards } from './guards.ts';
 import { history } from './history.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
+import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { asked } from './options.ts';
 import { streams } from './streams.ts';
@@ -28,6 +30,7 @@ export type Bug = {
 export const bugs: Bug[] = [
   ...writes,
   ...claims,
+  ...claimAny,
   ...hots,
   ...epochs,
   ...ends,
@@ -39,4 +42,5 @@ export const bugs: Bug[] = [
   ...doors,
   ...asked,
   ...history,
+  ...limits,
 ];

@@ -103,8 +103,8 @@ export const asked: Bug[] = [
   {
     file: 'routines/30_claim.sql',
     name: 'a claim through a gate may be lost in a crash',
-    find: 'if v_alone and not v_asking then',
-    replace: 'if v_alone then',
+    find: 'if v_alone and not v_asking and not v_limited then',
+    replace: 'if v_alone and not v_limited then',
     caught: ['sql/gates.test.ts', 'a claim through a gate commits synchronously'],
   },
   {

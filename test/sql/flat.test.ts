@@ -163,3 +163,27 @@ test('what commits late is swept all the same: a delayed task and a lease below 
   expect(again).toContain(run?.id);
   await expectWhole(client);
 }, 60_000);
+
+test('a claim at a limit is as cheap for the three hundredth time', async () => {
+  await client.query(
+    `select tock.put_queue('q', '{"max_running": 3, "rate_limit": 1000000, "backoff_base_seconds": 0}')`,
+  );
+  await enqueue(client, 'q', numbered(700));
+  await claim(client, 'q', { limit: 1 });
+  // from the next claim on what is open is on record
+  await client.query("update tock.allowances set seen_at = seen_at - interval '1 minute'");
+  const claiming: number[] = [];
+  const limited: number[] = [];
+  for (let round = 0; round < 300; round++) {
+    claiming.push(await pages("tock.claim('q', p_limit => 2)"));
+    limited.push(await pages("tock.claim('q')"));
+    const lease = '(select token from tock.leases where closed_at is null and runs = 2)';
+    await client.query(`select tock.complete(${lease})`);
+    // undone ones leave their rows behind as well
+    await client.query("begin; select tock.claim('q', p_limit => 2); rollback");
+  }
+  expect(await value(client, 'select tock.claim_answer()')).toBe('empty');
+  expectFlat('claim at a limit', claiming);
+  expectFlat('claim in vain', limited);
+  await expectWhole(client);
+}, 120_000);

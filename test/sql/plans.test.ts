@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { put, settle } from './limits.ts';
 import { type Scan, statistics, watchPlans } from './plans.ts';
 import {
   claim,
@@ -11,6 +12,7 @@ import {
   leaseOf,
   makeDue,
   numbered,
+  type Run,
   reap,
   release,
   rows,
@@ -36,6 +38,10 @@ beforeAll(async () => {
     await owner.query(`alter table ${name} set (autovacuum_enabled = off)`);
   }
   old = await db.connect(db.superUrl);
+  await put(owner, 'few', { max_running: 150, rate_limit: 1_000_000 });
+  await enqueue(owner, 'few', numbered(5000));
+  expect(await claim(owner, 'few', { limit: 90 })).toHaveLength(90);
+  await settle(owner, 'few');
   for (let round = 0; round < 2; round++) {
     await enqueue(old, 'hot', numbered(400));
     await day(old);
@@ -100,6 +106,17 @@ async function day(on: pg.Client): Promise<void> {
     await complete(on, leaseOf(part));
     await task(on, part[35]?.id as string);
   }
+  const some = await claim(on, 'few', { limit: 40 });
+  const [first, ...others] = some.map(({ id }) => ({ id }));
+  await complete(on, leaseOf(some), others);
+  const any = `select * from tock.claim_any(p_queues => '{few,due}', p_limit => 30, p_request_id => $1)`;
+  await rows(on, any, [request]);
+  const again = await rows<Run>(on, any, [request]);
+  expect(again).toHaveLength(30);
+  await complete(on, leaseOf(again));
+  await complete(on, leaseOf(some), [first]);
+  await on.query("select tock.limits(), tock.reset_limits('few')");
+  await settle(on, 'few');
   const lost = leaseOf(await claim(on, 'hot', { limit: 20 }));
   await on.query(
     'update tock.leases set leased_until = now() where token = $1 and closed_at is null',
@@ -115,7 +132,7 @@ async function day(on: pg.Client): Promise<void> {
 }
 
 /** What a test of its own does and no verb: back-dating. */
-const own = /update tock\.(leases|waiting) set (leased_until|due_at)/;
+const own = /update tock\.(leases|waiting|allowances) set (leased_until|due_at|seen_at)/;
 
 /** What some days read by a sequential scan, or in thousands of rows. */
 async function badScans(on: pg.Client, days: number): Promise<string[]> {
@@ -124,7 +141,7 @@ async function badScans(on: pg.Client, days: number): Promise<string[]> {
   const scans = plans.scans().filter((scan) => !own.test(scan.query));
   await plans.stop();
   expect(scans.length).toBeGreaterThan(100);
-  const hot = /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions|progress)$/;
+  const hot = /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions|progress|allowances)$/;
   const bad = (scan: Scan) =>
     hot.test(scan.table) && (scan.node === 'Seq Scan' || scan.rows > 3000);
   const told = scans

@@ -8,13 +8,14 @@ const names = (text: string) => text.trim().split(/\s+/);
 
 const giving = names('enqueue enqueue_task cancel change reprioritize reschedule queue_of_task');
 const doing = names(`
-  claim claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at`);
+  claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at`);
 const governing = names(
-  `put_queue queue gates put_gate reset_gate queue_stats hourly_stats doctor erase create_key keys_list revoke_key tick`,
+  `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats doctor erase create_key keys_list
+   revoke_key tick`,
 );
 const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
 
-const door = names('authorize http_enqueue http_claimed http_complete');
+const door = names('authorize http_enqueue http_claimed http_claimed_any http_complete');
 
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
 export const mayCall: Record<string, string[]> = {
@@ -26,7 +27,9 @@ export const mayCall: Record<string, string[]> = {
 };
 
 /** Verbs that are not security definer: they read a setting, or put another verb's arguments or answer in order. */
-export const plainVerbs = names('enqueue_task reprioritize reschedule claim_answer http_claimed');
+export const plainVerbs = names(
+  'enqueue_task reprioritize reschedule claim_answer http_claimed http_claimed_any',
+);
 
 export type Member = { role: string; name: string; client: pg.Client };
 

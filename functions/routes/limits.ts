@@ -1,0 +1,68 @@
+import { z } from '@hono/zod-openapi';
+import { authorized, everyQueue } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const orNull = s.count.nullable();
+
+const row = {
+  max_running: orNull,
+  running: orNull.openapi({ description: 'Null where there is no max_running.' }),
+  rate_limit: orNull,
+  rate_seconds: s.count,
+  rate_burst: orNull,
+  level: z.number().nullable().openapi({
+    description: 'What is left in the bucket: how many tasks may start now. Null without a rate.',
+  }),
+};
+
+const columns = ['queue', ...Object.keys(row)].map((name) => `l.${name}`).join(', ');
+const answer = z.strictObject({ queue: s.queueName, ...row });
+
+const none = {
+  status: 404,
+  detail: 'There is no queue of this name that has a limit.',
+  hint: 'PUT the queue with max_running or rate_limit.',
+} as const;
+
+/** How queues stand to their limits, which PUT /v1/queues/:queue sets. */
+export function limits(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/limits',
+    summary: 'The queues that have limits, and how they stand to them',
+    params: s.noParams,
+    statement: authorized(
+      'read',
+      everyQueue,
+      "coalesce(json_agg(q order by q.queue), '[]') as limits",
+      `(select ${columns} from tock.limits() as l) as q`,
+    ),
+    values: () => [],
+    answer: z.strictObject({ limits: z.array(answer) }),
+  });
+
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/queues/{queue}/limits',
+    summary: 'How a queue stands to its limits',
+    params: s.queueParams,
+    statement: authorized('read', '$2', columns, 'tock.limits(p_queue => $2) as l'),
+    values: ({ params }) => [params.queue],
+    answer,
+    none,
+  });
+
+  serve(app, connect, {
+    method: 'post',
+    path: '/v1/queues/{queue}/limits/reset',
+    summary: "Fill the bucket of a queue's rate again",
+    params: s.queueParams,
+    body: s.options({}),
+    statement: authorized('admin', '$2', columns, 'tock.reset_limits(p_queue => $2) as l'),
+    values: ({ params }) => [params.queue],
+    answer,
+    none,
+  });
+}

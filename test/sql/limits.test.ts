@@ -1,0 +1,398 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import { ask, pass, put, running, settle } from './limits.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  numbered,
+  reap,
+  refusal,
+  release,
+  rows,
+  value,
+} from './support.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+// Just after a limit was set open leases are looked for, later they are on record.
+describe.each([
+  ['looked for', async () => {}],
+  ['on record', () => settle(client, 'q')],
+])('where open leases are %s', (_, turn) => {
+  /** A queue with a limit of 3 from which was claimed before, and `count` tasks. */
+  async function limited(count: number, policy: object = { max_running: 3 }) {
+    await put(client, 'q', policy);
+    await enqueue(client, 'q', [{}, {}]);
+    await complete(client, leaseOf(await claim(client, 'q')));
+    await turn();
+    await complete(client, leaseOf(await claim(client, 'q')));
+    await enqueue(client, 'q', numbered(count));
+  }
+
+  test('a queue never has more running than its limit, and one place is one task', async () => {
+    await limited(10);
+    const first = await claim(client, 'q', { limit: 2 });
+    const second = await claim(client, 'q', { limit: 9 });
+    expect([first.length, second.length]).toEqual([2, 1]);
+    expect(await ask(client, 'q', 5)).toMatchObject({ got: 0, state: 'limited', after: 1 });
+    await complete(client, leaseOf(first), [{ id: first[0]?.id }]);
+    expect(await claim(client, 'q', { limit: 9 })).toHaveLength(1);
+    expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+    await fail(client, leaseOf(first), [{ id: first[1]?.id }]);
+    expect(await claim(client, 'q', { limit: 9 })).toHaveLength(1);
+    await release(client, leaseOf(second));
+    expect(await claim(client, 'q', { limit: 9 })).toHaveLength(1);
+    expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+    expect(await running(client, 'q')).toBe(3);
+    await expectWhole(client);
+  });
+
+  test('a lease that has run out keeps its place until it is taken back', async () => {
+    await limited(5);
+    const runs = await claim(client, 'q', { limit: 3 });
+    await expire(client, leaseOf(runs));
+    expect(await claim(client, 'q')).toEqual([]);
+    expect(await reap(client)).toBe(3);
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
+  });
+
+  test('where reaping is late a claim at the limit sees to it', async () => {
+    await limited(5);
+    await expire(client, leaseOf(await claim(client, 'q', { limit: 3 })));
+    await client.query("update tock.duties set last_started_at = null where name = 'reap'");
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
+  });
+
+  test('what waits for its next attempt holds no place', async () => {
+    await limited(6);
+    const runs = await claim(client, 'q', { limit: 3 });
+    await fail(client, leaseOf(runs), { retry_in_seconds: 3600 });
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3 });
+  });
+
+  test('a claim that was undone has taken nothing', async () => {
+    await limited(6, { max_running: 3, rate_limit: 1, rate_burst: 3, rate_seconds: 3600 });
+    await pass(client, 'q', 7200);
+    for (const end of ['rollback', 'rollback to before']) {
+      await client.query('begin');
+      await client.query('savepoint before');
+      expect(await claim(client, 'q', { limit: 9 })).toHaveLength(3);
+      await client.query(end);
+      await client.query('rollback');
+    }
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3 });
+  });
+
+  test('two claims in one transaction keep to the limit together', async () => {
+    await limited(6);
+    await client.query('begin');
+    expect(await claim(client, 'q', { limit: 2 })).toHaveLength(2);
+    expect(await claim(client, 'q', { limit: 2 })).toHaveLength(1);
+    expect(await claim(client, 'q', { limit: 2 })).toHaveLength(0);
+    await client.query('commit');
+    expect(await running(client, 'q')).toBe(3);
+  });
+
+  test('a claim that stands open makes others busy, not too many', async () => {
+    await limited(6);
+    // Of another stream than the one that the open claim holds.
+    await enqueue(client, 'q', numbered(2, 0, { priority: 1 }));
+    const other = await db.connect();
+    await other.query('begin');
+    expect(await claim(other, 'q', { limit: 2 })).toHaveLength(2);
+    await client.query("set lock_timeout = '2s'");
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 0, state: 'busy' });
+    await other.query('commit');
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+  });
+
+  test.each(['repeatable read', 'serializable'])(
+    'a claim under a %s snapshot from before another claim is refused',
+    async (level) => {
+      await limited(20);
+      for (const others of [1, 2, 3]) {
+        const old = await db.connect();
+        await old.query(`begin isolation level ${level}`);
+        expect(await running(old, 'q')).toBe(0);
+        // Of a stream that it can't see: that of its own it has for itself.
+        await enqueue(client, 'q', numbered(others, 0, { priority: 1 }));
+        const leases: string[] = [];
+        for (let n = 0; n < others; n++) leases.push(leaseOf(await claim(client, 'q')));
+        expect((await refusal(claim(old, 'q', { limit: 3 }))).code).toBe('40001');
+        await old.query('rollback');
+        for (const lease of leases) await complete(client, lease);
+      }
+      const now = await db.connect();
+      await now.query(`begin isolation level ${level}`);
+      expect(await claim(now, 'q', { limit: 9 })).toHaveLength(3);
+      await now.query('commit');
+      expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+    },
+  );
+
+  test('a lowered limit waits until enough have ended, a raised one lets in at once', async () => {
+    await limited(9);
+    const runs = await claim(client, 'q', { limit: 3 });
+    await put(client, 'q', { max_running: 1 });
+    const end = (n: number) => complete(client, leaseOf(runs), [{ id: runs[n]?.id }]);
+    await end(0);
+    await end(1);
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 0, state: 'limited' });
+    await end(2);
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+    await put(client, 'q', { max_running: 4 });
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3 });
+    await put(client, 'q', { max_running: null });
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 2 });
+  });
+
+  test('open leases of an earlier epoch keep their places', async () => {
+    await limited(2);
+    expect(await claim(client, 'q', { limit: 1 })).toHaveLength(1);
+    await client.query(
+      `select setval('tock.positions', e.end_position - 1) from tock.epochs e
+       where e.number = tock.newest_epoch()`,
+    );
+    await client.query('select tock.rotate()');
+    await enqueue(client, 'q', numbered(9));
+    const got: number[] = [];
+    for (let n = 0; n < 4; n++) got.push((await claim(client, 'q', { limit: 9 })).length);
+    expect(got.reduce((sum, one) => sum + one)).toBe(2);
+    expect(await running(client, 'q')).toBe(3);
+    const epochs = 'select count(distinct tock.token_epoch(token))::int from tock.leases';
+    expect(await value(client, `${epochs} where closed_at is null`)).toBe(2);
+    expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+  });
+
+  test('retried, large and cancelled tasks are counted as what they are: running or not', async () => {
+    await limited(0);
+    const ids = await enqueue(client, 'q', numbered(8));
+    await client.query('select tock.cancel($1)', [[ids[0], ids[2], ids[3]]]);
+    const runs = await claim(client, 'q', { limit: 9 });
+    expect(runs.map((run) => run.payload)).toEqual([1, 4, 5]);
+    expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+    await complete(client, leaseOf(runs), [{ id: runs[1]?.id }]);
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+    await complete(client, leaseOf(runs));
+    expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+    await expectWhole(client);
+  });
+});
+
+test('a limit set while tasks run counts them, and waits for a claim that stands open', async () => {
+  await enqueue(client, 'q', numbered(9));
+  const before = await claim(client, 'q', { limit: 2 });
+  const other = await db.connect();
+  await enqueue(other, 'q', numbered(9, 0, { priority: 1 }));
+  await other.query('begin');
+  expect(await claim(other, 'q', { limit: 1 })).toHaveLength(1);
+  await put(client, 'q', { max_running: 3 });
+  expect(await ask(client, 'q')).toMatchObject({ got: 0, state: 'busy' });
+  await other.query('commit');
+  expect(await ask(client, 'q')).toMatchObject({ got: 0, state: 'limited' });
+  await complete(client, leaseOf(before));
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 2 });
+});
+
+test('a limit that was off for a while counts what was claimed meanwhile', async () => {
+  await put(client, 'q', { max_running: 3 });
+  await enqueue(client, 'q', numbered(20));
+  expect(await claim(client, 'q', { limit: 1 })).toHaveLength(1);
+  await settle(client, 'q');
+  expect(await claim(client, 'q', { limit: 1 })).toHaveLength(1);
+  await put(client, 'q', { max_running: null });
+  expect(await claim(client, 'q', { limit: 4 })).toHaveLength(4);
+  await put(client, 'q', { max_running: 6 });
+  expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+  await put(client, 'q', { max_running: 7 });
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+});
+
+test('a claim under a snapshot from before the first claim at a limit is refused', async () => {
+  await put(client, 'q', { max_running: 3 });
+  await enqueue(client, 'q', numbered(9));
+  const old = await db.connect();
+  await old.query('begin isolation level repeatable read');
+  expect(await running(old, 'q')).toBe(0);
+  await enqueue(client, 'q', numbered(2, 0, { priority: 1 }));
+  await claim(client, 'q');
+  await claim(client, 'q');
+  expect((await refusal(claim(old, 'q', { limit: 3 }))).code).toBe('40001');
+});
+
+test('a claim under a snapshot from before the limit is refused', async () => {
+  await enqueue(client, 'q', numbered(9));
+  const old = await db.connect();
+  await old.query('begin isolation level repeatable read');
+  await old.query('select 1 from tock.queues');
+  await put(client, 'q', { max_running: 1 });
+  expect((await refusal(claim(old, 'q', { limit: 3 }))).code).toBe('40001');
+});
+
+test('a rate lets a burst start, then as many as time gives, and says when to come back', async () => {
+  await put(client, 'q', { rate_limit: 2, rate_seconds: 60, rate_burst: 5 });
+  await enqueue(client, 'q', numbered(30));
+  expect(await ask(client, 'q', 3)).toMatchObject({ got: 3, state: 'found' });
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 2, state: 'found' });
+  const none = await ask(client, 'q', 9);
+  expect(none).toMatchObject({ got: 0, state: 'limited' });
+  expect(none.after).toBeGreaterThan(25);
+  expect(none.after).toBeLessThanOrEqual(30);
+  await pass(client, 'q', 31);
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+  await pass(client, 'q', 95);
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 3 });
+  await pass(client, 'q', 100_000);
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 5 });
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 0 });
+  await put(client, 'q', { rate_limit: 1, rate_seconds: 86_400, rate_burst: null });
+  await pass(client, 'q', 100_000);
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+  const long = await ask(client, 'q');
+  expect(long.after).toBeGreaterThan(86_000);
+});
+
+test('ending tasks gives no starts back, and no start is paid for twice', async () => {
+  await put(client, 'q', { rate_limit: 3, rate_seconds: 3600 });
+  await enqueue(client, 'q', numbered(9));
+  const options = { limit: 2, request_id: 'r' };
+  const first = await claim(client, 'q', options);
+  expect(await claim(client, 'q', options)).toEqual(first);
+  expect(await claim(client, 'q', options)).toEqual(first);
+  await release(client, leaseOf(first));
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 0, state: 'limited' });
+});
+
+test('both limits hold at once, whichever is the tighter', async () => {
+  await put(client, 'q', { max_running: 2, rate_limit: 3, rate_seconds: 3600 });
+  await enqueue(client, 'q', numbered(9));
+  const two = await claim(client, 'q', { limit: 9 });
+  expect(two).toHaveLength(2);
+  expect(await ask(client, 'q')).toMatchObject({ state: 'limited', after: 1 });
+  await complete(client, leaseOf(two));
+  expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+  const none = await ask(client, 'q');
+  expect(none.state).toBe('limited');
+  expect(none.after).toBeGreaterThan(1000);
+});
+
+test('a claim repeated by its request id is answered at the limit too', async () => {
+  await put(client, 'q', { max_running: 2 });
+  await enqueue(client, 'q', numbered(9));
+  const first = await claim(client, 'q', { limit: 2, request_id: 'r' });
+  const newest = () => value(client, 'select max(number)::int from tock.allowances');
+  const before = await newest();
+  expect(await claim(client, 'q', { limit: 2, request_id: 'r' })).toEqual(first);
+  expect(await newest()).toBe(before);
+});
+
+test('a paused queue is paused and an empty one empty, whatever their limits', async () => {
+  await put(client, 'q', { max_running: 1 });
+  expect(await ask(client, 'q')).toMatchObject({ state: 'empty' });
+  await enqueue(client, 'q', numbered(2));
+  expect(await ask(client, 'q')).toMatchObject({ got: 1 });
+  await put(client, 'q', { paused: true });
+  expect(await ask(client, 'q')).toMatchObject({ state: 'paused' });
+  await put(client, 'q', { paused: false });
+  expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+});
+
+test('a claim at a limit commits synchronously, though it is alone', async () => {
+  const setting = async (queue: string) => {
+    await enqueue(client, queue, numbered(2));
+    const [row] = await rows<{ setting: string }>(
+      client,
+      `select c.id, current_setting('synchronous_commit') as setting
+       from tock.claim(p_queue => $1, p_alone => true) c`,
+      [queue],
+    );
+    return row?.setting;
+  };
+  await put(client, 'running', { max_running: 2 });
+  await put(client, 'rate', { rate_limit: 2 });
+  expect([await setting('plain'), await setting('running'), await setting('rate')]).toEqual([
+    'off',
+    'on',
+    'on',
+  ]);
+});
+
+test("the default policy's limits are each new queue's own", async () => {
+  await put(client, '*', { max_running: 1 });
+  await enqueue(client, 'a', numbered(3));
+  await enqueue(client, 'b', numbered(3));
+  expect(await ask(client, 'a', 3)).toMatchObject({ got: 1 });
+  expect(await ask(client, 'b', 3)).toMatchObject({ got: 1 });
+  expect(await ask(client, 'a', 3)).toMatchObject({ state: 'limited' });
+});
+
+test('limits are listed and reset', async () => {
+  await put(client, 'a', { max_running: 5 });
+  await put(client, 'b', { rate_limit: 10, rate_seconds: 3600 });
+  await put(client, 'c', {});
+  await enqueue(client, 'a', numbered(3));
+  await enqueue(client, 'b', numbered(20));
+  await claim(client, 'a', { limit: 3 });
+  expect(await ask(client, 'b', 20)).toMatchObject({ got: 10 });
+  const limits = (queue: string | null = null) =>
+    rows(client, 'select * from tock.limits($1)', [queue]);
+  const a = { queue: 'a', max_running: 5, running: 3, rate_limit: null, level: null };
+  const b = { queue: 'b', max_running: null, running: null, rate_limit: 10, rate_burst: 10 };
+  expect(await limits()).toMatchObject([a, b]);
+  expect((await limits('b'))[0]?.level).toBeLessThan(1);
+  expect(await limits('c')).toEqual([]);
+  const reset = await rows(client, "select * from tock.reset_limits('b')");
+  expect(reset).toMatchObject([{ queue: 'b', level: 10 }]);
+  expect(await ask(client, 'b', 20)).toMatchObject({ got: 10 });
+  await settle(client, 'a');
+  await rows(client, "select * from tock.reset_limits('a')");
+  expect(await ask(client, 'a', 20)).toMatchObject({ got: 0, state: 'empty' });
+  expect(await limits('a')).toMatchObject([a]);
+  expect(await rows(client, "select * from tock.reset_limits('nobody')")).toEqual([]);
+});
+
+test('a look that claims nothing still brings what is open on record', async () => {
+  const record = 'select leases from tock.allowances order by number desc limit 1';
+  for (const [queue, count] of [
+    ['idle', 0],
+    ['full', 2],
+  ] as const) {
+    await enqueue(client, queue, numbered(count + 1));
+    const runs = await claim(client, queue, { limit: count + 1 });
+    if (count === 0) await complete(client, leaseOf(runs));
+    await put(client, queue, { max_running: 2 });
+    const look = async () => {
+      expect(await claim(client, queue)).toEqual([]);
+      return value(client, record);
+    };
+    expect(await look()).toBe(null);
+    expect(await look()).toBe(null);
+    await settle(client, queue);
+    expect(await look()).toEqual(count === 0 ? [] : [leaseOf(runs)]);
+    await client.query('delete from tock.allowances');
+  }
+});
+
+test('a limit is kept by few rows, whatever was claimed', async () => {
+  await put(client, 'q', { max_running: 3, rate_limit: 1000 });
+  await enqueue(client, 'q', numbered(40));
+  for (let n = 0; n < 40; n++) await complete(client, leaseOf(await claim(client, 'q')));
+  expect(await value(client, 'select count(*)::int from tock.allowances')).toBe(2);
+});
