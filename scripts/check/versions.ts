@@ -17,8 +17,8 @@ export type Version = { major: number } & (Outcome | { cannot: string });
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
 const sql = `audit audit-duty cancel change claim claim-any claim-transactions complete conventions doctor drop duties
-  enqueue erase fail let-go let-go-late limits locks marks-put-off overlap plans promote reap release-extend rest retention roles
-  schema settle task`;
+  enqueue erase fail gates hours let-go let-go-late limits locks marks-put-off overlap plans progress promote reap
+  release-extend rest results retention retry roles schema settle task time-limits unique`;
 const short = [
   ...sql.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
   'test/upgrade/data.test.ts',
