@@ -6,11 +6,13 @@ import { rows } from './support.ts';
 
 const names = (text: string) => text.trim().split(/\s+/);
 
-const giving = names('enqueue enqueue_task cancel change reprioritize reschedule queue_of_task');
+const giving = names(`
+  enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
+  tasks dead_groups`);
 const doing = names(`
   claim claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at`);
 const governing = names(
-  'put_queue queue queue_stats doctor erase create_key keys_list revoke_key tick',
+  'put_queue queue queue_stats purge_queue drop_queue doctor erase create_key keys_list revoke_key tick',
 );
 const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
 
