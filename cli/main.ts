@@ -3,13 +3,19 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { addCancel } from './commands/cancel.ts';
 import { addChange } from './commands/change.ts';
+import { addDead } from './commands/dead.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
 import { addKey } from './commands/key.ts';
 import { addMigrate } from './commands/migrate.ts';
+import { addMove } from './commands/move.ts';
+import { addPurge } from './commands/purge.ts';
+import { addRerun } from './commands/rerun.ts';
 import { addStatus } from './commands/status.ts';
 import { addTask } from './commands/task.ts';
+import { addTasks } from './commands/tasks.ts';
+import { addWhere } from './commands/where.ts';
 import { Failure } from './failure.ts';
 import { optionsOf } from './output.ts';
 import { refuseTwoWays } from './settings.ts';
@@ -50,8 +56,9 @@ function program(): Command {
     .showHelpAfterError('Add --help to see what it takes.')
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
-  const changes = [addEnqueue, addTask, addCancel, addChange, addErase];
-  for (const add of [addMigrate, addKey, addStatus, addDoctor, ...changes]) add(tock);
+  const changes = [addEnqueue, addTask, addTasks, addCancel, addChange, addMove, addErase];
+  const many = [addDead, addRerun, addWhere, addPurge];
+  for (const add of [addMigrate, addKey, addStatus, addDoctor, ...changes, ...many]) add(tock);
   return tock;
 }
 

@@ -11,9 +11,10 @@ import { validate } from './validate.ts';
 export type Env = { Bindings: Bindings };
 export type App = OpenAPIHono<Env>;
 
-export type Call<P, B> = {
+export type Call<P, B, Q = unknown> = {
   params: P;
   body: B;
+  query: Q;
   /** The body as it came. */
   text: string;
   /** Of a repeatable call, when it has one. */
@@ -28,13 +29,19 @@ export type Answer = { body: string } | undefined;
 export type Once = () => Promise<Answer>;
 
 /** One route: what it takes, its one statement, what it answers. */
-export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
+export type Endpoint<
+  P extends z.ZodObject,
+  B extends z.ZodType,
+  Q extends z.ZodObject = z.ZodObject,
+> = {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   path: string;
   summary: string;
   /** What the summary has no room for. */
   description?: string;
   params: P;
+  /** What its query string takes: texts, each once. */
+  query?: Q;
   /** A union is of a batch and of one item. */
   body?: B;
   /** What tells the batch from the one item. */
@@ -45,9 +52,13 @@ export type Endpoint<P extends z.ZodObject, B extends z.ZodType> = {
   /** By authorized(), or a function of 81_http.sql: $1 is the key. */
   statement: string;
   /** From $2 on. */
-  values(call: Call<z.output<P>, z.output<B>>): unknown[];
+  values(call: Call<z.output<P>, z.output<B>, z.output<Q>>): unknown[];
   /** Runs the statement again, for a call that waits; `most` is how often it may be run in all. */
-  repeat?(once: Once, call: Call<z.output<P>, z.output<B>>, most?: number): Promise<Answer>;
+  repeat?(
+    once: Once,
+    call: Call<z.output<P>, z.output<B>, z.output<Q>>,
+    most?: number,
+  ): Promise<Answer>;
   answer: z.ZodType;
   status?: 200 | 201;
   /** What it means when there is no answer. */
@@ -79,7 +90,9 @@ export function documented(route: Route) {
   return createRoute({ ...route, responses });
 }
 
-function document<P extends z.ZodObject, B extends z.ZodType>(endpoint: Endpoint<P, B>) {
+function document<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
+  endpoint: Endpoint<P, B, Q>,
+) {
   const { method, path, summary, params, body, needsBody, answer, status = 200 } = endpoint;
   return documented({
     method,
@@ -89,6 +102,7 @@ function document<P extends z.ZodObject, B extends z.ZodType>(endpoint: Endpoint
     security: [{ key: [] }],
     request: {
       params,
+      ...(endpoint.query && { query: endpoint.query }),
       ...(endpoint.repeatable && { headers: repeatHeaders }),
       ...(body && { body: { ...json(body), required: needsBody ?? false } }),
     },
@@ -120,25 +134,34 @@ function renamed(error: unknown, shape: Shape, body: object): unknown {
   return error;
 }
 
-async function callOf<P extends z.ZodObject, B extends z.ZodType>(
-  endpoint: Endpoint<P, B>,
+/** Options named twice contradict each other, or mean a list, which none of them is. */
+function queryOf(c: Context<Env>): Record<string, string> {
+  for (const [field, values] of Object.entries(c.req.queries())) {
+    if (values.length > 1) throw refusal(422, `${field}: given ${values.length} times`, { field });
+    if (values[0]?.includes('\0')) throw refusal(422, `${field}: NUL can't be stored`, { field });
+  }
+  return c.req.query();
+}
+
+async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
+  endpoint: Endpoint<P, B, Q>,
   c: Context<Env>,
-): Promise<Call<z.output<P>, z.output<B>>> {
+): Promise<Call<z.output<P>, z.output<B>, z.output<Q>>> {
   const params = validate(endpoint.params, c.req.param());
-  validate(noQuery, c.req.query());
+  const query = validate(endpoint.query ?? noQuery, queryOf(c)) as z.output<Q>;
   const { text, json } = endpoint.body ? await readBody(c, endpoint.needsBody) : nothing;
   const body = validate(schemaOf(endpoint, json), json) as z.output<B>;
   const repeat = { 'Idempotency-Key': c.req.header('Idempotency-Key') };
   const headers = endpoint.repeatable ? validate(repeatHeaders, repeat) : {};
   const requestId = requestIdOf(json, headers['Idempotency-Key']);
-  return { params, body, text, requestId, gone: c.req.raw.signal };
+  return { params, body, query, text, requestId, gone: c.req.raw.signal };
 }
 
 /** Serves an endpoint: key and input are looked at, then one statement does it all. */
-export function serve<P extends z.ZodObject, B extends z.ZodType>(
+export function serve<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
   app: App,
   connect: Connect,
-  endpoint: Endpoint<P, B>,
+  endpoint: Endpoint<P, B, Q>,
 ): void {
   const route = document(endpoint);
   app.openAPIRegistry.registerPath(route);

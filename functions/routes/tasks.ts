@@ -60,6 +60,15 @@ const found = z.strictObject({
   error: s.anything,
   options: z.record(z.string(), z.unknown()).nullable(),
   runs: z.array(run),
+  rerun_of: s.id.nullable(),
+  reruns: z.array(
+    z.strictObject({
+      id: s.id,
+      kind: z.enum(['rerun', 'redrive']),
+      reason: z.string().nullable(),
+      created_at: s.moment,
+    }),
+  ),
 });
 
 /** /v1/queues/:queue/tasks and /v1/tasks/:id */
@@ -89,7 +98,8 @@ export function tasks(app: App, connect: Connect): void {
       'read',
       'tock.queue_of_task(p_id => $2::bigint)',
       `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
-        t.created_at, t.run_at, t.ended_at, t.payload, t.result, t.error, t.options, t.runs`,
+        t.created_at, t.run_at, t.ended_at, t.payload, t.result, t.error, t.options, t.runs,
+        t.rerun_of::text as rerun_of, t.reruns`,
       'tock.task(p_id => $2::bigint) as t',
     ),
     values: ({ params }) => [params.id],

@@ -117,7 +117,7 @@ test('scopes that are none are told which there are', async () => {
 
 test('an option in the query string is told that none belongs there', async () => {
   const { body } = await send('POST /v1/queues/q/tasks?priority=1', '{}');
-  expect(body.detail).toBe('priority: no route has options in its query string');
+  expect(body.detail).toBe('priority: this route has no options in its query string');
 });
 
 test('a body that is missing or no JSON is told what to send, in our words', async () => {

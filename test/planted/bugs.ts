@@ -6,6 +6,7 @@ import { guards } from './guards.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
 import { marks } from './marks.ts';
+import { minds } from './minds.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
@@ -34,5 +35,6 @@ export const bugs: Bug[] = [
   ...streams,
   ...marks,
   ...wishes,
+  ...minds,
   ...doors,
 ];

@@ -51,7 +51,8 @@ test('a rerun has what its task had at last, and each says of the other', async 
   ])) as [string];
   await change(client, [id], { payload: { changed: true }, priority: 7 });
   await complete(client, leaseOf(await claim(client, q)));
-  const [{ rerun_id }] = (await rerun(client, [id], null, 'a new rule')) as [{ rerun_id: string }];
+  const [row] = await rerun(client, [id], null, 'a new rule');
+  const rerun_id = row?.rerun_id as string;
   const now = await task(client, rerun_id);
   expect(now).toMatchObject({
     state: 'ready',
