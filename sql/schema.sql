@@ -357,6 +357,10 @@ function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
 
+function tock.as_they_stand(p_found listed[])
+  returns listed[]
+  -- Those of a listing that are where their tasks are, and in that state.
+
 function tock.asked_error(p_key text, p_value jsonb, p_options jsonb)
   returns text[]
   -- What is wrong with one of a task's options beside the plain ones: {field, message}, or null.

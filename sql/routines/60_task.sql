@@ -13,8 +13,12 @@ as $$
       select k.* from tock.leases_%1$s k where k.stream = r.stream and k.after_position < r.position
       order by k.stream desc, k.after_position desc limit 1) o on o.last_position >= r.position
     left join lateral (select o.* where o.runs > 0 and r.position <> all (coalesce(o.skips, '{}'))) l on true
-    left join tock.marks_%1$s c on c.stream = r.stream and c.position = r.position and c.kind = 'cancelled'
-    left join tock.marks_%1$s n on n.stream = r.stream and n.position = r.position and n.kind = 'superseded'
+    left join lateral (
+      select m.stream, m.created_at from tock.marks_%1$s m
+      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled' offset 0) c on true
+    left join lateral (
+      select m.other_id, m.created_at from tock.marks_%1$s m
+      where m.stream = r.stream and m.position = r.position and m.kind = 'superseded' offset 0) n on true
     cross join lateral (
       select coalesce(e.state, l.outcome, case when l.stream is not null then 'running'
           when n.other_id > 0 then 'superseded' when c.stream is not null then 'cancelled'

@@ -124,8 +124,9 @@ end $$;
 comment on function tock.list_waiting is 'Waiting tasks of a queue after a place in the order of due times, and the place to go on after.';
 
 -- Waiting ones in the order of their due times, the others by epoch, newest first, and then by stream and
--- position. What was passed over by claims may be a replacement that came too late, which is no part of its
--- task: so what never started is looked for anew from its task.
+-- position. A part at a time, as what is looked at is judged, too. What was passed over by claims may be a
+-- replacement that came too late, which is no part of its task: so what never started is looked for anew from
+-- its task.
 create or replace function tock.select_tasks(
   p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text,
   p_limit integer, p_look integer default 10000)
@@ -134,6 +135,9 @@ language plpgsql
 volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
 set jit = off
 set plan_cache_mode = force_custom_plan
 as $$
@@ -144,11 +148,13 @@ declare
   v_state text := nullif(p_state, 'unstarted');
   v_at jsonb := tock.read_cursor(p_cursor, v_sources);
   v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
+  v_part integer := least(p_look, p_limit + 100);
+  v_left integer := p_limit;
   v_source text;
   v_epoch integer;
-  v_part record;
+  v_look integer;
+  v_waits record;
   v_found tock.listed[];
-  v_rows tock.listed[];
   v_seen integer;
   v_last bigint;
   v_page tock.page;
@@ -157,60 +163,84 @@ begin
   v_page.looked_at := 0;
   foreach v_source in array v_sources loop
     continue when v_at is not null and v_at ->> 0 <> v_source;
-    if v_source = 'waiting' then
-      select w.* into v_part from tock.list_waiting(p_queue, v_state, p_tenant, p_not_priority,
-        coalesce((v_at ->> 1)::timestamptz, '-infinity'), coalesce((v_at ->> 2)::bigint, 0), p_limit, p_look) w;
-      v_at := null;
-      v_found := v_part.found;
-      v_page.looked_at := v_part.looked_at;
-      v_page.tasks := array(
-        select v_found[i.i] from pg_catalog.generate_subscripts(v_found, 1) i (i)
-        left join tock.whereabouts(array(
-          select f.id from unnest(v_found) f where f.id <> f.run_id)) w on w.task_id = (v_found[i.i]).id
-        where coalesce(w.current_id = (v_found[i.i]).run_id, true) order by i.i);
-      if v_part.looked_at = p_look or pg_catalog.cardinality(v_found) = p_limit then
-        v_page.cursor := tock.write_cursor(pg_catalog.jsonb_build_array('waiting', v_part.last_at, v_part.last_position));
-        return v_page;
-      end if;
-      continue;
-    end if;
+    <<epochs>>
     for v_epoch in
       select e.number from tock.epochs e
-      where e.number <= coalesce((v_at ->> 1)::integer, 2147483647)
+      where v_source <> 'waiting' and e.number <= coalesce((v_at ->> 1)::integer, 2147483647)
         and e.first_position <= (select s.last_value from tock.positions s)
         and (v_source not in ('ready', 'running') or e.settled_at is null)
-      order by e.number desc
+      union all select 0 where v_source = 'waiting'
+      order by 1 desc
     loop
-      if (v_at ->> 1)::integer <> v_epoch then
+      if v_epoch > 0 and (v_at ->> 1)::integer <> v_epoch then
         v_at := null;
       end if;
-      execute tock.listing_statement(v_epoch, v_source) into v_rows, v_seen, v_last
-        using p_queue, coalesce((v_at ->> 2)::integer, 0), coalesce((v_at ->> 3)::bigint, 0), p_look - v_page.looked_at,
-          v_state, p_tenant, p_error, p_rerun, p_not_priority, v_since, p_limit - pg_catalog.cardinality(v_page.tasks);
+      loop
+        v_look := least(v_part, p_look - v_page.looked_at);
+        if v_epoch = 0 then
+          select w.* into v_waits from tock.list_waiting(p_queue, v_state, p_tenant, p_not_priority,
+            coalesce((v_at ->> 1)::timestamptz, '-infinity'), coalesce((v_at ->> 2)::bigint, 0), v_left, v_look) w;
+          v_found := v_waits.found;
+          v_seen := v_waits.looked_at;
+          v_at := pg_catalog.jsonb_build_array('waiting', v_waits.last_at, v_waits.last_position);
+        else
+          execute tock.listing_statement(v_epoch, v_source) into v_found, v_seen, v_last
+            using p_queue, coalesce((v_at ->> 2)::integer, 0), coalesce((v_at ->> 3)::bigint, 0), v_look, v_state, p_tenant,
+              p_error, p_rerun, p_not_priority, v_since, v_left;
+          if pg_catalog.cardinality(v_found) = v_left then
+            v_last := (v_found[v_left]).run_id;
+          end if;
+          v_at := pg_catalog.jsonb_build_array(v_source, v_epoch, v_last & 1048575, v_last >> 20);
+        end if;
+        v_left := v_left - pg_catalog.cardinality(v_found);
+        v_page.looked_at := v_page.looked_at + v_seen;
+        v_page.tasks := v_page.tasks || tock.as_they_stand(v_found);
+        if v_left = 0 or (v_seen = v_look and v_page.looked_at >= p_look) then
+          v_page.cursor := tock.write_cursor(v_at);
+          return v_page;
+        end if;
+        exit when v_seen < v_look;
+        v_part := least(4 * v_part, p_look);
+      end loop;
       v_at := null;
-      if pg_catalog.cardinality(v_rows) = p_limit - pg_catalog.cardinality(v_page.tasks) then
-        v_last := (v_rows[p_limit - pg_catalog.cardinality(v_page.tasks)]).run_id;
-        v_page.cursor := tock.write_cursor(pg_catalog.jsonb_build_array(v_source, v_epoch, v_last & 1048575, v_last >> 20));
-      elsif v_seen >= p_look - v_page.looked_at then
-        v_page.cursor := tock.write_cursor(pg_catalog.jsonb_build_array(v_source, v_epoch, v_last & 1048575, v_last >> 20));
-      end if;
-      v_page.looked_at := v_page.looked_at + v_seen;
-      v_page.tasks := v_page.tasks || array(
-        select v_rows[i.i] from pg_catalog.generate_subscripts(v_rows, 1) i (i)
-        left join tock.whereabouts(array(
-          select r.run_id from unnest(v_rows) r where r.state in ('ready', 'cancelled', 'expired'))) w
-          on w.current_id = (v_rows[i.i]).run_id
-        where (v_rows[i.i]).state not in ('ready', 'cancelled', 'expired') or w.state = (v_rows[i.i]).state order by i.i);
-      if v_page.cursor is not null then
-        return v_page;
-      end if;
     end loop;
+    v_at := null;
   end loop;
   return v_page;
 end $$;
 
 comment on function tock.select_tasks is
   'Tasks of a queue in a state, of a tenant, with an error, rerun or not: up to p_limit of the p_look rows looked at, and where to go on.';
+
+create or replace function tock.as_they_stand(p_found tock.listed[])
+returns tock.listed[]
+language plpgsql
+volatile
+as $$
+declare
+  v_ids bigint[] := array(
+    select f.run_id from unnest(p_found) f
+    where f.state in ('ready', 'cancelled', 'expired') or f.state = 'waiting' and f.id <> f.run_id);
+  v_off bigint[];
+begin
+  if pg_catalog.cardinality(v_ids) = 0 then
+    return p_found;
+  end if;
+  -- a waiting entry answers for itself; its task says whether it goes on as that
+  v_off := array(
+    select f.run_id from unnest(p_found) f
+    left join tock.whereabouts(array(
+      select case when f.state in ('waiting', 'expired') and f.run_id & 1048575 = 0 then f.id else f.run_id end
+      from unnest(p_found) f where f.run_id = any (v_ids))) w on w.current_id = f.run_id
+    where f.run_id = any (v_ids) and (w.current_id is null or w.state <> f.state)
+      -- where its first run's epoch is gone, a waiting one is not found that way
+      and not (f.run_id & 1048575 = 0 and tock.epoch_of(f.id >> 20) is null));
+  return array(
+    select p_found[i.i] from pg_catalog.generate_subscripts(p_found, 1) i (i)
+    where (p_found[i.i]).run_id <> all (v_off) order by i.i);
+end $$;
+
+comment on function tock.as_they_stand is 'Those of a listing that are where their tasks are, and in that state.';
 
 create or replace function tock.write_cursor(p_at jsonb)
 returns text

@@ -84,22 +84,22 @@ export const minds: Bug[] = [
   {
     ...tasks,
     name: 'a list goes on after what it looked at, not after what it gave',
-    find: /v_last := \(v_rows\[p_limit - pg_catalog\.cardinality\(v_page\.tasks\)\]\)\.run_id;/,
-    replace: '',
+    find: 'v_last := (v_found[v_left]).run_id;',
+    replace: 'null;',
     caught: ['sql/tasks.test.ts', 'each state is listed as task() tells it'],
   },
   {
     ...tasks,
     name: 'a replacement that came too late is listed',
-    find: ' or w.state = (v_rows[i.i]).state order by',
-    replace: ' or true order by',
+    find: '(w.current_id is null or w.state <> f.state)',
+    replace: 'false',
     caught: ['sql/tasks.test.ts', 'a replacement that came too late is no task of its own'],
   },
   {
     ...tasks,
     name: 'a list looks on without end',
-    find: 'elsif v_seen >= p_look - v_page.looked_at then',
-    replace: 'elsif false then',
+    find: ' or (v_seen = v_look and v_page.looked_at >= p_look) then',
+    replace: ' then',
     caught: ['sql/tasks.test.ts', 'a call looks at so many rows'],
   },
   {
