@@ -145,7 +145,7 @@ declare
   v_sources text[] := case coalesce(p_state, 'all') when 'waiting' then array['waiting'] when 'ready' then array['ready']
     when 'running' then array['running'] when 'dead' then array['dead'] when 'unstarted' then array['waiting', 'ready']
     when 'expired' then array['waiting', 'all'] when 'all' then array['waiting', 'all'] else array['all'] end;
-  v_state text := nullif(p_state, 'unstarted');
+  v_state text;
   v_at jsonb := tock.read_cursor(p_cursor, v_sources);
   v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
   v_part integer := least(p_look, p_limit + 100);
@@ -163,7 +163,7 @@ begin
   v_page.looked_at := 0;
   foreach v_source in array v_sources loop
     continue when v_at is not null and v_at ->> 0 <> v_source;
-    <<epochs>>
+    v_state := case p_state when 'unstarted' then v_source else p_state end;
     for v_epoch in
       select e.number from tock.epochs e
       where v_source <> 'waiting' and e.number <= coalesce((v_at ->> 1)::integer, 2147483647)
@@ -212,32 +212,29 @@ end $$;
 comment on function tock.select_tasks is
   'Tasks of a queue in a state, of a tenant, with an error, rerun or not: up to p_limit of the p_look rows looked at, and where to go on.';
 
+-- A waiting entry answers for itself, so its task is asked whether it goes on as that; where its first run's epoch
+-- is gone it isn't found that way.
 create or replace function tock.as_they_stand(p_found tock.listed[])
 returns tock.listed[]
 language plpgsql
 volatile
+set enable_hashjoin = on
 as $$
 declare
-  v_ids bigint[] := array(
-    select f.run_id from unnest(p_found) f
+  v_asked bigint[] := array(
+    select case when f.run_id & 1048575 = 0 then f.id else f.run_id end from unnest(p_found) f
     where f.state in ('ready', 'cancelled', 'expired') or f.state = 'waiting' and f.id <> f.run_id);
-  v_off bigint[];
 begin
-  if pg_catalog.cardinality(v_ids) = 0 then
+  if pg_catalog.cardinality(v_asked) = 0 then
     return p_found;
   end if;
-  -- a waiting entry answers for itself; its task says whether it goes on as that
-  v_off := array(
-    select f.run_id from unnest(p_found) f
-    left join tock.whereabouts(array(
-      select case when f.state in ('waiting', 'expired') and f.run_id & 1048575 = 0 then f.id else f.run_id end
-      from unnest(p_found) f where f.run_id = any (v_ids))) w on w.current_id = f.run_id
-    where f.run_id = any (v_ids) and (w.current_id is null or w.state <> f.state)
-      -- where its first run's epoch is gone, a waiting one is not found that way
-      and not (f.run_id & 1048575 = 0 and tock.epoch_of(f.id >> 20) is null));
   return array(
-    select p_found[i.i] from pg_catalog.generate_subscripts(p_found, 1) i (i)
-    where (p_found[i.i]).run_id <> all (v_off) order by i.i);
+    select u.f
+    from (select unnest(p_found) as f, pg_catalog.generate_subscripts(p_found, 1) as n) u
+    left join tock.whereabouts(v_asked) w on w.current_id = (u.f).run_id
+    where coalesce(w.state = (u.f).state, (u.f).state in ('done', 'dead', 'running')
+      or (u.f).run_id & 1048575 = 0 and ((u.f).id = (u.f).run_id or tock.epoch_of((u.f).id >> 20) is null))
+    order by u.n);
 end $$;
 
 comment on function tock.as_they_stand is 'Those of a listing that are where their tasks are, and in that state.';

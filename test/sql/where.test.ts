@@ -75,6 +75,8 @@ test("a tenant's tasks are cancelled in parts, and nobody else's", async () => {
   const [changed, calls] = await through((at) => cancelWhere(q, { tenant: 't0' }, 10, at));
   expect(changed).toBe(26);
   expect(calls).toBeGreaterThan(2);
+  const none = { matched: 0, changed: 0, cursor: null };
+  expect(await cancelWhere(q, { tenant: 't0' })).toEqual(none);
   const got = (await drain(client, q)).flat();
   expect(got).toHaveLength(20);
   expect(new Set(got.map((run) => run.tenant))).toEqual(new Set(['t1']));
