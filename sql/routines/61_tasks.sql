@@ -168,7 +168,9 @@ begin
       select e.number from tock.epochs e
       where v_source <> 'waiting' and e.number <= coalesce((v_at ->> 1)::integer, 2147483647)
         and e.first_position <= (select s.last_value from tock.positions s)
-        and (v_source not in ('ready', 'running') or e.settled_at is null)
+        -- what is settled is known to hold nothing unfinished, and whose dead; what is audited, whose runs
+        and (e.settled_at is null or v_source not in ('ready', 'running') and (v_source <> 'dead' or e.dead ? p_queue)
+          and (e.audited_at is null or p_queue = any (e.queues)))
       union all select 0 where v_source = 'waiting'
       order by 1 desc
     loop

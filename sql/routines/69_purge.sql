@@ -1,6 +1,7 @@
 -- With the stream's lock held no claim is under way. A closed lease goes over all that can be seen above the
 -- cursor, one an epoch: what it covers is cancelled, unless it goes on as another run, which is purged where
--- that stands. What it counts and the range it covers are of one snapshot, or the audit would find a difference.
+-- that stands (one that is being changed at that very moment isn't seen there). What it counts and the range it
+-- covers are of one snapshot, or the audit would find a difference.
 -- $1 stream, $2 cursor, $3 how many, $4 token
 create or replace function tock.purge_statement(p_epoch integer)
 returns text
