@@ -16,9 +16,9 @@ export type Version = { major: number } & (Outcome | { cannot: string });
  * What runs where several versions are tested one after another: each verb and duty, the plans, the
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
-const sql = `audit audit-duty cancel change claim claim-transactions complete conventions doctor drop duties
-  enqueue erase fail let-go let-go-late locks marks-put-off overlap plans promote reap release-extend rest retention roles
-  schema settle task`;
+const sql = `audit audit-duty cancel change claim claim-transactions complete conventions dead doctor drop duties
+  enqueue erase fail let-go let-go-late locks marks-put-off minds-plans move overlap plans promote purge reap
+  release-extend rerun rest retention roles schema settle task tasks where`;
 const short = [
   ...sql.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
   'test/upgrade/data.test.ts',
