@@ -48,6 +48,22 @@ test('a dead task that two callers redrive at once runs again once', async () =>
   expect((await drain(client, q)).flat()).toHaveLength(5);
 });
 
+test('a redrive whose caller is killed has done nothing, and its repetition does it', async () => {
+  const q = queue();
+  await die(client, q, Array(4).fill('x'));
+  const other = await db.connect();
+  other.on('error', () => {});
+  const pid = await pidOf(other);
+  await other.query('begin');
+  const lost = await redrive(other, q, { request_id: 'r' });
+  await value(client, 'select pg_terminate_backend($1)', [pid]);
+  const done = await redrive(client, q, { request_id: 'r' });
+  expect(done.redriven).toBe(4);
+  expect(done.ids.filter((id) => lost.ids.includes(id))).toEqual([]);
+  expect((await drain(client, q)).flat()).toHaveLength(4);
+  await expectWhole(client);
+});
+
 test('eight callers who redrive and rerun a queue of dead tasks run each as often as they say', async () => {
   const q = queue();
   const ids = await die(client, q, Array(300).fill('x'));

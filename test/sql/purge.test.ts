@@ -203,6 +203,20 @@ test('a queue is dropped when it is paused and nothing in it is unfinished', asy
   await expectWhole(client);
 });
 
+test('what an open transaction enqueued to a queue that is dropped is claimed all the same', async () => {
+  const q = queue();
+  await enqueue(client, q, [{}]);
+  const other = await db.connect();
+  await other.query('begin');
+  const [id] = await enqueue(other, q, [{ payload: 'late' }]);
+  expect(await drop(q, true)).toMatchObject([{ dropped: true }]);
+  await other.query('commit');
+  const runs = await claim(client, q);
+  expect(runs).toMatchObject([{ id, payload: 'late' }]);
+  await complete(client, leaseOf(runs));
+  await expectWhole(client);
+});
+
 test('a million ready tasks are purged by a row a stream', async () => {
   const q = queue();
   const before = await value<number>(client, 'select count(*)::int from tock.leases');
