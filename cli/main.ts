@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { addCancel } from './commands/cancel.ts';
 import { addChange } from './commands/change.ts';
+import { addDead } from './commands/dead.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
@@ -11,8 +12,13 @@ import { addHours } from './commands/hours.ts';
 import { addKey } from './commands/key.ts';
 import { addLimits } from './commands/limits.ts';
 import { addMigrate } from './commands/migrate.ts';
+import { addMove } from './commands/move.ts';
+import { addPurge } from './commands/purge.ts';
+import { addRerun } from './commands/rerun.ts';
 import { addStatus } from './commands/status.ts';
 import { addTask } from './commands/task.ts';
+import { addTasks } from './commands/tasks.ts';
+import { addWhere } from './commands/where.ts';
 import { Failure } from './failure.ts';
 import { optionsOf } from './output.ts';
 import { refuseTwoWays } from './settings.ts';
@@ -53,9 +59,10 @@ function program(): Command {
     .showHelpAfterError('Add --help to see what it takes.')
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
-  const changes = [addEnqueue, addTask, addCancel, addChange, addErase, addGate];
-  for (const add of [addMigrate, addKey, addStatus, addHours, addLimits, addDoctor, ...changes])
-    add(tock);
+  const changes = [addEnqueue, addTask, addTasks, addCancel, addChange, addMove, addErase, addGate];
+  const many = [addDead, addRerun, addWhere, addPurge];
+  const looks = [addStatus, addHours, addLimits, addDoctor];
+  for (const add of [addMigrate, addKey, ...looks, ...changes, ...many]) add(tock);
   return tock;
 }
 

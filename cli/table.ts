@@ -23,3 +23,8 @@ export function span(seconds: number): string {
     ? `${Math.round(seconds / 3600)} h`
     : `${Math.round(seconds / 86_400)} d`;
 }
+
+/** An instant for people, to the second, in UTC. */
+export function moment(at: unknown): string | null {
+  return at ? new Date(at as string).toISOString().replace('T', ' ').slice(0, 19) : null;
+}

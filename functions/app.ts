@@ -7,33 +7,24 @@ import { problem, refusal } from './problem.ts';
 import type { Connect } from './query.ts';
 import { changes } from './routes/changes.ts';
 import { claim } from './routes/claim.ts';
+import { clearing } from './routes/clearing.ts';
 import { doctor } from './routes/doctor.ts';
 import { gates } from './routes/gates.ts';
 import { health } from './routes/health.ts';
 import { keys } from './routes/keys.ts';
 import { leases } from './routes/leases.ts';
 import { limits } from './routes/limits.ts';
+import { listing } from './routes/listing.ts';
+import { moves } from './routes/moves.ts';
 import { openapi } from './routes/openapi.ts';
 import { queues } from './routes/queues.ts';
+import { reruns } from './routes/reruns.ts';
 import { stats } from './routes/stats.ts';
 import { tasks } from './routes/tasks.ts';
 import { tick } from './routes/tick.ts';
 
-const routes = [
-  tasks,
-  changes,
-  claim,
-  leases,
-  queues,
-  gates,
-  limits,
-  keys,
-  tick,
-  stats,
-  doctor,
-  health,
-  openapi,
-];
+const work = [tasks, changes, moves, reruns, listing, claim, leases];
+const rule = [queues, gates, limits, clearing, keys, tick, stats, doctor, health, openapi];
 
 /** The HTTP door; `connect` is its way to the database. */
 export function createApp(connect: Connect): App {
@@ -63,6 +54,6 @@ export function createApp(connect: Connect): App {
     }),
   );
   app.use(limitBody);
-  for (const route of routes) route(app, connect);
+  for (const route of [...work, ...rule]) route(app, connect);
   return app;
 }

@@ -20,18 +20,41 @@ from tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue}) as 
 ${answered(select, from)}`;
 }
 
+/** As authorized(), for two queues: one that is taken from, and one that is given to. */
+export function authorizedForBoth(
+  scope: Scope,
+  queues: [from: string, to: string],
+  select: string,
+  from: string,
+): string {
+  const checks = queues.map(
+    (queue) => `tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue})`,
+  );
+  return `select row_to_json(answer)::text as body
+from (select ${checks.join(' and ')}) as key (allowed)
+${answered(select, from)}`;
+}
+
 /**
- * As authorized(), for the queues of all tasks in $2. The verb takes `key.ids`: those that were there
+ * As authorized(), for the queues of all tasks in $2, and one more where it is named. The verb takes `key.ids`: those that were there
  * when the key was judged. It sees more than the check did, and ids can be guessed: with $2 a key
  * could reach a task that was enqueued in between.
  */
-export function authorizedForTasks(scope: Scope, select: string, from: string): string {
+export function authorizedForTasks(
+  scope: Scope,
+  select: string,
+  from: string,
+  also?: string,
+): string {
+  const and = also
+    ? ` and tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${also})`
+    : '';
   return `with tasks as materialized (
   select i.id, tock.queue_of_task(p_id => i.id) as queue
   from tock.authorize(p_key => $1, p_scope => '${scope}') as known (allowed)
   cross join lateral (select u.id from unnest($2::bigint[]) as u (id) where known.allowed offset 0) as i
 ), key as materialized (
-  select bool_and(tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => q.queue)) as allowed,
+  select bool_and(tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => q.queue))${and} as allowed,
     array(select t.id from tasks as t where t.queue is not null) as ids
   from (select distinct t.queue from tasks as t) as q
 )

@@ -135,15 +135,13 @@ function renamed(error: unknown, shape: Shape, body: object): unknown {
   return error;
 }
 
-/** What stands twice is an array, which no schema takes. */
-function queryOf(url: string): Record<string, unknown> {
-  const given = new URL(url).searchParams;
-  return Object.fromEntries(
-    [...given.keys()].map((name) => {
-      const all = given.getAll(name);
-      return [name, all.length > 1 ? all : all[0]];
-    }),
-  );
+/** Options named twice contradict each other, or mean a list, which none of them is. */
+function queryOf(c: Context<Env>): Record<string, string> {
+  for (const [field, values] of Object.entries(c.req.queries())) {
+    if (values.length > 1) throw refusal(422, `${field}: given ${values.length} times`, { field });
+    if (values[0]?.includes('\0')) throw refusal(422, `${field}: NUL can't be stored`, { field });
+  }
+  return c.req.query();
 }
 
 async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
@@ -151,7 +149,7 @@ async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.Zo
   c: Context<Env>,
 ): Promise<Call<z.output<P>, z.output<B>, z.output<Q>>> {
   const params = validate(endpoint.params, c.req.param());
-  const query = validate(endpoint.query ?? noQuery, queryOf(c.req.url)) as z.output<Q>;
+  const query = validate(endpoint.query ?? noQuery, queryOf(c)) as z.output<Q>;
   const { text, json } = endpoint.body ? await readBody(c, endpoint.needsBody) : nothing;
   const body = validate(schemaOf(endpoint, json), json) as z.output<B>;
   const repeat = { 'Idempotency-Key': c.req.header('Idempotency-Key') };

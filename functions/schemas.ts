@@ -144,6 +144,29 @@ export function inQuery(schema: ReturnType<typeof whole>) {
   return z.preprocess(read, schema).openapi({ type: 'integer', minimum, maximum });
 }
 
+const numeral = /^\d{1,9}$/;
+
+/** A whole number in a query string; it goes on as the text that it is. */
+export function wholeText(min: number, max: number) {
+  const error = `a whole number from ${min} to ${max}`;
+  return shaped(numeral, error)
+    .refine((value) => Number(value) >= min && Number(value) <= max, { error })
+    .openapi({ example: String(max) });
+}
+
+/** In a query string. */
+export const flagText = word('true', 'false');
+
+/** Where a call before ended; the next goes on from there. */
+export const cursor = shaped(/^[0-9a-f]{2,400}$/, 'the cursor that the call before gave').openapi({
+  example: '5b5d',
+});
+/** Null when there is nothing more. */
+export const nextCursor = z
+  .string()
+  .nullable()
+  .openapi({ description: 'To go on with; null when nothing is left to look at.' });
+
 export const problemSchema = z
   .strictObject({
     type: z.string(),

@@ -118,6 +118,11 @@ table tock.migrations
   applied_at timestamp with time zone not null default now()
   constraint migrations_pkey PRIMARY KEY (number)
 
+table tock.moves
+  id bigint not null
+  moved_at timestamp with time zone not null default now()
+  constraint moves_pkey PRIMARY KEY (id)
+
 table tock.progress
   "position" bigint not null
   told_at timestamp with time zone not null default clock_timestamp()
@@ -209,9 +214,21 @@ table tock.requests
   ids bigint[]
   token uuid
   created_at timestamp with time zone not null default now()
+  answer jsonb
   constraint request_gave_something CHECK (((ids IS NULL) <> (token IS NULL)))
   constraint requests_pkey PRIMARY KEY (queue, verb, request_id)
   CREATE INDEX requests_by_age ON tock.requests USING btree (created_at)
+
+table tock.reruns
+  of_id bigint not null
+  id bigint not null
+  created_at timestamp with time zone not null default now()
+  number integer not null
+  kind text not null
+  reason text
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['rerun'::text, 'redrive'::text])))
+  constraint reruns_pkey PRIMARY KEY (of_id, number)
+  CREATE INDEX reruns_by_id ON tock.reruns USING btree (id)
 
 table tock.results -- partition by RANGE ("position")
   "position" bigint not null
@@ -224,7 +241,7 @@ table tock.results -- partition by RANGE ("position")
   constraint only_the_unfinished_go_on CHECK (((next_id IS NULL) OR (state = ANY (ARRAY['failed'::text, 'lost'::text, 'superseded'::text]))))
   constraint results_pkey PRIMARY KEY (stream, "position")
   constraint state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'lost'::text, 'cancelled'::text, 'superseded'::text, 'expired'::text])))
-  CREATE INDEX dead_results ON ONLY tock.results USING btree (stream) WHERE ((next_id IS NULL) AND (state = ANY (ARRAY['failed'::text, 'lost'::text])))
+  CREATE INDEX dead_results ON ONLY tock.results USING btree (stream, "position") WHERE ((next_id IS NULL) AND (state = ANY (ARRAY['failed'::text, 'lost'::text])))
 
 table tock.runs -- partition by RANGE ("position")
   "position" bigint not null
@@ -296,7 +313,7 @@ table tock.waiting
   constraint waiting_pkey PRIMARY KEY ("position")
   CREATE INDEX waiting_at_gates ON tock.waiting USING btree (queue, gate, "position") WHERE ((gate IS NOT NULL) AND (due_at = 'infinity'::timestamp with time zone))
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
-  CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at)
+  CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
   CREATE INDEX waiting_that_replace ON tock.waiting USING btree (replaces) WHERE (replaces IS NOT NULL)
 
@@ -324,7 +341,11 @@ type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, t
 
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
 
+type tock.listed (id bigint, run_id bigint, state text, priority smallint, tenant text, attempt smallint, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, worker text, error text, rerun boolean)
+
 type tock.look (epoch integer, due boolean, streams candidate[])
+
+type tock.page (tasks listed[], cursor text, looked_at integer)
 
 type tock.passed (after_position bigint, skips bigint[], upto bigint, timeout_seconds integer)
 
@@ -384,6 +405,10 @@ function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
 
+function tock.as_they_stand(p_found listed[])
+  returns listed[]
+  -- Those of a listing that are where their tasks are, and in that state.
+
 function tock.ask_allowance(p_queue text, p_policy queues, p_wait boolean)
   returns allowance
   -- allowance_of(), with the lock of the queue's limit held where it allows something; allowed is null when others have that lock (p_wait: for longer than 50 ms).
@@ -436,6 +461,11 @@ function tock.cancel_overdue(p_seconds integer DEFAULT 60)
   returns integer
   -- Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; returns how many.
 
+function tock.cancel_where(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
+  returns TABLE(matched integer, changed integer, cursor text, looked_at integer)
+  -- Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
   -- Streams to draw from, whichever epoch they are in.
@@ -484,6 +514,10 @@ function tock.check_cursor(p_stream integer)
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
   -- Raises TK422 for failures that are not as they should be.
+
+function tock.check_filter(p_filter jsonb, p_states text[], p_limit integer, p_most integer, p_names text[])
+  returns void
+  -- Raises TK422 for a filter or limit that can't be.
 
 function tock.check_gate(p_queue text, p_gate text)
   returns void
@@ -606,6 +640,11 @@ function tock.cursors_statement(p_epoch integer, p_first bigint, p_seen boolean)
   returns text
   -- The part of a statement that gives streams (s) and their cursors (c), with an epoch in use and its first position.
 
+function tock.dead_groups(p_queue text, p_limit integer DEFAULT 100, p_look integer DEFAULT 100000)
+  returns TABLE(error text, tasks integer, newest_at timestamp with time zone, newest_id bigint, counted_all boolean)
+  -- Dead tasks of a queue that were not run again, by what their error says (200 characters), the most frequent first, each with the newest one. Looks at the newest epochs' dead tasks, p_look at most; counted_all says whether that was all of them.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.dead_in(p_epoch integer)
   returns jsonb
   -- How many tasks died in an epoch, by queue.
@@ -667,6 +706,11 @@ function tock.drop_epoch(p_epoch integer, p_replaced bigint)
   returns void
   -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.
 
+function tock.drop_queue(p_queue text, p_force boolean DEFAULT false)
+  returns TABLE(dropped boolean, ready bigint, running bigint, waiting bigint)
+  -- Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.
+  -- for tock_admin, tock_edge
+
 function tock.each_once(p_ended ended[])
   returns ended[]
   -- What ended, without repeats: a retried run goes by its own id and by its task's, and what was said of the first of them stands.
@@ -717,6 +761,10 @@ function tock.erase(p_id bigint)
   returns integer
   -- Empties the payload, result, errors and notes of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
   -- for tock_admin, tock_edge
+
+function tock.error_text(p_error jsonb)
+  returns text
+  -- What an error says, in up to 200 characters: its message, or all of it when it has none.
 
 function tock.exceptions_statement(p_epoch integer, p_newest integer)
   returns text
@@ -839,6 +887,10 @@ function tock.is_cancelled(p_id bigint)
   returns boolean
   -- Whether a run is marked as cancelled now.
 
+function tock.is_erased(p_id bigint)
+  returns boolean
+  -- Whether the content of a run or waiting entry has been erased.
+
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
@@ -879,10 +931,18 @@ function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp wit
   returns jsonb
   -- What a run keeps of its task's options, with what its queue asks for; null when that is nothing.
 
+function tock.keyed(p_ids bigint[])
+  returns bigint[]
+  -- Those of these runs and waiting entries that have a gate or a unique key.
+
 function tock.keys_list()
   returns TABLE(prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone, revoked_at timestamp with time zone)
   -- All keys but for their secret part.
   -- for tock_admin, tock_edge
+
+function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
+  returns smallint
+  -- The lane that a task of a tenant has in a queue.
 
 function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
@@ -921,6 +981,14 @@ function tock.limits(p_queue text DEFAULT NULL::text)
   -- Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can't be told.
   -- for tock_admin, tock_edge
 
+function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamp with time zone, p_position bigint, p_limit integer, p_look integer)
+  returns TABLE(found listed[], looked_at integer, last_at timestamp with time zone, last_position bigint)
+  -- Waiting tasks of a queue after a place in the order of due times, and the place to go on after.
+
+function tock.listing_statement(p_epoch integer, p_source text)
+  returns text
+  -- The statement that lists tasks by their runs in one epoch.
+
 function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
   returns gates[]
   -- Locks gates and returns those it got: waiting up to 100 ms for all of them, or without waiting.
@@ -956,6 +1024,11 @@ function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false
 function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
+
+function tock.move(p_ids bigint[], p_queue text)
+  returns TABLE(id bigint, state text, changed boolean)
+  -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.move_up(p_limit integer DEFAULT 1000)
   returns integer
@@ -1014,6 +1087,10 @@ function tock.option_error(p_options jsonb)
   returns text[]
   -- What is wrong with a task's options: {field, message}, or null.
 
+function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp with time zone)
+  returns jsonb
+  -- The options of a task that runs again in a queue, from those it had.
+
 function tock.options_of(p_epoch integer, p_runs leased_run[])
   returns jsonb
   -- The options of runs of an epoch, by their positions.
@@ -1059,6 +1136,19 @@ function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT fals
   -- Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.
   -- for tock_admin
 
+function tock.purge_queue(p_queue text, p_state text DEFAULT NULL::text, p_limit integer DEFAULT 1000000)
+  returns TABLE(ready bigint, waiting integer, busy integer, more boolean)
+  -- Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more. Until its transaction ends nobody claims from those streams.
+  -- for tock_admin, tock_edge
+
+function tock.purge_statement(p_epoch integer)
+  returns text
+  -- The statement that passes over what lies above a stream's cursor in an epoch, as purged; gives how many runs, and how many of them had not been cancelled or replaced.
+
+function tock.purge_stream(p_stream integer, p_limit bigint, OUT passed bigint, OUT purged bigint)
+  returns record
+  -- Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not been cancelled or replaced before. Null when somebody is claiming from it.
+
 function tock.put_gate(p_queue text, p_gate text, p_settings jsonb DEFAULT '{}'::jsonb)
   returns gates
   -- Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are named; null goes by the queue's setting again. Lets in whoever there is room for then.
@@ -1081,7 +1171,7 @@ function tock.queue_of_lease(p_lease uuid)
 
 function tock.queue_of_task(p_id bigint)
   returns text
-  -- The queue a task's id belongs to; null when there is none.
+  -- The queue a task's id belongs to, where it is now; null when there is none.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.queue_settings()
@@ -1093,6 +1183,10 @@ function tock.queue_stats(p_queue text DEFAULT NULL::text)
   -- How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is there.
   -- for tock_admin, tock_edge
 
+function tock.read_cursor(p_cursor text, p_sources text[])
+  returns jsonb
+  -- The place that a cursor stands for; TK422 when it is none of a list of these sources.
+
 function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
   returns integer
   -- Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns how many. p_sweep reads from the bottom, by itself once a minute.
@@ -1101,6 +1195,11 @@ function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::
 function tock.reap_epoch(p_epoch integer, p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
   returns reaped
   -- Reaps what lies in one epoch: how many runs, and up to which deadline when that was not all.
+
+function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit integer DEFAULT 1000, p_cursor text DEFAULT NULL::text, p_request_id text DEFAULT NULL::text, p_to_queue text DEFAULT NULL::text, p_again boolean DEFAULT false, p_reason text DEFAULT NULL::text)
+  returns TABLE(redriven integer, ids bigint[], cursor text, looked_at integer)
+  -- Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with; null when all have been looked at. A call repeated with its request_id within 24 hours gives the same.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL::text, p_hint text DEFAULT NULL::text)
   returns void
@@ -1124,6 +1223,11 @@ function tock.reprioritize(p_ids bigint[], p_priority integer)
   -- Gives tasks another priority, 0 (first) to 9: change() with plain arguments.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.reprioritize_where(p_queue text, p_filter jsonb, p_priority integer, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
+  returns TABLE(matched integer, changed integer, cursor text, looked_at integer)
+  -- Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
   returns requests
   -- What a call with this request id was given before, all null when it is new. TK422 when the call has changed since.
@@ -1131,6 +1235,11 @@ function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_diges
 function tock.requeue_missing(p_epoch integer, p_stream integer, p_runs bigint, p_leased bigint)
   returns integer
   -- Makes runs of a settled epoch ready again that nobody was handed and that have no result, and reports the difference; returns how many.
+
+function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text)
+  returns TABLE(id bigint, state text, rerun_id bigint, refused text)
+  -- Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task's id, or why there is none (unfinished, erased). A call repeated with its request_id within 24 hours gives the same.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)
   returns TABLE(id bigint, state text, changed boolean)
@@ -1176,6 +1285,14 @@ function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::big
   -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), ends the one in use when it is old, and settles those that are over; returns how many it made.
   -- for tock_admin
 
+function tock.run_again(p_epoch integer, p_found whereabout[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
+  returns whereabout[]
+  -- Makes new tasks of ended ones, in a queue, and notes what they are reruns of; returns them, current_id being the new one. p_again also of those that were run again before.
+
+function tock.run_all_again(p_found whereabout[], p_queue text, p_kind text, p_again boolean, p_reason text)
+  returns whereabout[]
+  -- run_again() wherever the tasks are, to p_queue or each to its own.
+
 function tock.run_at(p_id bigint)
   returns found_run
   -- A run and how it stands, by its id; null when there is none.
@@ -1201,9 +1318,17 @@ function tock.runs_statement(p_epoch integer, p_by text)
   returns text
   -- The statement that reads the runs of a lease: all (p_by lease), by their own ids (run), or those of retried tasks (task).
 
+function tock.seen_statement(p_epoch integer, p_source text)
+  returns text
+  -- The statement that gives the runs of an epoch that a listing looks at.
+
 function tock.sees_all_marks(p_epoch integer, p_stream integer, p_after bigint, p_upto bigint)
   returns boolean
   -- Whether a claim under an old snapshot may go on: 40001 when a run that it would draw was replaced since, false when one is being replaced.
+
+function tock.select_tasks(p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text, p_limit integer, p_look integer DEFAULT 10000)
+  returns page
+  -- Tasks of a queue in a state, of a tenant, with an error, rerun or not: up to p_limit of the p_look rows looked at, and where to go on.
 
 function tock.send_on(p_epoch integer, p_limit integer)
   returns integer
@@ -1254,9 +1379,14 @@ function tock.take_stream(p_stream integer)
   -- Takes the lock of a stream's claim by trying, or its second key where the first is held by a session outside of any transaction.
 
 function tock.task(p_id bigint)
-  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb)
+  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
   -- A task by its id or any of its runs' ids: its state, and all its runs in order with worker, times, progress and error. No row when there is none, or it ended longer than its queue's retention ago.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
+
+function tock.tasks(p_filter jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
+  returns TABLE(tasks jsonb, cursor text, looked_at integer)
+  -- One row: the tasks of a queue ({queue, state, tenant, error, rerun}) without their payloads, the cursor to go on with (null at the end), and how many rows were looked at for it, 10,000 a call at most. Waiting, ready, running and dead ones are found by an index; the others, and tenants, by looking at all that could be. Dead ones that have been run again are listed with rerun true only.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.tick()
   returns timestamp with time zone
@@ -1307,6 +1437,10 @@ function tock.wishes_hot(p_ids bigint[])
 function tock.wishes_statement(p_epoch integer)
   returns text
   -- The statement that reads what is wanted of tasks, as marked in one epoch.
+
+function tock.write_cursor(p_at jsonb)
+  returns text
+  -- A place in a listing, as callers get it.
 
 function tock.write_hot()
   returns void

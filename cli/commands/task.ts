@@ -2,11 +2,7 @@ import type { Command } from 'commander';
 import { type Run, type Task, throughDoor } from '../doors/door.ts';
 import { checkedId, number, unknownTask } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
-import { table } from '../table.ts';
-
-function moment(at: unknown): string | null {
-  return at ? new Date(at as string).toISOString().replace('T', ' ').slice(0, 19) : null;
-}
+import { moment, table } from '../table.ts';
 
 function brief(value: unknown): string {
   const text = JSON.stringify(value);
@@ -40,6 +36,8 @@ function describe(task: Task): string {
     ['payload', brief(task.payload)],
     ['result', task.result === null ? null : brief(task.result)],
     ['error', task.error === null ? null : brief(task.error)],
+    ['rerun of', task.rerun_of as string | null],
+    ['rerun as', (task.reruns ?? []).map(({ id }) => id).join(', ') || null],
   ].filter((fact) => fact[1] !== null && fact[1] !== undefined);
   const heading = ['run', 'attempt', 'state', 'worker', 'started', 'ended', 'error'];
   const runs = task.runs.length > 0 ? `\n${table([heading, ...task.runs.map(runRow)])}` : '';

@@ -25,6 +25,7 @@ export type Task = {
   progress: number | null;
   note: string | null;
   runs: Run[];
+  reruns?: { id: string; kind: string; reason: string | null; created_at: string }[];
   [column: string]: unknown;
 };
 
@@ -65,6 +66,63 @@ export type Limits = {
   level: number | null;
 };
 
+export type Listed = {
+  id: string;
+  state: string;
+  priority: number;
+  tenant: string | null;
+  attempt: number;
+  created_at: string;
+  run_at: string | null;
+  ended_at: string | null;
+  worker: string | null;
+  error: string | null;
+};
+
+/** `cursor` is null at the end. */
+export type Page = { tasks: Listed[]; cursor: string | null };
+
+export type Filter = {
+  queue: string;
+  state?: string | undefined;
+  tenant?: string | undefined;
+  error?: string | undefined;
+  rerun?: boolean | undefined;
+};
+
+export type Dead = {
+  groups: { error: string | null; tasks: number; newest_at: string; newest_id: string }[];
+  counted_all: boolean;
+};
+
+export type Rerun = { id: string; state: string; rerun_id: string | null; refused: string | null };
+
+export type Redrive = {
+  error?: string | undefined;
+  tenant?: string | undefined;
+  to_queue?: string | undefined;
+  again?: boolean | undefined;
+  reason?: string | undefined;
+  request_id: string;
+  cursor: string | null;
+};
+
+export type Redriven = { redriven: number; ids: string[]; cursor: string | null };
+
+/** What of a queue is cancelled, or with `priority` given that one. */
+export type Where = {
+  state?: string | undefined;
+  tenant?: string | undefined;
+  priority?: number;
+  cursor: string | null;
+};
+
+export type Part = { matched: number; changed: number; cursor: string | null };
+
+export type Purged = { ready: number; waiting: number; busy: number; more: boolean };
+
+export type Dropped = { dropped: boolean; ready: number; running: number; waiting: number };
+
 export type Finding = { finding: string; severity: string; detail: string; hint: string | null };
 
 export type Gate = {
@@ -98,6 +156,16 @@ export type Door = {
   putGate(queue: string, gate: string, settings: object): Promise<void>;
   /** False when there is no such gate. */
   resetGate(queue: string, gate: string): Promise<boolean>;
+  list(filter: Filter, cursor: string | null, limit: number): Promise<Page>;
+  dead(queue: string, limit: number): Promise<Dead>;
+  /** Up to 10,000; those that nobody knows are left out. */
+  rerun(ids: string[], requestId: string, reason?: string): Promise<Rerun[]>;
+  redrive(queue: string, wish: Redrive): Promise<Redriven>;
+  move(ids: string[], queue: string): Promise<Changed[]>;
+  changeWhere(queue: string, where: Where): Promise<Part>;
+  purge(queue: string, state?: string): Promise<Purged>;
+  /** Null when there is no such queue. */
+  drop(queue: string, force: boolean): Promise<Dropped | null>;
   doctor(): Promise<Finding[]>;
   /** Of all queues that have limits, or of one: none when that has none. */
   limits(queue?: string): Promise<Limits[]>;

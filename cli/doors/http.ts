@@ -1,5 +1,15 @@
 import { type ExitCode, Failure } from '../failure.ts';
-import { type Door, ended, type Task } from './door.ts';
+import {
+  type Dead,
+  type Door,
+  type Dropped,
+  ended,
+  type Page,
+  type Part,
+  type Purged,
+  type Redriven,
+  type Task,
+} from './door.ts';
 import { inOptions, told } from './told.ts';
 
 type Problem = {
@@ -79,6 +89,14 @@ async function call(origin: string, key: string, route: string, body?: string): 
 
 const gatesOf = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}/gates`;
 
+/** What is not given is left out. */
+function queryString(options: Record<string, unknown>): string {
+  const given = Object.entries(options).filter(
+    ([, value]) => value !== undefined && value !== null,
+  );
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+}
+
 export function httpDoor(origin: string, key: string): Door {
   const foundOrNull = async <T>(route: string, body?: string): Promise<T | null> => {
     const answer = await call(origin, key, route, body);
@@ -89,9 +107,10 @@ export function httpDoor(origin: string, key: string): Door {
     if (answer.status === 404) throw refused(origin, answer);
     return answer.body as T;
   };
+  const at = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}`;
   return {
     async enqueue(queue, tasks, requestId) {
-      const route = `POST /v1/queues/${encodeURIComponent(queue)}/tasks`;
+      const route = `POST ${at(queue)}/tasks`;
       const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;
       return (await found<{ ids: string[] }>(route, body)).ids;
     },
@@ -144,6 +163,24 @@ export function httpDoor(origin: string, key: string): Door {
       const one = await foundOrNull(`POST /v1/queues/${encodeURIComponent(queue)}/limits/reset`);
       return one ? [one as never] : [];
     },
+    list: (filter, cursor, limit) =>
+      found<Page>(`GET /v1/tasks?${queryString({ ...filter, cursor, limit })}`),
+    dead: (queue, limit) => found<Dead>(`GET ${at(queue)}/dead?limit=${limit}`),
+    async rerun(ids, request_id, reason) {
+      const body = JSON.stringify({ ids, request_id, reason });
+      return (await found<{ tasks: never[] }>('POST /v1/tasks/rerun', body)).tasks;
+    },
+    redrive: (queue, wish) => found<Redriven>(`POST ${at(queue)}/redrive`, JSON.stringify(wish)),
+    async move(ids, queue) {
+      const body = JSON.stringify({ ids, queue });
+      return (await found<{ tasks: never[] }>('POST /v1/tasks/move', body)).tasks;
+    },
+    changeWhere(queue, where) {
+      const verb = where.priority === undefined ? 'cancel' : 'reprioritize';
+      return found<Part>(`POST ${at(queue)}/${verb}`, JSON.stringify(where));
+    },
+    purge: (queue, state) => found<Purged>(`POST ${at(queue)}/purge`, JSON.stringify({ state })),
+    drop: (queue, force) => foundOrNull<Dropped>(`DELETE ${at(queue)}?force=${force}`),
     doctor: async () => (await found<{ findings: never[] }>('GET /v1/doctor')).findings,
   };
 }

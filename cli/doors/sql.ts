@@ -2,13 +2,20 @@ import type pg from 'pg';
 import { type ExitCode, Failure } from '../failure.ts';
 import {
   type Changed,
+  type Dead,
   type Door,
+  type Dropped,
   ended,
   type Finding,
   type Gate,
   type Hour,
   type Limits,
+  type Page,
+  type Part,
+  type Purged,
   type QueueStats,
+  type Redriven,
+  type Rerun,
   type Task,
 } from './door.ts';
 import { inOptions, told } from './told.ts';
@@ -53,7 +60,7 @@ export async function ask<Row extends object>(
 }
 
 const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost, created_at, run_at,
-  ended_at, payload, result, error, options, progress, note, runs`;
+  ended_at, payload, result, error, options, progress, note, runs, rerun_of, reruns`;
 
 const gates = `select gate, paused, gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst,
   inside::text[], waiting`;
@@ -124,6 +131,66 @@ export function sqlDoor(client: pg.Client): Door {
       ask<Limits>(client, `select ${limits} from tock.limits(p_queue => $1)`, [queue]),
     resetLimits: (queue) =>
       ask<Limits>(client, `select ${limits} from tock.reset_limits(p_queue => $1)`, [queue]),
+    async list(filter, cursor, limit) {
+      const sql =
+        'select tasks, cursor from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)';
+      return (await ask<Page>(client, sql, [filter, cursor, limit]))[0] as Page;
+    },
+    async dead(queue, limit) {
+      const sql = `select error, tasks, newest_at, newest_id, counted_all
+        from tock.dead_groups(p_queue => $1, p_limit => $2)`;
+      const rows = await ask<Dead['groups'][number] & Dead>(client, sql, [queue, limit]);
+      return {
+        groups: rows
+          .filter((row) => row.tasks > 0)
+          .map(({ counted_all, ...group }) => group as Dead['groups'][number]),
+        counted_all: rows.every((row) => row.counted_all),
+      };
+    },
+    rerun: (ids, requestId, reason) =>
+      ask<Rerun>(
+        client,
+        `select id, state, rerun_id, refused
+         from tock.rerun(p_ids => $1, p_request_id => $2, p_reason => $3)`,
+        [ids, requestId, reason],
+      ),
+    async redrive(queue, { error, tenant, to_queue, again, reason, request_id, cursor }) {
+      const sql = `select redriven, ids, cursor from tock.redrive(p_queue => $1, p_filter => $2, p_cursor => $3,
+        p_request_id => $4, p_to_queue => $5, p_again => $6, p_reason => $7)`;
+      const filter = { error, tenant };
+      const values = [queue, filter, cursor, request_id, to_queue, again ?? false, reason];
+      return (await ask<Redriven>(client, sql, values))[0] as Redriven;
+    },
+    move: (ids, queue) =>
+      ask<Changed>(client, 'select id, state, changed from tock.move(p_ids => $1, p_queue => $2)', [
+        ids,
+        queue,
+      ]),
+    async changeWhere(queue, { state, tenant, priority, cursor }) {
+      const given = 'p_queue => $1, p_filter => $2, p_cursor => $3';
+      const verb =
+        priority === undefined
+          ? `cancel_where(${given})`
+          : `reprioritize_where(${given}, p_priority => $4)`;
+      const values = [
+        queue,
+        { state, tenant },
+        cursor,
+        ...(priority === undefined ? [] : [priority]),
+      ];
+      const sql = `select matched, changed, cursor from tock.${verb}`;
+      return (await ask<Part>(client, sql, values))[0] as Part;
+    },
+    async purge(queue, state) {
+      const sql = `select ready::float8, waiting, busy, more
+        from tock.purge_queue(p_queue => $1, p_state => $2)`;
+      return (await ask<Purged>(client, sql, [queue, state]))[0] as Purged;
+    },
+    async drop(queue, force) {
+      const sql = `select dropped, ready::float8, running::float8, waiting::float8
+        from tock.drop_queue(p_queue => $1, p_force => $2)`;
+      return (await ask<Dropped>(client, sql, [queue, force]))[0] ?? null;
+    },
     doctor: () => ask<Finding>(client, 'select finding, severity, detail, hint from tock.doctor()'),
   };
 }

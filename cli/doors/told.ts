@@ -5,6 +5,7 @@ const options: Record<string, string> = {
   tenant: '--tenant',
   max_attempts: '--max-attempts',
   request_id: '--request-id',
+  to_queue: '--to',
 };
 const fields = new RegExp(
   `(?:\\btasks\\[\\d+\\]\\.)?\\b(${Object.keys(options).join('|')})\\b`,

@@ -46,7 +46,7 @@ function ended(...states: string[]) {
     return {
       detail: `This task has ended: it is ${state}.`,
       field: 'id',
-      hint: `GET /v1/tasks/${id} shows how it went, while its queue's retention keeps it; enqueue another if it is to run again.`,
+      hint: `GET /v1/tasks/${id} shows how it went, while its queue's retention keeps it; POST /v1/tasks/${id}/rerun runs it again.`,
     };
   };
 }

@@ -66,6 +66,15 @@ const found = z.strictObject({
   options: z.record(z.string(), z.unknown()).nullable(),
   ...progress,
   runs: z.array(run),
+  rerun_of: s.id.nullable(),
+  reruns: z.array(
+    z.strictObject({
+      id: s.id,
+      kind: z.enum(['rerun', 'redrive']),
+      reason: z.string().nullable(),
+      created_at: s.moment,
+    }),
+  ),
 });
 
 const ended = ['done', 'dead', 'cancelled', 'expired'];
@@ -109,7 +118,7 @@ export function tasks(app: App, connect: Connect): void {
       `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
         t.created_at, t.run_at, t.ended_at, case when w.whole then t.payload end as payload, t.result, t.error, t.options,
         t.progress, t.note,
-        case when w.whole then t.runs end as runs`,
+        case when w.whole then t.runs end as runs, t.rerun_of::text as rerun_of, t.reruns`,
       `tock.task(p_id => $2::bigint) as t
         cross join lateral (select $3 or t.state = any ('{${ended}}') as whole) as w`,
     ),

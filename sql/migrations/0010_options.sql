@@ -160,3 +160,40 @@ create type tock.claimed_from as (
   queue text, lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
   priority integer, tenant text, created_at timestamptz, payload jsonb);
 drop function if exists tock.claim(text, text, integer, integer, text, boolean);
+
+-- Append-only: which tasks were run again, as which. number tells the times apart: the primary key is the fence
+-- where two would do it once.
+create table tock.reruns (
+  of_id bigint not null,
+  id bigint not null,
+  created_at timestamptz not null default now(),
+  number integer not null,
+  kind text not null,
+  reason text,
+  primary key (of_id, number),
+  constraint kind_is_known check (kind in ('rerun', 'redrive'))
+);
+
+create index reruns_by_id on tock.reruns (id);
+
+-- Tasks that went to another queue: their ids say where they were at first.
+create table tock.moves (
+  id bigint primary key,
+  moved_at timestamptz not null default now()
+);
+
+-- What a call with a request id answered, where ids alone don't say it.
+alter table tock.requests add column answer jsonb;
+
+-- In an order that a listing can go on from.
+drop index tock.dead_results;
+create index dead_results on tock.results (stream, position) where next_id is null and state in ('failed', 'lost');
+drop index tock.waiting_by_queue;
+create index waiting_by_queue on tock.waiting (queue, due_at, position);
+
+-- A task in a list, and a part of a list: how many rows were looked at for it, and where it goes on.
+create type tock.listed as (
+  id bigint, run_id bigint, state text, priority smallint, tenant text, attempt smallint, created_at timestamptz,
+  run_at timestamptz, ended_at timestamptz, worker text, error text, rerun boolean);
+
+create type tock.page as (tasks tock.listed[], cursor text, looked_at integer);

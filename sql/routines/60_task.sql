@@ -1,4 +1,5 @@
--- A run's state is derived: a result says it, else the lease that covers it, else a mark, else it is ready.
+-- A run's state is derived: a result says it, else the lease that covers it, else a mark, else it is ready. (What
+-- a lease purged is cancelled where no mark says otherwise.)
 -- A task goes on with the next run that its result names, or with what replaces it. A replacement that came
 -- too late is no part of the chain, as the run it stood for was not skipped.
 create or replace function tock.standing(p_epoch integer)
@@ -10,16 +11,23 @@ as $$
     left join tock.results_%1$s e on e.stream = r.stream and e.position = r.position
     left join lateral (
       select k.* from tock.leases_%1$s k where k.stream = r.stream and k.after_position < r.position
-      order by k.stream desc, k.after_position desc limit 1) l
-      on l.last_position >= r.position and l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))
-    left join tock.marks_%1$s c on c.stream = r.stream and c.position = r.position and c.kind = 'cancelled'
-    left join tock.marks_%1$s n on n.stream = r.stream and n.position = r.position and n.kind = 'superseded'
+      order by k.stream desc, k.after_position desc limit 1) o on o.last_position >= r.position
+    left join lateral (select o.* where o.runs > 0 and r.position <> all (coalesce(o.skips, '{}'))) l on true
+    left join lateral (
+      select m.stream, m.created_at from tock.marks_%1$s m
+      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled' offset 0) c on true
+    left join lateral (
+      select m.other_id, m.created_at from tock.marks_%1$s m
+      where m.stream = r.stream and m.position = r.position and m.kind = 'superseded' offset 0) n on true
     cross join lateral (
       select coalesce(e.state, l.outcome, case when l.stream is not null then 'running'
           when n.other_id > 0 then 'superseded' when c.stream is not null then 'cancelled'
+          when o.outcome = 'purged' then case when (r.options ->> 'expires_at')::timestamptz <= o.closed_at then 'expired'
+            else 'cancelled' end
           when (r.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired' else 'ready' end) as state,
         case when l.stream is null and n.other_id > 0 then n.other_id else e.next_id end as next_id,
         coalesce(e.ended_at, l.closed_at, case when l.stream is null then coalesce(c.created_at, n.created_at,
+          case when o.outcome = 'purged' then least(o.closed_at, (r.options ->> 'expires_at')::timestamptz) end,
           case when (r.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()
             then (r.options ->> 'expires_at')::timestamptz end) end) as ended_at,
         l.stream is not null and l.outcome is null and e.state is null and c.stream is not null as cancel_requested) d$q$,
@@ -66,7 +74,7 @@ create or replace function tock.task(p_id bigint)
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
-  error jsonb, options jsonb, progress real, note text, runs jsonb)
+  error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
 language plpgsql
 volatile
 security definer
@@ -81,6 +89,7 @@ declare
   v_run tock.found_run := v_first;
   v_next bigint := coalesce(v_run.task_id, p_id);
   v_waits record;
+  v_task_id bigint;
 begin
   -- where the epoch of its first run is gone, the history begins with what that one led on to, or else with
   -- the run that was asked for
@@ -129,28 +138,18 @@ begin
           'message', pg_catalog.left(v_run.error ->> 'message', 1000), 'shortened', true) end);
     v_next := v_run.next_id;
   end loop;
+  v_task_id := id;
   if id is null or ended_at < pg_catalog.now() - (tock.policy(queue)).retention_seconds * interval '1 second' then
     return;
   end if;
   max_attempts := coalesce(max_attempts, (tock.policy(queue)).max_attempts);
+  rerun_of := (select r.of_id from tock.reruns r where r.id = v_task_id);
+  reruns := (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', r.id::text, 'kind', r.kind, 'reason', r.reason,
+      'created_at', r.created_at) order by r.number), '[]')
+    from tock.reruns r where r.of_id = v_task_id);
   return next;
 end $$;
 
 comment on function tock.task is
   'A task by its id or any of its runs'' ids: its state, and all its runs in order with worker, times, progress and error. No row when there is none, or it ended longer than its queue''s retention ago.';
-
-create or replace function tock.queue_of_task(p_id bigint)
-returns text
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-  select coalesce(
-    (select s.queue from tock.streams s where s.number = p_id & 1048575),
-    (select w.queue from tock.waiting w where w.position = p_id >> 20),
-    (select s.queue from tock.promotions p join tock.streams s on s.number = p.run_id & 1048575
-     where p.position = p_id >> 20))
-$$;
-
-comment on function tock.queue_of_task is 'The queue a task''s id belongs to; null when there is none.';

@@ -69,6 +69,8 @@ begin
   -- at once, and not by a due time that promotion would read on from
   update tock.waiting w set
     priority = coalesce((p_changes ->> 'priority')::smallint, w.priority),
+    queue = coalesce(p_changes ->> 'queue', w.queue),
+    lane = case when p_changes ? 'queue' then tock.lane_in(p_changes ->> 'queue', w.tenant, w.options) else w.lane end,
     due_at = case when v_at_once and w.gate is null then '-infinity'
       -- due now, or still at the gate: that decides
       when v_at_once then case when w.due_at = 'infinity' then w.due_at else pg_catalog.clock_timestamp() end
@@ -119,7 +121,8 @@ begin
       select array(
         select row(f.n, r.stream, r.position, f.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at,
           coalesce(($2 ->> 'bytes')::integer, r.bytes), null,
-          s.queue, coalesce(($2 ->> 'priority')::smallint, s.priority), s.lane, $3, false, r.lost)::tock.again
+          coalesce($2 ->> 'queue', s.queue), coalesce(($2 ->> 'priority')::smallint, s.priority),
+          case when $2 ? 'queue' then tock.lane_in($2 ->> 'queue', r.tenant, r.options) else s.lane end, $3, false, r.lost)::tock.again
         from unnest($1) f
         cross join lateral (
           select r.* from tock.runs_%s r

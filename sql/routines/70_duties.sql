@@ -143,7 +143,13 @@ as $$
 declare
   v_requests integer;
   v_details integer := 0;
+  v_oldest bigint := (select e.first_position from tock.epochs e order by e.number limit 1);
 begin
+  -- what is named by them lies in epochs that are gone
+  delete from tock.reruns r where r.id = any (array(
+    select o.id from tock.reruns o where o.id < v_oldest << 20 order by o.id limit p_limit));
+  delete from tock.moves m where m.id = any (array(
+    select o.id from tock.moves o where o.id < v_oldest << 20 order by o.id limit p_limit));
   delete from tock.requests r where (r.queue, r.verb, r.request_id) in (
     select o.queue, o.verb, o.request_id from tock.requests o
     where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit);

@@ -9,7 +9,8 @@ grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 
 -- giving work, and changing one's mind about it
 grant execute on function
-  tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule, tock.queue_of_task
+  tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule, tock.queue_of_task,
+  tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive
   to tock_producer, tock_admin, tock_edge;
 
 -- doing it
@@ -20,11 +21,13 @@ grant execute on function
 
 -- asking how it went
 grant execute on function tock.task to tock_producer, tock_worker, tock_admin, tock_edge;
+grant execute on function tock.tasks, tock.dead_groups to tock_producer, tock_admin, tock_edge;
 
 -- governing
 grant execute on function
   tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits, tock.queue_stats,
-  tock.hourly_stats, tock.doctor, tock.erase, tock.create_key, tock.keys_list, tock.revoke_key, tock.tick
+  tock.hourly_stats, tock.purge_queue, tock.drop_queue, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
+  tock.revoke_key, tock.tick
   to tock_admin, tock_edge;
 
 -- the duties one by one

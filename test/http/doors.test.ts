@@ -58,9 +58,9 @@ test('a route that is not there is a 404, a method that is not is a 405 with tho
     status: 404,
     body: { type: 'urn:tock:problem:not-found' },
   });
-  const wrong = await tock.send('DELETE /v1/queues/q');
+  const wrong = await tock.send('DELETE /v1/tasks/1');
   expect(wrong.status).toBe(405);
-  expect(wrong.headers.get('allow')).toBe('PUT, GET, HEAD');
+  expect(wrong.headers.get('allow')).toBe('GET, HEAD, PATCH');
   expect(wrong.headers.get('content-type')).toBe('application/problem+json');
 });
 

@@ -9,6 +9,7 @@ import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
 import { limits } from './limits.ts';
 import { marks } from './marks.ts';
+import { minds } from './minds.ts';
 import { asked } from './options.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
@@ -39,6 +40,7 @@ export const bugs: Bug[] = [
   ...streams,
   ...marks,
   ...wishes,
+  ...minds,
   ...doors,
   ...asked,
   ...history,

@@ -10,7 +10,8 @@ const sentences = `
   with recursive covered as (
     select r.stream, r.position, coalesce(r.task_id, r.position << 20 | r.stream) as task,
       bool_or((r.options ->> 'expires_at')::timestamptz <= clock_timestamp()) as expired, count(l.*) as leases, bool_or(l.outcome = 'lost') as lost, bool_or(l.closed_at is not null) as closed,
-      coalesce(bool_or(l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))), false) as leased
+      coalesce(bool_or(l.runs > 0 and r.position <> all (coalesce(l.skips, '{}'))), false) as leased,
+      coalesce(bool_or(l.outcome = 'purged'), false) as purged
     from tock.runs r
     left join tock.leases l
       on l.stream = r.stream and r.position > l.after_position and r.position <= l.last_position
@@ -49,9 +50,10 @@ const sentences = `
     select ch.task,
       count(*) filter (where ch.state = 'done' or (ch.state is null and ch.leased and ch.closed)) as done,
       count(*) filter (where ch.state in ('failed', 'lost') and ch.next_id is null) as dead,
-      count(*) filter (where ch.state = 'cancelled' or (ch.state is null and not ch.leased and ch.cancelled)) as cancelled,
+      count(*) filter (where ch.state = 'cancelled' or (ch.state is null and not ch.leased and ch.next_id is null
+        and (ch.cancelled or ch.purged))) as cancelled,
       count(*) filter (where ch.state is null and ch.next_id is null
-        and case when ch.leased then not ch.closed else not ch.cancelled end) as going_on
+        and case when ch.leased then not ch.closed else not (ch.cancelled or ch.purged) end) as going_on
     from chained ch group by ch.task
   ), hopes as (
     select coalesce(w.task_id, w.position << 20) as task, count(*) as waits
@@ -76,8 +78,8 @@ const sentences = `
   union all
   select 'a lease is no range, or its end not known', count(*)
     from tock.leases l where l.last_position <= l.after_position or l.runs < 0 or l.skipped < 0
-      or (l.closed_at is null) <> (l.outcome is null) or l.outcome not in ('done', 'lost', 'skipped')
-      or (l.runs = 0 and l.outcome is distinct from 'skipped')
+      or (l.closed_at is null) <> (l.outcome is null) or l.outcome not in ('done', 'lost', 'skipped', 'purged')
+      or (l.runs = 0 and coalesce(l.outcome not in ('skipped', 'purged'), true))
   union all
   select 'a lease with runs crosses an epoch', count(*)
     from tock.leases l where l.runs > 0 and tock.epoch_of(l.after_position + 1) <> tock.epoch_of(l.last_position)
@@ -88,7 +90,7 @@ const sentences = `
   union all
   select 'a run was passed over without a mark', count(*)
     from covered c left join marked m using (stream, position)
-    where c.leases > 0 and not c.leased and m.stream is null and c.expired is not true
+    where c.leases > 0 and not c.leased and not c.purged and m.stream is null and c.expired is not true
   union all
   select 'a run in a lost lease has no result', count(*)
     from covered c left join tock.results e using (stream, position)

@@ -6,12 +6,14 @@ import { rows } from './support.ts';
 
 const names = (text: string) => text.trim().split(/\s+/);
 
-const giving = names('enqueue enqueue_task cancel change reprioritize reschedule queue_of_task');
+const giving = names(`
+  enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
+  tasks dead_groups`);
 const doing = names(`
   claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at`);
 const governing = names(
-  `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats doctor erase create_key keys_list
-   revoke_key tick`,
+  `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats purge_queue drop_queue doctor erase
+   create_key keys_list revoke_key tick`,
 );
 const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
 

@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { type Dead, throughDoor } from '../doors/door.ts';
+import { number } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { moment, table } from '../table.ts';
+
+function describe({ groups, counted_all }: Dead): string {
+  const rows = groups.map((one) => [one.tasks, moment(one.newest_at), one.newest_id, one.error]);
+  const all = groups.length > 0 ? table([['dead', 'newest', 'task', 'error'], ...rows]) : '';
+  const note = counted_all ? '' : 'There are more than were looked at: these are the newest.\n';
+  return all + note || 'No dead tasks.\n';
+}
+
+export function addDead(program: Command): void {
+  program
+    .command('dead <queue>')
+    .description('dead tasks by what their error says, with the newest one of each')
+    .option('--limit <count>', 'so many errors at most', number, 100)
+    .action(async (queue: string, _given, command: Command) => {
+      const options: Options<{ limit: number }> = optionsOf(command);
+      const dead = await throughDoor(options, (door) => door.dead(queue, options.limit));
+      print(options, dead, () => describe(dead));
+    });
+}

@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import { type Purged, throughDoor } from '../doors/door.ts';
+import { Failure } from '../failure.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+
+/** Streams that others keep for longer than this are left to them. */
+const mostBusyCalls = 50;
+
+async function purge(queue: string, options: Options<{ state?: string }>) {
+  const all: Purged = { ready: 0, waiting: 0, busy: 0, more: true };
+  let busy = 0;
+  await throughDoor(options, async (door) => {
+    while (all.more && busy < mostBusyCalls) {
+      const part = await door.purge(queue, options.state);
+      all.ready += part.ready;
+      all.waiting += part.waiting;
+      all.busy = part.busy;
+      all.more = part.more;
+      if (part.busy > 0) {
+        busy++;
+        await new Promise((wake) => setTimeout(wake, 100));
+      }
+    }
+  });
+  print(options, all, () => `${all.ready} ready and ${all.waiting} waiting tasks are cancelled\n`);
+  if (all.more) {
+    const next = 'A claim is left open in a transaction there: see tock doctor, then purge again.';
+    throw new Failure(`${all.busy} streams of ${queue} are being claimed from.`, next);
+  }
+}
+
+async function drop(queue: string, options: Options<{ force?: boolean }>) {
+  const left = await throughDoor(options, (door) => door.drop(queue, options.force ?? false));
+  if (!left) throw new Failure(`There is no queue ${queue}.`, 'See: tock status', 3);
+  print(options, left, () => (left.dropped ? `${queue} is dropped\n` : ''));
+  if (left.dropped) return;
+  const said = `${left.running} run, ${left.ready} are ready, ${left.waiting} wait`;
+  throw new Failure(`${queue} is not dropped yet: ${said}.`, 'Drop it again when they have ended.');
+}
+
+export function addPurge(program: Command): void {
+  program
+    .command('purge <queue>')
+    .description('cancel all that is ready and waiting in a queue, for good')
+    .option('--state <state>', 'only what is ready, or waiting')
+    .action((queue: string, _given, command: Command) => purge(queue, optionsOf(command)));
+  program
+    .command('drop <queue>')
+    .description('purge a paused queue and take it away')
+    .option('--force', 'also when it is not paused')
+    .action((queue: string, _given, command: Command) => drop(queue, optionsOf(command)));
+}

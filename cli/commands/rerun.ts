@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { type Rerun, throughDoor } from '../doors/door.ts';
+import { Failure } from '../failure.ts';
+import { checkedId } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+
+type Given = { requestId?: string; reason?: string };
+type Redriving = Given & { error?: string; tenant?: string; to?: string; again?: boolean };
+
+const callIds = 10_000;
+
+function said({ id, state, rerun_id, refused }: Rerun): string {
+  if (rerun_id) return `${id} runs again as ${rerun_id}\n`;
+  return refused === 'erased' ? `${id} has been erased\n` : `${id} has not ended: it is ${state}\n`;
+}
+
+async function rerun(given: string[], options: Options<Given>) {
+  const { requestId = randomUUID(), reason } = options;
+  const ids = [...new Set(given.map(checkedId))];
+  const tasks: Rerun[] = [];
+  await throughDoor(options, async (door) => {
+    for (let at = 0; at < ids.length; at += callIds) {
+      const some = ids.slice(at, at + callIds);
+      tasks.push(...(await door.rerun(some, `${requestId}:${at}`, reason)));
+    }
+  });
+  print(options, { tasks }, () => tasks.map(said).join(''));
+  const missing = ids.length - tasks.length;
+  if (missing > 0) throw new Failure(`${missing} of ${ids.length} are no tasks.`, undefined, 3);
+  const refused = tasks.filter((task) => task.refused).length;
+  if (refused > 0) throw new Failure(`${refused} of ${ids.length} can't be run again.`);
+}
+
+/** Call by call, each repeated under a request id of its own. */
+async function redrive(queue: string, options: Options<Redriving>) {
+  const { error, tenant, to, again, reason, requestId = randomUUID() } = options;
+  const ids: string[] = [];
+  let cursor: string | null = null;
+  let call = 0;
+  await throughDoor(options, async (door) => {
+    do {
+      const request_id = `${requestId}:${++call}`;
+      const wish = { error, tenant, to_queue: to, again, reason, request_id, cursor };
+      const part = await door.redrive(queue, wish);
+      ids.push(...part.ids);
+      cursor = part.cursor;
+    } while (cursor !== null);
+  });
+  print(options, { redriven: ids.length, ids }, () => `${ids.length} dead tasks run again\n`);
+}
+
+export function addRerun(program: Command): void {
+  const request = ['--request-id <id>', 'a repeat with the same id runs nothing twice (24 hours)'];
+  const why = ['--reason <text>', 'is kept with each'];
+  program
+    .command('rerun <id...>')
+    .description('run ended tasks again, each as a new task')
+    .option(request[0] as string, request[1])
+    .option(why[0] as string, why[1])
+    .action((ids: string[], _given, command: Command) => rerun(ids, optionsOf(command)));
+  program
+    .command('redrive <queue>')
+    .description('run dead tasks of a queue again, all that have not been yet')
+    .option('--error <text>', 'only those whose error says so, as tock dead shows it')
+    .option('--tenant <tenant>', 'only those of a tenant')
+    .option('--to <queue>', 'in another queue')
+    .option('--again', 'those that have been run again before, too')
+    .option(request[0] as string, request[1])
+    .option(why[0] as string, why[1])
+    .action((queue: string, _given, command: Command) => redrive(queue, optionsOf(command)));
+}

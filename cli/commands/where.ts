@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { throughDoor } from '../doors/door.ts';
+import { number } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+
+type Given = { state?: string; tenant?: string };
+
+async function changeWhere(queue: string, options: Options<Given>, priority?: number) {
+  const { state, tenant } = options;
+  let changed = 0;
+  let cursor: string | null = null;
+  await throughDoor(options, async (door) => {
+    do {
+      const asked = { state, tenant, cursor, ...(priority !== undefined && { priority }) };
+      const part = await door.changeWhere(queue, asked);
+      changed += part.changed;
+      cursor = part.cursor;
+    } while (cursor !== null);
+  });
+  const done = priority === undefined ? 'cancelled' : `given priority ${priority}`;
+  print(options, { changed }, () => `${changed} tasks are ${done}\n`);
+}
+
+export function addWhere(program: Command): void {
+  const state = 'waiting, ready or running; else waiting and ready ones';
+  program
+    .command('cancel-where <queue>')
+    .description('cancel the tasks of a queue, all or by state and tenant')
+    .option('--state <state>', state)
+    .option('--tenant <tenant>', 'whose tasks')
+    .action((queue: string, _given, command: Command) => changeWhere(queue, optionsOf(command)));
+  program
+    .command('reprioritize-where <queue>')
+    .description('give the tasks of a queue a priority, all or by state and tenant')
+    .requiredOption('--priority <0-9>', '0 comes first', number)
+    .option('--state <state>', state)
+    .option('--tenant <tenant>', 'whose tasks')
+    .action((queue: string, _given, command: Command) => {
+      const options: Options<Given & { priority: number }> = optionsOf(command);
+      return changeWhere(queue, options, options.priority);
+    });
+}

@@ -1,0 +1,59 @@
+import { z } from '@hono/zod-openapi';
+import { authorized } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+/** Emptying a queue, and taking it away. */
+export function clearing(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'post',
+    path: '/v1/queues/{queue}/purge',
+    summary: 'Cancel all that is ready and waiting in a queue, or one of the two, for good',
+    description:
+      'Up to a million ready and 10,000 waiting tasks a call; `busy` streams were being claimed from. Call again while there is `more`.',
+    params: s.queueParams,
+    body: s.options({ state: s.word('ready', 'waiting').nullish() }),
+    statement: authorized(
+      'admin',
+      '$2',
+      'p.ready, p.waiting, p.busy, p.more',
+      'tock.purge_queue(p_queue => $2, p_state => $3) as p',
+    ),
+    values: ({ params, body }) => [params.queue, body.state],
+    answer: z.strictObject({
+      ready: s.count,
+      waiting: s.count,
+      busy: s.count,
+      more: s.flag,
+    }),
+  });
+
+  serve(app, connect, {
+    method: 'delete',
+    path: '/v1/queues/{queue}',
+    summary: 'Purge a paused queue and take its policy away once nothing in it is unfinished',
+    description:
+      'Says what is left where it could not be dropped yet: call again. force=true drops one that is not paused.',
+    params: s.queueParams,
+    query: s.options({ force: s.flagText.optional() }),
+    statement: authorized(
+      'admin',
+      '$2',
+      'd.dropped, d.ready, d.running, d.waiting',
+      'tock.drop_queue(p_queue => $2, p_force => coalesce($3::boolean, false)) as d',
+    ),
+    values: ({ params, query }) => [params.queue, query.force],
+    answer: z.strictObject({
+      dropped: s.flag,
+      ready: s.count,
+      running: s.count,
+      waiting: s.count,
+    }),
+    none: {
+      status: 404,
+      detail: 'There is no queue of this name.',
+      hint: 'GET /v1/queues lists those there are.',
+    },
+  });
+}

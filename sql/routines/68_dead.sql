@@ -1,0 +1,119 @@
+-- Of the newest epochs first, up to p_look dead tasks: what is older than those is not counted.
+create or replace function tock.dead_groups(p_queue text, p_limit integer default 100, p_look integer default 100000)
+returns table (error text, tasks integer, newest_at timestamptz, newest_id bigint, counted_all boolean)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set jit = off
+set plan_cache_mode = force_custom_plan
+as $$
+#variable_conflict use_column
+declare
+  v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
+  v_epoch integer;
+  v_left integer := p_look;
+  v_seen integer;
+  v_part jsonb;
+  v_parts jsonb := '[]';
+begin
+  perform tock.check_queue_name(p_queue);
+  if p_limit is null or p_limit not between 1 and 1000 then
+    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+  elsif p_look is null or p_look not between 1 and 1000000 then
+    perform tock.refuse(422, 'look is a whole number from 1 to 1000000', 'look');
+  end if;
+  for v_epoch in
+    select e.number from tock.epochs e
+    where e.first_position <= (select s.last_value from tock.positions s) and (e.settled_at is null or e.dead ? p_queue)
+    order by e.number desc
+  loop
+    exit when v_left <= 0;
+    execute pg_catalog.format($q$
+      with seen as materialized (%2$s), grouped as (
+        select tock.error_text(e.error) as error, count(*) as tasks, max(e.ended_at) as newest_at,
+          (pg_catalog.array_agg(r.id order by e.ended_at desc, e.position desc))[1] as newest_id
+        from seen v
+        cross join lateral (
+          select e.* from tock.results_%1$s e where e.stream = v.stream and e.position = v.position offset 0) e
+        cross join lateral (
+          select coalesce(r.task_id, v.position << 20 | v.stream) as id from tock.runs_%1$s r
+          where r.stream = v.stream and r.position = v.position offset 0) r
+        where e.ended_at >= $5 and (select x.of_id from tock.reruns x where x.of_id = r.id limit 1) is null
+        group by 1)
+      select (select count(*) from seen), coalesce(pg_catalog.jsonb_agg(g), '[]') from grouped g$q$,
+      v_epoch, tock.seen_statement(v_epoch, 'dead')) into v_seen, v_part using p_queue, 0, 0::bigint, v_left, v_since;
+    v_left := v_left - v_seen;
+    v_parts := v_parts || v_part;
+  end loop;
+  return query
+    select g.error, sum(g.tasks)::integer, max(g.newest_at),
+      (pg_catalog.array_agg(g.newest_id order by g.newest_at desc))[1], v_left > 0
+    from pg_catalog.jsonb_to_recordset(v_parts) g (error text, tasks bigint, newest_at timestamptz, newest_id bigint)
+    group by g.error order by 2 desc, 3 desc limit p_limit;
+  if not found and v_left <= 0 then
+    return query select null::text, 0, null::timestamptz, null::bigint, false;
+  end if;
+end $$;
+
+comment on function tock.dead_groups is
+  'Dead tasks of a queue that were not run again, by what their error says (200 characters), the most frequent first, each with the newest one. Looks at the newest epochs'' dead tasks, p_look at most; counted_all says whether that was all of them.';
+
+-- The dead are final, so nothing is locked: of two who redrive one task the key of reruns lets one.
+create or replace function tock.redrive(
+  p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,
+  p_request_id text default null, p_to_queue text default null, p_again boolean default false, p_reason text default null)
+returns table (redriven integer, ids bigint[], cursor text, looked_at integer)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set lock_timeout = '2s'
+as $$
+#variable_conflict use_column
+declare
+  v_digest bigint;
+  v_seen tock.requests;
+  v_page tock.page;
+  v_made tock.whereabout[];
+begin
+  perform tock.check_queue_name(p_queue);
+  perform tock.check_queue_name(coalesce(p_to_queue, p_queue));
+  perform tock.check_filter(p_filter, array['dead'], p_limit, 10000, array['tenant', 'error']);
+  if p_request_id is not null then
+    v_digest := pg_catalog.hashtextextended(
+      pg_catalog.jsonb_build_array(p_filter, p_limit, p_cursor, p_to_queue, p_again, p_reason)::text, 0);
+    v_seen := tock.request_seen('redrive', p_queue, p_request_id, v_digest);
+    if v_seen.answer is not null then
+      return query select pg_catalog.cardinality(v_seen.ids), v_seen.ids, v_seen.answer ->> 0, (v_seen.answer ->> 1)::integer;
+      return;
+    end if;
+  end if;
+  v_page := tock.select_tasks(p_queue, 'dead', p_filter ->> 'tenant', p_filter ->> 'error',
+    case when not coalesce(p_again, false) then false end, null, p_cursor, p_limit, greatest(p_limit, 10000));
+  v_made := tock.run_all_again(array(
+    select row(t.n, t.id, t.run_id, 'dead', p_queue)::tock.whereabout
+    from unnest(v_page.tasks) with ordinality t (id, run_id, state, priority, tenant, attempt, created_at, run_at, ended_at,
+      worker, error, rerun, n)), coalesce(p_to_queue, p_queue), 'redrive', coalesce(p_again, false), p_reason);
+  ids := array(select m.current_id from unnest(v_made) m);
+  redriven := pg_catalog.cardinality(ids);
+  cursor := v_page.cursor;
+  looked_at := v_page.looked_at;
+  if p_request_id is not null then
+    insert into tock.requests (verb, queue, request_id, digest, ids, answer)
+      values ('redrive', p_queue, p_request_id, v_digest, ids, pg_catalog.jsonb_build_array(cursor, looked_at))
+      on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+  end if;
+  return next;
+end $$;
+
+comment on function tock.redrive is
+  'Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with; null when all have been looked at. A call repeated with its request_id within 24 hours gives the same.';

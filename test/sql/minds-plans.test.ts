@@ -1,0 +1,96 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { deadGroups, die, list, move, purge, redrive, rerun } from './minds.ts';
+import { statistics, watchPlans } from './plans.ts';
+import { claim, complete, enqueue, leaseOf, numbered, rows, value } from './support.ts';
+
+let db: Database;
+let owner: pg.Client;
+/** A session whose plans were made while the tables were nearly empty. */
+let old: pg.Client;
+let days = 0;
+
+/** Each verb that looks for tasks by what they are, or runs them again, about 20 tasks at a time. */
+async function day(on: pg.Client): Promise<void> {
+  const q = `small${++days}`;
+  const ids = await die(on, q, Array(20).fill('x'));
+  expect(await deadGroups(on, q)).toMatchObject([{ tasks: 20 }]);
+  expect((await list(on, { queue: q, state: 'dead' }, null, 10)).tasks).toHaveLength(10);
+  expect(await redrive(on, q, { limit: 10 })).toMatchObject({ redriven: 10 });
+  expect(await rerun(on, ids.slice(0, 5))).toHaveLength(5);
+  expect(await rerun(on, await someDone(), `day ${days}`)).toHaveLength(20);
+  expect((await list(on, { queue: q, state: 'ready' })).tasks).toHaveLength(15);
+  const later = await enqueue(on, q, numbered(20, 0, { delay_seconds: 1000 }));
+  expect((await list(on, { queue: q, state: 'waiting' }, null, 5)).tasks).toHaveLength(5);
+  expect(await move(on, later.slice(0, 10), `${q}-b`)).toHaveLength(10);
+  const runs = await claim(on, q, { limit: 5 });
+  expect((await list(on, { queue: q, state: 'running' })).tasks).toHaveLength(5);
+  await complete(on, leaseOf(runs));
+  for (const state of ['ready', 'dead', 'running', 'waiting']) {
+    await list(on, { queue: 'large', state }, null, 20);
+  }
+  const part = `p_queue => '${q}', p_limit => 5`;
+  await value(on, `select tock.reprioritize_where(${part}, p_filter => '{}', p_priority => 1)`);
+  await value(on, `select tock.cancel_where(${part})`);
+  expect(await purge(on, q)).toMatchObject({ more: false });
+}
+
+const done: string[] = [];
+const someDone = async () => done.splice(0, 20);
+
+// 60,000 runs of which 30,000 are done and 20,000 dead, 10,000 waiting, 300 open leases.
+beforeAll(async () => {
+  db = await freshDatabase();
+  owner = await db.connect();
+  for (const { name } of await rows<{ name: string }>(
+    owner,
+    "select oid::regclass::text as name from pg_class where relnamespace = 'tock'::regnamespace and relkind = 'r'",
+  )) {
+    await owner.query(`alter table ${name} set (autovacuum_enabled = off)`);
+  }
+  old = await db.connect(db.superUrl);
+  done.push(...(await enqueue(owner, 'large', numbered(5000))));
+  for (;;) {
+    const runs = await claim(owner, 'large', { limit: 1000 });
+    if (runs.length === 0) break;
+    await complete(owner, leaseOf(runs));
+  }
+  await day(old);
+  for (let call = 0; call < 4; call++) await die(owner, 'large', Array(5000).fill('y'));
+  for (let call = 0; call < 4; call++) await enqueue(owner, 'large', numbered(5000));
+  await enqueue(owner, 'large', numbered(10_000, 0, { delay_seconds: 5000 }));
+  for (let call = 0; call < 300; call++) await claim(owner, 'large', { lease_seconds: 9999 });
+}, 120_000);
+
+afterAll(() => db.drop());
+
+async function badScans(on: pg.Client): Promise<string[]> {
+  const plans = await watchPlans(on);
+  await day(on);
+  const scans = plans.scans();
+  await plans.stop();
+  expect(scans.length).toBeGreaterThan(200);
+  const hot = /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions|reruns|moves)$/;
+  const told = scans
+    .filter(({ table, node, rows }) => hot.test(table) && (node === 'Seq Scan' || rows > 1200))
+    .map((scan) => `${scan.node} ${scan.table} ${scan.rows}: ${scan.query}`);
+  return [...new Set(told)];
+}
+
+test('a session that planned on empty tables finds tasks by what they are', async () => {
+  expect(await badScans(old)).toEqual([]);
+}, 60_000);
+
+describe.each(statistics)('with 60,000 runs and %s statistics', (_, statements) => {
+  test.each(['auto', 'force_generic_plan'])(
+    'lists, reruns, moves and purges find their rows by an index, plans being %s',
+    async (mode) => {
+      const on = await db.connect(db.superUrl);
+      for (const statement of statements) await on.query(statement);
+      await on.query(`set plan_cache_mode = ${mode}`);
+      expect(await badScans(on)).toEqual([]);
+    },
+    60_000,
+  );
+});

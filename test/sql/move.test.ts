@@ -1,0 +1,157 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectWhole } from './audit.ts';
+import { move } from './minds.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  fail,
+  leaseOf,
+  makeDue,
+  numbered,
+  promote,
+  refusal,
+  rows,
+  task,
+  value,
+} from './support.ts';
+import { change, made, states } from './wishes.ts';
+
+let db: Database;
+let client: pg.Client;
+let count = 0;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+const queue = () => `m${++count}`;
+const queueOf = (id: string) => value<string>(client, 'select tock.queue_of_task($1)', [id]);
+
+test.each(states)(
+  'a %s task is moved when it has not started, and refused when it has',
+  async (state) => {
+    const [q, to] = [queue(), queue()];
+    const { id } = await made(client, q, state);
+    const goes = state === 'waiting' || state === 'ready';
+    expect(await move(client, [id], to)).toEqual([{ id, state, changed: goes }]);
+    expect(await task(client, id)).toMatchObject({ id, queue: goes ? to : q, state });
+    expect(await queueOf(id)).toBe(goes ? to : q);
+    expect(await move(client, [id], to)).toMatchObject([{ changed: false }]);
+    await makeDue(client, to);
+    await promote(client);
+    expect(await claim(client, q)).toEqual([]);
+    expect((await claim(client, to)).map((run) => run.id)).toEqual(goes ? [id] : []);
+    await expectWhole(client);
+  },
+);
+
+test('a moved task keeps what it is, and has the lane that its tenant has there', async () => {
+  const [q, to] = [queue(), queue()];
+  await client.query(
+    `select tock.put_queue($1, '{"lanes": 1}'), tock.put_queue($2, '{"lanes": 64}')`,
+    [q, to],
+  );
+  const tenants = Array.from({ length: 20 }, (_, n) => `tenant ${n}`);
+  const ids = await enqueue(
+    client,
+    q,
+    tenants.map((tenant, n) => ({
+      tenant,
+      payload: n,
+      priority: 2,
+      ...(n % 2 && { timeout_seconds: 9 }),
+      ...(n % 5 === 0 && { delay_seconds: 50 }),
+    })),
+  );
+  await change(client, [ids[1] as string], { payload: 'changed' });
+  expect((await move(client, ids, to)).every((row) => row.changed)).toBe(true);
+  await makeDue(client, to);
+  await promote(client);
+  const lanes = await rows(
+    client,
+    `select distinct t.tenant, s.lane = tock.lane_in($1, t.tenant, t.options) as own, s.lane >= 1024 as asks
+     from tock.whereabouts($2) w cross join lateral tock.task(w.task_id) t
+     join tock.streams s on s.number = w.current_id & 1048575 and s.queue = $1`,
+    [to, ids],
+  );
+  expect(lanes).toHaveLength(20);
+  expect(lanes.filter((row) => row.own)).toHaveLength(20);
+  expect(lanes.filter((row) => row.asks)).toHaveLength(10);
+  const got = (await drain(client, to)).flat();
+  expect(new Set(got.map(({ tenant, payload }) => `${tenant} ${payload}`))).toEqual(
+    new Set(tenants.map((tenant, n) => `${tenant} ${n === 1 ? 'changed' : n}`)),
+  );
+  expect(got.every((run) => run.priority === 2)).toBe(true);
+  await expectWhole(client);
+});
+
+test('a task that has failed and waits for its next attempt is moved with what it was', async () => {
+  const [q, to] = [queue(), queue()];
+  const [id] = (await enqueue(client, q, [{ payload: 'p' }])) as [string];
+  await fail(client, leaseOf(await claim(client, q)), { retry_in_seconds: 100, error: 'e' });
+  expect(await move(client, [id], to)).toEqual([{ id, state: 'waiting', changed: true }]);
+  await makeDue(client, to);
+  await promote(client);
+  expect(await claim(client, to)).toMatchObject([{ id, attempt: 2, payload: 'p' }]);
+  expect(await queueOf(id)).toBe(to);
+  expect((await task(client, id))?.runs).toHaveLength(2);
+});
+
+test('a task is moved on, and back', async () => {
+  const [q, to, third] = [queue(), queue(), queue()];
+  const [id] = (await enqueue(client, q, [{ payload: 'p' }])) as [string];
+  for (const next of [to, third, q]) await move(client, [id], next);
+  expect(await queueOf(id)).toBe(q);
+  for (const other of [to, third]) expect(await claim(client, other)).toEqual([]);
+  const runs = await claim(client, q);
+  expect(runs).toMatchObject([{ id, payload: 'p' }]);
+  await complete(client, leaseOf(runs));
+  expect(await queueOf(id)).toBe(q);
+  await expectWhole(client);
+});
+
+test('a task that is claimed while it is moved runs in one queue only', async () => {
+  const [q, to] = [queue(), queue()];
+  const [id] = (await enqueue(client, q, [{}])) as [string];
+  const other = await db.connect();
+  await other.query('begin');
+  const runs = await claim(other, q);
+  expect(runs).toHaveLength(1);
+  // The claim can't be seen yet: the move goes through, and is judged at the other queue's claim.
+  expect(await move(client, [id], to)).toEqual([{ id, state: 'ready', changed: true }]);
+  expect(await claim(client, to)).toEqual([]);
+  await other.query('commit');
+  await makeDue(client, to);
+  await promote(client);
+  expect(await claim(client, to)).toEqual([]);
+  expect(await queueOf(id)).toBe(q);
+  expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 1 });
+  expect(await task(client, id)).toMatchObject({ queue: q, state: 'done' });
+  await expectWhole(client);
+});
+
+test('what a gate or a unique key of its queue holds is not moved', async () => {
+  const [q, to] = [queue(), queue()];
+  const ids = await enqueue(client, q, [
+    { gate: 'a', delay_seconds: 100 },
+    { unique_key: 'k' },
+    { timeout_seconds: 5 },
+  ]);
+  const answer = await move(client, ids, to);
+  const changed = new Map(answer.map((row) => [row.id, row.changed]));
+  expect(ids.map((id) => changed.get(id))).toEqual([false, false, true]);
+});
+
+test('ids that nobody knows are left out, and what cannot be is refused', async () => {
+  expect(await move(client, ['9223372036854775807'], queue())).toEqual([]);
+  const [id] = (await enqueue(client, queue(), numbered(1))) as [string];
+  expect(await refusal(move(client, [id], '*'))).toMatchObject({ code: 'TK422', detail: 'queue' });
+  expect(await refusal(move(client, [], 'q'))).toMatchObject({ code: 'TK422', detail: 'ids' });
+});

@@ -1,0 +1,171 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { list, listAll } from './minds.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  makeDue,
+  numbered,
+  promote,
+  refusal,
+  release,
+  rows,
+} from './support.ts';
+import { cancel, change, made, states } from './wishes.ts';
+
+let db: Database;
+let client: pg.Client;
+let count = 0;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+const queue = () => `l${++count}`;
+
+/** Some of every state in one queue, with a few changes of mind; id by id the state that task() tells. */
+async function mixed(q: string): Promise<Map<string, string>> {
+  const ids = await enqueue(
+    client,
+    q,
+    numbered(40).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 4}` })),
+  );
+  ids.push(...(await enqueue(client, q, numbered(12, 40, { delay_seconds: 500, tenant: 't0' }))));
+  await cancel(client, [ids[3], ids[41]] as string[]);
+  await change(client, [ids[5], ids[6]] as string[], { priority: 9 });
+  await change(client, [ids[7]] as string[], { delay_seconds: 900 });
+  await change(client, [ids[42]] as string[], { delay_seconds: 0 });
+  const runs = await claim(client, q, { limit: 12, worker: 'w' });
+  const [a, b, c] = runs.map(({ id }) => id) as [string, string, string];
+  await complete(client, leaseOf(runs), [{ id: a, result: 1 }]);
+  await fail(client, leaseOf(runs), [
+    { id: b, fatal: true, error: 'no' },
+    { id: c, error: 'later', retry_in_seconds: 700 },
+  ]);
+  await release(client, leaseOf(runs), [runs[3]?.id as string]);
+  await complete(client, leaseOf(await claim(client, q, { limit: 5 })));
+  const told = await rows<{ id: string; state: string }>(
+    client,
+    'select t.id, t.state from unnest($1::bigint[]) i cross join lateral tock.task(i) t',
+    [ids],
+  );
+  return new Map(told.map(({ id, state }) => [id, state]));
+}
+
+test('each state is listed as task() tells it, page by page and none twice', async () => {
+  const q = queue();
+  await mixed(queue());
+  const known = await mixed(q);
+  for (const state of states) {
+    const ids = [...known].filter(([, one]) => one === state).map(([id]) => id);
+    for (const limit of [1, 3, 100]) {
+      const found = await listAll(client, { queue: q, state }, limit);
+      expect(found.map(({ id }) => id).toSorted(), `${state} by ${limit}`).toEqual(ids.toSorted());
+      expect(new Set(found.map((one) => one.state))).toEqual(new Set([state]));
+    }
+  }
+  const all = await listAll(client, { queue: q }, 7);
+  expect(new Map(all.map(({ id, state }) => [id, state]))).toEqual(known);
+  expect(all).toHaveLength(known.size);
+  const some = (await listAll(client, { queue: q, tenant: 't1' })).map(({ id }) => id);
+  expect(some).toHaveLength(10);
+});
+
+test('a listed task says what is asked of a list', async () => {
+  const q = queue();
+  await made(client, q, 'waiting');
+  const [, id] = (await enqueue(client, q, [{ priority: 1 }, { tenant: 't', priority: 0 }])) as [
+    string,
+    string,
+  ];
+  const runs = await claim(client, q, { worker: 'w' });
+  const running = await list(client, { queue: q, state: 'running' });
+  expect(running).toMatchObject({
+    tasks: [{ id, run_id: id, queue: q, tenant: 't', priority: 0, worker: 'w', attempt: 1 }],
+    cursor: null,
+    looked_at: 1,
+  });
+  await fail(client, leaseOf(runs), { fatal: true, error: { name: 'E', message: 'm' } });
+  const dead = await list(client, { queue: q, error: 'm' });
+  expect(dead.tasks).toMatchObject([{ id, state: 'dead', error: 'm', rerun: false }]);
+  expect(dead.tasks[0]?.ended_at).toMatch(/^20/);
+  const [waits] = (await list(client, { queue: q, state: 'waiting' })).tasks;
+  expect(Date.parse(waits?.run_at as string)).toBeGreaterThan(Date.now());
+});
+
+test('a replacement that came too late is no task of its own', async () => {
+  const q = queue();
+  const [id] = (await enqueue(client, q, [{}])) as [string];
+  const other = await db.connect();
+  // The change doesn't see the claim, nor the claim the change.
+  await other.query('begin');
+  const runs = await claim(other, q);
+  await change(client, [id], { priority: 1 });
+  await other.query('commit');
+  for (const state of ['ready', 'cancelled', 'waiting']) {
+    expect((await list(client, { queue: q, state })).tasks).toEqual([]);
+  }
+  expect((await list(client, { queue: q })).tasks).toMatchObject([{ id, state: 'running' }]);
+  await complete(client, leaseOf(runs));
+  expect(await claim(client, q)).toEqual([]);
+  expect(await listAll(client, { queue: q })).toMatchObject([{ id, state: 'done' }]);
+});
+
+test('a call looks at so many rows, and goes on from there', async () => {
+  const q = queue();
+  await enqueue(client, q, numbered(12_000, 0, { tenant: 'many' }));
+  const [id] = (await enqueue(client, q, [{ tenant: 'one', priority: 6 }])) as [string];
+  const first = await list(client, { queue: q, tenant: 'one' });
+  expect(first).toMatchObject({ tasks: [], looked_at: 10_000 });
+  const next = await list(client, { queue: q, tenant: 'one' }, first.cursor);
+  expect(next).toMatchObject({ tasks: [{ id }], cursor: null });
+});
+
+test('a list goes on over epochs, the newest first', async () => {
+  const q = queue();
+  const old = await enqueue(client, q, numbered(3));
+  await client.query(
+    `select setval('tock.positions', e.end_position) from tock.epochs e where e.number = tock.newest_epoch()`,
+  );
+  await client.query('select tock.rotate()');
+  const young = await enqueue(client, q, numbered(3));
+  for (const state of ['ready', undefined]) {
+    const found = await listAll(client, { queue: q, state }, 2);
+    expect(found.map(({ id }) => id)).toEqual([...young, ...old]);
+  }
+  const waits = await enqueue(client, q, numbered(2, 0, { delay_seconds: 100 }));
+  const page = await list(client, { queue: q }, null, 3);
+  expect(page.tasks.map(({ id }) => id)).toEqual([...waits, young[0]]);
+  await makeDue(client, q);
+  await promote(client);
+});
+
+test('what cannot be is refused with its field', async () => {
+  const fields = async (filter: unknown, cursor: string | null = null, limit = 1) => {
+    const { code, detail } = await refusal(list(client, filter as object, cursor, limit));
+    return [code, detail];
+  };
+  expect(await fields(null)).toEqual(['TK422', 'filter']);
+  expect(await fields([])).toEqual(['TK422', 'filter']);
+  expect(await fields({})).toEqual(['TK422', 'queue']);
+  expect(await fields({ queue: 7 })).toEqual(['TK422', 'queue']);
+  expect(await fields({ queue: 'q', state: 'lost' })).toEqual(['TK422', 'state']);
+  expect(await fields({ queue: 'q', rerun: 'yes' })).toEqual(['TK422', 'rerun']);
+  expect(await fields({ queue: 'q', colour: 'red' })).toEqual(['TK422', 'colour']);
+  expect(await fields({ queue: 'q', state: 'done', error: 'e' })).toEqual(['TK422', 'error']);
+  expect(await fields({ queue: 'q' }, null, 0)).toEqual(['TK422', 'limit']);
+  for (const cursor of ['', 'x', 'ff', '5b5d', Buffer.from('["dead",1,1,1]').toString('hex')]) {
+    expect(await fields({ queue: 'q' }, cursor), cursor).toEqual(['TK422', 'cursor']);
+  }
+  const odd = Buffer.from('["all",99999999999999,1,1]').toString('hex');
+  expect(await fields({ queue: 'q' }, odd)).toEqual(['TK422', 'cursor']);
+  const unheard = await list(client, { queue: 'unheard', state: 'dead' });
+  expect(unheard).toEqual({ tasks: [], cursor: null, looked_at: 0 });
+});
