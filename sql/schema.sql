@@ -708,7 +708,7 @@ function tock.drop_epoch(p_epoch integer, p_replaced bigint)
 
 function tock.drop_queue(p_queue text, p_force boolean DEFAULT false)
   returns TABLE(dropped boolean, ready bigint, running bigint, waiting bigint)
-  -- Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.
+  -- Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, gates and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.
   -- for tock_admin, tock_edge
 
 function tock.each_once(p_ended ended[])

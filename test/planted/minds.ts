@@ -1,7 +1,7 @@
 import type { Bug } from './bugs.ts';
 
 const told: Pick<Bug, 'file'> = { file: 'routines/60_task.sql' };
-const tasks: Pick<Bug, 'file'> = { file: 'routines/61_tasks.sql' };
+const tasks: Pick<Bug, 'file'> = { file: 'routines/61_select_tasks.sql' };
 const parts: Pick<Bug, 'file'> = { file: 'routines/64_change_parts.sql' };
 const move: Pick<Bug, 'file'> = { file: 'routines/64_move.sql' };
 const rerun: Pick<Bug, 'file'> = { file: 'routines/67_rerun.sql' };

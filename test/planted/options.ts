@@ -2,6 +2,7 @@ import type { Bug } from './bugs.ts';
 
 const marked: Pick<Bug, 'file'> = { file: 'routines/33_claim_marked.sql' };
 const gates: Pick<Bug, 'file'> = { file: 'routines/52_gates.sql' };
+const line: Pick<Bug, 'file'> = { file: 'routines/52_gate_lines.sql' };
 const unique: Pick<Bug, 'file'> = { file: 'routines/23_unique.sql' };
 const promote: Pick<Bug, 'file'> = { file: 'routines/50_promote.sql' };
 const hammered = 'whatever eight workers do, no more than its limit of a key ever run';
@@ -38,7 +39,7 @@ export const asked: Bug[] = [
     caught: ['sql/gates.test.ts', 'is dead'],
   },
   {
-    ...gates,
+    ...line,
     name: 'the end of a task opens no gate',
     find: '    perform tock.open_gates(v_queues, v_gates);\n  end if;\nend $$;\n\ncomment on function tock.leave_gates',
     replace: '  end if;\nend $$;\n\ncomment on function tock.leave_gates',

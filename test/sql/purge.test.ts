@@ -203,6 +203,19 @@ test('a queue is dropped when it is paused and nothing in it is unfinished', asy
   await expectWhole(client);
 });
 
+test('a queue that is dropped leaves no gates and keys behind', async () => {
+  const q = 'left-behind';
+  await enqueue(client, q, [{ gate: 'g', unique_key: 'k' }, { gate: 'g' }]);
+  await client.query(`select tock.put_queue($1, '{"max_running": 5}')`, [q]);
+  await promote(client);
+  await complete(client, leaseOf(await claim(client, q)));
+  expect(await drop(q, true)).toMatchObject([{ dropped: true }]);
+  for (const table of ['gates', 'turns', 'unique_keys', 'allowances', 'waiting']) {
+    const count = `select count(*)::int from tock.${table} where queue = $1`;
+    expect(await value(client, count, [q]), table).toBe(0);
+  }
+});
+
 test('what an open transaction enqueued to a queue that is dropped is claimed all the same', async () => {
   const q = queue();
   await enqueue(client, q, [{}]);

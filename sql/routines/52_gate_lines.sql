@@ -1,0 +1,131 @@
+-- The rows are locked by the caller. Whether or not a gate's row is to be had, they stand at the gate first: due
+-- at no time. Promotion reads on from there by a promotion of nothing.
+create or replace function tock.come_to_gates(p_positions bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_due timestamptz;
+  v_queues text[];
+  v_gates text[];
+begin
+  if pg_catalog.cardinality(p_positions) = 0 then
+    return;
+  end if;
+  select max(w.due_at) into v_due from tock.waiting w
+  where w.position = any (p_positions) and w.due_at <= pg_catalog.clock_timestamp();
+  update tock.waiting w set due_at = 'infinity' where w.position = any (p_positions);
+  insert into tock.promotions (position, run_id, due_at)
+    values (pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, v_due);
+  select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.gate) into v_queues, v_gates
+  from (
+    select distinct w.queue, w.gate from tock.waiting w where w.position = any (p_positions)) g;
+  -- waits for nobody: while another transaction makes the same gate, the sweep has to come by
+  perform tock.make_gate(n.queue, n.gate)
+  from (
+    select g.queue, g.gate from unnest(v_queues, v_gates) g (queue, gate)
+    where (select o.created_at from tock.gates o where o.queue = g.queue and o.gate = g.gate) is null
+    order by 1, 2 limit 500) n;
+  perform tock.turn_gates(tock.lock_gates(v_queues, v_gates, false));
+end $$;
+
+comment on function tock.come_to_gates is 'Has waiting entries that are due stand at their gates, and lets in whoever there is room for.';
+
+create or replace function tock.open_gates(p_queues text[], p_gates text[])
+returns integer
+language plpgsql
+volatile
+as $$
+begin
+  return tock.turn_gates(tock.lock_gates(p_queues, p_gates, true));
+end $$;
+
+comment on function tock.open_gates is 'Lets in whoever there is room for at these gates; returns how many.';
+
+create or replace function tock.leave_gates(p_lease uuid, p_epoch integer)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_names text[] := tock.gates_hot(p_lease, p_epoch);
+  v_queues text[] := '{}';
+  v_gates text[] := '{}';
+begin
+  if v_names is null then
+    execute tock.gates_statement(p_epoch) into v_names using p_lease;
+  end if;
+  for v_n in 1 .. pg_catalog.cardinality(v_names) / 2 loop
+    v_queues := v_queues || v_names[2 * v_n - 1];
+    v_gates := v_gates || v_names[2 * v_n];
+  end loop;
+  if v_gates <> '{}' then
+    perform tock.open_gates(v_queues, v_gates);
+  end if;
+end $$;
+
+comment on function tock.leave_gates is 'Opens the gates of a lease''s runs for the next.';
+
+-- Up to 500 gates a call that somebody stands at, on from where the last call came to.
+create or replace function tock.sweep_gates(p_limit integer default 500)
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_after text[] := (select d.reached_gate from tock.duties d where d.name = 'promote');
+  v_queues text[];
+  v_gates text[];
+  v_let_in integer := 0;
+begin
+  with recursive standing as (
+    (select w.queue, w.gate from tock.waiting w
+     where w.gate is not null and w.due_at = 'infinity' and (w.queue, w.gate) > (coalesce(v_after[1], ''), coalesce(v_after[2], ''))
+     order by w.queue, w.gate limit 1)
+    union all
+    select n.queue, n.gate from standing s
+    cross join lateral (
+      select w.queue, w.gate from tock.waiting w
+      where w.gate is not null and w.due_at = 'infinity' and (w.queue, w.gate) > (s.queue, s.gate)
+      order by w.queue, w.gate limit 1) n)
+  select pg_catalog.array_agg(s.queue), pg_catalog.array_agg(s.gate) into v_queues, v_gates
+  from (select * from standing limit p_limit) s;
+  if v_gates is not null then
+    perform tock.make_gate(u.queue, u.gate) from unnest(v_queues, v_gates) u (queue, gate)
+    where (select o.created_at from tock.gates o where o.queue = u.queue and o.gate = u.gate) is null;
+    v_let_in := tock.turn_gates(tock.lock_gates(v_queues, v_gates, false), true);
+  end if;
+  if v_gates is not null or v_after is not null then
+    update tock.duties d set reached_gate = case when pg_catalog.cardinality(v_gates) = p_limit
+        then array[v_queues[p_limit], v_gates[p_limit]] end
+    where d.name = 'promote' and d.reached_gate is distinct from
+      case when pg_catalog.cardinality(v_gates) = p_limit then array[v_queues[p_limit], v_gates[p_limit]] end;
+  end if;
+  return v_let_in;
+end $$;
+
+comment on function tock.sweep_gates is 'Looks at gates that somebody stands at, up to p_limit a call, and lets in whoever was missed; returns how many.';
+
+create or replace function tock.make_gate(p_queue text, p_gate text)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('gate', p_queue || ' ' || p_gate)) then
+    insert into tock.gates (queue, gate) values (p_queue, p_gate) on conflict do nothing;
+  end if;
+exception
+  when serialization_failure then null;  -- made since this transaction's snapshot was taken
+end $$;
+
+comment on function tock.make_gate is 'Makes a gate that was named for the first time, unless another transaction is making it: waits for nobody.';

@@ -1,0 +1,242 @@
+create or replace function tock.error_text(p_error jsonb)
+returns text
+language sql
+immutable
+as $$
+  select pg_catalog.left(coalesce(
+    case when pg_catalog.jsonb_typeof(p_error) = 'object' then p_error ->> 'message' end, p_error #>> '{}'), 200)
+$$;
+
+comment on function tock.error_text is 'What an error says, in up to 200 characters: its message, or all of it when it has none.';
+
+-- What a listing looks at of an epoch, in the order of stream and position: what may be in a state by an index,
+-- all runs where there is none. $1 queue, $2 and $3 the stream and position to go on after, $4 how many
+create or replace function tock.seen_statement(p_epoch integer, p_source text)
+returns text
+language sql
+stable
+as $$
+  select case p_source when 'running' then pg_catalog.format($q$
+    select l.stream, l.priority, x.position
+    from (
+      select o.*, t.priority from tock.leases_%1$s o
+      cross join lateral (select t.queue, t.priority from tock.streams t where t.number = o.stream offset 0) t
+      where o.closed_at is null and t.queue = $1 and o.stream >= $2 and (o.stream > $2 or o.last_position > $3) offset 0) l
+    cross join lateral (
+      select r.position from tock.runs_%1$s r
+      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+        and r.position <> all (coalesce(l.skips, '{}')) and (r.stream > $2 or r.position > $3) offset 0) x
+    where (select e.position from tock.results_%1$s e where e.stream = l.stream and e.position = x.position) is null
+    order by l.stream, x.position limit $4$q$, p_epoch)
+  else pg_catalog.format($q$
+    select s.number as stream, s.priority, x.position
+    from (
+      select t.number, t.priority from tock.streams t
+      where t.queue = $1 and t.number >= $2%3$s order by t.number offset 0) s
+    cross join lateral (
+      select greatest(case when s.number = $2 then $3 else 0 end%4$s) as after_position offset 0) c
+    cross join lateral (
+      select r.position from tock.%2$s_%1$s r
+      where r.stream = s.number and r.position > c.after_position%5$s
+      order by r.stream, r.position limit $4) x
+    order by s.number, x.position limit $4$q$, p_epoch,
+    case p_source when 'dead' then 'results' else 'runs' end,
+    case p_source when 'ready' then ' and t.awake' end,
+    case p_source when 'ready' then ', tock.cursor_of(s.number)' end,
+    case p_source when 'dead' then $q$ and r.next_id is null and r.state in ('failed', 'lost')$q$ end) end
+$$;
+
+comment on function tock.seen_statement is 'The statement that gives the runs of an epoch that a listing looks at.';
+
+-- The last run of each task in the state that is asked for. $5 state, $6 tenant, $7 error, $8 rerun, $9 not of
+-- this priority, $10 ended since, $11 how many
+create or replace function tock.listing_statement(p_epoch integer, p_source text)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with seen as materialized (%2$s), judged as (
+      select v.stream, v.position, row(coalesce(r.task_id, v.position << 20 | v.stream), v.position << 20 | v.stream,
+        t.state, v.priority, r.tenant, r.attempt, r.created_at, null, d.ended_at, l.worker, f.error, f.rerun)::tock.listed as task
+      from seen v
+      cross join lateral (
+        select r.stream, r.position, r.task_id, r.tenant, r.attempt, r.created_at, r.options from tock.runs_%1$s r
+        where r.stream = v.stream and r.position = v.position offset 0) r
+      %3$s
+      cross join lateral (
+        select case when d.state in ('failed', 'lost', 'superseded') then 'dead' else d.state end as state offset 0) t
+      cross join lateral (
+        select case when t.state = 'dead' then tock.error_text(e.error) end as error,
+          (select x.of_id from tock.reruns x where x.of_id = coalesce(r.task_id, v.position << 20 | v.stream) limit 1)
+            is not null as rerun offset 0) f
+      where d.next_id is null and coalesce(t.state = $5, true) and coalesce(r.tenant = $6, $6 is null)
+        and coalesce(f.error = $7, $7 is null) and coalesce(f.rerun = $8, true) and coalesce(v.priority <> $9, true)
+        and coalesce(d.ended_at >= $10, true)
+      order by v.stream, v.position limit $11
+    )
+    select array(select j.task from judged j order by j.stream, j.position), (select count(*) from seen),
+      (select v.position << 20 | v.stream from seen v order by v.stream desc, v.position desc limit 1)$q$,
+    p_epoch, tock.seen_statement(p_epoch, p_source), tock.standing(p_epoch))
+$$;
+
+comment on function tock.listing_statement is 'The statement that lists tasks by their runs in one epoch.';
+
+create or replace function tock.list_waiting(
+  p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamptz, p_position bigint, p_limit integer, p_look integer)
+returns table (found tock.listed[], looked_at integer, last_at timestamptz, last_position bigint)
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with seen as materialized (
+      select w.* from tock.waiting w
+      where w.queue = p_queue and (w.due_at, w.position) > (p_after, p_position)
+      order by w.queue, w.due_at, w.position limit p_look
+    ), judged as materialized (
+      select s.due_at, s.position, row(coalesce(s.task_id, s.position << 20), s.position << 20, t.state, s.priority, s.tenant,
+        s.attempt, s.created_at, case when s.due_at > '-infinity' and s.due_at < 'infinity' then s.due_at end,
+        case t.state when 'expired' then (s.options ->> 'expires_at')::timestamptz end, null, null, false)::tock.listed as task
+      from seen s
+      cross join lateral (
+        select case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired'
+          else 'waiting' end as state offset 0) t
+      where coalesce(t.state = p_state, true) and coalesce(s.tenant = p_tenant, p_tenant is null)
+        and coalesce(s.priority <> p_not_priority, true)
+      order by s.due_at, s.position limit p_limit
+    ), last as (
+      select l.* from (
+        (select s.due_at, s.position from seen s where (select count(*) from judged) < p_limit
+         order by s.due_at desc, s.position desc limit 1)
+        union all
+        (select j.due_at, j.position from judged j order by j.due_at desc, j.position desc limit 1)) l
+      order by l.due_at desc, l.position desc limit 1
+    )
+    select array(select j.task from judged j order by j.due_at, j.position), (select count(*) from seen)::integer,
+      (select l.due_at from last l), (select l.position from last l);
+end $$;
+
+comment on function tock.list_waiting is 'Waiting tasks of a queue after a place in the order of due times, and the place to go on after.';
+
+-- Waiting ones in the order of their due times, the others by epoch, newest first, and then by stream and
+-- position. A part at a time, as what is looked at is judged, too. What was passed over by claims may be a
+-- replacement that came too late, which is no part of its task: so what never started is looked for anew from
+-- its task.
+create or replace function tock.select_tasks(
+  p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text,
+  p_limit integer, p_look integer default 10000)
+returns tock.page
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_material = off
+set jit = off
+set plan_cache_mode = force_custom_plan
+as $$
+declare
+  v_sources text[] := case coalesce(p_state, 'all') when 'waiting' then array['waiting'] when 'ready' then array['ready']
+    when 'running' then array['running'] when 'dead' then array['dead'] when 'unstarted' then array['waiting', 'ready']
+    when 'expired' then array['waiting', 'all'] when 'all' then array['waiting', 'all'] else array['all'] end;
+  v_state text;
+  v_at jsonb := tock.read_cursor(p_cursor, v_sources);
+  v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
+  v_part integer := least(p_look, p_limit + 100);
+  v_left integer := p_limit;
+  v_source text;
+  v_epoch integer;
+  v_look integer;
+  v_waits record;
+  v_found tock.listed[];
+  v_seen integer;
+  v_last bigint;
+  v_page tock.page;
+begin
+  v_page.tasks := '{}';
+  v_page.looked_at := 0;
+  foreach v_source in array v_sources loop
+    continue when v_at is not null and v_at ->> 0 <> v_source;
+    v_state := case p_state when 'unstarted' then v_source else p_state end;
+    for v_epoch in
+      select e.number from tock.epochs e
+      where v_source <> 'waiting' and e.number <= coalesce((v_at ->> 1)::integer, 2147483647)
+        and e.first_position <= (select s.last_value from tock.positions s)
+        -- what is settled is known to hold nothing unfinished, and whose dead; what is audited, whose runs
+        and (e.settled_at is null or v_source not in ('ready', 'running') and (v_source <> 'dead' or e.dead ? p_queue)
+          and (e.audited_at is null or p_queue = any (e.queues)))
+      union all select 0 where v_source = 'waiting'
+      order by 1 desc
+    loop
+      if v_epoch > 0 and (v_at ->> 1)::integer <> v_epoch then
+        v_at := null;
+      end if;
+      loop
+        v_look := least(v_part, p_look - v_page.looked_at);
+        if v_epoch = 0 then
+          select w.* into v_waits from tock.list_waiting(p_queue, v_state, p_tenant, p_not_priority,
+            coalesce((v_at ->> 1)::timestamptz, '-infinity'), coalesce((v_at ->> 2)::bigint, 0), v_left, v_look) w;
+          v_found := v_waits.found;
+          v_seen := v_waits.looked_at;
+          v_at := pg_catalog.jsonb_build_array('waiting', v_waits.last_at, v_waits.last_position);
+        else
+          execute tock.listing_statement(v_epoch, v_source) into v_found, v_seen, v_last
+            using p_queue, coalesce((v_at ->> 2)::integer, 0), coalesce((v_at ->> 3)::bigint, 0), v_look, v_state, p_tenant,
+              p_error, p_rerun, p_not_priority, v_since, v_left;
+          if pg_catalog.cardinality(v_found) = v_left then
+            v_last := (v_found[v_left]).run_id;
+          end if;
+          v_at := pg_catalog.jsonb_build_array(v_source, v_epoch, v_last & 1048575, v_last >> 20);
+        end if;
+        v_left := v_left - pg_catalog.cardinality(v_found);
+        v_page.looked_at := v_page.looked_at + v_seen;
+        v_page.tasks := v_page.tasks || tock.as_they_stand(v_found);
+        if v_left = 0 or (v_seen = v_look and v_page.looked_at >= p_look) then
+          v_page.cursor := tock.write_cursor(v_at);
+          return v_page;
+        end if;
+        exit when v_seen < v_look;
+        v_part := least(4 * v_part, p_look);
+      end loop;
+      v_at := null;
+    end loop;
+    v_at := null;
+  end loop;
+  return v_page;
+end $$;
+
+comment on function tock.select_tasks is
+  'Tasks of a queue in a state, of a tenant, with an error, rerun or not: up to p_limit of the p_look rows looked at, and where to go on.';
+
+-- A waiting entry answers for itself, so its task is asked whether it goes on as that; where its first run's epoch
+-- is gone it isn't found that way.
+create or replace function tock.as_they_stand(p_found tock.listed[])
+returns tock.listed[]
+language plpgsql
+volatile
+set enable_hashjoin = on
+as $$
+declare
+  v_asked bigint[] := array(
+    select case when f.run_id & 1048575 = 0 then f.id else f.run_id end from unnest(p_found) f
+    where f.state in ('ready', 'cancelled', 'expired') or f.state = 'waiting' and f.id <> f.run_id);
+begin
+  if pg_catalog.cardinality(v_asked) = 0 then
+    return p_found;
+  end if;
+  return array(
+    select u.f
+    from (select unnest(p_found) as f, pg_catalog.generate_subscripts(p_found, 1) as n) u
+    left join tock.whereabouts(v_asked) w on w.current_id = (u.f).run_id
+    where coalesce(w.state = (u.f).state, (u.f).state in ('done', 'dead', 'running')
+      or (u.f).run_id & 1048575 = 0 and ((u.f).id = (u.f).run_id or tock.epoch_of((u.f).id >> 20) is null))
+    order by u.n);
+end $$;
+
+comment on function tock.as_they_stand is 'Those of a listing that are where their tasks are, and in that state.';
