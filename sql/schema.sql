@@ -272,7 +272,7 @@ table tock.streams
 
 table tock.turns
   number bigint not null
-  last_position bigint not null
+  last_ticket bigint not null
   alarm bigint
   turned_at timestamp with time zone not null default clock_timestamp()
   looked_at timestamp with time zone
@@ -310,8 +310,9 @@ table tock.waiting
   replaces bigint
   options jsonb
   gate text
+  ticket bigint
   constraint waiting_pkey PRIMARY KEY ("position")
-  CREATE INDEX waiting_at_gates ON tock.waiting USING btree (queue, gate, "position") WHERE ((gate IS NOT NULL) AND (due_at = 'infinity'::timestamp with time zone))
+  CREATE INDEX waiting_at_gates ON tock.waiting USING btree (queue, gate, ticket) WHERE (ticket IS NOT NULL)
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
@@ -792,6 +793,10 @@ function tock.forget_promotions(p_epoch integer, p_limit integer)
   returns integer
   -- Takes away what points into an epoch from promotions, about p_limit rows; returns how many it took.
 
+function tock.gate_key(p_queue text, p_gate text)
+  returns integer
+  -- Second key of the lock of making a gate: one of 64.
+
 function tock.gates(p_queue text, p_gate text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(gate text, paused boolean, gate_limit integer, gate_rate_limit integer, gate_rate_seconds integer, gate_rate_burst integer, inside bigint[], waiting integer)
   -- Gates of a queue that tasks have named or that were set, from after p_after on: their settings, the tasks inside, and how many wait (up to 1,000).
@@ -968,6 +973,10 @@ function tock.leave_gates(p_lease uuid, p_epoch integer)
   returns void
   -- Opens the gates of a lease's runs for the next.
 
+function tock.leave_gates_of(p_leases uuid[], p_epoch integer, p_wait boolean)
+  returns void
+  -- Opens the gates of the runs of leases for the next.
+
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
@@ -991,7 +1000,7 @@ function tock.listing_statement(p_epoch integer, p_source text)
 
 function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
   returns gates[]
-  -- Locks gates and returns those it got: waiting up to 100 ms for all of them, or without waiting.
+  -- Locks gates and returns those it got: waiting up to 100 ms for each and else for none, or without waiting.
 
 function tock.lock_space()
   returns integer
@@ -1038,6 +1047,10 @@ function tock.named_key(p_kind text, p_name text)
   returns integer
   -- Second key of the lock of a duty, of making a queue or a gate, or of a queue's limit (p_kind): apart from each other, so that no queue's name can stop a duty.
 
+function tock.never_starts(p_id bigint, p_lock boolean)
+  returns boolean
+  -- Whether a run or waiting entry that is not to start any more hasn't been handed out: false as well where that can't be told now.
+
 function tock.new_token(p_epoch integer)
   returns uuid
   -- Of Tock before its ends were hot: raises 40001.
@@ -1071,7 +1084,7 @@ function tock.oldest_live_epoch()
   returns integer
   -- Of Tock before 0007: raises 40001.
 
-function tock.open_gates(p_queues text[], p_gates text[])
+function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean DEFAULT true)
   returns integer
   -- Lets in whoever there is room for at these gates; returns how many.
 
@@ -1350,6 +1363,10 @@ function tock.standing(p_epoch integer)
   returns text
   -- What to join to a run r of an epoch to learn how it stands: d.state, d.next_id, d.ended_at, and the lease l that holds it.
 
+function tock.still_inside(p_queue text, p_keep boolean, p_states whereabout[], p_lock boolean, OUT inside bigint[], OUT back bigint[])
+  returns record
+  -- The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.
+
 function tock.strangers()
   returns TABLE(pid integer, locks integer)
   -- Processes that hold advisory locks of Tock's outside of any transaction, and how many.
@@ -1410,7 +1427,7 @@ function tock.token_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease's token names; lease_epoch() says whether there is one.
 
-function tock.turn_gates(p_locked gates[], p_bottom boolean DEFAULT false)
+function tock.turn_gates(p_locked gates[], p_sweep boolean DEFAULT false)
   returns integer
   -- Lets in through locked gates whoever there is room for, first come, first served; returns how many.
 

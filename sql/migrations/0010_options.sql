@@ -14,8 +14,9 @@ alter table tock.waiting add column gate text collate "C";
 -- When a run's time is up, however often its lease is extended.
 alter table tock.leases add column timeout_at timestamptz;
 
--- Who stands at a gate is due at no time: whoever opens it lets the first in.
-create index waiting_at_gates on tock.waiting (queue, gate, position) where gate is not null and due_at = 'infinity';
+-- Who stands at a gate has a ticket and is due at no time: whoever opens it lets the first in.
+alter table tock.waiting add column ticket bigint;
+create index waiting_at_gates on tock.waiting (queue, gate, ticket) where ticket is not null;
 
 alter table tock.queues
   add column backoff_kind text not null default 'exponential',
@@ -62,12 +63,12 @@ create table tock.gates (
 );
 
 -- Append-only: whom a gate has let in. The newest row says all: which tasks were inside then (who of them
--- still is follows from how they stand), the last position let in, the level of its bucket at a time, and which
+-- still is follows from how they stand), the last ticket let in, the level of its bucket at a time, and which
 -- entry is due when there is something in it again, and when the line was last read from its beginning. The primary key is the fence: of two who let in at once one
 -- is refused.
 create table tock.turns (
   number bigint not null,
-  last_position bigint not null,
+  last_ticket bigint not null,
   alarm bigint,
   turned_at timestamptz not null default clock_timestamp(),
   looked_at timestamptz,

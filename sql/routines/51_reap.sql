@@ -105,8 +105,8 @@ begin
     from unnest($1) x
     where l.stream = x.stream and l.after_position = x.after_position$q$, p_epoch) using v_expired, v_ended;
   v_reaped.runs := pg_catalog.cardinality(v_ended);
-  perform tock.leave_gates(t.token, p_epoch)
-  from (select distinct e.token from unnest(v_expired) e where tock.lease_asks(e.token)) t;
+  perform tock.leave_gates_of(array(
+    select distinct e.token from unnest(v_expired) e where tock.lease_asks(e.token)), p_epoch, false);
   return v_reaped;
 end $$;
 

@@ -17,7 +17,13 @@ begin
   end if;
   select max(w.due_at) into v_due from tock.waiting w
   where w.position = any (p_positions) and w.due_at <= pg_catalog.clock_timestamp();
-  update tock.waiting w set due_at = 'infinity' where w.position = any (p_positions);
+  update tock.waiting w set due_at = 'infinity', ticket = n.ticket
+  from (
+    select c.position, coalesce(c.ticket, pg_catalog.nextval('tock.positions')) as ticket
+    from (
+      select o.position, o.ticket from tock.waiting o where o.position = any (p_positions)
+      order by o.due_at, o.position offset 0) c) n
+  where w.position = n.position;
   insert into tock.promotions (position, run_id, due_at)
     values (pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, v_due);
   select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.gate) into v_queues, v_gates
@@ -34,18 +40,19 @@ end $$;
 
 comment on function tock.come_to_gates is 'Has waiting entries that are due stand at their gates, and lets in whoever there is room for.';
 
-create or replace function tock.open_gates(p_queues text[], p_gates text[])
+create or replace function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean default true)
 returns integer
 language plpgsql
 volatile
 as $$
 begin
-  return tock.turn_gates(tock.lock_gates(p_queues, p_gates, true));
+  return tock.turn_gates(tock.lock_gates(p_queues, p_gates, p_wait));
 end $$;
 
 comment on function tock.open_gates is 'Lets in whoever there is room for at these gates; returns how many.';
 
-create or replace function tock.leave_gates(p_lease uuid, p_epoch integer)
+-- The reaper waits for no gate, as it has those of many.
+create or replace function tock.leave_gates_of(p_leases uuid[], p_epoch integer, p_wait boolean)
 returns void
 language plpgsql
 volatile
@@ -54,21 +61,35 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_names text[] := tock.gates_hot(p_lease, p_epoch);
+  v_lease uuid;
+  v_names text[];
   v_queues text[] := '{}';
   v_gates text[] := '{}';
 begin
-  if v_names is null then
-    execute tock.gates_statement(p_epoch) into v_names using p_lease;
-  end if;
-  for v_n in 1 .. pg_catalog.cardinality(v_names) / 2 loop
-    v_queues := v_queues || v_names[2 * v_n - 1];
-    v_gates := v_gates || v_names[2 * v_n];
+  foreach v_lease in array p_leases loop
+    v_names := tock.gates_hot(v_lease, p_epoch);
+    if v_names is null then
+      execute tock.gates_statement(p_epoch) into v_names using v_lease;
+    end if;
+    for v_n in 1 .. pg_catalog.cardinality(v_names) / 2 loop
+      v_queues := v_queues || v_names[2 * v_n - 1];
+      v_gates := v_gates || v_names[2 * v_n];
+    end loop;
   end loop;
   if v_gates <> '{}' then
-    perform tock.open_gates(v_queues, v_gates);
+    perform tock.open_gates(v_queues, v_gates, p_wait);
   end if;
 end $$;
+
+comment on function tock.leave_gates_of is 'Opens the gates of the runs of leases for the next.';
+
+create or replace function tock.leave_gates(p_lease uuid, p_epoch integer)
+returns void
+language sql
+volatile
+as $$
+  select tock.leave_gates_of(array[p_lease], p_epoch, true)
+$$;
 
 comment on function tock.leave_gates is 'Opens the gates of a lease''s runs for the next.';
 
@@ -89,13 +110,13 @@ declare
 begin
   with recursive standing as (
     (select w.queue, w.gate from tock.waiting w
-     where w.gate is not null and w.due_at = 'infinity' and (w.queue, w.gate) > (coalesce(v_after[1], ''), coalesce(v_after[2], ''))
+     where w.ticket is not null and (w.queue, w.gate) > (coalesce(v_after[1], ''), coalesce(v_after[2], ''))
      order by w.queue, w.gate limit 1)
     union all
     select n.queue, n.gate from standing s
     cross join lateral (
       select w.queue, w.gate from tock.waiting w
-      where w.gate is not null and w.due_at = 'infinity' and (w.queue, w.gate) > (s.queue, s.gate)
+      where w.ticket is not null and (w.queue, w.gate) > (s.queue, s.gate)
       order by w.queue, w.gate limit 1) n)
   select pg_catalog.array_agg(s.queue), pg_catalog.array_agg(s.gate) into v_queues, v_gates
   from (select * from standing limit p_limit) s;
@@ -115,13 +136,24 @@ end $$;
 
 comment on function tock.sweep_gates is 'Looks at gates that somebody stands at, up to p_limit a call, and lets in whoever was missed; returns how many.';
 
+-- Of few, as a duty may make thousands of gates in one transaction.
+create or replace function tock.gate_key(p_queue text, p_gate text)
+returns integer
+language sql
+immutable
+as $$
+  select tock.named_key('gate', (pg_catalog.hashtext(p_queue || ' ' || p_gate) & 63)::text)
+$$;
+
+comment on function tock.gate_key is 'Second key of the lock of making a gate: one of 64.';
+
 create or replace function tock.make_gate(p_queue text, p_gate text)
 returns void
 language plpgsql
 volatile
 as $$
 begin
-  if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('gate', p_queue || ' ' || p_gate)) then
+  if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.gate_key(p_queue, p_gate)) then
     insert into tock.gates (queue, gate) values (p_queue, p_gate) on conflict do nothing;
   end if;
 exception

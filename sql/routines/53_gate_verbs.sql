@@ -1,12 +1,14 @@
 create or replace function tock.check_gate(p_queue text, p_gate text)
 returns void
 language plpgsql
-immutable
+volatile
 as $$
 begin
   perform tock.check_queue_name(p_queue);
-  if p_gate is null or pg_catalog.length(p_gate) not between 1 and 200 then
+  if p_gate is null or pg_catalog.length(p_gate) not between 1 and (case when p_gate like 'key:%' then 504 else 200 end) then
     perform tock.refuse(422, 'a gate is a string of 1 to 200 characters', 'gate');
+  elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform tock.refuse(409, 'gates are set in read committed: an older snapshot doesn''t show who came in since');
   end if;
 end $$;
 
@@ -35,7 +37,8 @@ begin
     perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
   end if;
   return query
-    select g.gate, g.paused, coalesce(g.gate_limit, v_policy.gate_limit), coalesce(g.gate_rate_limit, v_policy.gate_rate_limit),
+    select g.gate, g.paused, coalesce(g.gate_limit, case when g.gate like 'key:%' then 1 else v_policy.gate_limit end),
+      coalesce(g.gate_rate_limit, case when g.gate not like 'key:%' then v_policy.gate_rate_limit end),
       coalesce(g.gate_rate_seconds, v_policy.gate_rate_seconds), coalesce(g.gate_rate_burst, v_policy.gate_rate_burst),
       tock.inside_gate(g.queue, g.gate, v_policy.gate_retry), n.waiting
     from (
@@ -45,8 +48,8 @@ begin
     cross join lateral (
       select count(*)::integer as waiting from (
         select from tock.waiting w
-        where w.queue = g.queue and w.gate = g.gate and w.due_at = 'infinity'
-        order by w.queue, w.gate, w.position limit 1000) w) n
+        where w.queue = g.queue and w.gate = g.gate and w.ticket is not null
+        order by w.queue, w.gate, w.ticket limit 1000) w) n
     order by g.gate;
 end $$;
 
@@ -59,15 +62,11 @@ language plpgsql
 volatile
 as $$
 begin
-  return array(
-    select i.task_id
-    from tock.whereabouts((
-      select t.inside from tock.turns t where t.queue = p_queue and t.gate = p_gate
-      order by t.queue desc, t.gate desc, t.number desc limit 1)) i
-    left join tock.waiting w on w.position = i.current_id >> 20 and i.state = 'waiting'
-    where i.queue = p_queue and i.state in ('waiting', 'ready', 'running')
-      and (i.state <> 'waiting' or (p_retry = 'keep' and w.replaces is null))
-    order by i.n);
+  return (
+    select s.inside from tock.still_inside(p_queue, p_retry = 'keep' or p_gate like 'key:%', array(
+      select w from tock.whereabouts((
+        select t.inside from tock.turns t where t.queue = p_queue and t.gate = p_gate
+        order by t.queue desc, t.gate desc, t.number desc limit 1)) w order by w.n), false) s);
 end $$;
 
 comment on function tock.inside_gate is 'The tasks that a gate has let in and that are not over.';
@@ -83,6 +82,7 @@ set lock_timeout = '2s'
 as $$
 declare
   v_option record;
+  v_settings jsonb := '{}';
   v_row tock.gates;
 begin
   perform tock.check_gate(p_queue, p_gate);
@@ -94,14 +94,18 @@ begin
       perform tock.refuse(422, 'a gate has no option ' || v_option.key, v_option.key,
         'options: gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst, paused');
     elsif v_option.key = 'paused' or v_option.value <> 'null' then
-      perform tock.check_policy(pg_catalog.jsonb_build_object(v_option.key, v_option.value));
+      v_settings := v_settings || tock.check_policy(pg_catalog.jsonb_build_object(v_option.key, v_option.value));
+    else
+      v_settings := v_settings || pg_catalog.jsonb_build_object(v_option.key, null);
     end if;
   end loop;
+  -- whoever else would make it goes on without, as long as this lock is held
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.gate_key(p_queue, p_gate));
   insert into tock.gates (queue, gate) values (p_queue, p_gate) on conflict do nothing;
   update tock.gates g
   set (gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst, paused)
     = (n.gate_limit, n.gate_rate_limit, n.gate_rate_seconds, n.gate_rate_burst, n.paused)
-  from tock.gates o cross join lateral pg_catalog.jsonb_populate_record(o, p_settings) n
+  from tock.gates o cross join lateral pg_catalog.jsonb_populate_record(o, v_settings) n
   where g.queue = p_queue and g.gate = p_gate and o.queue = p_queue and o.gate = p_gate
   returning g.* into v_row;
   perform tock.turn_gates(array[v_row]);
@@ -134,8 +138,8 @@ begin
       select t.alarm from tock.turns t where t.queue = p_queue and t.gate = p_gate
       order by t.queue desc, t.gate desc, t.number desc limit 1)
     and w.gate = p_gate and w.queue = p_queue;
-  insert into tock.turns (number, last_position, queue, gate, inside)
-  select t.number + 1, t.last_position, t.queue, t.gate, t.inside
+  insert into tock.turns (number, last_ticket, queue, gate, inside)
+  select t.number + 1, t.last_ticket, t.queue, t.gate, t.inside
   from tock.turns t where t.queue = p_queue and t.gate = p_gate
   order by t.queue desc, t.gate desc, t.number desc limit 1;
   perform tock.turn_gates(array[v_row], true);

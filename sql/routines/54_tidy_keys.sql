@@ -58,7 +58,7 @@ begin
         where t.queue = v_gate.queue and t.gate = v_gate.gate
         order by t.queue desc, t.gate desc, t.number desc limit 1), false)
       or tock.inside_gate(v_gate.queue, v_gate.gate, 'keep') <> '{}'
-      or (select w.position from tock.waiting w where w.queue = v_gate.queue and w.gate = v_gate.gate and w.due_at = 'infinity'
+      or (select w.position from tock.waiting w where w.queue = v_gate.queue and w.gate = v_gate.gate and w.ticket is not null
         limit 1) is not null;
     delete from tock.turns t where t.queue = v_gate.queue and t.gate = v_gate.gate;
     delete from tock.gates g where g.queue = v_gate.queue and g.gate = v_gate.gate;

@@ -75,6 +75,8 @@ begin
       -- due now, or still at the gate: that decides
       when v_at_once then case when w.due_at = 'infinity' then w.due_at else pg_catalog.clock_timestamp() end
       else coalesce((p_changes ->> 'run_at')::timestamptz, w.due_at) end,
+    -- who is put off gives up its place in the line
+    ticket = case when not v_at_once and p_changes ? 'run_at' then null else w.ticket end,
     payload = case when p_changes ? 'payload' then nullif(p_changes -> 'payload', 'null') else w.payload end,
     bytes = coalesce((p_changes ->> 'bytes')::integer, w.bytes)
   where w.position = any (v_positions);

@@ -3,6 +3,7 @@ import { claims } from './claims.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
+import { atGates } from './gates.ts';
 import { guards } from './guards.ts';
 import { history } from './history.ts';
 import { hots } from './hot.ts';
@@ -43,6 +44,7 @@ export const bugs: Bug[] = [
   ...minds,
   ...doors,
   ...asked,
+  ...atGates,
   ...history,
   ...limits,
 ];

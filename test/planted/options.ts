@@ -1,113 +1,11 @@
 import type { Bug } from './bugs.ts';
 
 const marked: Pick<Bug, 'file'> = { file: 'routines/33_claim_marked.sql' };
-const gates: Pick<Bug, 'file'> = { file: 'routines/52_gates.sql' };
-const line: Pick<Bug, 'file'> = { file: 'routines/52_gate_lines.sql' };
 const unique: Pick<Bug, 'file'> = { file: 'routines/23_unique.sql' };
-const promote: Pick<Bug, 'file'> = { file: 'routines/50_promote.sql' };
-const hammered = 'whatever eight workers do, no more than its limit of a key ever run';
 const eight = 'of eight callers with one key one adds a task';
 
-/** Gates, unique keys and time limits. */
+/** Unique keys and time limits. */
 export const asked: Bug[] = [
-  {
-    ...gates,
-    name: 'a gate forgets who is inside',
-    find: '      - pg_catalog.cardinality(v_next.inside);',
-    replace: '      - 0;',
-    caught: ['sql/gates.test.ts', hammered],
-  },
-  {
-    ...gates,
-    name: 'two let in at one gate at once',
-    find: /order by g\.queue, g\.gate for update skip locked\);\nend/,
-    replace: 'order by g.queue, g.gate);\nend',
-    caught: ['sql/gates.test.ts', hammered],
-  },
-  {
-    ...gates,
-    name: 'a gate lets in who came last',
-    find: 'order by w.queue, w.gate, w.position limit v_free for update skip locked) h;',
-    replace: 'order by w.position desc limit v_free for update skip locked) h;',
-    caught: ['sql/gates.test.ts', 'of a key one task at a time starts'],
-  },
-  {
-    ...gates,
-    name: 'a task that ended is inside still',
-    find: "i.state in ('waiting', 'ready', 'running')\n    left join",
-    replace: "i.state in ('waiting', 'ready', 'running', 'dead')\n    left join",
-    caught: ['sql/gates.test.ts', 'is dead'],
-  },
-  {
-    ...line,
-    name: 'the end of a task opens no gate',
-    find: '    perform tock.open_gates(v_queues, v_gates);\n  end if;\nend $$;\n\ncomment on function tock.leave_gates',
-    replace: '  end if;\nend $$;\n\ncomment on function tock.leave_gates',
-    caught: ['sql/gates.test.ts', 'is done'],
-  },
-  {
-    ...marked,
-    name: 'who is passed over opens no gate',
-    find: 'if pg_catalog.cardinality(v_gates) > 0 then',
-    replace: 'if false then',
-    caught: ['sql/gates.test.ts', 'is cancelled while it is ready'],
-  },
-  {
-    ...promote,
-    name: 'gates are not swept',
-    find: '  if p_sweep then\n    perform tock.sweep_gates();\n  end if;',
-    replace: '',
-    caught: ['sql/gates.test.ts', 'beside other work that is due'],
-  },
-  {
-    ...gates,
-    name: 'a line is never read from its beginning',
-    find: "p_bottom or coalesce(v_turn.looked_at < v_next.turned_at - interval '5 seconds', true)",
-    replace: 'p_bottom',
-    caught: ['sql/gates.test.ts', 'when what committed late'],
-  },
-  {
-    ...promote,
-    name: 'gates are not swept where nothing is due',
-    find: 'return case when p_sweep then tock.sweep_gates() else 0 end;',
-    replace: 'return 0;',
-    caught: ['sql/gates.test.ts', 'when a task comes while'],
-  },
-  {
-    ...gates,
-    name: 'a retry gives up the turn that it may keep',
-    find: "where i.state <> 'waiting' or (v_policy.gate_retry = 'keep' and w.replaces is null);",
-    replace: "where i.state <> 'waiting';",
-    caught: ['sql/gates.test.ts', 'a retry that waits holds the gate'],
-  },
-  {
-    ...gates,
-    name: 'a task put off keeps its turn',
-    find: "or (v_policy.gate_retry = 'keep' and w.replaces is null);",
-    replace: "or v_policy.gate_retry = 'keep';",
-    caught: ['sql/gates.test.ts', 'a task that was put off for later gives up its turn'],
-  },
-  {
-    file: 'routines/39_retry.sql',
-    name: 'a retry at once keeps the turn that it gives up',
-    find: "case when p_options ? 'gate' and p_policy.gate_retry = 'yield' then 0.05 else 0 end",
-    replace: '0',
-    caught: ['sql/gates.test.ts', 'a retry keeps its turn, and gives it up'],
-  },
-  {
-    ...gates,
-    name: 'a bucket is never emptied',
-    find: 'v_next.level := v_next.level - pg_catalog.cardinality(v_more);',
-    replace: '',
-    caught: ['sql/gates.test.ts', 'a gate with a rate lets in a burst'],
-  },
-  {
-    file: 'routines/30_claim.sql',
-    name: 'a claim through a gate may be lost in a crash',
-    find: 'if v_alone and not v_asking and not v_limited then',
-    replace: 'if v_alone and not v_limited then',
-    caught: ['sql/gates.test.ts', 'a claim through a gate commits synchronously'],
-  },
   {
     ...unique,
     name: 'a key that was new to two is taken by both',

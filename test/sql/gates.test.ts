@@ -10,6 +10,7 @@ import {
   fail,
   leaseOf,
   reap,
+  refusal,
   release,
   rows,
   promote as sweep,
@@ -28,8 +29,12 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-const gated = (gate: string, from = 0, count = 1, options = {}) =>
-  Array.from({ length: count }, (_, n) => ({ payload: from + n, gate, ...options }));
+const gated = (gate: string, from: number | string = 0, count = 1, options = {}) =>
+  Array.from({ length: count }, (_, n) => ({
+    payload: typeof from === 'number' ? from + n : from,
+    gate,
+    ...options,
+  }));
 
 const promote = (on: pg.Client): Promise<number> => value(on, 'select tock.promote()');
 
@@ -262,20 +267,159 @@ describe('no wake-up is lost', () => {
   });
 
   test('when what committed late stands below what was let in', async () => {
-    const other = await db.connect();
-    await other.query('begin');
-    await enqueue(other, 'below', gated('k', -1));
-    await enqueue(client, 'below', gated('k', 1, 9));
+    const [holder, late] = [await db.connect(), await db.connect()];
+    await enqueue(client, 'below', gated('k', 0));
     const first = await take('below');
-    await other.query('commit');
-    await sweep(client);
+    await enqueue(client, 'below', gated('k', -1));
+    await holder.query("begin; select from tock.gates where queue = 'below' for update");
+    await late.query('begin');
+    await promote(late);
+    await holder.query('commit');
+    await enqueue(client, 'below', gated('k', 1, 5));
+    await promote(client);
     await complete(client, leaseOf(first));
     const second = await take('below');
-    expect(payloads(second)).toEqual([2]);
+    expect(payloads(second)).toEqual([1]);
+    await late.query('commit');
     await client.query("update tock.turns set looked_at = looked_at - interval '6 s'");
     await complete(client, leaseOf(second));
     expect(payloads(await take('below'))).toEqual([-1]);
   });
+});
+
+test('who came to the gate first comes in first, though it was delayed or had failed before', async () => {
+  await setQueue('line', { gate_retry: 'yield', backoff_base_seconds: 3600 });
+  await enqueue(client, 'line', gated('k', 'delayed', 1, { delay_seconds: 3600 }));
+  await enqueue(client, 'line', gated('k', 0, 2));
+  const makeDue = async () => {
+    await client.query(
+      "update tock.waiting set due_at = now() - interval '1 s' where queue = 'line' and due_at < 'infinity'",
+    );
+    await sweep(client);
+  };
+  const first = await take('line');
+  await makeDue();
+  await fail(client, leaseOf(first));
+  await makeDue();
+  const seen: unknown[] = [];
+  for (let n = 2; n < 5; n++) {
+    await enqueue(client, 'line', gated('k', n));
+    const runs = await take('line');
+    seen.push(...payloads(runs));
+    await complete(client, leaseOf(runs));
+  }
+  expect(seen).toEqual([1, 'delayed', 0]);
+});
+
+describe('whose claim is not committed is inside still, though the task', () => {
+  const ways: [string, (id: string) => Promise<unknown>, object?][] = [
+    [
+      'was cancelled meanwhile',
+      (id) => client.query('select tock.cancel(array[$1::bigint])', [id]),
+    ],
+    [
+      'was put off meanwhile',
+      (id) =>
+        client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]),
+    ],
+    [
+      'has expired meanwhile',
+      () =>
+        until('it has expired', () =>
+          value<boolean>(
+            client,
+            `select clock_timestamp() > max((options ->> 'expires_at')::timestamptz) from tock.runs`,
+          ),
+        ),
+      { expires_in_seconds: 0.5 },
+    ],
+  ];
+  test.each(ways)('%s', async (name, change, options = {}) => {
+    const queue = name.replaceAll(' ', '-');
+    const [id] = await enqueue(client, queue, [...gated('k', 0, 1, options), ...gated('k', 1)]);
+    await promote(client);
+    const other = await db.connect();
+    await other.query('begin');
+    const claimed = await claim(other, queue);
+    expect(payloads(claimed)).toEqual([0]);
+    await change(id as string);
+    await sweep(client);
+    await sweep(client);
+    await other.query('commit');
+    expect(await take(queue)).toEqual([]);
+    expect(await sweep(client)).toBe(0);
+    await complete(client, leaseOf(claimed));
+    expect(payloads(await take(queue))).toEqual([1]);
+  });
+});
+
+test('settings left open in a transaction hold up no promotion', async () => {
+  const other = await db.connect();
+  await other.query("begin; select tock.put_gate('open', 'new', '{}')");
+  await enqueue(client, 'open', gated('new'));
+  await client.query("set lock_timeout = '5s'");
+  expect(await promote(client)).toBe(1);
+  await other.query('commit');
+  await sweep(client);
+  expect(payloads(await take('open'))).toEqual([0]);
+});
+
+test('a long line that has expired is sent on in parts', async () => {
+  await enqueue(client, 'stale', gated('k', 0));
+  const first = await take('stale');
+  await enqueue(client, 'stale', [
+    ...gated('k', 1, 3000, { expires_in_seconds: 3600 }),
+    ...gated('k', 'fresh'),
+  ]);
+  while ((await sweep(client)) > 0);
+  await client.query(`update tock.waiting set options = options
+    || jsonb_build_object('expires_at', now() - interval '1 s') where queue = 'stale' and options ? 'expires_at'`);
+  await complete(client, leaseOf(first));
+  const left = () =>
+    value<number>(
+      client,
+      `select count(*)::int from tock.waiting where queue = 'stale' and ticket is not null`,
+    );
+  expect(await left()).toBeGreaterThan(1900);
+  for (let n = 0; n < 3; n++) await sweep(client);
+  expect(await left()).toBe(0);
+  const seen = [];
+  for (let n = 0; n < 40 && seen.length === 0; n++) seen.push(...payloads(await take('stale')));
+  expect(seen).toEqual(['fresh']);
+});
+
+test('an old snapshot lets nobody in, and its settings are refused', async () => {
+  const other = await db.connect();
+  await enqueue(client, 'snapshot', gated('k', 0));
+  await other.query('begin isolation level repeatable read');
+  await other.query('select count(*) from tock.turns');
+  const first = await take('snapshot');
+  await enqueue(client, 'snapshot', gated('k', 1));
+  await promote(client);
+  expect(await value(other, "select tock.open_gates(array['snapshot'], array['k'])")).toBe(0);
+  await other.query('savepoint a');
+  const refused = await refusal(other.query("select tock.put_gate('snapshot', 'k', '{}')"));
+  expect(refused.code).toBe('TK409');
+  await other.query('rollback to a; commit');
+  expect(await take('snapshot')).toEqual([]);
+  await complete(client, leaseOf(first));
+  await sweep(client);
+  expect(payloads(await take('snapshot'))).toEqual([1]);
+});
+
+test('an alarm goes by the rate as it is now', async () => {
+  await setQueue('alarm', { gate_limit: 9, gate_rate_limit: 1, gate_rate_seconds: 86400 });
+  await enqueue(client, 'alarm', gated('k', 0, 2));
+  expect(payloads(await take('alarm'))).toEqual([0]);
+  const hours = `select round(extract(epoch from min(due_at) - now()) / 3600)::int from tock.waiting
+    where queue = 'alarm' and due_at < 'infinity'`;
+  expect(await value(client, hours)).toBe(24);
+  await setQueue('alarm', { gate_rate_seconds: 36000 });
+  await sweep(client);
+  expect(await value(client, hours)).toBe(10);
+  await setQueue('alarm', { gate_rate_limit: null });
+  await sweep(client);
+  expect(payloads(await take('alarm'))).toEqual([1]);
 });
 
 test('a turn costs the same with a long line, many keys and a transaction held open', async () => {
@@ -294,8 +438,8 @@ test('a turn costs the same with a long line, many keys and a transaction held o
   /** The one inside is gone, and the next comes in. */
   const pages = async (gate: string) => {
     await client.query(
-      `insert into tock.turns (number, last_position, looked_at, queue, gate, inside)
-       select number + 1, last_position, looked_at, queue, gate, '{}' from tock.turns
+      `insert into tock.turns (number, last_ticket, looked_at, queue, gate, inside)
+       select number + 1, last_ticket, looked_at, queue, gate, '{}' from tock.turns
        where queue = 'long' and gate = $1 order by number desc limit 1`,
       [gate],
     );

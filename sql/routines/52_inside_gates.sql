@@ -1,0 +1,74 @@
+-- Whether a run that is cancelled, expired or replaced is over, or was not handed out and never will be. A claim that
+-- hasn't committed may have it: only a lease that has passed it says so, or the lock of its stream, which a
+-- look that ends soon may take (p_lock). Of a waiting entry, that nobody is making it a run at this moment.
+create or replace function tock.never_starts(p_id bigint, p_lock boolean)
+returns boolean
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_stream integer := (p_id & 1048575)::integer;
+  v_epoch integer := tock.epoch_of(p_id >> 20);
+  v_locked boolean := false;
+  v_running boolean;
+begin
+  if v_stream = 0 then
+    perform from tock.waiting w where w.position = p_id >> 20 for update skip locked;
+    return found;
+  end if;
+  while v_epoch is not null loop
+    execute pg_catalog.format($q$
+      select l.runs > 0 and $2 <> all (coalesce(l.skips, '{}'))
+        and (select e.position from tock.results_%1$s e where e.stream = $1 and e.position = $2) is null
+      from (
+        select c.* from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
+        order by c.stream desc, c.after_position desc limit 1) l
+      where l.last_position >= $2$q$, v_epoch) into v_running using v_stream, p_id >> 20;
+    if v_running is not null or v_locked then
+      return not coalesce(v_running, false);
+    elsif not p_lock or not tock.take_stream(v_stream)
+      or not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - v_stream)
+    then
+      return false;
+    end if;
+    v_locked := true;
+  end loop;
+  return true;
+end $$;
+
+comment on function tock.never_starts is 'Whether a run or waiting entry that is not to start any more is in nobody''s hands: false as well where that can''t be told now.';
+
+-- Who of those that a gate has let in is inside still, by how they stand; and of these, who failed, kept the
+-- turn and has waited long enough.
+create or replace function tock.still_inside(
+  p_queue text, p_keep boolean, p_states tock.whereabout[], p_lock boolean, out inside bigint[], out back bigint[])
+language plpgsql
+volatile
+as $$
+declare
+  v_at tock.whereabout;
+  v_waits record;
+begin
+  inside := '{}';
+  back := '{}';
+  foreach v_at in array p_states loop
+    continue when v_at.queue is distinct from p_queue or v_at.state in ('done', 'dead') or v_at.task_id = any (inside);
+    if v_at.state in ('cancelled', 'expired') then
+      continue when tock.never_starts(v_at.current_id, p_lock);
+    elsif v_at.state = 'waiting' then
+      select w.due_at, w.replaces into v_waits from tock.waiting w where w.position = v_at.current_id >> 20;
+      if v_waits.replaces is not null then
+        continue when tock.never_starts(v_waits.replaces, p_lock);
+      elsif not p_keep then
+        continue;
+      elsif v_waits.due_at = 'infinity' then
+        back := back || (v_at.current_id >> 20);
+      end if;
+    end if;
+    inside := inside || v_at.task_id;
+  end loop;
+end $$;
+
+comment on function tock.still_inside is 'The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.';
