@@ -528,6 +528,10 @@ function tock.check_ids(p_ids bigint[])
   returns bigint[]
   -- The ids, each once; TK422 when they are none or too many.
 
+function tock.check_new_ids(p_ids bigint[])
+  returns void
+  -- TK503 when an id that was just given to a waiting entry is another task's.
+
 function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
   returns void
   -- Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.

@@ -73,6 +73,31 @@ end $$;
 
 comment on function tock.check_waiting_ids is 'TK503 when an id for a waiting entry might be given out twice.';
 
+-- Asked once they are stored: the sequence may have been set back and have come up again since it was looked
+-- at. What still waits refuses the id by its key, and what was promoted had been committed by then. Nearly
+-- always the newest that was promoted is below, and nothing more is read.
+create or replace function tock.check_new_ids(p_ids bigint[])
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_least bigint := (select min(i >> 20) from unnest(p_ids) i where i & 1048575 = 0);
+  v_taken bigint;
+begin
+  if v_least <= (select p.position from tock.promotions p order by p.position desc limit 1) then
+    v_taken := (
+      select min(i >> 20) from unnest(p_ids) i
+      where i & 1048575 = 0 and (select p.position from tock.promotions p where p.position = i >> 20) is not null);
+    if v_taken is not null then
+      perform tock.refuse(503, pg_catalog.format('the sequence tock.positions gave out %s once more', v_taken), null,
+        'the duty guard mends it within a minute, or now: select tock.run_duty(''guard'')');
+    end if;
+  end if;
+end $$;
+
+comment on function tock.check_new_ids is 'TK503 when an id that was just given to a waiting entry is another task''s.';
+
 create or replace function tock.newest_run(p_stream integer)
 returns bigint
 language plpgsql

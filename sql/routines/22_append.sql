@@ -115,6 +115,7 @@ begin
     into v_ids, v_waits from placed p;
   if v_waits then
     perform tock.check_waiting_ids();
+    perform tock.check_new_ids(v_ids);
   end if;
   return v_ids;
 end $$;

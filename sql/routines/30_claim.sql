@@ -11,8 +11,8 @@
 -- second, 6 KiB from each further one; 10,000 marked runs passed over. p_bytes is less
 -- when claim_any() goes on after other queues have given something: then a run that doesn't fit stays, and
 -- nobody is waited for.
--- All rows of a lease lie in one epoch, and are of runs with options or of runs without. Streams of older
--- epochs go the slow way, by place_of() and draw(). Where the queue has a limit, that is asked first (36_limits.sql)
+-- All rows of a lease lie in one epoch. Runs with options are leased from one stream alone, as a lease ends by one
+-- time limit. Streams of older epochs go the slow way, by place_of() and draw(). Where the queue has a limit, that is asked first (36_limits.sql)
 -- and the claim commits synchronously: one that a crash forgets would be one too many.
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
@@ -187,9 +187,10 @@ begin
         v_bytes := case v_drawn when 0 then least(p_bytes, 4194304) when 1 then 524288 else 6144 end;
         v_got := 0;
         if v_next.after_position is not null then
-          continue when v_drawn > 0 and (v_epoch <> v_hot or v_asking);
+          continue when v_drawn > 0 and v_epoch <> v_hot;
           if v_drawn = 0 then
             v_epoch := v_hot;
+            v_asking := false;
             v_token := tock.new_token(v_epoch, v_next.after_position);
           end if;
           return query select * from tock.take_hot(v_hot, v_next.stream, v_next.after_position, v_left, v_token, p_worker,
@@ -197,7 +198,7 @@ begin
           get diagnostics v_got = row_count;
         else
           v_asks := tock.stream_asks(v_next.stream);
-          continue when v_drawn > 0 and v_asks <> v_asking;
+          continue when v_drawn > 0 and v_asks;
           -- again where all that was left in one epoch has been passed over
           v_was := null;
           loop
@@ -220,7 +221,8 @@ begin
         end if;
         v_left := v_left - v_got;
         v_drawn := v_drawn + case when v_got > 0 then 1 else 0 end;
-        exit streams when v_left = 0 or v_drawn = 64 or (v_got = 0 and tock.claim_answer() = 'passing');
+        exit streams when v_left = 0 or v_drawn = 64 or (v_drawn > 0 and v_asking)
+          or (v_got = 0 and tock.claim_answer() = 'passing');
       end loop;
     end loop;
 

@@ -90,6 +90,7 @@ begin
     using p_found, p_queue, v_policy, v_now, coalesce(v_bulk, '{}'), p_slot, p_kind, p_again, p_reason;
   if v_waits then
     perform tock.check_waiting_ids();
+    perform tock.check_new_ids(array(select m.current_id from unnest(v_made) m));
   end if;
   return v_made;
 end $$;

@@ -4,12 +4,14 @@ import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from '../sql/audit.ts';
 import { audit, pass, settle } from '../sql/history.ts';
 import {
+  blocked,
   complete,
   drain,
   enqueue,
   leaseOf,
   makeDue,
   numbered,
+  pidOf,
   promote,
   rows,
   value,
@@ -168,6 +170,34 @@ test('a sequence that caches positions accepts nothing below a cursor, and is me
   expect(await value(client, cache)).toBe(1);
   for (const on of writers) ids.push(...(await enqueue(on, 'door', numbered(3))));
   await finish(client, 'door');
+  await expectDone(client, ids);
+});
+
+test('a sequence set back and caught up within a call gives no task the id of another', async () => {
+  await enqueue(client, 'other', numbered(3));
+  const ids = await enqueue(client, 'door', numbered(2, 0, { delay_seconds: 60 }));
+  const first = positionOf(ids[0] as string);
+  await makeDue(client, 'door');
+  await promote(client);
+  await finish(client, 'door');
+  // An entry that somebody else is adding has the second of the two positions, so that the call waits for it.
+  const holder = await db.connect();
+  const writer = await db.connect();
+  await holder.query('begin');
+  await holder.query(
+    `insert into tock.waiting (position, due_at, queue, priority, lane, bytes)
+     values ($1, now() + interval '1 hour', 'door', 5, 0, 0)`,
+    [first + 1],
+  );
+  await setBack(first - 1);
+  const pid = await pidOf(writer);
+  const given = tried(enqueue(writer, 'door', numbered(2, 2, { delay_seconds: 60 })));
+  await blocked(client, pid);
+  await setBack(first + 1000);
+  await holder.query('rollback');
+  expect(await given).toBeUndefined();
+  await finish(client, 'door');
+  await finish(client, 'other');
   await expectDone(client, ids);
 });
 

@@ -70,6 +70,13 @@ export const asked: Bug[] = [
     caught: ['sql/time-limits.test.ts', 'of one length is leased by itself'],
   },
   {
+    file: 'routines/30_claim.sql',
+    name: 'a lease has the time limits of several streams',
+    find: /continue when v_drawn > 0 and v_asks;([\s\S]*?) or \(v_drawn > 0 and v_asking\)/,
+    replace: 'continue when v_drawn > 0 and v_asks <> v_asking;{inside}',
+    caught: ['sql/time-limits.test.ts', 'ends a lease of one priority'],
+  },
+  {
     file: 'routines/44_release_extend.sql',
     name: 'a lease is extended beyond the time limit',
     find: 'least($2, l.timeout_at)',

@@ -77,8 +77,10 @@ test('whatever writers, claimers and duties do at once, each task ends exactly o
   await finish(load);
   await expectWhole(client);
 
-  // Only a claim or a task from an old snapshot may have been refused.
-  expect([...load.refused.keys()].filter((code) => code !== '40001')).toEqual([]);
+  // A claim or a task from an old snapshot may have been refused. Who takes unique keys in several calls of one
+  // transaction may meet another who took them in another order: PostgreSQL undoes one of the two as a whole.
+  const refusals = ['40001', '40P01'];
+  expect([...load.refused.keys()].filter((code) => !refusals.includes(code))).toEqual([]);
   const known = await rows<{ task: string }>(
     client,
     `select distinct coalesce(r.task_id, r.position << 20 | r.stream)::text as task

@@ -178,6 +178,35 @@ describe('a time limit', () => {
     ]);
   });
 
+  test('ends a lease of one priority, whatever else is ready', async () => {
+    await client.query(
+      `select tock.put_queue('ranks', '{"backoff_base_seconds": 0, "max_attempts": 2}')`,
+    );
+    const limits = [5, 60, 60];
+    const ids = await enqueue(
+      client,
+      'ranks',
+      limits.map((n, priority) => ({ timeout_seconds: n, priority })),
+    );
+    await enqueue(client, 'ranks', [{ priority: 3 }, { priority: 4 }]);
+    const claims = [];
+    for (let n = 0; n < 4; n++) claims.push(await claim(client, 'ranks', { limit: 10 }));
+    expect(claims.map((runs) => runs.map((run) => run.priority))).toEqual([[0], [1], [2], [3, 4]]);
+    expect(claims.slice(0, 3).map(([run]) => leftOf(run?.leased_until))).toEqual(limits);
+    const leases = claims.map(leaseOf);
+    await client.query(
+      `update tock.leases set leased_until = now() - interval '1 s', timeout_at = now() - interval '1 s' where token = $1`,
+      [leases[0]],
+    );
+    await reap(client);
+    expect(await extend(client, leases[0] as string, 60)).toBeUndefined();
+    expect(await complete(client, leases[0] as string)).toBeUndefined();
+    expect(await extend(client, leases[1] as string, 30)).toBeDefined();
+    for (const lease of leases.slice(1)) expect(await complete(client, lease)).toBeDefined();
+    expect(await Promise.all(ids.map(state))).toEqual(['ready', 'done', 'done']);
+    await expectWhole(client);
+  });
+
   test('is that of the queue where the task does not say', async () => {
     await client.query(`select tock.put_queue('of-queue', '{"timeout_seconds": 5}')`);
     await enqueue(client, 'of-queue', [{}]);
