@@ -75,7 +75,8 @@ comment on function tock.check_waiting_ids is 'TK503 when an id for a waiting en
 
 -- Asked once they are stored: the sequence may have been set back and have come up again since it was looked
 -- at. What still waits refuses the id by its key, and what was promoted had been committed by then. Nearly
--- always the newest that was promoted is below, and nothing more is read.
+-- always the newest that was promoted is below, and nothing more is read. The next attempts of tasks aren't asked
+-- about: there such a position is no task's id, but what is told of the task whose id it was would be another's.
 create or replace function tock.check_new_ids(p_ids bigint[])
 returns void
 language plpgsql

@@ -1,7 +1,7 @@
 -- A queue's streams in the order in which a claim looks at them, and each one's cursor: priority first, lanes
 -- and slots shuffled by the seed. What one tenant enqueued in bulk (lanes from 512) comes behind the others,
--- and in one claim of 24 before them. A stream that was not yet claimed from in this epoch has no cursor, nor
--- one of runs with options (lanes from 1024): those go the slow way.
+-- and in one claim of 24 before them. A stream that was not yet claimed from in this epoch has no cursor and goes
+-- the slow way.
 -- The fences of offset 0 keep the look-ups behind the order, so that they end at the limit.
 -- $1 queue, $2 seed, $3 streams seen before
 create or replace function tock.cursors_statement(p_epoch integer, p_first bigint, p_seen boolean)
@@ -17,7 +17,7 @@ as $$
           pg_catalog.hashint4extended(t.slot, $2)
         offset 0) s
       cross join lateral (
-        select case when s.start_after >= %2$s - 1 and s.lane < 1024 then greatest(s.start_after, coalesce((
+        select case when s.start_after >= %2$s - 1 then greatest(s.start_after, coalesce((
           select l.last_position from tock.leases_%1$s l where l.stream = s.number
           order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c$q$,
     p_epoch, p_first, case when p_seen then ' and t.number <> all ($3)' end)
@@ -26,14 +26,15 @@ $$;
 comment on function tock.cursors_statement is
   'The part of a statement that gives streams (s) and their cursors (c), with an epoch in use and its first position.';
 
--- It takes no locks; a stream without a cursor comes unlooked at. $1 to $3 as above, $4 how many
+-- It takes no locks; a stream without a cursor comes unlooked at. One of runs with options (lanes from 1024)
+-- comes when something is unread, and without its cursor, for the slow way. $1 to $3 as above, $4 how many
 create or replace function tock.candidates_statement(p_epoch integer, p_first bigint)
 returns text
 language sql
 stable
 as $$
   select pg_catalog.format($q$
-    select s.number as stream, s.priority, c.after_position
+    select s.number as stream, s.priority, case when s.lane < 1024 then c.after_position end as after_position
     from %2$s
     where c.after_position is null
       or (select r.position from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
@@ -46,22 +47,24 @@ comment on function tock.candidates_statement is 'The statement that finds strea
 -- For a claim of one: the first run above a cursor whose stream this session can lock. Of streams that have
 -- something and are locked tock.claim says busy. The lock is asked for once the run was found, which is why
 -- it hangs on the run's position, and the snapshot is older than the lock: what may have changed between
--- them is asked again by whoever writes the lease. $1 queue, $2 seed
+-- them is asked again by whoever writes the lease. A stream of runs with options that has something comes with
+-- no position, for the slow way. $1 queue, $2 seed
 create or replace function tock.next_statement(p_epoch integer, p_first bigint)
 returns text
 language sql
 stable
 as $$
   select pg_catalog.format($q$
-    select s.number as stream, s.priority, c.after_position, r.*
+    select s.number as stream, s.priority, c.after_position, case when s.lane < 1024 then r.unread end as position, r.*
     from %2$s
     left join lateral (
-      select r.position, r.task_id, r.attempt, r.max_attempts as own_attempts, r.tenant, r.created_at, r.payload
+      select r.position as unread, r.task_id, r.attempt, r.max_attempts as own_attempts, r.tenant, r.created_at, r.payload
       from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
       order by r.stream, r.position limit 1) r on true
     where case
       when c.after_position is null then true
-      when r.position is null then false
+      when r.unread is null then false
+      when s.lane >= 1024 then true
       when pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), s.number) then true
       else pg_catalog.set_config('tock.claim', 'busy', true) is null end
     limit 1$q$, p_epoch, tock.cursors_statement(p_epoch, p_first, false))

@@ -70,6 +70,27 @@ export const asked: Bug[] = [
     caught: ['sql/time-limits.test.ts', 'of one length is leased by itself'],
   },
   {
+    file: 'routines/31_claim_statements.sql',
+    name: 'empty streams of runs with options are looked at the slow way',
+    find: 'case when s.start_after >= %2$s - 1 then greatest',
+    replace: 'case when s.start_after >= %2$s - 1 and s.lane < 1024 then greatest',
+    caught: ['sql/flat.test.ts', 'empty streams of tasks with options'],
+  },
+  {
+    file: 'routines/31_claim_statements.sql',
+    name: 'a claim of one takes a run with options the fast way',
+    find: 'case when s.lane < 1024 then r.unread end as position',
+    replace: 'r.unread as position',
+    caught: ['sql/time-limits.test.ts', 'ends the lease, and extending does not move it'],
+  },
+  {
+    file: 'routines/31_claim_statements.sql',
+    name: 'a claim of several takes runs with options the fast way',
+    find: 'case when s.lane < 1024 then c.after_position end as after_position',
+    replace: 'c.after_position',
+    caught: ['sql/time-limits.test.ts', 'of one length is leased by itself'],
+  },
+  {
     file: 'routines/30_claim.sql',
     name: 'a lease has the time limits of several streams',
     find: /continue when v_drawn > 0 and v_asks;([\s\S]*?) or \(v_drawn > 0 and v_asking\)/,

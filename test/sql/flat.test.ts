@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
-import { claim, enqueue, fail, leaseOf, numbered, value } from './support.ts';
+import { claim, complete, drain, enqueue, fail, leaseOf, numbered, value } from './support.ts';
 
 // Under a transaction held open nothing is cleaned up: what reads from a fixed end wades through ever
 // more dead entries. Pages read are counted, no time: the last calls against the first (finding H2).
@@ -187,3 +187,39 @@ test('a claim at a limit is as cheap for the three hundredth time', async () => 
   expectFlat('claim in vain', limited);
   await expectWhole(client);
 }, 120_000);
+
+test('empty streams of tasks with options cost a claim what empty plain ones do', async () => {
+  for (const [queue, options] of Object.entries({ plain: {}, asks: { timeout_seconds: 60 } })) {
+    await client.query(`select tock.put_queue($1, '{"lanes": 64}')`, [queue]);
+    const tasks = numbered(300).map((task, n) => ({
+      ...task,
+      ...options,
+      priority: n % 5,
+      tenant: `t${Math.floor(n / 5)}`,
+    }));
+    await enqueue(client, queue, tasks);
+    for (const runs of await drain(client, queue, { limit: 1000 })) {
+      await complete(client, leaseOf(runs));
+    }
+    await enqueue(client, queue, numbered(30, 0, { priority: 9 }));
+  }
+  const awake = (queue: string) =>
+    value<number>(
+      client,
+      'select count(*)::integer from tock.streams where queue = $1 and priority < 5 and awake',
+      [queue],
+    );
+  expect(await awake('asks')).toBe(await awake('plain'));
+  expect(await awake('asks')).toBeGreaterThan(100);
+  for (const rest of ['', ', p_limit => 7']) {
+    const [plain, asks] = [
+      await fewest(`tock.claim('plain'${rest})`),
+      await fewest(`tock.claim('asks'${rest})`),
+    ];
+    expect([rest, plain, asks, asks < plain * 1.05 + 10]).toEqual([rest, plain, asks, true]);
+  }
+  for (const queue of ['plain', 'asks']) await drain(client, queue, { limit: 1000 });
+  const [plain, asks] = [await fewest("tock.claim('plain')"), await fewest("tock.claim('asks')")];
+  expect([plain, asks, asks < plain * 1.05 + 10]).toEqual([plain, asks, true]);
+  await expectWhole(client);
+}, 60_000);
