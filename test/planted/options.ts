@@ -7,6 +7,7 @@ const unique: Pick<Bug, 'file'> = { file: 'routines/23_unique.sql' };
 const promote: Pick<Bug, 'file'> = { file: 'routines/50_promote.sql' };
 const hammered = 'whatever eight workers do, no more than its limit of a key ever run';
 const eight = 'of eight callers with one key one adds a task';
+const crossed = 'callers with many keys each, in any order, wait for each other';
 
 /** Gates, unique keys and time limits. */
 export const asked: Bug[] = [
@@ -111,37 +112,79 @@ export const asked: Bug[] = [
   {
     ...unique,
     name: 'a key that was new to two is taken by both',
-    find: /if v_one\.number is null and \(\s+select max[^;]+> 1\s+then/,
+    find: /if v_number is null and \(\s+select max[^;]+> 1\s+then/,
     replace: 'if false then',
     caught: ['sql/unique.test.ts', eight],
   },
   {
     ...unique,
     name: 'a key is taken away from under somebody',
-    find: /and k\.number = v_one\.number;\n {8}if not found then\n {10}v_left := true;\n {10}continue;\n {8}end if;/,
-    replace: 'and k.number = v_one.number;',
+    find: /and k\.number = v_number;\n {8}if not found then\n {10}v_from := v_n;\n {10}exit;\n {8}end if;/,
+    replace: 'and k.number = v_number;',
     caught: ['sql/unique.test.ts', eight],
   },
   {
     ...unique,
     name: 'a key is free while its task runs',
-    find: "or (v_one.policy in ('unfinished', 'period') and v_one.state = 'running')",
+    find: "or (tock.key_policy(p_task) in ('unfinished', 'period') and p_state = 'running')",
     replace: '',
     caught: ['sql/unique.test.ts', 'the first task of a key stands for those that come'],
   },
   {
     ...unique,
     name: 'a key is kept after death',
-    find: "v_one.state in ('waiting', 'ready')",
-    replace: "v_one.state in ('waiting', 'ready', 'dead')",
+    find: "p_state in ('waiting', 'ready')",
+    replace: "p_state in ('waiting', 'ready', 'dead')",
     caught: ['sql/unique.test.ts', 'after death'],
   },
   {
     ...unique,
     name: 'an older change counts',
-    find: 'if v_one.given_changed_at <= v_one.changed_at then',
-    replace: 'if false then',
+    find: 'v_older := coalesce(v_changed_at <= v_key.changed_at, false);',
+    replace: 'v_older := false;',
     caught: ['sql/unique.test.ts', 'is done once more when it ends'],
+  },
+  {
+    ...unique,
+    name: 'keys are taken in the order of the call',
+    find: /order by r\.unique_key, r\.n\)/,
+    replace: 'order by r.n)',
+    caught: ['sql/unique.test.ts', crossed],
+  },
+  {
+    ...unique,
+    name: 'a key that comes again in a call is taken late',
+    find: 'continue when v_stays and not p_again[v_n] and',
+    replace: 'continue when v_stays and',
+    caught: ['sql/unique.test.ts', crossed],
+  },
+  {
+    ...unique,
+    name: 'a ready task is changed that may start unchanged',
+    find: "if v_policy = 'pending' then",
+    replace: "if v_policy = 'none' then",
+    caught: ['sql/unique.test.ts', 'what is to rerun'],
+  },
+  {
+    ...unique,
+    name: 'a key counts until the end where it should to the start',
+    find: "then 'unfinished' else 'pending' end",
+    replace: "then 'unfinished' else 'unfinished' end",
+    caught: ['sql/unique.test.ts', 'what replaces, with no policy said'],
+  },
+  {
+    ...unique,
+    name: 'what may have started already is changed as waiting',
+    find: 'and w.replaces is null for update;',
+    replace: 'for update;',
+    caught: ['sql/unique.test.ts', 'what replaces a task put off in the place'],
+  },
+  {
+    ...unique,
+    name: 'the task that was replaced runs too',
+    find: 'perform tock.cancel(v_cancelled);',
+    replace: 'null;',
+    caught: ['sql/unique.test.ts', 'of eight callers who replace a ready task'],
   },
   {
     file: 'routines/19_asked_options.sql',
