@@ -11,10 +11,25 @@ volatile
 as $$
 declare
   v_ids bigint[] := pg_catalog.array_fill(null::bigint, array[pg_catalog.jsonb_array_length(p_tasks)]);
+  v_keyed bigint;
+  v_excess bigint;
   v_round record;
   v_got bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  select count(*), min(c.n) filter (where c.of_call > 10000 or c.of_key > 100) into v_keyed, v_excess
+  from (
+    select t.n, row_number() over (order by t.n) as of_call,
+      row_number() over (partition by t.task ->> 'unique_key' order by t.n) as of_key
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
+    where t.task ->> 'unique_key' is not null) c;
+  if v_keyed > 0 and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform tock.refuse(409, 'tasks with a unique_key have to be enqueued in read committed: an older snapshot doesn''t show who has a key',
+      'unique_key', 'begin the transaction with isolation level read committed, or enqueue these tasks in one of their own');
+  elsif v_excess is not null then
+    perform tock.refuse(422, 'one call takes up to 10,000 tasks with a unique_key, and up to 100 of one key',
+      pg_catalog.format('tasks[%s].unique_key', v_excess - 1), 'split it into several calls');
+  end if;
   for v_round in
     select r.round, pg_catalog.jsonb_agg(r.task order by r.unique_key, r.n) as tasks,
       pg_catalog.array_agg(r.n order by r.unique_key, r.n) as ns,

@@ -187,6 +187,20 @@ export const asked: Bug[] = [
     caught: ['sql/unique.test.ts', 'of eight callers who replace a ready task'],
   },
   {
+    ...unique,
+    name: 'keys are taken under an old snapshot',
+    find: "if v_keyed > 0 and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then",
+    replace: 'if false then',
+    caught: ['sql/unique.test.ts', 'a key is refused in'],
+  },
+  {
+    ...unique,
+    name: 'a call takes any number of one key',
+    find: 'where c.of_call > 10000 or c.of_key > 100)',
+    replace: 'where c.of_call > 10000)',
+    caught: ['sql/unique.test.ts', 'takes no more, and no more than 100 of one'],
+  },
+  {
     file: 'routines/19_asked_options.sql',
     name: 'what changed while it ran runs beside it',
     find: "coalesce(p_task ->> 'gate', case p_task ->> 'on_conflict' when 'rerun' then p_task ->> 'unique_key' end)",

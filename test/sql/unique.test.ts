@@ -193,7 +193,7 @@ test('callers with many keys each, in any order, wait for each other in one dire
   };
   await Promise.all(
     callers.map(async (on) => {
-      for (let n = 0; n < 40; n++) await call(on);
+      for (let n = 0; n < 25; n++) await call(on);
     }),
   );
   await promote(client);
@@ -492,6 +492,50 @@ test('keys and gates that nobody has used for long are forgotten, others are not
     union all select gate from tock.gates where queue = 'tidy' order by 1`;
   expect(await rows(client, left)).toEqual([{ key: 'h' }, { key: 'open' }]);
   expect(await one('tidy', 3)).not.toBe(done);
+});
+
+test.each(['repeatable read', 'serializable'])('a key is refused in %s', async (level) => {
+  const on = await db.connect();
+  await on.query(`begin isolation level ${level}`);
+  const refused = await refusal(enqueue(on, 'isolated', [{}, keyed(1)]));
+  expect(refused).toMatchObject({ code: 'TK409', detail: 'unique_key' });
+  expect(refused.hint).toContain('read committed');
+  await on.query('rollback');
+  await on.query(`begin isolation level ${level}`);
+  expect(await enqueue(on, 'isolated', [{ payload: 1, unique_key: null }])).toHaveLength(1);
+  await on.query('commit');
+});
+
+describe('a call with many keys', () => {
+  const many = (count: number, key: (n: number) => string) =>
+    Array.from({ length: count }, (_, n) => keyed(n, {}, key(n)));
+
+  test('takes 10,000 of them, and as many again that are taken', async () => {
+    const tasks = many(10_000, (n) => `k${n}`);
+    const ids = await enqueue(client, 'many', tasks);
+    expect(new Set(ids).size).toBe(10_000);
+    expect(await payloadOf(ids[4321] as string)).toBe(4321);
+    expect(await enqueue(client, 'many', tasks.reverse())).toEqual(ids.reverse());
+  });
+
+  test('takes no more, and no more than 100 of one', async () => {
+    const more = [{}, ...many(10_001, (n) => `k${n}`)];
+    expect(await refusal(enqueue(client, 'too-many', more))).toMatchObject({
+      code: 'TK422',
+      detail: 'tasks[10001].unique_key',
+    });
+    const ids = await enqueue(
+      client,
+      'too-many',
+      many(200, (n) => `k${n % 2}`),
+    );
+    expect(new Set(ids).size).toBe(2);
+    const same = many(201, (n) => `k${n % 2}`);
+    expect(await refusal(enqueue(client, 'too-many', same))).toMatchObject({
+      code: 'TK422',
+      detail: 'tasks[200].unique_key',
+    });
+  });
 });
 
 test.each([
