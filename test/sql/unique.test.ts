@@ -448,6 +448,17 @@ describe('what changed while it ran', () => {
     expect(await take('rerun')).toEqual([]);
   });
 
+  test('runs beside the tasks of a gate of that name', async () => {
+    await enqueue(client, 'named', [{ payload: 'g', gate: 'k' }, keyed('k', rerun())]);
+    const runs = await take('named');
+    expect(runs.map((run) => run.payload).sort()).toEqual(['g', 'k']);
+    const [gate] = await rows(
+      client,
+      "select gate from tock.gates where gate like 'key:%' and queue = 'named'",
+    );
+    expect(gate).toEqual({ gate: 'key:k' });
+  });
+
   test('is ignored when it is older than what was done', async () => {
     const id = await one('older', 1, rerun(at(5)));
     await complete(client, leaseOf(await take('older')));
@@ -540,6 +551,7 @@ describe('a call with many keys', () => {
 
 test.each([
   [{ unique_key: '' }, 'unique_key'],
+  [{ gate: 'key:k' }, 'gate'],
   [{ unique_policy: 'pending' }, 'unique_policy'],
   [{ unique_key: 'k', unique_policy: 'period' }, 'unique_policy'],
   [{ unique_key: 'k', unique_seconds: 5 }, 'unique_seconds'],
