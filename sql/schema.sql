@@ -288,10 +288,11 @@ table tock.unique_keys
   until timestamp with time zone
   changed_at timestamp with time zone
   created_at timestamp with time zone not null default clock_timestamp()
+  written_at timestamp with time zone not null default clock_timestamp()
   queue text not null
   unique_key text not null
   constraint unique_keys_pkey PRIMARY KEY (queue, unique_key, number)
-  CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (created_at)
+  CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (queue, written_at)
 
 table tock.waiting
   "position" bigint not null
@@ -1420,7 +1421,7 @@ function tock.tidy_gates(p_limit integer)
 
 function tock.tidy_keys(p_limit integer)
   returns integer
-  -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among the p_limit oldest; returns how many.
+  -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.
 
 function tock.token_epoch(p_lease uuid)
   returns integer

@@ -224,9 +224,23 @@ export const asked: Bug[] = [
   {
     file: 'routines/54_tidy_keys.sql',
     name: 'a key is forgotten while its task goes on',
-    find: "w.state in ('waiting', 'ready', 'running')",
-    replace: "w.state = 'waiting'",
+    find: "v_at.state in ('waiting', 'ready', 'running')",
+    replace: "v_at.state = 'waiting'",
     caught: ['sql/unique.test.ts', 'keys and gates that nobody has used for long'],
+  },
+  {
+    file: 'routines/54_tidy_keys.sql',
+    name: 'keys that are kept stand before others',
+    find: 'set written_at = v_now',
+    replace: 'set written_at = g.written_at',
+    caught: ['sql/unique.test.ts', 'keys that are still to be kept'],
+  },
+  {
+    file: 'routines/54_tidy_keys.sql',
+    name: 'a key is forgotten sooner than its queue says',
+    find: 'greatest((tock.policy(v_queue)).retention_seconds, 86400)',
+    replace: '86400',
+    caught: ['sql/unique.test.ts', 'keys that are still to be kept'],
   },
   {
     ...marked,

@@ -490,7 +490,7 @@ test('keys and gates that nobody has used for long are forgotten, others are not
   await enqueue(client, 'tidy', [keyed(2, { gate: 'h' }, 'open')]);
   await take('tidy');
   await client.query(
-    "update tock.unique_keys set created_at = created_at - interval '8 days' where queue = 'tidy'",
+    "update tock.unique_keys set written_at = written_at - interval '8 days' where queue = 'tidy'",
   );
   await client.query(
     "update tock.gates set created_at = created_at - interval '8 days' where queue = 'tidy'",
@@ -503,6 +503,40 @@ test('keys and gates that nobody has used for long are forgotten, others are not
     union all select gate from tock.gates where queue = 'tidy' order by 1`;
   expect(await rows(client, left)).toEqual([{ key: 'h' }, { key: 'open' }]);
   expect(await one('tidy', 3)).not.toBe(done);
+});
+
+test('keys that are still to be kept do not stand before others', async () => {
+  const keysOf = (queue: string, count: number, options: object = {}) =>
+    enqueue(
+      client,
+      queue,
+      Array.from({ length: count }, (_, n) => keyed(n, options, `k${n}`)),
+    );
+  await client.query(`select tock.put_queue('age-long', '{"retention_seconds": 315360000}')`);
+  await keysOf('age-long', 8);
+  await keysOf('age-open', 8, { delay_seconds: 3600 });
+  await keysOf('age-until', 8, { on_conflict: 'throttle', unique_seconds: 31536000 });
+  await keysOf('age-used', 8);
+  await keysOf('age-written', 4);
+  for (const queue of ['age-long', 'age-until', 'age-used', 'age-written']) {
+    for (const runs of await drain(client, queue)) await complete(client, leaseOf(runs));
+  }
+  await client.query(
+    `update tock.unique_keys set created_at = created_at - interval '8 days',
+       written_at = written_at - interval '8 days' where queue like 'age-%'`,
+  );
+  // the memory of what a key has seen counts from when it was last told
+  const at = (day: number) => ({ changed_at: `2026-01-0${day}T00:00:00Z` });
+  await keysOf('age-written', 4, { ...at(1), unique_policy: 'period', unique_seconds: 31536000 });
+  const counts = async () =>
+    (
+      await rows<{ queue: string; keys: number }>(
+        client,
+        `select queue, count(*)::int as keys from tock.unique_keys where queue like 'age-%' group by 1 order by 1`,
+      )
+    ).map(({ queue, keys }) => `${queue} ${keys}`);
+  for (let n = 0; n < 7; n++) await client.query('select tock.tidy(p_limit => 4)');
+  expect(await counts()).toEqual(['age-long 8', 'age-open 8', 'age-until 8', 'age-written 4']);
 });
 
 test.each(['repeatable read', 'serializable'])('a key is refused in %s', async (level) => {
