@@ -288,10 +288,11 @@ table tock.unique_keys
   until timestamp with time zone
   changed_at timestamp with time zone
   created_at timestamp with time zone not null default clock_timestamp()
+  written_at timestamp with time zone not null default clock_timestamp()
   queue text not null
   unique_key text not null
   constraint unique_keys_pkey PRIMARY KEY (queue, unique_key, number)
-  CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (created_at)
+  CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (queue, written_at)
 
 table tock.waiting
   "position" bigint not null
@@ -394,9 +395,9 @@ function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
   -- Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.
 
-function tock.append_round(p_queue text, p_tasks jsonb, p_policy queues)
+function tock.append_round(p_queue text, p_tasks jsonb, p_again boolean[], p_policy queues)
   returns bigint[]
-  -- append_unique() for tasks with a different key each.
+  -- append_unique() for tasks with a different key each, in the order of these; p_again: which keys come again in its call.
 
 function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
@@ -488,7 +489,7 @@ function tock.change(p_ids bigint[], p_changes jsonb)
   -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended.
   -- for tock_admin, tock_edge, tock_producer
 
-function tock.change_held(p_id bigint, p_on_conflict text, p_policy text, p_task jsonb, p_created_at timestamp with time zone)
+function tock.change_held(p_key unique_keys, p_at whereabout, p_task jsonb)
   returns boolean
   -- Gives the task that has a unique key what the new one brings; whether it stands for that one.
 
@@ -623,6 +624,10 @@ function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
   -- Ends runs of a lease as done: all that are left, or those in results ([{id, result}]); a queue without keep_results keeps no result. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.counts(p_task jsonb, p_state text, p_created_at timestamp with time zone, p_now timestamp with time zone)
+  returns boolean
+  -- Whether a key's last task, of which this is known, still counts for the task that comes.
 
 function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[])
   returns TABLE(key text, prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone)
@@ -884,6 +889,10 @@ function tock.ids_left(p_ids bigint[], p_found bigint[], OUT id bigint, OUT n bi
   returns SETOF record
   -- Ids and their places, but for the places in p_found.
 
+function tock.in_its_place(p_key unique_keys, p_at whereabout, p_task jsonb)
+  returns jsonb
+  -- The task that is appended for one that is cancelled, which has its key.
+
 function tock.inside_gate(p_queue text, p_gate text, p_retry text)
   returns bigint[]
   -- The tasks that a gate has let in and that are not over.
@@ -939,6 +948,14 @@ function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_pro
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
   -- What a run keeps of its task's options, with what its queue asks for; null when that is nothing.
+
+function tock.key_changes(p_key unique_keys, p_task jsonb)
+  returns jsonb
+  -- What a task brings for the one that has its key.
+
+function tock.key_policy(p_task jsonb)
+  returns text
+  -- How long a task with this key counts for what comes: pending, unfinished or period.
 
 function tock.keyed(p_ids bigint[])
   returns bigint[]
@@ -1425,7 +1442,7 @@ function tock.tidy_gates(p_limit integer)
 
 function tock.tidy_keys(p_limit integer)
   returns integer
-  -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among the p_limit oldest; returns how many.
+  -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.
 
 function tock.token_epoch(p_lease uuid)
   returns integer

@@ -79,21 +79,23 @@ create table tock.turns (
   primary key (queue, gate, number)
 );
 
--- Which task had a unique key last; whether it still has it follows from how that task stands. A row is never
--- updated: the next takes its place under the next number, so that beside a held-open transaction the newest is
--- found first.
+-- Which task had a unique key last, and since when (created_at); whether it still has it follows from how that
+-- task stands. A row is not updated by those who come: the next takes its place under the next number, so that
+-- beside a held-open transaction the newest is found first. written_at is when somebody last came, or when tidy
+-- last found it in use.
 create table tock.unique_keys (
   number bigint not null,
   task_id bigint not null,
   until timestamptz,
   changed_at timestamptz,
   created_at timestamptz not null default clock_timestamp(),
+  written_at timestamptz not null default clock_timestamp(),
   queue text collate "C" not null,
   unique_key text collate "C" not null,
   primary key (queue, unique_key, number)
 );
 
-create index unique_keys_by_age on tock.unique_keys (created_at);
+create index unique_keys_by_age on tock.unique_keys (queue, written_at);
 
 -- What claims from a queue with a limit have taken: one row a claim, which deletes the one before it. The newest
 -- says which leases were open then (null: to be looked for), since when they are counted (limited_at as the

@@ -48,6 +48,8 @@ begin
       when 'instant' then ' is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
       else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number' else 'number' end,
         v_option.low, v_option.high) end];
+  elsif p_key = 'gate' and pg_catalog.starts_with(p_value #>> '{}', 'key:') then
+    return array[p_key, 'a gate''s name doesn''t begin with key: as those of unique keys do'];
   elsif p_key = 'expires_in_seconds' and p_options ->> 'expires_at' is not null then
     return array[p_key, 'give expires_in_seconds or expires_at, not both'];
   elsif p_key in ('unique_policy', 'unique_seconds', 'on_conflict', 'debounce_max_seconds', 'changed_at')
@@ -104,14 +106,14 @@ end $$;
 
 comment on function tock.backoff_error is 'What is wrong with a task''s backoff: {field, message}, or null.';
 
--- A key that reruns has a gate of its own, so that what comes while it runs waits for its end.
+-- A key that reruns has a gate of its own, so that what comes while it runs waits for its end. No task may name it.
 create or replace function tock.kept_options(p_task jsonb, p_policy tock.queues, p_due_at timestamptz)
 returns jsonb
 language sql
 stable
 as $$
   select nullif(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-    'gate', coalesce(p_task ->> 'gate', case p_task ->> 'on_conflict' when 'rerun' then p_task ->> 'unique_key' end),
+    'gate', coalesce(p_task ->> 'gate', case p_task ->> 'on_conflict' when 'rerun' then 'key:' || (p_task ->> 'unique_key') end),
     'unique_key', p_task ->> 'unique_key',
     'timeout_seconds', coalesce((p_task ->> 'timeout_seconds')::numeric::integer, p_policy.timeout_seconds),
     'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,

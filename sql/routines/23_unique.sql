@@ -2,7 +2,8 @@
 -- stands, so no end, death or crash has to give a key back. Whoever adds or changes something takes that row away
 -- and writes the next: the second of two waits for the first's transaction, finds nothing to take away, and looks
 -- again. Rows are numbered and not updated, so that under a held-open transaction the newest is found first.
--- Tasks with one key in one call go in rounds, each after the other.
+-- Tasks with one key in one call go in rounds, each after the other. The first takes all keys that it or a later one
+-- needs, in their order, before any task is touched: so two calls can wait for each other in one direction only.
 create or replace function tock.append_unique(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[]
 language plpgsql
@@ -10,29 +11,43 @@ volatile
 as $$
 declare
   v_ids bigint[] := pg_catalog.array_fill(null::bigint, array[pg_catalog.jsonb_array_length(p_tasks)]);
-  v_part jsonb;
-  v_ns bigint[];
-  v_round integer := 0;
+  v_keyed bigint;
+  v_excess bigint;
+  v_round record;
   v_got bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
-  loop
-    -- first those without a key
-    select pg_catalog.jsonb_agg(r.task order by r.n), pg_catalog.array_agg(r.n order by r.n) into v_part, v_ns
+  select count(*), min(c.n) filter (where c.of_call > 10000 or c.of_key > 100) into v_keyed, v_excess
+  from (
+    select t.n, row_number() over (order by t.n) as of_call,
+      row_number() over (partition by t.task ->> 'unique_key' order by t.n) as of_key
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
+    where t.task ->> 'unique_key' is not null) c;
+  if v_keyed > 0 and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform tock.refuse(409, 'tasks with a unique_key have to be enqueued in read committed: an older snapshot doesn''t show who has a key',
+      'unique_key', 'begin the transaction with isolation level read committed, or enqueue these tasks in one of their own');
+  elsif v_excess is not null then
+    perform tock.refuse(422, 'one call takes up to 10,000 tasks with a unique_key, and up to 100 of one key',
+      pg_catalog.format('tasks[%s].unique_key', v_excess - 1), 'split it into several calls');
+  end if;
+  for v_round in
+    select r.round, pg_catalog.jsonb_agg(r.task order by r.unique_key, r.n) as tasks,
+      pg_catalog.array_agg(r.n order by r.unique_key, r.n) as ns,
+      pg_catalog.array_agg(r.of_key > r.round order by r.unique_key, r.n) as again
     from (
-      select t.n, t.task, case when t.task ->> 'unique_key' is null then 0
-        else row_number() over (partition by t.task ->> 'unique_key' order by t.n) end as round
-      from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)) r
-    where r.round = v_round;
-    exit when v_part is null and v_round > 0;
-    if v_part is not null then
-      v_got := case when v_round = 0 then tock.append_any(p_queue, v_part, p_policy)
-        else tock.append_round(p_queue, v_part, p_policy) end;
-      for v_n in 1 .. pg_catalog.cardinality(v_ns) loop
-        v_ids[v_ns[v_n]] := v_got[v_n];
-      end loop;
-    end if;
-    v_round := v_round + 1;
+      select t.n, t.task, t.unique_key, count(*) over (partition by t.unique_key) as of_key,
+        case when t.unique_key is null then 0 else row_number() over (partition by t.unique_key order by t.n) end as round
+      from (
+        select t.n, t.task, (t.task ->> 'unique_key') collate "C" as unique_key
+        from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n) offset 0) t) r
+    group by r.round
+    order by r.round = 0, r.round
+  loop
+    v_got := case when v_round.round = 0 then tock.append_any(p_queue, v_round.tasks, p_policy)
+      else tock.append_round(p_queue, v_round.tasks, v_round.again, p_policy) end;
+    for v_n in 1 .. pg_catalog.cardinality(v_got) loop
+      v_ids[v_round.ns[v_n]] := v_got[v_n];
+    end loop;
   end loop;
   return v_ids;
 end $$;
@@ -40,131 +55,188 @@ end $$;
 comment on function tock.append_unique is
   'Appends tasks of which some have unique keys, unless a task that has the key stands for them; returns the ids in order.';
 
-create or replace function tock.append_round(p_queue text, p_tasks jsonb, p_policy tock.queues)
+create or replace function tock.append_round(p_queue text, p_tasks jsonb, p_again boolean[], p_policy tock.queues)
 returns bigint[]
 language plpgsql
 volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set jit = off
 as $$
 declare
-  v_ids bigint[] := pg_catalog.array_fill(null::bigint, array[pg_catalog.jsonb_array_length(p_tasks)]);
+  v_tasks jsonb[] := array(
+    select t.task from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n) order by t.n);
+  v_count integer := pg_catalog.cardinality(v_tasks);
+  v_ids bigint[] := pg_catalog.array_fill(null::bigint, array[v_count]);
+  v_from integer := 1;
+  v_before integer;
   v_now timestamptz;
-  v_one record;
-  v_held boolean;
-  v_left boolean := true;
-  v_fresh jsonb;
-  v_ns bigint[];
-  v_new bigint[];
+  v_task jsonb;
   v_keys tock.unique_keys[];
-  v_where tock.whereabout[];
+  v_key tock.unique_keys;
+  v_taken tock.unique_keys[] := pg_catalog.array_fill(null::tock.unique_keys, array[v_count]);
+  v_at tock.whereabout;
+  v_ats tock.whereabout[];
+  v_changed_at timestamptz;
+  v_number bigint;
+  v_older boolean;
+  v_held boolean;
+  v_stays boolean;
+  v_cancelled bigint[] := '{}';
+  v_fresh jsonb[] := '{}';
+  v_ns integer[] := '{}';
+  v_new bigint[];
 begin
-  while v_left loop
-    v_left := false;
-    v_fresh := '[]';
-    v_ns := '{}';
+  -- who takes a row away is the one to write the next; keys are taken upwards, so who lost one goes on from there
+  while v_from <= v_count loop
     v_now := pg_catalog.clock_timestamp();
+    v_before := v_from - 1;
     v_keys := array(
-      select k::tock.unique_keys
-      from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
-      cross join lateral (
-        select k.* from tock.unique_keys k where k.queue = p_queue and k.unique_key = t.task ->> 'unique_key'
-        order by k.queue desc, k.unique_key desc, k.number desc limit 1) k
-      where v_ids[t.n] is null);
-    v_where := array(select w from tock.whereabouts(array(select k.task_id from unnest(v_keys) k)) w);
-    for v_one in
-      select t.n, t.task, t.task ->> 'unique_key' as unique_key, k.number, k.task_id, k.until, k.changed_at, k.created_at,
-        -- one that was moved to another queue is no longer this queue's
-        case when w.queue = p_queue then w.state end as state,
-        coalesce(t.task ->> 'on_conflict', 'keep') as on_conflict,
-        coalesce(t.task ->> 'unique_policy', case when t.task ->> 'on_conflict' in ('rerun', 'throttle') then 'pending'
-          else 'unfinished' end) as policy,
-        pg_catalog.round((t.task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second' as seconds,
-        (t.task ->> 'changed_at')::timestamptz as given_changed_at
-      from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
-      left join unnest(v_keys) k on k.unique_key = t.task ->> 'unique_key'
-      left join unnest(v_where) w on w.task_id = k.task_id
-      where v_ids[t.n] is null
-      order by t.task ->> 'unique_key' collate "C"
+      select k.latest
+      from unnest(v_tasks[v_from:]) with ordinality t(task, n)
+      left join lateral (
+        select k::tock.unique_keys as latest from tock.unique_keys k
+        where k.queue = p_queue and k.unique_key = t.task ->> 'unique_key'
+        order by k.queue desc, k.unique_key desc, k.number desc limit 1) k on true
+      order by t.n);
+    v_ats := pg_catalog.array_fill(null::tock.whereabout, array[v_count]);
+    for v_at in select w.* from tock.whereabouts(array(
+      select coalesce(k.task_id, 0) from unnest(v_keys) with ordinality k order by k.ordinality)) w
     loop
-      if v_one.given_changed_at <= v_one.changed_at then
-        v_ids[v_one.n] := v_one.task_id;  -- older than what is known
-        continue;
-      end if;
-      v_held := v_one.state in ('waiting', 'ready')
-        or (v_one.policy in ('unfinished', 'period') and v_one.state = 'running')
-        or (v_one.policy = 'period' and v_one.created_at + v_one.seconds > v_now);
-      v_held := coalesce(v_held, false);
-      if v_held and v_one.on_conflict = 'keep' and v_one.given_changed_at is null then
-        v_ids[v_one.n] := v_one.task_id;
-        continue;
-      end if;
-      -- who takes the row away is the one to write the next
-      if v_one.number is not null then
+      v_ats[v_at.n] := v_at;
+    end loop;
+    for v_n in v_from .. v_count loop
+      v_from := v_n + 1;
+      v_task := v_tasks[v_n];
+      v_key := v_keys[v_n - v_before];
+      v_at := v_ats[v_n - v_before];
+      v_number := v_key.number;
+      v_changed_at := (v_task ->> 'changed_at')::timestamptz;
+      v_older := coalesce(v_changed_at <= v_key.changed_at, false);
+      -- one that was moved to another queue is no longer this queue's
+      v_held := tock.counts(v_task, case when v_at.queue = p_queue then v_at.state end, v_key.created_at, v_now);
+      v_stays := v_older or (v_held and coalesce(v_task ->> 'on_conflict', 'keep') = 'keep');
+      v_ids[v_n] := case when v_stays then v_key.task_id end;
+      continue when v_stays and not p_again[v_n] and (v_older or v_changed_at is null);
+      if v_number is not null then
         delete from tock.unique_keys k
-        where k.queue = p_queue and k.unique_key = v_one.unique_key and k.number = v_one.number;
+        where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key' and k.number = v_number;
         if not found then
-          v_left := true;
-          continue;
+          v_from := v_n;
+          exit;
         end if;
       end if;
       insert into tock.unique_keys (number, task_id, until, changed_at, created_at, queue, unique_key)
-        values (coalesce(v_one.number, 0) + 1, case when v_held then v_one.task_id else 0 end,
-          case when v_held then v_one.until end, coalesce(v_one.given_changed_at, v_one.changed_at),
-          case when v_held then v_one.created_at else v_now end, p_queue, v_one.unique_key)
-        on conflict do nothing;
+        values (coalesce(v_number, 0) + 1, case when v_held or v_stays then v_key.task_id else 0 end, v_key.until,
+          case when v_older then v_key.changed_at else coalesce(v_changed_at, v_key.changed_at) end,
+          case when v_held or v_stays then v_key.created_at else v_now end, p_queue, v_task ->> 'unique_key')
+        on conflict do nothing
+        returning * into v_key;
       if not found then
-        v_left := true;
-        continue;
+        v_from := v_n;
+        exit;
       end if;
       -- the first may have been written, and taken away for a second, since this looked
-      if v_one.number is null and (
-        select max(k.number) from tock.unique_keys k where k.queue = p_queue and k.unique_key = v_one.unique_key) > 1
+      if v_number is null and (
+        select max(k.number) from tock.unique_keys k where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key') > 1
       then
-        delete from tock.unique_keys k where k.queue = p_queue and k.unique_key = v_one.unique_key and k.number = 1;
-        v_left := true;
-        continue;
+        delete from tock.unique_keys k
+        where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key' and k.number = 1;
+        v_from := v_n;
+        exit;
       end if;
-      if v_held and (v_one.on_conflict = 'keep'
-        or tock.change_held(v_one.task_id, v_one.on_conflict, v_one.policy, v_one.task, v_one.created_at))
-      then
-        v_ids[v_one.n] := v_one.task_id;
-        continue;
-      end if;
-      if v_one.on_conflict = 'throttle' and v_one.until > v_now then
-        v_one.task := v_one.task - 'delay_seconds' || pg_catalog.jsonb_build_object('run_at', v_one.until);
-      end if;
-      v_fresh := v_fresh || pg_catalog.jsonb_build_array(v_one.task);
-      v_ns := v_ns || v_one.n;
+      v_taken[v_n] := v_key;
     end loop;
-    if v_ns <> '{}' then
-      v_new := tock.append_any(p_queue, v_fresh, p_policy);
-      for v_n in 1 .. pg_catalog.cardinality(v_ns) loop
-        v_ids[v_ns[v_n]] := v_new[v_n];
-      end loop;
-      update tock.unique_keys k set task_id = f.id, created_at = v_now,
-        until = coalesce((f.task ->> 'run_at')::timestamptz, v_now)
-          + pg_catalog.round((f.task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second'
-      from (
-        select v_new[t.n] as id, t.task, (
-          select u.number from tock.unique_keys u where u.queue = p_queue and u.unique_key = t.task ->> 'unique_key'
-          order by u.queue desc, u.unique_key desc, u.number desc limit 1) as number
-        from pg_catalog.jsonb_array_elements(v_fresh) with ordinality t(task, n) offset 0) f
-      where k.queue = p_queue and k.unique_key = f.task ->> 'unique_key' and k.number = f.number;
-    end if;
   end loop;
+
+  -- how they stand now, as taking the keys may have taken a while
+  v_ats := pg_catalog.array_fill(null::tock.whereabout, array[v_count]);
+  for v_at in select w.* from tock.whereabouts(array(
+    select coalesce(k.task_id, 0) from unnest(v_taken) with ordinality k order by k.ordinality)) w
+  loop
+    v_ats[v_at.n] := v_at;
+  end loop;
+  for v_n in 1 .. v_count loop
+    continue when v_ids[v_n] is not null;
+    v_task := v_tasks[v_n];
+    v_key := v_taken[v_n];
+    v_at := v_ats[v_n];
+    if v_key.task_id <> 0 and tock.change_held(v_key, v_at, v_task) then
+      v_ids[v_n] := v_key.task_id;
+      continue;
+    elsif v_key.task_id <> 0 and tock.key_policy(v_task) = 'pending' then
+      if v_at.state = 'waiting' then
+        select w.* into v_at from tock.whereabouts(array[v_key.task_id]) w;
+      end if;
+      if v_at.state in ('waiting', 'ready') then
+        v_cancelled := v_cancelled || v_key.task_id;
+        v_task := tock.in_its_place(v_key, v_at, v_task);
+        perform tock.check_payload_fits(
+          pg_catalog.jsonb_build_object('bytes', pg_catalog.octet_length((v_task -> 'payload')::text)), p_queue, 1);
+      else
+        v_key.task_id := 0;
+      end if;
+    else
+      v_key.task_id := 0;
+    end if;
+    if v_key.task_id = 0 then
+      if v_task ->> 'on_conflict' = 'throttle' and v_key.until > v_now then
+        v_task := v_task - 'delay_seconds'
+          || pg_catalog.jsonb_build_object('run_at', least(v_key.until, v_now + interval '10 years'));
+      end if;
+      v_key.created_at := v_now;
+      v_key.until := null;
+    end if;
+    v_key.until := coalesce(v_key.until, coalesce((v_task ->> 'run_at')::timestamptz, v_now)
+      + pg_catalog.round((v_task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second');
+    v_taken[v_n] := v_key;
+    v_ns := v_ns || v_n;
+    v_fresh[pg_catalog.cardinality(v_ns)] := v_task;
+  end loop;
+  if v_cancelled <> '{}' then
+    perform tock.cancel(v_cancelled);
+  end if;
+  if v_ns <> '{}' then
+    v_new := tock.append_any(p_queue, pg_catalog.to_jsonb(v_fresh), p_policy);
+    for v_n in 1 .. pg_catalog.cardinality(v_ns) loop
+      v_key := v_taken[v_ns[v_n]];
+      v_ids[v_ns[v_n]] := v_new[v_n];
+      update tock.unique_keys k set task_id = v_new[v_n], created_at = v_key.created_at, until = v_key.until
+      where k.queue = p_queue and k.unique_key = v_key.unique_key and k.number = v_key.number;
+    end loop;
+  end if;
   return v_ids;
 end $$;
 
-comment on function tock.append_round is 'append_unique() for tasks with a different key each.';
+comment on function tock.append_round is
+  'append_unique() for tasks with a different key each, in the order of these; p_again: which keys come again in its call.';
 
--- True when the task stands for the new one. One that has started meanwhile doesn't, where the key counts until
--- the start.
-create or replace function tock.change_held(p_id bigint, p_on_conflict text, p_policy text, p_task jsonb, p_created_at timestamptz)
+create or replace function tock.key_policy(p_task jsonb)
+returns text
+language sql
+immutable
+as $$
+  select coalesce(p_task ->> 'unique_policy',
+    case when coalesce(p_task ->> 'on_conflict', 'keep') = 'keep' then 'unfinished' else 'pending' end)
+$$;
+
+comment on function tock.key_policy is 'How long a task with this key counts for what comes: pending, unfinished or period.';
+
+create or replace function tock.counts(p_task jsonb, p_state text, p_created_at timestamptz, p_now timestamptz)
 returns boolean
+language sql
+immutable
+as $$
+  select coalesce(p_state in ('waiting', 'ready')
+    or (tock.key_policy(p_task) in ('unfinished', 'period') and p_state = 'running')
+    or (tock.key_policy(p_task) = 'period' and p_created_at
+      + pg_catalog.round((p_task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second' > p_now), false)
+$$;
+
+comment on function tock.counts is 'Whether a key''s last task, of which this is known, still counts for the task that comes.';
+
+create or replace function tock.key_changes(p_key tock.unique_keys, p_task jsonb)
+returns jsonb
 language plpgsql
 volatile
 as $$
@@ -174,27 +246,72 @@ declare
   v_before jsonb;
   v_due timestamptz := coalesce((p_task ->> 'run_at')::timestamptz,
     pg_catalog.clock_timestamp() + interval '1 second' * pg_catalog.round((p_task ->> 'delay_seconds')::numeric, 6)::float8);
-  v_changed record;
 begin
-  if p_on_conflict = 'merge' then
-    v_before := tock.payload_of(p_id);
+  if p_task ->> 'on_conflict' = 'merge' then
+    v_before := tock.payload_of(p_key.task_id);
     if pg_catalog.jsonb_typeof(v_before) = 'array' and pg_catalog.jsonb_typeof(p_task -> 'payload') = 'array' then
       v_changes := pg_catalog.jsonb_set(v_changes, '{payload}', v_before || (p_task -> 'payload'));
     end if;
-  elsif p_on_conflict = 'debounce' then
+  elsif p_task ->> 'on_conflict' = 'debounce' then
     v_changes := v_changes || pg_catalog.jsonb_build_object('run_at', least(coalesce(v_due, pg_catalog.clock_timestamp()),
-      p_created_at + interval '1 second' * pg_catalog.round((p_task ->> 'debounce_max_seconds')::numeric, 6)::float8));
-  elsif p_on_conflict = 'replace' and v_due is not null then
+      p_key.created_at + interval '1 second' * pg_catalog.round((p_task ->> 'debounce_max_seconds')::numeric, 6)::float8));
+  elsif p_task ->> 'on_conflict' = 'replace' and v_due is not null then
     v_changes := v_changes || pg_catalog.jsonb_build_object('run_at', v_due);
   end if;
-  select c.state, c.changed into v_changed from tock.change(array[p_id], v_changes) c;
+  return v_changes;
+end $$;
+
+comment on function tock.key_changes is 'What a task brings for the one that has its key.';
+
+-- Where the key counts until the start, only a waiting one is changed, with its row locked, so that it can't start
+-- before this commits: of one that is ready a claim could take the old payload, and the change would come too late
+-- to be seen. The same goes for what waits in the place of a run that may have started.
+create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
+returns boolean
+language plpgsql
+volatile
+set lock_timeout = '2s'
+as $$
+declare
+  v_policy text := tock.key_policy(p_task);
+  v_changed record;
+begin
+  if v_policy = 'pending' then
+    if p_at.state = 'waiting' then
+      perform from tock.waiting w where w.position = p_at.current_id >> 20 and w.replaces is null for update;
+    end if;
+    if p_at.state is distinct from 'waiting' or not found then
+      return false;
+    end if;
+  end if;
+  select c.state, c.changed into v_changed from tock.change(array[p_key.task_id], tock.key_changes(p_key, p_task)) c;
   return case
     when v_changed.state in ('waiting', 'ready') then v_changed.changed
-    when v_changed.state = 'running' then p_policy <> 'pending'
-    else p_policy = 'period' end;
+    when v_changed.state = 'running' then v_policy <> 'pending'
+    else v_policy = 'period' end;
 end $$;
 
 comment on function tock.change_held is 'Gives the task that has a unique key what the new one brings; whether it stands for that one.';
+
+create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
+returns jsonb
+language plpgsql
+volatile
+as $$
+declare
+  v_waits tock.waiting;
+begin
+  if p_at.state = 'waiting' then
+    select w.* into v_waits from tock.waiting w where w.position = p_at.current_id >> 20;
+  end if;
+  return p_task - 'delay_seconds' - 'run_at'
+    || pg_catalog.jsonb_build_object('priority', coalesce(v_waits.priority,
+      (select s.priority from tock.streams s where s.number = (p_at.current_id & 1048575)::integer)))
+    || case when v_waits.due_at > pg_catalog.clock_timestamp() and v_waits.due_at < 'infinity' then pg_catalog.jsonb_build_object('run_at', v_waits.due_at) else '{}' end
+    || tock.key_changes(p_key, p_task);
+end $$;
+
+comment on function tock.in_its_place is 'The task that is appended for one that is cancelled, which has its key.';
 
 create or replace function tock.payload_of(p_id bigint)
 returns jsonb

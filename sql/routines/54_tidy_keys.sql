@@ -1,4 +1,6 @@
--- A key is kept for as long as its task is seen, a day at least, and until its time is over.
+-- A key is kept for its queue's retention after its row was written, a day at least, and longer while its task
+-- goes on or its time lasts: such a row is looked at again only when as much time has passed once more, so that it
+-- doesn't stand before others.
 create or replace function tock.tidy_keys(p_limit integer)
 returns integer
 language plpgsql
@@ -10,23 +12,44 @@ set enable_mergejoin = off
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_old tock.unique_keys[] := array(
-    select k::tock.unique_keys from tock.unique_keys k
-    where k.created_at < v_now - interval '1 day' order by k.created_at limit p_limit for update skip locked);
-  v_where tock.whereabout[] := array(select w from tock.whereabouts(array(select k.task_id from unnest(v_old) k)) w);
-  v_count integer;
+  v_queue text := '';
+  v_old tock.unique_keys[] := '{}';
+  v_at tock.whereabout;
+  v_open boolean[];
+  v_kept tock.unique_keys[] := '{}';
+  v_gone tock.unique_keys[] := '{}';
 begin
-  delete from tock.unique_keys k using unnest(v_old) o
-  where k.queue = o.queue and k.unique_key = o.unique_key and k.number = o.number
-    and coalesce(o.until < v_now, true)
-    and o.created_at < v_now - (tock.policy(o.queue)).retention_seconds * interval '1 second'
-    and not exists (
-      select from unnest(v_where) w where w.task_id = o.task_id and w.state in ('waiting', 'ready', 'running'));
-  get diagnostics v_count = row_count;
-  return v_count;
+  loop
+    v_queue := (
+      select k.queue from tock.unique_keys k where k.queue > v_queue order by k.queue, k.unique_key, k.number limit 1);
+    exit when v_queue is null or pg_catalog.cardinality(v_old) >= p_limit;
+    v_old := v_old || array(
+      select k::tock.unique_keys from tock.unique_keys k
+      where k.queue = v_queue
+        and k.written_at < v_now - greatest((tock.policy(v_queue)).retention_seconds, 86400) * interval '1 second'
+      order by k.queue, k.written_at limit p_limit - pg_catalog.cardinality(v_old) for update skip locked);
+  end loop;
+  v_open := pg_catalog.array_fill(false, array[pg_catalog.cardinality(v_old)]);
+  for v_at in select w.* from tock.whereabouts(array(
+    select o.task_id from unnest(v_old) with ordinality o order by o.ordinality)) w
+  loop
+    v_open[v_at.n] := v_at.state in ('waiting', 'ready', 'running');
+  end loop;
+  for v_n in 1 .. pg_catalog.cardinality(v_old) loop
+    if v_open[v_n] or v_old[v_n].until >= v_now then
+      v_kept := v_kept || v_old[v_n];
+    else
+      v_gone := v_gone || v_old[v_n];
+    end if;
+  end loop;
+  delete from tock.unique_keys k using unnest(v_gone) g
+  where k.queue = g.queue and k.unique_key = g.unique_key and k.number = g.number;
+  update tock.unique_keys k set written_at = v_now
+  from unnest(v_kept) g where k.queue = g.queue and k.unique_key = g.unique_key and k.number = g.number;
+  return pg_catalog.cardinality(v_gone);
 end $$;
 
-comment on function tock.tidy_keys is 'Forgets unique keys whose tasks are over for longer than their queue keeps them, among the p_limit oldest; returns how many.';
+comment on function tock.tidy_keys is 'Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.';
 
 -- Among p_limit gates, on from where the last call came to.
 create or replace function tock.tidy_gates(p_limit integer)

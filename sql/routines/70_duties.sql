@@ -59,7 +59,7 @@ begin
     v_amount := v_amount + v_done;
     -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
     -- sees what comes back before the end, and a claim on its way must not wait for more than one
-    exit when v_done = 0 or p_duty not in ('audit', 'promote', 'reap')
+    exit when v_done = 0 or p_duty not in ('audit', 'promote', 'reap', 'tidy')
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.duties d set

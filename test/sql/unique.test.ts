@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
+import { dice } from './load.ts';
 import {
   blocked,
   claim,
@@ -11,6 +12,7 @@ import {
   expire,
   fail,
   leaseOf,
+  makeDue,
   pidOf,
   promote,
   reap,
@@ -130,9 +132,9 @@ test('who comes while a key is being taken waits, and gets the same task', async
 test('of eight callers with one key one adds a task, whatever they ask for', async () => {
   const options = [
     {},
-    { on_conflict: 'replace' },
-    { on_conflict: 'merge' },
-    { on_conflict: 'debounce', delay_seconds: 0.05, debounce_max_seconds: 1 },
+    { on_conflict: 'replace', unique_policy: 'unfinished' },
+    { on_conflict: 'debounce', delay_seconds: 60, debounce_max_seconds: 90 },
+    { on_conflict: 'merge', delay_seconds: 60 },
     { unique_policy: 'pending' },
   ];
   const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
@@ -149,8 +151,53 @@ test('of eight callers with one key one adds a task, whatever they ask for', asy
     ).toBe(1);
   }
   await client.query("update tock.waiting set due_at = now() - interval '1 s'");
-  const [merged] = await take('hammer-2');
+  const [merged] = await take('hammer-3');
   expect(merged?.payload).toHaveLength(80);
+  for (const on of callers) await on.end();
+});
+
+test('of eight callers who replace a ready task the last one leaves one', async () => {
+  const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  for (const on_conflict of ['replace', 'merge', 'debounce', 'rerun', 'throttle']) {
+    const queue = `newest-${on_conflict}`;
+    const option = { on_conflict, ...(on_conflict === 'throttle' && { unique_seconds: 60 }) };
+    const ids = await Promise.all(
+      callers.flatMap((on) =>
+        Array.from({ length: 10 }, (_, call) => one(queue, [call], option, on)),
+      ),
+    );
+    const states = await Promise.all([...new Set(ids)].map((id) => task(client, id)));
+    const open = states.filter((one) => one?.state !== 'cancelled');
+    expect(open, on_conflict).toHaveLength(1);
+    const runs = await take(queue);
+    expect(runs.map((run) => run.id)).toEqual([open[0]?.id]);
+    if (on_conflict === 'merge') expect(runs[0]?.payload).toHaveLength(80);
+  }
+  for (const on of callers) await on.end();
+});
+
+test('callers with many keys each, in any order, wait for each other in one direction', async () => {
+  const keys = Array.from({ length: 16 }, (_, n) => `k${n}`);
+  const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  const random = dice(7);
+  const call = (on: pg.Client) => {
+    const half = keys.filter(() => random(2) === 0);
+    // some twice in a call, of which the first may take nothing
+    const tasks = [...half, ...half.slice(0, 4)]
+      .map((key) => ({ key, at: random(1000) }))
+      .sort((one, other) => one.at - other.at)
+      .map(({ key, at }) =>
+        keyed(at, { on_conflict: ['keep', 'replace', 'rerun'][random(3)] }, key),
+      );
+    return enqueue(on, 'crossed', tasks);
+  };
+  await Promise.all(
+    callers.map(async (on) => {
+      for (let n = 0; n < 25; n++) await call(on);
+    }),
+  );
+  await promote(client);
+  expect((await drain(client, 'crossed')).flat()).toHaveLength(16);
   for (const on of callers) await on.end();
 });
 
@@ -210,11 +257,22 @@ describe('a task of the same key', () => {
 
   test('is put together with it, array with array', async () => {
     const merge = { on_conflict: 'merge' };
-    const id = await one('merge', [1], merge);
-    await one('merge', [2, 3], merge);
-    expect(await payloadOf(id)).toEqual([1, 2, 3]);
-    await one('merge', 'other', merge);
-    expect(await payloadOf(id)).toBe('other');
+    for (const more of [{ unique_policy: 'unfinished' }, { delay_seconds: 60 }]) {
+      const queue = `merge-${Object.keys(more)[0]}`;
+      const id = await one(queue, [1], { ...merge, ...more });
+      expect(await one(queue, [2, 3], { ...merge, ...more })).toBe(id);
+      expect(await payloadOf(id)).toEqual([1, 2, 3]);
+      await one(queue, 'other', { ...merge, ...more });
+      expect(await payloadOf(id)).toBe('other');
+    }
+    const first = await one('merge', [1], { ...merge, priority: 3 });
+    const second = await one('merge', [2, 3], { ...merge, delay_seconds: 60 });
+    expect((await task(client, first))?.state).toBe('cancelled');
+    expect(await task(client, second)).toMatchObject({
+      state: 'ready',
+      payload: [1, 2, 3],
+      priority: 3,
+    });
   });
 
   test('puts it off, for so long at most', async () => {
@@ -254,15 +312,121 @@ describe('a task of the same key', () => {
       keyed(3, { on_conflict: 'replace' }, 'b'),
       keyed(4, { on_conflict: 'replace' }),
     ]);
-    expect(ids[2]).toBe(ids[0]);
-    expect(ids[4]).toBe(ids[0]);
-    expect(new Set(ids).size).toBe(3);
+    const states = await Promise.all(ids.map(async (id) => (await task(client, id))?.state));
+    expect(states).toEqual(['cancelled', 'ready', 'cancelled', 'ready', 'ready']);
     expect(
       (await drain(client, 'one-call'))
         .flat()
         .map((run) => run.payload)
         .sort(),
     ).toEqual([3, 4, 'plain']);
+  });
+});
+
+describe('what is committed after its task has started comes to run', () => {
+  const ways: [string, object][] = [
+    ['what is to rerun', { on_conflict: 'rerun' }],
+    ['what replaces a pending one', { on_conflict: 'replace', unique_policy: 'pending' }],
+    ['what replaces, with no policy said', { on_conflict: 'replace' }],
+    ['what is merged', { on_conflict: 'merge' }],
+    ['what is put off', { on_conflict: 'debounce' }],
+    ['what is throttled', { on_conflict: 'throttle', unique_seconds: 60 }],
+  ];
+  test.each(ways)('%s', async (name, options) => {
+    const queue = name.replaceAll(/[ ,]+/g, '-');
+    await one(queue, 1, options);
+    await promote(client);
+    const changing = await db.connect();
+    await changing.query('begin');
+    const newest = await one(queue, 2, options, changing);
+    const first = await take(queue);
+    expect(first.map((run) => run.payload)).toEqual([1]);
+    await changing.query('commit');
+    await complete(client, leaseOf(first));
+    await makeDue(client, queue);
+    const second = await take(queue);
+    expect(second).toMatchObject([{ payload: 2, id: newest }]);
+    await complete(client, leaseOf(second));
+    expect(await take(queue)).toEqual([]);
+    await expectWhole(client);
+  });
+
+  test('what was changed beside a claim that was not committed when the change was', async () => {
+    const rerun = { on_conflict: 'rerun' };
+    await one('claimed', 1, rerun);
+    await promote(client);
+    const worker = await db.connect();
+    await worker.query('begin');
+    const first = await claim(worker, 'claimed');
+    expect(first.map((run) => run.payload)).toEqual([1]);
+    await one('claimed', 2, rerun);
+    await worker.query('commit');
+    await complete(client, leaseOf(first));
+    expect((await take('claimed')).map((run) => run.payload)).toEqual([2]);
+  });
+
+  test('what replaces a task put off in the place of a run that had started', async () => {
+    const id = await one('put-off', 1, { on_conflict: 'replace' });
+    const worker = await db.connect();
+    await worker.query('begin');
+    await claim(worker, 'put-off');
+    await client.query(`select tock.change(array[$1::bigint], '{"delay_seconds": 60}')`, [id]);
+    const newest = await one('put-off', 2, { on_conflict: 'replace' });
+    await worker.query('commit');
+    await makeDue(client, 'put-off');
+    expect(await task(client, newest)).toMatchObject({ payload: 2 });
+    const runs = await take('put-off');
+    expect(runs).toMatchObject([{ payload: 2, id: newest }]);
+  });
+
+  test('all that was written beside workers: their last run of a key has its newest payload', async () => {
+    const keys = Array.from({ length: 6 }, (_, n) => `doc ${n}`);
+    const newest = new Map<string, number>();
+    const ran = new Map<string, number>();
+    let going = true;
+    const writer = async (own: string[], on_conflict: string) => {
+      const on = await db.connect();
+      for (let n = 1; n <= 40; n++) {
+        for (const key of own) {
+          await on.query('begin');
+          await enqueue(on, 'outbox', [keyed({ key, n }, { on_conflict }, key)]);
+          await new Promise((resolve) => setTimeout(resolve, n % 4));
+          await on.query('commit');
+          newest.set(key, n);
+        }
+      }
+      await on.end();
+    };
+    const worker = async () => {
+      const on = await db.connect();
+      for (;;) {
+        const last = !going;
+        await promote(on);
+        const runs = await claim(on, 'outbox', { limit: 2 });
+        if (runs.length === 0 && last) break;
+        for (const run of runs) {
+          const { key, n } = run.payload as { key: string; n: number };
+          ran.set(key, Math.max(n, ran.get(key) ?? 0));
+        }
+        if (runs.length > 0) await complete(on, leaseOf(runs));
+      }
+      await on.end();
+    };
+    const workers = [worker(), worker(), worker()];
+    await Promise.all([
+      writer(keys.slice(0, 2), 'rerun'),
+      writer(keys.slice(2, 4), 'replace'),
+      writer(keys.slice(4), 'debounce'),
+    ]);
+    going = false;
+    await Promise.all(workers);
+    await promote(client);
+    for (const run of (await drain(client, 'outbox')).flat()) {
+      const { key, n } = run.payload as { key: string; n: number };
+      ran.set(key, Math.max(n, ran.get(key) ?? 0));
+    }
+    expect(ran).toEqual(newest);
+    await expectWhole(client);
   });
 });
 
@@ -282,6 +446,17 @@ describe('what changed while it ran', () => {
     expect(second.map((run) => run.payload)).toEqual([4]);
     await complete(client, leaseOf(second));
     expect(await take('rerun')).toEqual([]);
+  });
+
+  test('runs beside the tasks of a gate of that name', async () => {
+    await enqueue(client, 'named', [{ payload: 'g', gate: 'k' }, keyed('k', rerun())]);
+    const runs = await take('named');
+    expect(runs.map((run) => run.payload).sort()).toEqual(['g', 'k']);
+    const [gate] = await rows(
+      client,
+      "select gate from tock.gates where gate like 'key:%' and queue = 'named'",
+    );
+    expect(gate).toEqual({ gate: 'key:k' });
   });
 
   test('is ignored when it is older than what was done', async () => {
@@ -315,7 +490,7 @@ test('keys and gates that nobody has used for long are forgotten, others are not
   await enqueue(client, 'tidy', [keyed(2, { gate: 'h' }, 'open')]);
   await take('tidy');
   await client.query(
-    "update tock.unique_keys set created_at = created_at - interval '8 days' where queue = 'tidy'",
+    "update tock.unique_keys set written_at = written_at - interval '8 days' where queue = 'tidy'",
   );
   await client.query(
     "update tock.gates set created_at = created_at - interval '8 days' where queue = 'tidy'",
@@ -330,8 +505,87 @@ test('keys and gates that nobody has used for long are forgotten, others are not
   expect(await one('tidy', 3)).not.toBe(done);
 });
 
+test('keys that are still to be kept do not stand before others', async () => {
+  const keysOf = (queue: string, count: number, options: object = {}) =>
+    enqueue(
+      client,
+      queue,
+      Array.from({ length: count }, (_, n) => keyed(n, options, `k${n}`)),
+    );
+  await client.query(`select tock.put_queue('age-long', '{"retention_seconds": 315360000}')`);
+  await keysOf('age-long', 8);
+  await keysOf('age-open', 8, { delay_seconds: 3600 });
+  await keysOf('age-until', 8, { on_conflict: 'throttle', unique_seconds: 31536000 });
+  await keysOf('age-used', 8);
+  await keysOf('age-written', 4);
+  for (const queue of ['age-long', 'age-until', 'age-used', 'age-written']) {
+    for (const runs of await drain(client, queue)) await complete(client, leaseOf(runs));
+  }
+  await client.query(
+    `update tock.unique_keys set created_at = created_at - interval '8 days',
+       written_at = written_at - interval '8 days' where queue like 'age-%'`,
+  );
+  // the memory of what a key has seen counts from when it was last told
+  const at = (day: number) => ({ changed_at: `2026-01-0${day}T00:00:00Z` });
+  await keysOf('age-written', 4, { ...at(1), unique_policy: 'period', unique_seconds: 31536000 });
+  const counts = async () =>
+    (
+      await rows<{ queue: string; keys: number }>(
+        client,
+        `select queue, count(*)::int as keys from tock.unique_keys where queue like 'age-%' group by 1 order by 1`,
+      )
+    ).map(({ queue, keys }) => `${queue} ${keys}`);
+  for (let n = 0; n < 7; n++) await client.query('select tock.tidy(p_limit => 4)');
+  expect(await counts()).toEqual(['age-long 8', 'age-open 8', 'age-until 8', 'age-written 4']);
+});
+
+test.each(['repeatable read', 'serializable'])('a key is refused in %s', async (level) => {
+  const on = await db.connect();
+  await on.query(`begin isolation level ${level}`);
+  const refused = await refusal(enqueue(on, 'isolated', [{}, keyed(1)]));
+  expect(refused).toMatchObject({ code: 'TK409', detail: 'unique_key' });
+  expect(refused.hint).toContain('read committed');
+  await on.query('rollback');
+  await on.query(`begin isolation level ${level}`);
+  expect(await enqueue(on, 'isolated', [{ payload: 1, unique_key: null }])).toHaveLength(1);
+  await on.query('commit');
+});
+
+describe('a call with many keys', () => {
+  const many = (count: number, key: (n: number) => string) =>
+    Array.from({ length: count }, (_, n) => keyed(n, {}, key(n)));
+
+  test('takes 10,000 of them, and as many again that are taken', async () => {
+    const tasks = many(10_000, (n) => `k${n}`);
+    const ids = await enqueue(client, 'many', tasks);
+    expect(new Set(ids).size).toBe(10_000);
+    expect(await payloadOf(ids[4321] as string)).toBe(4321);
+    expect(await enqueue(client, 'many', tasks.reverse())).toEqual(ids.reverse());
+  });
+
+  test('takes no more, and no more than 100 of one', async () => {
+    const more = [{}, ...many(10_001, (n) => `k${n}`)];
+    expect(await refusal(enqueue(client, 'too-many', more))).toMatchObject({
+      code: 'TK422',
+      detail: 'tasks[10001].unique_key',
+    });
+    const ids = await enqueue(
+      client,
+      'too-many',
+      many(200, (n) => `k${n % 2}`),
+    );
+    expect(new Set(ids).size).toBe(2);
+    const same = many(201, (n) => `k${n % 2}`);
+    expect(await refusal(enqueue(client, 'too-many', same))).toMatchObject({
+      code: 'TK422',
+      detail: 'tasks[200].unique_key',
+    });
+  });
+});
+
 test.each([
   [{ unique_key: '' }, 'unique_key'],
+  [{ gate: 'key:k' }, 'gate'],
   [{ unique_policy: 'pending' }, 'unique_policy'],
   [{ unique_key: 'k', unique_policy: 'period' }, 'unique_policy'],
   [{ unique_key: 'k', unique_seconds: 5 }, 'unique_seconds'],
