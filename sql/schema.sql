@@ -1070,7 +1070,7 @@ function tock.named_key(p_kind text, p_name text)
 
 function tock.never_starts(p_id bigint, p_lock boolean)
   returns boolean
-  -- Whether a run or waiting entry that is not to start any more hasn't been handed out: false as well where that can't be told now.
+  -- Whether a run or waiting entry that is not to start any more is in nobody's hands: false as well where that can't be told now.
 
 function tock.new_token(p_epoch integer)
   returns uuid
