@@ -53,9 +53,12 @@ describe.each(doors)('over %s', (_name, env) => {
       (await cli('enqueue', queue, ...args, '--unique-key', 'k')).out.trim();
     const id = await add('1', '--expires-in', '60', '--timeout', '5');
     expect(await add('2')).toBe(id);
-    expect(await add('3', '--on-conflict', 'replace')).toBe(id);
-    const { options, payload } = JSON.parse((await cli('task', id, '--json')).out);
-    expect(payload).toBe(3);
+    const { options } = JSON.parse((await cli('task', id, '--json')).out);
     expect(options).toMatchObject({ unique_key: 'k', timeout_seconds: 5 });
+    const newer = await add('3', '--on-conflict', 'replace');
+    const { payload } = JSON.parse((await cli('task', newer, '--json')).out);
+    expect(payload).toBe(3);
+    const { state } = JSON.parse((await cli('task', id, '--json')).out);
+    expect(state).toBe('cancelled');
   });
 });
