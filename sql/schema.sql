@@ -769,7 +769,7 @@ function tock.epoch_of_lease(p_lease uuid)
 
 function tock.erase(p_id bigint)
   returns integer
-  -- Empties the payload, result, errors and notes of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
+  -- Empties the payload, result, errors, notes, unique key and gate of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
   -- for tock_admin, tock_edge
 
 function tock.error_text(p_error jsonb)

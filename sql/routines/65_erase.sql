@@ -37,7 +37,7 @@ begin
         where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, v_epoch) using (v_id & 1048575)::integer, v_id >> 20;
     end if;
     if v_id & 1048575 = 0 then
-      update tock.waiting w set payload = null, bytes = -1 where w.position = v_id >> 20;
+      update tock.waiting w set payload = null, bytes = -1, options = w.options - 'unique_key' where w.position = v_id >> 20;
       v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
     elsif v_epoch is null then
       continue when v_searched;
@@ -47,7 +47,8 @@ begin
     else
       execute pg_catalog.format($q$
         with run as (
-          update tock.runs_%1$s r set payload = null, bytes = -1 where r.stream = $1 and r.position = $2
+          update tock.runs_%1$s r set payload = null, bytes = -1, options = r.options - 'unique_key' - 'gate'
+          where r.stream = $1 and r.position = $2
         ), result as (
           update tock.results_%1$s e set result = null, error = null where e.stream = $1 and e.position = $2
         ), note as (
@@ -69,4 +70,4 @@ begin
 end $$;
 
 comment on function tock.erase is
-  'Empties the payload, result, errors and notes of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.';
+  'Empties the payload, result, errors, notes, unique key and gate of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.';

@@ -127,6 +127,20 @@ export const asked: Bug[] = [
     caught: ['sql/unique.test.ts', 'keys and gates that nobody has used for long'],
   },
   {
+    file: 'routines/65_erase.sql',
+    name: 'an erased task keeps its key',
+    find: "options = r.options - 'unique_key' - 'gate'",
+    replace: 'options = r.options',
+    caught: ['sql/erase.test.ts', 'of an erased task no unique key'],
+  },
+  {
+    ...unique,
+    name: 'a throttled task is put off beyond ten years',
+    find: "least(v_key.until, v_now + interval '10 years')",
+    replace: 'v_key.until',
+    caught: ['sql/unique.test.ts', 'is throttled to ten years'],
+  },
+  {
     file: 'routines/54_tidy_keys.sql',
     name: 'keys that are kept stand before others',
     find: 'set written_at = v_now',

@@ -78,6 +78,21 @@ test('nothing of an erased task is left anywhere, and its states and times are',
   await expectWhole(client);
 });
 
+test('of an erased task no unique key and no gate is left, but with the keys and gates themselves', async () => {
+  const keyed = { payload: 1, unique_key: mark, on_conflict: 'rerun' };
+  const [first] = (await enqueue(client, 'q', [keyed])) as [string];
+  const [last] = (await enqueue(client, 'q', [{ ...keyed, expires_in_seconds: 60 }])) as [string];
+  expect(last).toBe(first);
+  await promote(client);
+  const runs = await claim(client, 'q');
+  await complete(client, leaseOf(runs));
+  expect(await holding(mark)).toEqual(['gates', 'runs_1', 'turns', 'unique_keys']);
+  expect(await erase(client, first)).toBe(1);
+  expect(await holding(mark)).toEqual(['gates', 'turns', 'unique_keys']);
+  expect((await task(client, first))?.options).toEqual({});
+  await expectWhole(client);
+});
+
 test('an error is erased where it ends a task, and a result that came with no payload', async () => {
   const dead = await made(client, 'd', 'running');
   await fail(client, dead.lease, { error: secret, fatal: true });

@@ -304,6 +304,15 @@ describe('a task of the same key', () => {
     expect(Math.round(((waits?.run_at?.getTime() ?? 0) - Date.now()) / 60_000)).toBe(60);
   });
 
+  test('is throttled to ten years from now at most', async () => {
+    const throttle = { on_conflict: 'throttle', unique_seconds: 31_536_000 };
+    const far = new Date(Date.now() + 3650 * 86_400_000).toISOString();
+    const first = await one('far', 1, { ...throttle, run_at: far });
+    await client.query('select tock.cancel(array[$1::bigint])', [first]);
+    const second = await one('far', 2, throttle);
+    expect(await task(client, second)).toMatchObject({ state: 'waiting', payload: 2 });
+  });
+
   test('in one call counts as one after the other', async () => {
     const ids = await enqueue(client, 'one-call', [
       keyed(1, { on_conflict: 'replace' }),
