@@ -108,8 +108,11 @@ export function addEnqueue(program: Command): void {
       '--gate <key>',
       'of tasks with the same key one runs at a time, or as many as the gate lets in',
     )
-    .option('--unique-key <key>', 'adds none while a task with this key is unfinished')
-    .option('--on-conflict <what>', 'then: keep, replace, merge, debounce or rerun')
+    .option('--unique-key <key>', 'adds none while a task with this key has not ended')
+    .option(
+      '--on-conflict <what>',
+      'while one has not started: keep, replace, merge, debounce or rerun',
+    )
     .option('--expires-in <seconds>', 'never start later than that', number)
     .option('--timeout <seconds>', 'how long a run may take', number)
     .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
