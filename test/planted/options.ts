@@ -2,6 +2,7 @@ import type { Bug } from './bugs.ts';
 
 const marked: Pick<Bug, 'file'> = { file: 'routines/33_claim_marked.sql' };
 const unique: Pick<Bug, 'file'> = { file: 'routines/23_unique.sql' };
+const held: Pick<Bug, 'file'> = { file: 'routines/24_held_keys.sql' };
 const eight = 'of eight callers with one key one adds a task';
 const crossed = 'callers with many keys each, in any order, wait for each other';
 
@@ -22,14 +23,14 @@ export const asked: Bug[] = [
     caught: ['sql/unique.test.ts', eight],
   },
   {
-    ...unique,
+    ...held,
     name: 'a key is free while its task runs',
     find: "or (tock.key_policy(p_task) in ('unfinished', 'period') and p_state = 'running')",
     replace: '',
     caught: ['sql/unique.test.ts', 'the first task of a key stands for those that come'],
   },
   {
-    ...unique,
+    ...held,
     name: 'a key is kept after death',
     find: "p_state in ('waiting', 'ready')",
     replace: "p_state in ('waiting', 'ready', 'dead')",
@@ -57,21 +58,21 @@ export const asked: Bug[] = [
     caught: ['sql/unique.test.ts', crossed],
   },
   {
-    ...unique,
+    ...held,
     name: 'a ready task is changed that may start unchanged',
     find: "if v_policy = 'pending' then",
     replace: "if v_policy = 'none' then",
     caught: ['sql/unique.test.ts', 'what is to rerun'],
   },
   {
-    ...unique,
+    ...held,
     name: 'a key counts until the end where it should to the start',
     find: "then 'unfinished' else 'pending' end",
     replace: "then 'unfinished' else 'unfinished' end",
     caught: ['sql/unique.test.ts', 'what replaces, with no policy said'],
   },
   {
-    ...unique,
+    ...held,
     name: 'what may have started already is changed as waiting',
     find: 'and w.replaces is null for update;',
     replace: 'for update;',
