@@ -38,7 +38,7 @@ as $$
   select case when p_attempt - p_lost < coalesce(p_max_attempts, p_policy.max_attempts) then
     pg_catalog.clock_timestamp() + interval '1 second' * greatest(
       coalesce(p_seconds, tock.backoff_seconds(tock.own_policy(p_policy, p_options), p_attempt - p_lost)),
-      case when p_options ? 'gate' and p_policy.gate_retry = 'yield' then 0.05 else 0 end) end
+      case when p_options ->> 'gate' not like 'key:%' and p_policy.gate_retry = 'yield' then 0.05 else 0 end) end
 $$;
 
 comment on function tock.next_attempt_at is

@@ -468,6 +468,20 @@ describe('what changed while it ran', () => {
     expect(gate).toEqual({ gate: 'key:k' });
   });
 
+  test("waits for the one that runs, whatever its queue's gates let in", async () => {
+    await client.query(
+      `select tock.put_queue('own-gate', '{"gate_limit": 3, "gate_retry": "yield", "gate_rate_limit": 1, "gate_rate_seconds": 3600}')`,
+    );
+    await one('own-gate', 1, rerun());
+    const first = await take('own-gate');
+    await one('own-gate', 2, rerun());
+    await fail(client, leaseOf(first), { retry_in_seconds: 0 });
+    const again = await take('own-gate');
+    expect(again.map((run) => run.payload)).toEqual([1]);
+    await complete(client, leaseOf(again));
+    expect((await take('own-gate')).map((run) => run.payload)).toEqual([2]);
+  });
+
   test('is ignored when it is older than what was done', async () => {
     const id = await one('older', 1, rerun(at(5)));
     await complete(client, leaseOf(await take('older')));
