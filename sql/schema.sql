@@ -95,7 +95,7 @@ table tock.leases -- partition by RANGE (after_position)
   skips bigint[]
   timeout_at timestamp with time zone
   constraint leases_pkey PRIMARY KEY (stream, after_position)
-  CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token)
+  CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token) WHERE (token < '80000000-0000-0000-0000-000000000000'::uuid)
   CREATE INDEX open_leases_by_deadline ON ONLY tock.leases USING btree (leased_until) WHERE (closed_at IS NULL)
 
 table tock.marks -- partition by RANGE ("position")
@@ -598,7 +598,11 @@ function tock.close_ended_hot(p_lease uuid, p_epoch integer)
 
 function tock.close_ended_statement(p_epoch integer)
   returns text
-  -- The statement that closes the rows of a lease whose runs are all accounted for.
+  -- Of Tock before 0011: raises 40001.
+
+function tock.close_ended_statement(p_epoch integer, p_one boolean)
+  returns text
+  -- The statement that closes the rows of a lease whose runs are all accounted for; p_one as is_of_one() says.
 
 function tock.close_hot(p_lease uuid)
   returns SETOF integer
@@ -614,7 +618,11 @@ function tock.close_lease(p_lease uuid, p_epoch integer)
 
 function tock.close_statement(p_epoch integer)
   returns text
-  -- The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.
+  -- Of Tock before 0011: raises 40001.
+
+function tock.close_statement(p_epoch integer, p_one boolean)
+  returns text
+  -- The statement that closes a whole lease as done; $1 token, p_one as is_of_one() says; gives its runs, null when it was closed or never there.
 
 function tock.come_to_gates(p_positions bigint[])
   returns void
@@ -915,7 +923,7 @@ function tock.is_instant(p_text text)
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
-  -- Whether a lease has one run, and always had: see new_token().
+  -- Whether a lease has one run, and always had: see new_token_of_one().
 
 function tock.is_open(p_lease uuid, p_epoch integer)
   returns boolean
@@ -978,6 +986,10 @@ function tock.lease_asks(p_lease uuid)
   returns boolean
   -- Whether a lease is of runs with options: see new_token().
 
+function tock.lease_condition(p_epoch integer, p_one boolean)
+  returns text
+  -- The condition for the rows l of a lease of an epoch; p_one as is_of_one() says.
+
 function tock.lease_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease and its runs lie in, from the token's last 28 bits; null when it can't be a lease.
@@ -985,6 +997,10 @@ function tock.lease_epoch(p_lease uuid)
 function tock.lease_has_ended()
   returns void
   -- Raises TK409: what a repeated claim is told when nothing is left of what it was given.
+
+function tock.lease_rows(p_epoch integer)
+  returns text
+  -- The statement that reads a lease's rows, whichever kind it is; $1 token.
 
 function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
@@ -1078,7 +1094,11 @@ function tock.new_token(p_epoch integer)
 
 function tock.new_token(p_epoch integer, p_after bigint, p_version text DEFAULT '4'::text)
   returns uuid
-  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had; version 5 that its runs have options.
+  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 5 says that its runs have options.
+
+function tock.new_token_of_one(p_epoch integer, p_stream integer, p_after bigint)
+  returns uuid
+  -- The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the stream in 20 bits, the epoch in the last 28.
 
 function tock.newest_epoch()
   returns integer
@@ -1444,9 +1464,17 @@ function tock.tidy_keys(p_limit integer)
   returns integer
   -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.
 
+function tock.token_cursor(p_lease uuid, p_first bigint)
+  returns bigint
+  -- The after_position of a lease of one run, from its token and the first position of its epoch, which is at most 2^30 wide.
+
 function tock.token_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease's token names; lease_epoch() says whether there is one.
+
+function tock.token_stream(p_lease uuid)
+  returns integer
+  -- The stream of a lease of one run, from its token; null for another lease.
 
 function tock.turn_gates(p_locked gates[], p_sweep boolean DEFAULT false)
   returns integer

@@ -40,7 +40,7 @@ begin
 
   if v_ids is null then
     if v_done < 0 then
-      execute tock.close_statement(v_epoch) into v_done using p_lease;
+      execute tock.close_statement(v_epoch, tock.is_of_one(p_lease)) into v_done using p_lease;
       if v_done is not null then
         execute tock.done_statement(v_epoch) into v_done using p_lease;
         if tock.lease_asks(p_lease) then

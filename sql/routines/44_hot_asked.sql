@@ -69,7 +69,7 @@ language sql
 stable
 as $$
   select pg_catalog.format($q$
-    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
+    with leased as materialized (select l.* from tock.leases_%1$s l where %2$s)
     select coalesce(pg_catalog.array_agg(n.name order by g.queue, g.gate, n.n), '{}')
     from (
       select distinct s.queue, r.options ->> 'gate' as gate
@@ -80,7 +80,8 @@ as $$
         where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
           and r.options ? 'gate'
         offset 0) r) g
-    cross join lateral (select 1 as n, g.queue as name union all select 2, g.gate) n$q$, p_epoch)
+    cross join lateral (select 1 as n, g.queue as name union all select 2, g.gate) n$q$, p_epoch,
+    tock.lease_condition(p_epoch, false))
 $$;
 
 comment on function tock.gates_statement is 'The statement that names the queues and gates of a lease''s runs, in turn.';

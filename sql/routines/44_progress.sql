@@ -51,10 +51,11 @@ begin
     execute pg_catalog.format($q$
       insert into tock.progress (position, stream, of_all, progress, note)
       select l.after_position + 1, l.stream, true, pg_catalog.round(($2 ->> 'progress')::numeric, 2), $2 ->> 'note'
-      from tock.leases_%s l where l.token = $1 and l.closed_at is null
+      from tock.leases_%s l where %s and l.closed_at is null
       order by l.after_position, l.stream
       on conflict (position, stream, of_all) do update
-        set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch) using p_lease, p_progress;
+        set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch,
+      tock.lease_condition(p_epoch, tock.is_of_one(p_lease))) using p_lease, p_progress;
     return '{}';
   end if;
   v_runs := tock.hold_runs(p_lease, p_epoch, p_ids);

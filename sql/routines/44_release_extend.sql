@@ -83,7 +83,7 @@ begin
   execute pg_catalog.format($q$
     with extended as (
       update tock.leases_%1$s l set leased_until = greatest(l.leased_until, least($2, l.timeout_at))
-      where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
+      where %2$s and coalesce(l.closed_at, 'infinity') = 'infinity'
       returning l.stream, l.after_position, l.last_position, l.leased_until, l.runs)
     select min(e.leased_until), sum(e.runs)::integer, array(
       select coalesce(r.task_id, r.position << 20 | r.stream)
@@ -97,7 +97,7 @@ begin
         and (select m.position = any (l.skips) from tock.leases_%1$s l
              where l.stream = x.stream and l.after_position = x.after_position) is not true
       order by 1)
-    from extended e having count(*) > 0$q$, v_epoch)
+    from extended e having count(*) > 0$q$, v_epoch, tock.lease_condition(v_epoch, tock.is_of_one(p_lease)))
     into leased_until, runs, cancel
     using p_lease, pg_catalog.clock_timestamp() + interval '1 second'
       * coalesce(p_seconds, (tock.policy(tock.queue_of_lease(p_lease))).lease_seconds);
@@ -131,7 +131,8 @@ declare
 begin
   if v_epoch is not null then
     execute pg_catalog.format('select s.queue from tock.streams s where s.number = '
-      '(select l.stream from tock.leases_%s l where l.token = $1 limit 1)', v_epoch) into v_queue using p_lease;
+      '(select l.stream from tock.leases_%s l where %s limit 1)', v_epoch,
+      tock.lease_condition(v_epoch, tock.is_of_one(p_lease))) into v_queue using p_lease;
   end if;
   return v_queue;
 end $$;
