@@ -58,6 +58,16 @@ async function fail(given: string, ids: string[], options: Options<Failing>) {
   );
 }
 
+async function release(given: string, ids: string[], options: Options) {
+  const lease = checkedLease(given);
+  await end(
+    options,
+    ids,
+    (door, some) => door.release(lease, some),
+    ({ released }) => `${released} released\n`,
+  );
+}
+
 async function extend(given: string, ids: string[], options: Options<Extending>) {
   const lease = checkedLease(given);
   const { lease: seconds, progress, note } = options;
@@ -102,12 +112,7 @@ export function addLease(program: Command): void {
     .command('release <lease> [id...]')
     .description('give tasks back unharmed: those with an id, or all that are left')
     .action((lease: string, ids: string[], _given, command: Command) =>
-      end(
-        optionsOf(command),
-        ids,
-        (door, some) => door.release(checkedLease(lease), some),
-        ({ released }) => `${released} released\n`,
-      ),
+      release(lease, ids, optionsOf(command)),
     );
   program
     .command('extend <lease> [id...]')

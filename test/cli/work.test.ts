@@ -165,6 +165,19 @@ describe.each(doors)('over %s', (name, env) => {
   }, 60_000);
 });
 
+test('a claim and a completion whose answers are lost are made again, and change nothing', async () => {
+  const [, [, env]] = doors;
+  const client = await connect();
+  const ids = await enqueue(client, 'lost', [{}, {}]);
+  server().lose(1);
+  const claimed = await tock(['claim', 'lost', '--json'], { env: env() });
+  const { lease, tasks } = JSON.parse(claimed.out);
+  expect(tasks).toMatchObject([{ id: ids[0] }]);
+  server().lose(1);
+  const done = await tock(['complete', lease, ids[0] as string], { env: env() });
+  expect(done).toEqual({ code: 0, out: '1 completed\n', err: '' });
+});
+
 test('other mistakes are told before anything is done', async () => {
   const lease = '799408d8-b361-4906-80a5-235ce0000001';
   await expectMistakes({}, [
@@ -175,6 +188,7 @@ test('other mistakes are told before anything is done', async () => {
     [['complete', 'mine'], /^mine is no lease\.\nA lease is a UUID, as claim printed it\.\n$/],
     [['complete', lease, '--result', '1'], /^--result is a task's own: give its id/],
     [['complete', lease, '5', '--result', '{'], /^The result is not JSON: /],
+    [['release', 'mine'], /^mine is no lease\./],
     [['complete', lease, 'first'], /^first is no task id\./],
     [['extend', lease, '--lease', '0'], /'--lease <seconds>' .* number from 1 to 86400\./],
     [['extend', lease, '5'], /^A lease is extended as a whole: ids go with --progress or/],
