@@ -1,8 +1,7 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { move } from './minds.ts';
+import { client, db, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -20,16 +19,8 @@ import {
 } from './support.ts';
 import { change, made, states } from './wishes.ts';
 
-let db: Database;
-let client: pg.Client;
+oneDatabase();
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
 
 const queue = () => `m${++count}`;
 const queueOf = (id: string) => value<string>(client, 'select tock.queue_of_task($1)', [id]);
