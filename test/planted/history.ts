@@ -119,15 +119,15 @@ export const history: Bug[] = [
   {
     name: 'a stale worker says how far it is',
     file: 'routines/44_release_extend.sql',
-    find: "where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'",
-    replace: 'where l.token = $1',
+    find: "where %2$s and coalesce(l.closed_at, 'infinity') = 'infinity'",
+    replace: 'where %2$s',
     caught: ['sql/progress.test.ts', 'a worker whose lease is over'],
   },
   {
     name: 'what is said of all is kept of what has ended',
     file: 'routines/44_progress.sql',
-    find: 'where l.token = $1 and l.closed_at is null',
-    replace: 'where l.token = $1',
+    find: 'l where %s and l.closed_at is null',
+    replace: 'l where %s',
     caught: ['sql/progress.test.ts', 'what has ended and what is'],
   },
   {

@@ -60,9 +60,8 @@ export const limits: Bug[] = [
   {
     name: 'a lease that has run out holds no place',
     file,
-    find: "where l.token = any ($1) and coalesce(l.closed_at, 'infinity') = 'infinity')",
-    replace:
-      "where l.token = any ($1) and coalesce(l.closed_at, 'infinity') = 'infinity' and l.leased_until > now())",
+    find: "where coalesce(l.closed_at, 'infinity') = 'infinity')",
+    replace: "where coalesce(l.closed_at, 'infinity') = 'infinity' and l.leased_until > now())",
     caught: [own, 'a lease that has run out keeps its place'],
   },
   {

@@ -132,8 +132,8 @@ export const streams: Bug[] = [
   {
     name: 'a part is ended without holding its lease',
     file: 'routines/41_lease_parts.sql',
-    find: /for %s\) h', p_epoch,\s*case when p_one then 'no key update' else 'share' end\)/,
-    replace: ") h', p_epoch)",
+    find: /for %s\) h', p_epoch,\s*tock\.lease_condition\(p_epoch, p_one\), case when p_one then 'no key update' else 'share' end\)/,
+    replace: ") h', p_epoch, tock.lease_condition(p_epoch, p_one))",
     caught: ['sql/lease-parts.test.ts', 'a part in an open transaction keeps the whole lease'],
   },
 ];
