@@ -71,8 +71,7 @@ comment on function tock.ride_along is 'What a claim does for everybody before i
 
 -- It begins with the cursor, so that what is claimed together lies together in the index on token (random
 -- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random, as many as it takes
--- that nobody guesses a lease: a token alone lets in nobody without a role or a key. The first bit is 0, which
--- is what the index on token holds.
+-- that nobody guesses a lease: a token alone lets in nobody without a role or a key. The first bit is 0.
 create or replace function tock.new_token(p_epoch integer, p_after bigint, p_version text default '4')
 returns uuid
 language sql
@@ -106,10 +105,11 @@ returns boolean
 language sql
 immutable
 as $$
-  select p_lease >= '80000000-0000-0000-0000-000000000000'
+  select pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 0) > 127
+    and pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 6) >> 4 = 8
 $$;
 
-comment on function tock.is_of_one is 'Whether a lease has one run, and always had: see new_token_of_one().';
+comment on function tock.is_of_one is 'Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one(). The index on token is of the others, by this text.';
 
 create or replace function tock.token_stream(p_lease uuid)
 returns integer
@@ -140,7 +140,7 @@ as $$
   select case when p_one then pg_catalog.format(
     'l.stream = tock.token_stream($1) and l.after_position = tock.token_cursor($1, %s) and l.token = $1',
     (select e.first_position from tock.epochs e where e.number = p_epoch))
-  else $q$l.token = $1 and l.token < '80000000-0000-0000-0000-000000000000'$q$ end
+  else 'l.token = $1 and not tock.is_of_one(l.token)' end
 $$;
 
 comment on function tock.lease_condition is 'The condition for the rows l of a lease of an epoch; p_one as is_of_one() says.';
