@@ -26,8 +26,11 @@ async function leased(): Promise<[lease: string, id: string]> {
 
 /** Tokens as they were, of the lease that one as it is stands for. */
 const earlier: [string, (lease: string) => string][] = [
-  ['random bits alone', (lease) => `${lease.slice(0, 14)}4${lease.slice(15)}`],
-  ['its cursor alone', (lease) => `0${lease.slice(1)}`],
+  [
+    'random bits alone',
+    (lease) => `${lease.slice(0, 14)}4${lease.slice(15, 24)}bad00${lease.slice(29)}`,
+  ],
+  ['its cursor alone', (lease) => `0${lease.slice(1, 24)}bad00${lease.slice(29)}`],
 ];
 
 const state = async (id: string) => (await task(client, id))?.state;
