@@ -741,6 +741,14 @@ function tock.end_statement(p_epoch integer, p_again boolean)
   returns text
   -- The statement that writes the results of an epoch's runs and, where some go on (p_again), the next runs and waiting entries.
 
+function tock.ended_gates_hot(p_epoch integer, p_ended ended[])
+  returns text[]
+  -- ended_gates_statement() for the epoch in use; null when it is another. Written by write_hot_asked().
+
+function tock.ended_gates_statement(p_epoch integer)
+  returns text
+  -- The statement that names the queues and gates of runs that ended, in turn.
+
 function tock.ended_hot(p_epoch integer, p_ended ended[], p_again again[], p_streams integer[])
   returns integer
   -- end_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
@@ -994,6 +1002,10 @@ function tock.leave_gates(p_lease uuid, p_epoch integer)
   returns void
   -- Opens the gates of a lease's runs for the next.
 
+function tock.leave_gates_at(p_epoch integer, p_ended ended[])
+  returns void
+  -- Opens the gates of runs that ended for the next.
+
 function tock.leave_gates_of(p_leases uuid[], p_epoch integer, p_wait boolean)
   returns void
   -- Opens the gates of the runs of leases for the next.
@@ -1112,6 +1124,10 @@ function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean DEFAULT
 function tock.open_leases(p_queue text)
   returns uuid[]
   -- All open leases of a queue, read without a record of them; null while somebody else is claiming from it.
+
+function tock.open_named_gates(p_names text[], p_wait boolean)
+  returns void
+  -- open_gates() for what gates_statement() names.
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
@@ -1486,7 +1502,7 @@ function tock.write_hot()
 
 function tock.write_hot_asked(p_epoch integer, p_first bigint)
   returns void
-  -- Writes place_hot(), draw_marked_hot() and gates_hot() for an epoch and its first position. Called by write_hot().
+  -- Writes place_hot(), draw_marked_hot(), gates_hot() and ended_gates_hot() for an epoch and its first position. Called by write_hot().
 
 function tock.write_hot_ends(p_epoch integer, p_first bigint, p_end bigint)
   returns void

@@ -16,6 +16,7 @@ declare
   v_good bigint[];
   v_run tock.leased_run;
   v_ended tock.ended[];
+  v_before tock.ended[] := '{}';
 begin
   loop
     released := 0;
@@ -39,10 +40,11 @@ begin
     end if;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    v_before := v_before || v_ended;
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
   if tock.lease_asks(p_lease) then
-    perform tock.leave_gates(p_lease, v_epoch);
+    perform tock.leave_gates_at(v_epoch, v_before || v_ended);
   end if;
   refused := '{}';
   if released < pg_catalog.cardinality(v_ids) then

@@ -51,6 +51,27 @@ end $$;
 
 comment on function tock.open_gates is 'Lets in whoever there is room for at these gates; returns how many.';
 
+-- p_names are queues and gates in turn.
+create or replace function tock.open_named_gates(p_names text[], p_wait boolean)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_queues text[] := '{}';
+  v_gates text[] := '{}';
+begin
+  for v_n in 1 .. pg_catalog.cardinality(p_names) / 2 loop
+    v_queues := v_queues || p_names[2 * v_n - 1];
+    v_gates := v_gates || p_names[2 * v_n];
+  end loop;
+  if v_gates <> '{}' then
+    perform tock.open_gates(v_queues, v_gates, p_wait);
+  end if;
+end $$;
+
+comment on function tock.open_named_gates is 'open_gates() for what gates_statement() names.';
+
 -- The reaper waits for no gate, as it has those of many.
 create or replace function tock.leave_gates_of(p_leases uuid[], p_epoch integer, p_wait boolean)
 returns void
@@ -63,22 +84,16 @@ as $$
 declare
   v_lease uuid;
   v_names text[];
-  v_queues text[] := '{}';
-  v_gates text[] := '{}';
+  v_all text[] := '{}';
 begin
   foreach v_lease in array p_leases loop
     v_names := tock.gates_hot(v_lease, p_epoch);
     if v_names is null then
       execute tock.gates_statement(p_epoch) into v_names using v_lease;
     end if;
-    for v_n in 1 .. pg_catalog.cardinality(v_names) / 2 loop
-      v_queues := v_queues || v_names[2 * v_n - 1];
-      v_gates := v_gates || v_names[2 * v_n];
-    end loop;
+    v_all := v_all || v_names;
   end loop;
-  if v_gates <> '{}' then
-    perform tock.open_gates(v_queues, v_gates, p_wait);
-  end if;
+  perform tock.open_named_gates(v_all, p_wait);
 end $$;
 
 comment on function tock.leave_gates_of is 'Opens the gates of the runs of leases for the next.';
@@ -92,6 +107,26 @@ as $$
 $$;
 
 comment on function tock.leave_gates is 'Opens the gates of a lease''s runs for the next.';
+
+-- The others of their lease go on: their gates are not looked at.
+create or replace function tock.leave_gates_at(p_epoch integer, p_ended tock.ended[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_names text[] := tock.ended_gates_hot(p_epoch, p_ended);
+begin
+  if v_names is null then
+    execute tock.ended_gates_statement(p_epoch) into v_names using p_ended;
+  end if;
+  perform tock.open_named_gates(v_names, true);
+end $$;
+
+comment on function tock.leave_gates_at is 'Opens the gates of runs that ended for the next.';
 
 -- Up to 500 gates a call that somebody stands at, on from where the last call came to.
 create or replace function tock.sweep_gates(p_limit integer default 500)

@@ -3,6 +3,7 @@ import { claims } from './claims.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
+import { gateLocks } from './gate_locks.ts';
 import { atGates } from './gates.ts';
 import { guards } from './guards.ts';
 import { history } from './history.ts';
@@ -45,6 +46,7 @@ export const bugs: Bug[] = [
   ...doors,
   ...asked,
   ...atGates,
+  ...gateLocks,
   ...history,
   ...limits,
 ];
