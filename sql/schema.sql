@@ -917,6 +917,10 @@ function tock.is_erased(p_id bigint)
   returns boolean
   -- Whether the content of a run or waiting entry has been erased.
 
+function tock.is_idle_gate(p_gate gates)
+  returns boolean
+  -- Whether a gate has no settings and nobody has come to it for a day.
+
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.

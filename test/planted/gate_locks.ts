@@ -1,5 +1,7 @@
 import type { Bug } from './bugs.ts';
 
+const tidy: Pick<Bug, 'file'> = { file: 'routines/54_tidy_keys.sql' };
+
 /** Which gates are locked, and who waits for one. */
 export const gateLocks: Bug[] = [
   {
@@ -15,5 +17,19 @@ export const gateLocks: Bug[] = [
     find: 'perform tock.leave_gates_at(v_epoch, v_before || v_ended);',
     replace: '',
     caught: ['sql/gates.test.ts', 'is done with a result'],
+  },
+  {
+    ...tidy,
+    name: 'tidy locks gates that it only looks at',
+    find: 'order by g.queue, g.gate limit p_limit);',
+    replace: 'order by g.queue, g.gate limit p_limit for update skip locked);',
+    caught: ['sql/gate-locks.test.ts', 'are forgotten, and none is locked that stays'],
+  },
+  {
+    ...tidy,
+    name: 'tidy forgets a gate that somebody came to since it looked',
+    find: 'continue when v_gate.gate is null or not tock.is_idle_gate(v_gate);',
+    replace: 'continue when v_gate.gate is null;',
+    caught: ['sql/gate-locks.test.ts', 'stay when somebody comes while others are forgotten'],
   },
 ];

@@ -2,7 +2,18 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { gated, payloads, promote, take } from './gates.ts';
-import { complete, enqueue, fail, leaseOf, type Run, release, rows } from './support.ts';
+import {
+  blocked,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  pidOf,
+  type Run,
+  release,
+  rows,
+  value,
+} from './support.ts';
 
 // Who has the row of a gate keeps others from coming in: so nobody locks one that it doesn't open.
 let db: Database;
@@ -44,5 +55,50 @@ describe('a part of a lease opens only the gates of what ended, when it is', () 
     expect(await free(queue)).toEqual(['a', 'c']);
     await client.query('commit');
     expect(payloads(await take(client, queue))).toEqual([queue === 'released' ? 2 : 4]);
+  });
+});
+
+describe('gates that nobody has used for long', () => {
+  /** Two gates that a task went through two days ago. */
+  const unused = async (queue: string) => {
+    await enqueue(client, queue, [...gated('a', 1), ...gated('b', 2)]);
+    await complete(client, leaseOf(await take(client, queue)));
+    for (const [table, column] of [
+      ['gates', 'created_at'],
+      ['turns', 'turned_at'],
+    ]) {
+      await client.query(
+        `update tock.${table} set ${column} = ${column} - interval '2 days' where queue = $1`,
+        [queue],
+      );
+    }
+  };
+
+  test('are forgotten, and none is locked that stays', async () => {
+    await unused('unused');
+    await enqueue(client, 'unused', gated('b', 3));
+    expect(payloads(await take(client, 'unused'))).toEqual([3]);
+    await client.query('begin');
+    expect(await value(client, 'select tock.tidy_gates(100)')).toBe(1);
+    expect(await free('unused')).toEqual(['b']);
+    await client.query('commit');
+    expect(await free('unused')).toEqual(['b']);
+  });
+
+  test('stay when somebody comes while others are forgotten', async () => {
+    await unused('come-back');
+    await other.query(
+      "begin; select from tock.turns where queue = 'come-back' and gate = 'a' for update",
+    );
+    const tidying = await db.connect();
+    const pid = await pidOf(tidying);
+    const tidied = value(tidying, 'select tock.tidy_gates(100)');
+    await blocked(client, pid);
+    await enqueue(client, 'come-back', gated('b', 3, 2));
+    expect(payloads(await take(client, 'come-back'))).toEqual([3]);
+    await other.query('commit');
+    expect(await tidied).toBe(1);
+    expect(await free('come-back')).toEqual(['b']);
+    expect(await take(client, 'come-back')).toEqual([]);
   });
 });
