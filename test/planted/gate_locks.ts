@@ -32,4 +32,18 @@ export const gateLocks: Bug[] = [
     replace: 'continue when v_gate.gate is null;',
     caught: ['sql/gate-locks.test.ts', 'stay when somebody comes while others are forgotten'],
   },
+  {
+    file: 'routines/51_reap.sql',
+    name: 'the reaper waits for gates',
+    find: 'where tock.lease_asks(e.token)), p_epoch, false);',
+    replace: 'where tock.lease_asks(e.token)), p_epoch, true);',
+    caught: ['sql/gate-locks.test.ts', 'lost runs are taken back while'],
+  },
+  {
+    file: 'routines/52_gate_lines.sql',
+    name: 'each new gate takes a lock of its own',
+    find: '& 63)::text)',
+    replace: ')::text)',
+    caught: ['sql/gate-locks.test.ts', 'a call that makes many gates takes few locks'],
+  },
 ];

@@ -4,8 +4,10 @@ import { type Database, freshDatabase } from '../database.ts';
 import { gated, payloads, promote, take } from './gates.ts';
 import {
   blocked,
+  claim,
   complete,
   enqueue,
+  expire,
   fail,
   leaseOf,
   pidOf,
@@ -101,4 +103,49 @@ describe('gates that nobody has used for long', () => {
     expect(await free('come-back')).toEqual(['b']);
     expect(await take(client, 'come-back')).toEqual([]);
   });
+});
+
+test('lost runs are taken back while somebody has the rows of their gates', async () => {
+  const leases: string[] = [];
+  await enqueue(client, 'lost', gated('k', 0, 4));
+  await client.query(`select tock.put_gate('lost', 'k', '{"gate_limit": 4}')`);
+  await promote(client);
+  for (let n = 0; n < 4; n++) {
+    leases.push(leaseOf(await claim(client, 'lost')));
+    await expire(client, leases[n] as string);
+  }
+  await other.query("begin; select from tock.gates where queue = 'lost' for update");
+  const [watcher, pid] = [await db.connect(), await pidOf(client)];
+  let [over, waited] = [false, false];
+  const all = (async () => {
+    for (const _ of leases) expect(await value(client, 'select tock.reap(1, true)')).toBe(1);
+  })().finally(() => {
+    over = true;
+  });
+  while (!over && !waited) {
+    waited = await value(watcher, 'select cardinality(pg_blocking_pids($1)) > 0', [pid]);
+  }
+  await all;
+  expect(waited).toBe(false);
+  expect(payloads(await take(client, 'lost')).sort()).toEqual([0, 1, 2, 3]);
+  await other.query('commit');
+});
+
+test('a call that makes many gates takes few locks', async () => {
+  await enqueue(
+    client,
+    'many',
+    Array.from({ length: 400 }, (_, n) => ({ gate: `key ${n}` })),
+  );
+  await client.query('begin');
+  await promote(client);
+  const locks = await value<number>(
+    client,
+    `select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
+  );
+  await client.query('commit');
+  expect(await value(client, `select count(*)::int from tock.gates where queue = 'many'`)).toBe(
+    400,
+  );
+  expect(locks).toBeLessThan(100);
 });
