@@ -433,6 +433,10 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
 
+function tock.back_at(p_queue text, p_options jsonb)
+  returns timestamp with time zone
+  -- When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at its gate, where that is paused.
+
 function tock.back_off(p_epoch epochs)
   returns void
   -- Leaves an epoch alone for a while: a minute, two, four ... an hour.
@@ -827,6 +831,10 @@ function tock.gates_statement(p_epoch integer)
   returns text
   -- The statement that names the queues and gates of a lease's runs, in turn.
 
+function tock.give_up_turns(p_ids bigint[])
+  returns void
+  -- Opens the gates of waiting entries that were inside and are put off, for the next.
+
 function tock.guard()
   returns integer
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
@@ -936,6 +944,10 @@ function tock.is_open(p_lease uuid, p_epoch integer)
 function tock.is_paused(p_policy queues)
   returns boolean
   -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
+
+function tock.is_paused_gate(p_queue text, p_gate text)
+  returns boolean
+  -- Whether a gate is paused now.
 
 function tock.is_plain_one(p_tasks jsonb)
   returns boolean

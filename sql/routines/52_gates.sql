@@ -106,7 +106,8 @@ begin
     v_seen := v_seen + coalesce(pg_catalog.cardinality(v_turn.inside), 0);
     v_next.inside := v_still.inside;
     v_in := v_in || array(
-      select w.position from tock.waiting w where w.position = any (v_still.back) order by w.position for update skip locked);
+      select w.position from tock.waiting w where w.position = any (v_still.back) and not v_gate.paused
+      order by w.position for update skip locked);
     v_free := case when v_gate.paused then 0 when v_own then coalesce(v_gate.gate_limit, 1)
       else coalesce(v_gate.gate_limit, v_policy.gate_limit) end - pg_catalog.cardinality(v_next.inside);
     v_rate := coalesce(v_gate.gate_rate_limit, case when not v_own then v_policy.gate_rate_limit end);

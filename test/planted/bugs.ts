@@ -4,6 +4,7 @@ import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { gateLocks } from './gate_locks.ts';
+import { gateRetries } from './gate_retries.ts';
 import { atGates } from './gates.ts';
 import { guards } from './guards.ts';
 import { history } from './history.ts';
@@ -47,6 +48,7 @@ export const bugs: Bug[] = [
   ...asked,
   ...atGates,
   ...gateLocks,
+  ...gateRetries,
   ...history,
   ...limits,
 ];
