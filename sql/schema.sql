@@ -998,6 +998,10 @@ function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
   -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
 
+function tock.late_from()
+  returns timestamp with time zone
+  -- From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.
+
 function tock.lease_asks(p_lease uuid)
   returns boolean
   -- Whether a lease is of runs with options: see new_token().

@@ -1,5 +1,6 @@
 -- Reads upwards from the newest due time promoted: under a held-open transaction the low end is full
--- of dead entries. What was committed after its time lies below and is found by the sweep.
+-- of dead entries. What was committed after its time lies below and is found by the sweep, and what has a gate,
+-- which waits though it is due at once, a little below.
 create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -21,7 +22,9 @@ declare
   v_off bigint[] := '{}';
 begin
   if not p_sweep then
-    v_from := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
+    v_from := coalesce(
+      (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
+      (select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
   end if;
   select pg_catalog.array_agg(d.position), pg_catalog.array_agg(d.position) filter (where d.gate is not null) into v_due, v_gated
   from (

@@ -1,5 +1,6 @@
 -- The rows are locked by the caller. Whether or not a gate's row is to be had, they stand at the gate first: due
--- at no time. Promotion reads on from there by a promotion of nothing.
+-- at no time. Promotion reads on from there by promotions of nothing, one for ten entries at most: late_from()
+-- counts by them.
 create or replace function tock.come_to_gates(p_positions bigint[])
 returns void
 language plpgsql
@@ -8,15 +9,18 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_due timestamptz;
+  v_dues timestamptz[];
   v_queues text[];
   v_gates text[];
 begin
   if pg_catalog.cardinality(p_positions) = 0 then
     return;
   end if;
-  select max(w.due_at) into v_due from tock.waiting w
-  where w.position = any (p_positions) and w.due_at <= pg_catalog.clock_timestamp();
+  v_dues := array(
+    select max(d.due_at) from (
+      select w.due_at, row_number() over (order by w.due_at) as n from tock.waiting w
+      where w.position = any (p_positions) and w.due_at <= pg_catalog.clock_timestamp()) d
+    group by (d.n - 1) / 10);
   update tock.waiting w set due_at = 'infinity', ticket = n.ticket
   from (
     select c.position, coalesce(c.ticket, pg_catalog.nextval('tock.positions')) as ticket
@@ -25,7 +29,7 @@ begin
       order by o.due_at, o.position offset 0) c) n
   where w.position = n.position;
   insert into tock.promotions (position, run_id, due_at)
-    values (pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, v_due);
+  select pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, d from unnest(v_dues) d;
   select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.gate) into v_queues, v_gates
   from (
     select distinct w.queue, w.gate from tock.waiting w where w.position = any (p_positions)) g;

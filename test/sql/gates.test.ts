@@ -257,6 +257,23 @@ describe('no wake-up is lost', () => {
     expect(payloads(runs).sort()).toEqual([1, 'delayed']);
   });
 
+  test('when an enqueueing committed after later tasks were promoted', async () => {
+    const other = await db.connect();
+    await other.query('begin');
+    await enqueue(other, 'late', gated('late', 'late'));
+    const swept = (at: string) =>
+      client.query(`update tock.duties set last_started_at = ${at} where name = 'promote'`);
+    await swept("now() + interval '1 hour'");
+    await enqueue(client, 'late', [...gated('a', 1), ...gated('b', 2), ...gated('c', 3)]);
+    expect(payloads(await take(client, 'late')).sort()).toEqual([1, 2, 3]);
+    await other.query('commit');
+    const { rows: claimed } = await client.query(
+      `select c.payload from tock.claim('late', p_alone => true) as c`,
+    );
+    expect(payloads(claimed)).toEqual(['late']);
+    await swept('null');
+  });
+
   test('when what committed late stands below what was let in', async () => {
     const [holder, late] = [await db.connect(), await db.connect()];
     await enqueue(client, 'below', gated('k', 0));
