@@ -1071,9 +1071,9 @@ function tock.make_epochs_to(p_position bigint)
   returns void
   -- Makes epochs until there is one for a position.
 
-function tock.make_gate(p_queue text, p_gate text)
+function tock.make_gates(p_queues text[], p_gates text[])
   returns void
-  -- Makes a gate that was named for the first time, unless another transaction is making it: waits for nobody.
+  -- Makes gates that were named for the first time, but for those that another transaction is making.
 
 function tock.make_queue(p_queue text)
   returns void

@@ -33,12 +33,7 @@ begin
   select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.gate) into v_queues, v_gates
   from (
     select distinct w.queue, w.gate from tock.waiting w where w.position = any (p_positions)) g;
-  -- waits for nobody: while another transaction makes the same gate, the sweep has to come by
-  perform tock.make_gate(n.queue, n.gate)
-  from (
-    select g.queue, g.gate from unnest(v_queues, v_gates) g (queue, gate)
-    where (select o.created_at from tock.gates o where o.queue = g.queue and o.gate = g.gate) is null
-    order by 1, 2 limit 500) n;
+  perform tock.make_gates(v_queues, v_gates);
   perform tock.turn_gates(tock.lock_gates(v_queues, v_gates, false));
 end $$;
 
@@ -160,8 +155,7 @@ begin
   select pg_catalog.array_agg(s.queue), pg_catalog.array_agg(s.gate) into v_queues, v_gates
   from (select * from standing limit p_limit) s;
   if v_gates is not null then
-    perform tock.make_gate(u.queue, u.gate) from unnest(v_queues, v_gates) u (queue, gate)
-    where (select o.created_at from tock.gates o where o.queue = u.queue and o.gate = u.gate) is null;
+    perform tock.make_gates(v_queues, v_gates);
     v_let_in := tock.turn_gates(tock.lock_gates(v_queues, v_gates, false), true);
   end if;
   if v_gates is not null or v_after is not null then
@@ -186,17 +180,36 @@ $$;
 
 comment on function tock.gate_key is 'Second key of the lock of making a gate: one of 64.';
 
-create or replace function tock.make_gate(p_queue text, p_gate text)
+-- Waits for nobody: a gate that another transaction is making at this moment is left to the sweep.
+create or replace function tock.make_gates(p_queues text[], p_gates text[])
 returns void
 language plpgsql
 volatile
+set enable_seqscan = off
 as $$
+declare
+  v_queues text[];
+  v_gates text[];
+  v_locked integer[];
 begin
-  if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.gate_key(p_queue, p_gate)) then
-    insert into tock.gates (queue, gate) values (p_queue, p_gate) on conflict do nothing;
+  select pg_catalog.array_agg(u.queue), pg_catalog.array_agg(u.gate) into v_queues, v_gates
+  from unnest(p_queues, p_gates) u (queue, gate)
+  where (select o.created_at from tock.gates o where o.queue = u.queue and o.gate = u.gate) is null;
+  if v_gates is null then
+    return;
   end if;
-exception
-  when serialization_failure then null;  -- made since this transaction's snapshot was taken
+  v_locked := array(
+    select k.key from (
+      select distinct tock.gate_key(u.queue, u.gate) as key from unnest(v_queues, v_gates) u (queue, gate) offset 0) k
+    where pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), k.key));
+  begin
+    insert into tock.gates (queue, gate)
+    select u.queue, u.gate from unnest(v_queues, v_gates) u (queue, gate)
+    where tock.gate_key(u.queue, u.gate) = any (v_locked)
+    on conflict do nothing;
+  exception
+    when serialization_failure then null;  -- made since this transaction's snapshot was taken
+  end;
 end $$;
 
-comment on function tock.make_gate is 'Makes a gate that was named for the first time, unless another transaction is making it: waits for nobody.';
+comment on function tock.make_gates is 'Makes gates that were named for the first time, but for those that another transaction is making.';

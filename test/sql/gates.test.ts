@@ -41,6 +41,18 @@ test('of a key one task at a time starts, in the order of enqueueing', async () 
   expect(payloads(await take(client, 'serial')).sort()).toEqual([1, 11]);
 });
 
+test('a thousand tasks with a gate each come in together', async () => {
+  const tasks = Array.from({ length: 1000 }, (_, n) => ({ payload: n, gate: `gate ${n}` }));
+  await enqueue(client, 'together', tasks);
+  await promote(client);
+  const runs = await claim(client, 'together', { limit: 1000 });
+  expect(runs).toHaveLength(1000);
+  await enqueue(client, 'together', tasks);
+  await promote(client);
+  await complete(client, leaseOf(runs));
+  expect(await claim(client, 'together', { limit: 1000 })).toHaveLength(1000);
+});
+
 test('tasks without a gate are not held up by those with one', async () => {
   await enqueue(client, 'mixed', gated('a', 0, 3));
   await enqueue(client, 'mixed', [{ payload: 'plain' }, { payload: 'too' }]);
