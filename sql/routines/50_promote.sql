@@ -47,7 +47,7 @@ begin
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));
   if v_gated is not null then
     v_gated := array(select g from unnest(v_gated) g where g <> all (v_off));
-    v_due := array(select d from unnest(v_due) d where d <> all (v_gated));
+    v_due := array(select unnest(v_due) except select unnest(v_gated));
     perform tock.come_to_gates(v_gated);
   end if;
   if pg_catalog.cardinality(v_due) > 0 then
