@@ -433,6 +433,10 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
 
+function tock.back_at(p_queue text, p_options jsonb)
+  returns timestamp with time zone
+  -- When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at its gate, where that is paused.
+
 function tock.back_off(p_epoch epochs)
   returns void
   -- Leaves an epoch alone for a while: a minute, two, four ... an hour.
@@ -749,6 +753,14 @@ function tock.end_statement(p_epoch integer, p_again boolean)
   returns text
   -- The statement that writes the results of an epoch's runs and, where some go on (p_again), the next runs and waiting entries.
 
+function tock.ended_gates_hot(p_epoch integer, p_ended ended[])
+  returns text[]
+  -- ended_gates_statement() for the epoch in use; null when it is another. Written by write_hot_asked().
+
+function tock.ended_gates_statement(p_epoch integer)
+  returns text
+  -- The statement that names the queues and gates of runs that ended, in turn.
+
 function tock.ended_hot(p_epoch integer, p_ended ended[], p_again again[], p_streams integer[])
   returns integer
   -- end_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
@@ -826,6 +838,10 @@ function tock.gates_hot(p_lease uuid, p_epoch integer)
 function tock.gates_statement(p_epoch integer)
   returns text
   -- The statement that names the queues and gates of a lease's runs, in turn.
+
+function tock.give_up_turns(p_ids bigint[])
+  returns void
+  -- Opens the gates of waiting entries that were inside and are put off, for the next.
 
 function tock.guard()
   returns integer
@@ -917,6 +933,10 @@ function tock.is_erased(p_id bigint)
   returns boolean
   -- Whether the content of a run or waiting entry has been erased.
 
+function tock.is_idle_gate(p_gate gates)
+  returns boolean
+  -- Whether a gate has no settings and nobody has come to it for a day.
+
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
@@ -932,6 +952,10 @@ function tock.is_open(p_lease uuid, p_epoch integer)
 function tock.is_paused(p_policy queues)
   returns boolean
   -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
+
+function tock.is_paused_gate(p_queue text, p_gate text)
+  returns boolean
+  -- Whether a gate is paused now.
 
 function tock.is_plain_one(p_tasks jsonb)
   returns boolean
@@ -982,6 +1006,10 @@ function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
   -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
 
+function tock.late_from()
+  returns timestamp with time zone
+  -- From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.
+
 function tock.lease_asks(p_lease uuid)
   returns boolean
   -- Whether a lease is of runs with options: see new_token().
@@ -1009,6 +1037,10 @@ function tock.leased_runs(p_lease uuid)
 function tock.leave_gates(p_lease uuid, p_epoch integer)
   returns void
   -- Opens the gates of a lease's runs for the next.
+
+function tock.leave_gates_at(p_epoch integer, p_ended ended[])
+  returns void
+  -- Opens the gates of runs that ended for the next.
 
 function tock.leave_gates_of(p_leases uuid[], p_epoch integer, p_wait boolean)
   returns void
@@ -1055,9 +1087,9 @@ function tock.make_epochs_to(p_position bigint)
   returns void
   -- Makes epochs until there is one for a position.
 
-function tock.make_gate(p_queue text, p_gate text)
+function tock.make_gates(p_queues text[], p_gates text[])
   returns void
-  -- Makes a gate that was named for the first time, unless another transaction is making it: waits for nobody.
+  -- Makes gates that were named for the first time, but for those that another transaction is making.
 
 function tock.make_queue(p_queue text)
   returns void
@@ -1132,6 +1164,10 @@ function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean DEFAULT
 function tock.open_leases(p_queue text)
   returns uuid[]
   -- All open leases of a queue, read without a record of them; null while somebody else is claiming from it.
+
+function tock.open_named_gates(p_names text[], p_wait boolean)
+  returns void
+  -- open_gates() for what gates_statement() names.
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
@@ -1514,7 +1550,7 @@ function tock.write_hot()
 
 function tock.write_hot_asked(p_epoch integer, p_first bigint)
   returns void
-  -- Writes place_hot(), draw_marked_hot() and gates_hot() for an epoch and its first position. Called by write_hot().
+  -- Writes place_hot(), draw_marked_hot(), gates_hot() and ended_gates_hot() for an epoch and its first position. Called by write_hot().
 
 function tock.write_hot_ends(p_epoch integer, p_first bigint, p_end bigint)
   returns void

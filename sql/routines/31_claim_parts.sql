@@ -35,6 +35,21 @@ $$;
 comment on function tock.is_alone is
   'Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.';
 
+-- A promotion stands for up to ten entries that are dead now: so many are read again, and no more, whatever is
+-- held open. Where there are no gates nobody asks.
+create or replace function tock.late_from()
+returns timestamptz
+language plpgsql
+volatile
+as $$
+begin
+  return (
+    select min(n.due_at) from (
+      select p.due_at from tock.promotions p where p.due_at > '-infinity' order by p.due_at desc limit 50) n);
+end $$;
+
+comment on function tock.late_from is 'From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.';
+
 -- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late.
 create or replace function tock.ride_along()
 returns boolean
@@ -57,6 +72,7 @@ begin
     exists (
       select from tock.waiting w
       where w.due_at <= v_now and w.due_at >= coalesce(
+        (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
       order by w.due_at limit 1)
     into v_late, v_due;

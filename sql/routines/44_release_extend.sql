@@ -14,20 +14,27 @@ declare
   v_epoch integer := tock.token_epoch(p_lease);
   v_ids bigint[] := case when p_ids is not null then array(select distinct i from unnest(p_ids) i) end;
   v_good bigint[];
+  v_runs tock.leased_run[];
+  v_options jsonb;
   v_run tock.leased_run;
   v_ended tock.ended[];
+  v_before tock.ended[] := '{}';
 begin
   loop
     released := 0;
     v_good := '{}';
     v_ended := '{}';
-    foreach v_run in array tock.hold_runs(p_lease, v_epoch, v_ids) loop
+    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
+    if tock.lease_asks(p_lease) then
+      v_options := tock.options_of(v_epoch, v_runs);
+    end if;
+    foreach v_run in array v_runs loop
       continue when v_run.state not in ('superseded', 'cancelled');
       released := released + 1;
       v_good := v_good || v_run.id;
       if v_run.state is null then
-        v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null, '-infinity', v_run.attempt,
-          v_run.lost)::tock.ended;
+        v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null,
+          tock.back_at(v_run.queue, v_options -> v_run.position::text), v_run.attempt, v_run.lost)::tock.ended;
       end if;
     end loop;
     if released = 0 then
@@ -39,10 +46,11 @@ begin
     end if;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    v_before := v_before || v_ended;
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
-  if tock.lease_asks(p_lease) then
-    perform tock.leave_gates(p_lease, v_epoch);
+  if v_options is not null then
+    perform tock.leave_gates_at(v_epoch, v_before || v_ended);
   end if;
   refused := '{}';
   if released < pg_catalog.cardinality(v_ids) then

@@ -1,5 +1,6 @@
 -- Reads upwards from the newest due time promoted: under a held-open transaction the low end is full
--- of dead entries. What was committed after its time lies below and is found by the sweep.
+-- of dead entries. What was committed after its time lies below and is found by the sweep, and what has a gate,
+-- which waits though it is due at once, a little below.
 create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -21,7 +22,9 @@ declare
   v_off bigint[] := '{}';
 begin
   if not p_sweep then
-    v_from := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
+    v_from := coalesce(
+      (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
+      (select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
   end if;
   select pg_catalog.array_agg(d.position), pg_catalog.array_agg(d.position) filter (where d.gate is not null) into v_due, v_gated
   from (
@@ -44,7 +47,7 @@ begin
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));
   if v_gated is not null then
     v_gated := array(select g from unnest(v_gated) g where g <> all (v_off));
-    v_due := array(select d from unnest(v_due) d where d <> all (v_gated));
+    v_due := array(select unnest(v_due) except select unnest(v_gated));
     perform tock.come_to_gates(v_gated);
   end if;
   if pg_catalog.cardinality(v_due) > 0 then

@@ -41,7 +41,7 @@ end $$;
 comment on function tock.never_starts is 'Whether a run or waiting entry that is not to start any more is in nobody''s hands: false as well where that can''t be told now.';
 
 -- Who of those that a gate has let in is inside still, by how they stand; and of these, who failed, kept the
--- turn and has waited long enough.
+-- turn and has waited long enough. Who was put off for later has given up the turn.
 create or replace function tock.still_inside(
   p_queue text, p_keep boolean, p_states tock.whereabout[], p_lock boolean, out inside bigint[], out back bigint[])
 language plpgsql
@@ -50,6 +50,8 @@ as $$
 declare
   v_at tock.whereabout;
   v_waits record;
+  v_ids bigint[] := '{}';
+  v_dues timestamptz[] := '{}';
 begin
   inside := '{}';
   back := '{}';
@@ -65,10 +67,22 @@ begin
         continue;
       elsif v_waits.due_at = 'infinity' then
         back := back || (v_at.current_id >> 20);
+      else
+        v_ids := v_ids || v_at.task_id;
+        v_dues := v_dues || v_waits.due_at;
       end if;
     end if;
     inside := inside || v_at.task_id;
   end loop;
+  if pg_catalog.cardinality(v_ids) > 0 then
+    -- due when somebody wanted it, not by its backoff: put off
+    inside := array(
+      select i.id from unnest(inside) with ordinality i (id, n)
+      where i.id <> all (array(
+        select w.id from unnest(tock.wishes(v_ids)) w join unnest(v_ids, v_dues) d (id, due_at) on d.id = w.id
+        where (w.changes ->> 'run_at')::timestamptz = d.due_at))
+      order by i.n);
+  end if;
 end $$;
 
 comment on function tock.still_inside is 'The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.';

@@ -111,8 +111,8 @@ export const ends: Bug[] = [
   {
     name: 'a release counts as an attempt',
     file: 'routines/44_release_extend.sql',
-    find: /'-infinity', v_run\.attempt,/,
-    replace: "'-infinity', v_run.attempt + 1,",
+    find: 'v_run.position::text), v_run.attempt,',
+    replace: 'v_run.position::text), v_run.attempt + 1,',
     caught: ['sql/release-extend.test.ts', 'a released task is ready at once'],
   },
   {
