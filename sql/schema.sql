@@ -454,6 +454,10 @@ function tock.balance(p_streams integer DEFAULT 1000)
   -- Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.
   -- for tock_admin
 
+function tock.behind_others(p_positions bigint[], p_from timestamp with time zone)
+  returns bigint[]
+  -- Those of some waiting entries that are due at a gate which come after one that is not among them.
+
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
   -- How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit when null); full where it had no level.

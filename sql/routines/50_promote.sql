@@ -20,6 +20,7 @@ declare
   v_count integer;
   v_tasks bigint[];
   v_off bigint[] := '{}';
+  v_behind bigint[];
 begin
   if not p_sweep then
     v_from := coalesce(
@@ -31,7 +32,16 @@ begin
     select w.position, w.gate from tock.waiting w
     where w.due_at <= v_now and w.due_at >= v_from
     order by w.due_at, w.position limit p_limit for update skip locked) d;
-  if v_due is null then
+  v_behind := tock.behind_others(v_gated, v_from);
+  if v_behind <> '{}' then
+    v_gated := array(select unnest(v_gated) except select unnest(v_behind));
+    -- they may be all that was found, for as long as another transaction is open
+    v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
+      select w.position from tock.waiting w
+      where w.due_at <= v_now and w.due_at >= v_from and w.gate is null and w.position <> all (v_due)
+      order by w.due_at, w.position limit p_limit for update skip locked);
+  end if;
+  if coalesce(v_due, '{}') = '{}' then
     return case when p_sweep then tock.sweep_gates() else 0 end;
   end if;
   v_count := pg_catalog.cardinality(v_due);
@@ -61,6 +71,39 @@ end $$;
 
 comment on function tock.promote is
   'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.';
+
+-- Another promotion may hold one that comes before: it has not come to the gate until that commits, and never if it
+-- doesn't. So who comes after it stays where it is, for whoever promotes next. The rows are locked by the caller.
+create or replace function tock.behind_others(p_positions bigint[], p_from timestamptz)
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  if p_positions is null then
+    return '{}';
+  end if;
+  return array(
+    with own as materialized (
+      select w.queue, w.gate, w.due_at, w.position from tock.waiting w
+      where w.position = any (p_positions) and w.ticket is null
+    ), others as (
+      select distinct on (e.queue, e.gate) e.*
+      from (select distinct on (o.queue) o.* from own o order by o.queue, o.due_at desc, o.position desc) l
+      cross join lateral (
+        select w.queue, w.gate, w.due_at, w.position from tock.waiting w
+        where w.queue = l.queue and w.due_at >= p_from and (w.due_at, w.position) < (l.due_at, l.position)
+          and w.gate is not null and w.ticket is null
+        offset 0) e
+      where e.position not in (select o.position from own o)
+      order by e.queue, e.gate, e.due_at, e.position)
+    select o.position from own o join others e using (queue, gate)
+    where (e.due_at, e.position) < (o.due_at, o.position));
+end $$;
+
+comment on function tock.behind_others is 'Those of some waiting entries that are due at a gate which come after one that is not among them.';
 
 -- The rows are locked by the caller. A task that is cancelled while it waits becomes a run as well, a
 -- marked one that claims pass over: so its history lies where all history lies.

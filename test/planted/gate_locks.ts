@@ -46,4 +46,18 @@ export const gateLocks: Bug[] = [
     replace: ')::text)',
     caught: ['sql/gate-locks.test.ts', 'a call that makes many gates takes few locks'],
   },
+  {
+    file: 'routines/50_promote.sql',
+    name: 'of two who promote at once the faster comes to the gate first',
+    find: 'v_behind := tock.behind_others(v_gated, v_from);',
+    replace: "v_behind := '{}';",
+    caught: ['sql/gate-order.test.ts', 'nobody comes to a gate before one'],
+  },
+  {
+    file: 'routines/50_promote.sql',
+    name: 'nothing is promoted behind tasks that another promotion holds up',
+    find: /select unnest\(v_behind\)\) \|\| array\([^;]+skip locked\);/,
+    replace: 'select unnest(v_behind));',
+    caught: ['sql/gate-order.test.ts', 'an open promotion at one gate holds up no others'],
+  },
 ];
