@@ -290,9 +290,9 @@ describe('no wake-up is lost', () => {
     const [holder, late] = [await db.connect(), await db.connect()];
     await enqueue(client, 'below', gated('k', 0));
     const first = await take(client, 'below');
-    await enqueue(client, 'below', gated('k', -1));
     await holder.query("begin; select from tock.gates where queue = 'below' for update");
     await late.query('begin');
+    await enqueue(late, 'below', gated('k', -1));
     await promote(late);
     await holder.query('commit');
     await enqueue(client, 'below', gated('k', 1, 5));
