@@ -107,9 +107,17 @@ volatile
 as $$
 declare
   v_at tock.whereabout := (select w from tock.whereabouts(array[p_id]) w);
+  v_payload jsonb;
 begin
+  if v_at.state = 'running' then
+    select tock.changed_payload(w.id) into v_payload from unnest(tock.wishes(array[v_at.task_id, v_at.current_id])) w
+    where w.changes ? 'bytes' order by w.id = v_at.task_id desc limit 1;
+    if found then
+      return v_payload;
+    end if;
+  end if;
   return case when v_at.state = 'waiting' then (select w.payload from tock.waiting w where w.position = v_at.current_id >> 20)
     else (tock.run_at(v_at.current_id)).payload end;
 end $$;
 
-comment on function tock.payload_of is 'A task''s payload as it is now.';
+comment on function tock.payload_of is 'A task''s payload as it is now: of a running one, as its next attempt has it.';

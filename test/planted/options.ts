@@ -163,6 +163,13 @@ export const asked: Bug[] = [
     caught: ['sql/erase.test.ts', 'nor of one that expired while it waited'],
   },
   {
+    ...held,
+    name: 'what was merged while its task ran is forgotten by the next merge',
+    find: "if v_at.state = 'running' then",
+    replace: 'if false then',
+    caught: ['sql/unique-order.test.ts', 'what is merged while a task runs'],
+  },
+  {
     ...marked,
     name: 'an expired task starts',
     find: 'coalesce(k.off, false) or coalesce(r.expired, false) as off',
