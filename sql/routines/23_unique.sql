@@ -70,6 +70,7 @@ declare
   v_ids bigint[] := pg_catalog.array_fill(null::bigint, array[v_count]);
   v_from integer := 1;
   v_before integer;
+  v_n integer;
   v_now timestamptz;
   v_task jsonb;
   v_keys tock.unique_keys[];
@@ -156,7 +157,12 @@ begin
   loop
     v_ats[v_at.n] := v_at;
   end loop;
-  for v_n in 1 .. v_count loop
+  -- in the order in which cancel() and change() take what they change
+  foreach v_n in array array(
+    select a.ordinality from unnest(v_ats) with ordinality a
+    order by pg_catalog.array_position(array['waiting', 'ready', 'running'], a.state),
+      case a.state when 'running' then a.task_id else a.current_id end, a.ordinality)
+  loop
     continue when v_ids[v_n] is not null;
     v_task := v_tasks[v_n];
     v_key := v_taken[v_n];

@@ -61,13 +61,14 @@ set lock_timeout = '2s'
 as $$
 declare
   v_policy text := tock.key_policy(p_task);
+  v_alone boolean;
   v_changed record;
 begin
   if v_policy = 'pending' then
     if p_at.state = 'waiting' then
-      perform from tock.waiting w where w.position = p_at.current_id >> 20 and w.replaces is null for update;
+      select w.replaces is null into v_alone from tock.waiting w where w.position = p_at.current_id >> 20 for update;
     end if;
-    if p_at.state is distinct from 'waiting' or not found then
+    if v_alone is not true then
       return false;
     end if;
   end if;

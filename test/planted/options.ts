@@ -74,8 +74,8 @@ export const asked: Bug[] = [
   {
     ...held,
     name: 'what may have started already is changed as waiting',
-    find: 'and w.replaces is null for update;',
-    replace: 'for update;',
+    find: 'select w.replaces is null into v_alone',
+    replace: 'select true into v_alone',
     caught: ['sql/unique.test.ts', 'what replaces a task put off in the place'],
   },
   {
@@ -168,6 +168,13 @@ export const asked: Bug[] = [
     find: "if v_at.state = 'running' then",
     replace: 'if false then',
     caught: ['sql/unique-order.test.ts', 'what is merged while a task runs'],
+  },
+  {
+    ...unique,
+    name: 'a call with keys takes tasks in the order of the keys',
+    find: /order by pg_catalog\.array_position\(array\['waiting', 'ready', 'running'\], a\.state\),[^,]+end, /,
+    replace: 'order by ',
+    caught: ['sql/unique-order.test.ts', 'changes what runs'],
   },
   {
     ...marked,

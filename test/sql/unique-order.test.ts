@@ -59,3 +59,44 @@ test('what is merged while a task runs is all there in its next attempt, and in 
   expect(payloads(await take('merged'))).toEqual([[1, 12, 13, 22, 23]]);
 });
 
+describe('a call with keys and another that takes their tasks wait for each other in one direction', () => {
+  const later = { on_conflict: 'replace', delay_seconds: 3600 };
+  const unfinished = { on_conflict: 'replace', unique_policy: 'unfinished' };
+  const move = `select from tock.change($1::bigint[], '{"priority": 3}')`;
+  const put = `insert into tock.marks (stream, position, kind, other_id, changes)
+    select i & 1048575, i >> 20, $2, case $2 when 'superseded' then 0 end, '{}' from unnest($1::bigint[]) i`;
+  const rowsOf =
+    'select from tock.waiting w where w.position = any (select i >> 20 from unnest($1::bigint[]) i) for update';
+  test.each<[string, object, string, string[]]>([
+    ['cancels what waits', later, 'select from tock.cancel($1::bigint[])', [rowsOf]],
+    ['changes what waits', later, move, [rowsOf]],
+    ['changes what is ready', unfinished, move, [put, 'superseded']],
+    ['changes what runs', unfinished, move, [put, 'amended']],
+  ])('%s', async (name, options, statement, [hold, ...kind]) => {
+    const queue = name.replaceAll(' ', '-');
+    const ids = new Map<string, string>();
+    for (const key of ['b', 'm', 'a', 'ab']) {
+      const [id] = await enqueue(client, queue, [keyed(1, options, key)]);
+      ids.set(key, id as string);
+    }
+    const idsOf = (...keys: string[]) => keys.map((key) => ids.get(key));
+    if (kind[0] === 'amended') await claim(client, queue, { limit: 4 });
+    const [holder, changing, keying] = [
+      await db.connect(),
+      await db.connect(),
+      await db.connect(),
+    ] as [pg.Client, pg.Client, pg.Client];
+    // each is held up in the middle of its tasks, and then let go
+    await holder.query('begin');
+    await holder.query(hold as string, [idsOf('m', 'ab'), ...kind]);
+    const pids = [await pidOf(changing), await pidOf(keying)] as [number, number];
+    const first = changing.query(statement, [idsOf('a', 'b', 'm')]);
+    await blocked(client, pids[0]);
+    const tasks = ['a', 'ab', 'b'].map((key) => keyed(2, options, key));
+    const second = enqueue(keying, queue, tasks);
+    await blocked(client, pids[1]);
+    await holder.query('rollback');
+    expect(await Promise.all([first, second])).toHaveLength(2);
+  });
+});
+
