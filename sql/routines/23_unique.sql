@@ -193,7 +193,8 @@ begin
       v_key.created_at := v_now;
       v_key.until := null;
     end if;
-    v_key.until := coalesce(v_key.until, coalesce((v_task ->> 'run_at')::timestamptz, v_now)
+    v_key.until := coalesce(v_key.until, greatest(v_now, coalesce((v_task ->> 'run_at')::timestamptz,
+        v_now + pg_catalog.round((v_task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second'))
       + pg_catalog.round((v_task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second');
     v_taken[v_n] := v_key;
     v_ns := v_ns || v_n;

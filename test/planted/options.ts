@@ -177,6 +177,20 @@ export const asked: Bug[] = [
     caught: ['sql/unique-order.test.ts', 'changes what runs'],
   },
   {
+    ...unique,
+    name: 'a throttle counts from a time that is past',
+    find: 'greatest(v_now, coalesce(',
+    replace: '(coalesce(',
+    caught: ['sql/unique-order.test.ts', 'whose time is past'],
+  },
+  {
+    ...unique,
+    name: 'a throttle does not count the delay',
+    find: /v_now \+ pg_catalog\.round\(\(v_task ->> 'delay_seconds'\)::numeric, 6\)::float8 \* interval '1 second'\)\)/,
+    replace: 'v_now))',
+    caught: ['sql/unique-order.test.ts', 'that is delayed'],
+  },
+  {
     ...marked,
     name: 'an expired task starts',
     find: 'coalesce(k.off, false) or coalesce(r.expired, false) as off',

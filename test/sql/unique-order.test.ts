@@ -100,3 +100,24 @@ describe('a call with keys and another that takes their tasks wait for each othe
   });
 });
 
+describe('throttle holds for so long after the first', () => {
+  const throttle = { on_conflict: 'throttle', unique_seconds: 3600 };
+  const minutes = async (id: string) =>
+    Math.round((((await task(client, id))?.run_at?.getTime() ?? 0) - Date.now()) / 60_000);
+
+  test.each([
+    ['whose time is past', { run_at: '2020-01-01T00:00:00Z' }, 60],
+    ['that was due at once', {}, 60],
+    ['that is delayed', { delay_seconds: 3600 }, 120],
+    ['that is for later', { run_at: new Date(Date.now() + 3_600_000).toISOString() }, 120],
+  ])('%s', async (name, options, expected) => {
+    const queue = name.replaceAll(' ', '-');
+    await one(queue, 1, { ...throttle, ...options });
+    await makeDue(client, queue);
+    expect(payloads(await take(queue))).toEqual([1]);
+    const second = await one(queue, 2, throttle);
+    expect(await stateOf(second)).toBe('waiting');
+    expect(await minutes(second)).toBe(expected);
+  });
+});
+
