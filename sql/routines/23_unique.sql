@@ -84,6 +84,7 @@ declare
   v_held boolean;
   v_stays boolean;
   v_cancelled bigint[] := '{}';
+  v_left bigint[] := '{}';
   v_fresh jsonb[] := '{}';
   v_ns integer[] := '{}';
   v_new bigint[];
@@ -174,12 +175,14 @@ begin
       if v_at.state = 'waiting' then
         select w.* into v_at from tock.whereabouts(array[v_key.task_id]) w;
       end if;
-      if v_at.state in ('waiting', 'ready') then
+      v_left[v_n] := (select max((w.changes ->> 'left')::bigint) from unnest(tock.wishes(array[v_key.task_id])) w);
+      if v_at.state = 'waiting' or (v_at.state = 'ready' and tock.gives_way(v_key, v_task, v_left[v_n])) then
         v_cancelled := v_cancelled || v_key.task_id;
         v_task := tock.in_its_place(v_key, v_at, v_task);
         perform tock.check_payload_fits(
           pg_catalog.jsonb_build_object('bytes', pg_catalog.octet_length((v_task -> 'payload')::text)), p_queue, 1);
       else
+        v_left[v_n] := case when v_at.state = 'ready' then v_key.task_id end;
         v_key.task_id := 0;
       end if;
     else
@@ -210,6 +213,10 @@ begin
       v_ids[v_ns[v_n]] := v_new[v_n];
       update tock.unique_keys k set task_id = v_new[v_n], created_at = v_key.created_at, until = v_key.until
       where k.queue = p_queue and k.unique_key = v_key.unique_key and k.number = v_key.number;
+      if v_left[v_ns[v_n]] is not null then
+        perform tock.amend(array[row(v_n, v_new[v_n], v_new[v_n], null, null)::tock.whereabout],
+          pg_catalog.jsonb_build_object('left', v_left[v_ns[v_n]]));
+      end if;
     end loop;
   end if;
   return v_ids;

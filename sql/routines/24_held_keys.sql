@@ -81,6 +81,22 @@ end $$;
 
 comment on function tock.change_held is 'Gives the task that has a unique key what the new one brings; whether it stands for that one.';
 
+-- What replaces a ready task stands at the end of the queue, so a key that is named again and again would never come
+-- to run. So after a minute (or the time that it asks for) the ready one is left as it is, and the newer one is another
+-- task, with a mark that says which was left: while that one hasn't started, no second is left.
+create or replace function tock.gives_way(p_key tock.unique_keys, p_task jsonb, p_left bigint)
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return pg_catalog.clock_timestamp() < p_key.created_at + interval '1 second' * pg_catalog.round(least(60,
+      (p_task ->> 'unique_seconds')::numeric, (p_task ->> 'debounce_max_seconds')::numeric), 6)::float8
+    or exists (select from tock.whereabouts(array[p_left]) w where w.state = 'ready');
+end $$;
+
+comment on function tock.gives_way is 'Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.';
+
 create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
 returns jsonb
 language plpgsql

@@ -191,6 +191,20 @@ export const asked: Bug[] = [
     caught: ['sql/unique-order.test.ts', 'that is delayed'],
   },
   {
+    ...unique,
+    name: 'a key that is named again and again never comes to run',
+    find: "(v_at.state = 'ready' and tock.gives_way(v_key, v_task, v_left[v_n]))",
+    replace: "v_at.state = 'ready'",
+    caught: ['sql/unique-order.test.ts', 'what was left before'],
+  },
+  {
+    ...held,
+    name: 'a key leaves more and more of its tasks in the queue',
+    find: /or exists \(select from tock\.whereabouts\(array\[p_left\]\)[^;]+;/,
+    replace: ';',
+    caught: ['sql/unique-order.test.ts', 'what was left before'],
+  },
+  {
     ...marked,
     name: 'an expired task starts',
     find: 'coalesce(k.off, false) or coalesce(r.expired, false) as off',

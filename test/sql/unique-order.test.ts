@@ -121,3 +121,67 @@ describe('throttle holds for so long after the first', () => {
   });
 });
 
+describe('a key that is named again and again comes to run', () => {
+  /** As if the key's task had come so many seconds earlier. */
+  const age = (queue: string, seconds: number) =>
+    client.query(
+      `update tock.unique_keys set created_at = created_at - $2 * interval '1 s' where queue = $1`,
+      [queue, seconds],
+    );
+
+  test.each<[string, object, number]>([
+    ['replace', {}, 61],
+    ['merge', {}, 61],
+    ['rerun', {}, 61],
+    ['throttle', { unique_seconds: 5 }, 6],
+    ['debounce', { debounce_max_seconds: 5 }, 6],
+  ])('%s', async (on_conflict, more, seconds) => {
+    const queue = `again-${on_conflict}`;
+    const options = { on_conflict, ...more };
+    await one(queue, [1], options);
+    await promote(client);
+    const first = await one(queue, [2], options);
+    await makeDue(client, queue);
+    await promote(client);
+    await age(queue, seconds);
+    await one(queue, [3], options);
+    await makeDue(client, queue);
+    await promote(client);
+    expect(await stateOf(first)).toBe('ready');
+    // two of them are outstanding at most
+    await age(queue, seconds);
+    await one(queue, [4], options);
+    expect(await stateOf(first)).toBe('ready');
+    const seen = [];
+    for (let round = 0; round < 3; round++) {
+      await makeDue(client, queue);
+      const runs = await take(queue, 1);
+      seen.push(...payloads(runs));
+      if (runs.length > 0) await client.query('select tock.complete($1)', [leaseOf(runs)]);
+    }
+    expect(seen).toEqual(
+      on_conflict === 'merge'
+        ? [
+            [1, 2],
+            [3, 4],
+          ]
+        : [[2], [4]],
+    );
+    await expectWhole(client);
+  });
+
+  test('what was left before, and has started since, makes room for the next to be left', async () => {
+    const options = { on_conflict: 'replace' };
+    const add = (payload: number) => one('room', payload, options);
+    const left = await add(1);
+    await age('room', 61);
+    const replaced = await add(2);
+    await age('room', 61);
+    const next = await add(3);
+    expect(await statesOf(left, replaced, next)).toEqual(['ready', 'cancelled', 'ready']);
+    expect(payloads(await take('room', 1))).toEqual([1]);
+    const last = await add(4);
+    expect(await statesOf(next, last)).toEqual(['ready', 'ready']);
+    expect(payloads(await take('room', 5))).toEqual([3, 4]);
+  });
+});
