@@ -816,7 +816,7 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
 
 function tock.first_id(p_id bigint)
   returns bigint
-  -- The id of the task that a run belongs to, or what was given, where that is no later run's.
+  -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
 
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint

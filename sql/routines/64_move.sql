@@ -118,17 +118,19 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_epoch integer := tock.epoch_of(p_id >> 20);
+  v_run_id bigint := case when p_id & 1048575 <> 0 then p_id
+    else (select p.run_id from tock.promotions p where p.position = p_id >> 20) end;
+  v_epoch integer := tock.epoch_of(v_run_id >> 20);
   v_first bigint;
 begin
   if v_epoch is not null then
     execute pg_catalog.format('select r.task_id from tock.runs_%s r where r.stream = $1 and r.position = $2', v_epoch)
-      into v_first using (p_id & 1048575)::integer, p_id >> 20;
+      into v_first using (v_run_id & 1048575)::integer, v_run_id >> 20;
   end if;
   return coalesce(v_first, p_id);
 end $$;
 
-comment on function tock.first_id is 'The id of the task that a run belongs to, or what was given, where that is no later run''s.';
+comment on function tock.first_id is 'The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task''s own.';
 
 -- Where a task that was moved is now follows from how it stands, by whichever run's id it is asked for.
 create or replace function tock.queue_of_task(p_id bigint)

@@ -104,9 +104,12 @@ test("each id of a task's runs says the queue where the task is now", async () =
     await makeDue(client, here);
     await promote(client);
     const [run] = await claim(client, here);
-    ids.push(run?.run_id as string);
     await fail(client, run?.lease as string, { retry_in_seconds: 100 });
+    // of the run, and of what waits for its next attempt
+    const current = 'select w.current_id from tock.whereabouts(array[$1::bigint]) w';
+    ids.push(run?.run_id as string, await value(client, current, [id]));
   }
+  expect(new Set(ids).size).toBe(7);
   for (const one of ids) expect(await queueOf(one)).toBe(third);
 });
 
