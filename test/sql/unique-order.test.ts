@@ -185,3 +185,15 @@ describe('a key that is named again and again comes to run', () => {
     expect(payloads(await take('room', 5))).toEqual([3, 4]);
   });
 });
+
+test('a ready task that counts until its end goes behind the others when it is changed', async () => {
+  const options = { on_conflict: 'replace', unique_policy: 'unfinished' };
+  const id = await one('behind', 1, options);
+  await enqueue(client, 'behind', [{ payload: 'other', timeout_seconds: 60 }]);
+  expect(await one('behind', 2, options)).toBe(id);
+  const seen = [];
+  for (let runs = await take('behind', 1); runs.length > 0; runs = await take('behind', 1)) {
+    seen.push(...payloads(runs));
+  }
+  expect(seen).toEqual(['other', 2]);
+});
