@@ -814,6 +814,10 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.first_id(p_id bigint)
+  returns bigint
+  -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
+
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
@@ -846,6 +850,10 @@ function tock.gates_statement(p_epoch integer)
 function tock.give_up_turns(p_ids bigint[])
   returns void
   -- Opens the gates of waiting entries that were inside and are put off, for the next.
+
+function tock.gives_way(p_key unique_keys, p_task jsonb, p_left bigint)
+  returns boolean
+  -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
 
 function tock.guard()
   returns integer
@@ -1203,7 +1211,7 @@ function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
 
 function tock.payload_of(p_id bigint)
   returns jsonb
-  -- A task's payload as it is now.
+  -- A task's payload as it is now: of a running one, as its next attempt has it.
 
 function tock.place_hot(p_stream integer)
   returns place

@@ -23,7 +23,10 @@ begin
     return p_policy;
   end if;
   return pg_catalog.jsonb_populate_record(p_policy, (
-    select pg_catalog.jsonb_object_agg('backoff_' || b.key, b.value) from pg_catalog.jsonb_each(p_options -> 'backoff') b));
+    -- rounded as a queue's: one too small for a double would stop the reaper of all queues
+    select pg_catalog.jsonb_object_agg('backoff_' || b.key, case pg_catalog.jsonb_typeof(b.value)
+      when 'number' then pg_catalog.to_jsonb(pg_catalog.round(b.value::numeric, 6)) else b.value end)
+    from pg_catalog.jsonb_each(p_options -> 'backoff') b));
 end $$;
 
 comment on function tock.own_policy is 'A queue''s policy as it is for a task that asks for a backoff of its own.';

@@ -59,6 +59,13 @@ export const atGates: Bug[] = [
   },
   {
     ...inside,
+    name: 'a claim under way that has what was replaced is not asked for',
+    find: 'v_id := v_at.replaces;',
+    replace: 'v_id := null;',
+    caught: ['sql/gate-replaced.test.ts', 'a gate lets nobody in beside a claim under way'],
+  },
+  {
+    ...inside,
     name: 'a cancelled task that had run is inside still',
     find: /\s+and \(select e\.position from tock\.results_%1\$s e[^\n]+is null/,
     replace: '',

@@ -95,6 +95,24 @@ test('a task that has failed and waits for its next attempt is moved with what i
   expect((await task(client, id))?.runs).toHaveLength(2);
 });
 
+test("each id of a task's runs says the queue where the task is now", async () => {
+  const [q, to, third] = [queue(), queue(), queue()];
+  const [id] = (await enqueue(client, q, [{ delay_seconds: 100 }])) as [string];
+  const ids = [id];
+  for (const here of [q, to, third]) {
+    if (here !== q) await move(client, [id], here);
+    await makeDue(client, here);
+    await promote(client);
+    const [run] = await claim(client, here);
+    await fail(client, run?.lease as string, { retry_in_seconds: 100 });
+    // of the run, and of what waits for its next attempt
+    const current = 'select w.current_id from tock.whereabouts(array[$1::bigint]) w';
+    ids.push(run?.run_id as string, await value(client, current, [id]));
+  }
+  expect(new Set(ids).size).toBe(7);
+  for (const one of ids) expect(await queueOf(one)).toBe(third);
+});
+
 test('a task is moved on, and back', async () => {
   const [q, to, third] = [queue(), queue(), queue()];
   const [id] = (await enqueue(client, q, [{ payload: 'p' }])) as [string];
