@@ -15,6 +15,15 @@ export const whole = (least: number, most: number) => (value: string) => {
   throw new InvalidArgumentError(`It is not a whole number from ${least} to ${most}.`);
 };
 
+/** A weight for each of so many queues, as in 3,1. */
+export function checkedWeights(given: string, queues: number): number[] {
+  const weights = given.split(',').map(Number);
+  const good = weights.every((weight) => Number.isInteger(weight) && weight >= 1 && weight <= 1000);
+  if (good && weights.length === queues) return weights;
+  const allowed = 'give a whole number from 1 to 1000 for each queue, such as 3,1';
+  throw new Failure(`--weights ${given}: ${allowed}.`, undefined, 2);
+}
+
 /** Checks a payload's JSON; it goes on as it came, so that no number passes through a double. */
 export function checkedJson(json: string, where: string): string {
   try {

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
+import type { Claimable, Claimed, ClaimedAny } from '../doors/claims.ts';
 import { throughDoor } from '../doors/door.ts';
-import type { Claimed } from '../doors/leases.ts';
-import { number, whole } from '../given.ts';
+import { checkedWeights, number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
 type Given = {
   limit?: number;
+  weights?: string;
   worker?: string;
   lease?: number;
   wait?: number;
@@ -13,18 +14,36 @@ type Given = {
 };
 
 /** For a shell to read: the lease, then a line for each task. JSON has neither tab nor newline in it. */
-function lines({ lease, tasks }: Claimed): string {
+function lines(lease: string, tasks: Claimable[]): string {
   return [lease, ...tasks.map(({ id, payload }) => `${id}\t${JSON.stringify(payload)}`), ''].join(
     '\n',
   );
 }
 
-async function claim(queue: string, options: Options<Given>) {
-  const { limit, worker, lease, requestId } = options;
+function text(claimed: Claimed | ClaimedAny): string {
+  if ('leases' in claimed) {
+    return claimed.leases
+      .map(({ lease, queue, tasks }) => lines(`${lease}\t${queue}`, tasks))
+      .join('');
+  }
+  return claimed.lease ? lines(claimed.lease, claimed.tasks) : '';
+}
+
+async function claim(queue: string, others: string[], options: Options<Given>) {
+  const { limit, worker, lease, requestId, wait = 0 } = options;
   const wish = { limit, worker, lease_seconds: lease, request_id: requestId };
-  const claimed = await throughDoor(options, (door) => door.claim(queue, wish, options.wait ?? 0));
-  print(options, claimed, () => (claimed.lease ? lines(claimed) : ''));
-  if (!claimed.lease && !options.json) {
+  const queues = [queue, ...others];
+  const weights =
+    options.weights === undefined ? undefined : checkedWeights(options.weights, queues.length);
+  const claimed = await throughDoor(
+    options,
+    (door): Promise<Claimed | ClaimedAny> =>
+      others.length === 0
+        ? door.claim(queue, wish, wait)
+        : door.claimAny(queues, weights, wish, wait),
+  );
+  print(options, claimed, () => text(claimed));
+  if (claimed.state !== 'found' && !options.json) {
     const { state, retry_after_seconds } = claimed;
     process.stderr.write(`Nothing to claim: ${state}. Try again in ${retry_after_seconds} s.\n`);
   }
@@ -32,9 +51,10 @@ async function claim(queue: string, options: Options<Given>) {
 
 export function addClaim(program: Command): void {
   program
-    .command('claim <queue>')
+    .command('claim <queue> [more...]')
     .description('lease ready tasks: prints the lease, then a line for each, id and payload')
     .option('--limit <n>', 'so many at most, 1 to 10000 (1)', whole(1, 10_000))
+    .option('--weights <n,...>', 'of several queues: whole numbers from 1 to 1000, one for each')
     .option('--wait <seconds>', 'when nothing is ready, wait for it so long at most', number)
     .option(
       '--lease <seconds>',
@@ -45,7 +65,14 @@ export function addClaim(program: Command): void {
     .option('--request-id <id>', 'a repeat with the same id gives the same lease (24 hours)')
     .addHelpText(
       'after',
-      '\nPrints nothing when nothing is ready, which is no failure. Then: tock complete, fail, release, extend.',
+      `
+Prints nothing when nothing is ready, which is no failure. Then: tock complete, fail, release, extend.
+
+Of several queues, up to 20, the first gives what it has, then the next what is left of --limit; with
+--weights each call draws the order by them. Each queue's tasks have a lease of their own: they come
+after a line with the lease, a tab and the queue.`,
     )
-    .action((queue: string, _given, command: Command) => claim(queue, optionsOf(command)));
+    .action((queue: string, more: string[], _given, command: Command) =>
+      claim(queue, more, optionsOf(command)),
+    );
 }

@@ -1,4 +1,5 @@
 import { type ExitCode, Failure } from '../failure.ts';
+import type { Parse } from './claims.ts';
 import {
   type Dead,
   type Door,
@@ -10,7 +11,7 @@ import {
   type Redriven,
   type Task,
 } from './door.ts';
-import { httpLeases, type Parse } from './leases.ts';
+import { httpLeases } from './leases.ts';
 import { inOptions, told } from './told.ts';
 
 type Problem = {

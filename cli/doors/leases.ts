@@ -1,23 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { exactly } from '../exact.ts';
 import { Failure } from '../failure.ts';
 import { ask } from './ask.ts';
-
-export type Claiming = {
-  worker?: string | undefined;
-  limit?: number | undefined;
-  lease_seconds?: number | undefined;
-  request_id?: string | undefined;
-};
-
-export type Claimed = {
-  lease: string | null;
-  leased_until: string | null;
-  tasks: { id: string; payload: unknown; [column: string]: unknown }[];
-  state: string;
-  retry_after_seconds: number;
-};
+import { type Claims, httpClaims, type Post, sqlClaims } from './claims.ts';
 
 export type Completed = { completed: number; refused: string[] };
 export type Failed = { failed: number; dead: number; refused: string[] };
@@ -38,9 +22,7 @@ export type Outcome = {
 export type Progress = { progress?: number | undefined; note?: string | undefined };
 
 /** What a worker does. Without ids it is all of a lease; a Failure when the lease is over. */
-export type Leases = {
-  /** At once, or when there is something, up to so many seconds later. */
-  claim(queue: string, wish: Claiming, waitSeconds: number): Promise<Claimed>;
+export type Leases = Claims & {
   /** The result as JSON text. */
   complete(lease: string, ids: string[], result?: string): Promise<Completed>;
   fail(lease: string, ids: string[], outcome: Outcome): Promise<Failed>;
@@ -65,24 +47,10 @@ const results = (ids: string[], result: string | undefined): string | null =>
 const progressOf = (ids: string[], said: Progress): string | null =>
   said.progress === undefined && said.note === undefined ? null : JSON.stringify(each(ids, said));
 
-export function httpLeases(
-  post: (route: string, body: string, parse?: Parse) => Promise<never>,
-): Leases {
+export function httpLeases(post: Post): Leases {
   const at = (lease: string, verb: string) => `POST /v1/leases/${lease}/${verb}`;
   return {
-    async claim(queue, wish, waitSeconds) {
-      const route = `POST /v1/queues/${encodeURIComponent(queue)}/claim`;
-      // The call is repeated when it isn't answered.
-      const { request_id = randomUUID() } = wish;
-      const end = Date.now() + waitSeconds * 1000;
-      for (;;) {
-        // A call waits up to 30 seconds.
-        const wait_seconds = Math.min(30, Math.max(0, Math.ceil((end - Date.now()) / 1000)));
-        const body = JSON.stringify({ ...wish, request_id, wait_seconds });
-        const claimed: Claimed = await post(route, body, exactly);
-        if (claimed.lease || Date.now() >= end) return claimed;
-      }
-    },
+    ...httpClaims(post),
     complete(lease, ids, result) {
       const given = results(ids, result);
       return post(at(lease, 'complete'), given === null ? '{}' : `{"results":${given}}`);
@@ -103,22 +71,6 @@ export function httpLeases(
   };
 }
 
-export type Parse = (json: string) => unknown;
-
-const claimed = `with claimed as materialized (
-    select * from tock.claim(p_queue => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5,
-      p_alone => true)
-  ), answer as materialized (
-    select min(c.lease::text) as lease, min(c.leased_until) as leased_until,
-      coalesce(json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt,
-        'max_attempts', c.max_attempts, 'priority', c.priority, 'tenant', c.tenant, 'created_at', c.created_at,
-        'payload', c.payload)), '[]')::text as tasks
-    from claimed c
-  )
-  select a.lease, to_json(a.leased_until) as leased_until, a.tasks, tock.claim_answer() as state,
-    case when a.lease is null then tock.retry_after_seconds($1) else 0 end as retry_after_seconds
-  from answer a`;
-
 export function sqlLeases(client: pg.Client): Leases {
   const one = async <T extends object>(sql: string, values: unknown[]): Promise<T> => {
     const [row] = await ask<T>(client, sql, values);
@@ -129,19 +81,7 @@ export function sqlLeases(client: pg.Client): Leases {
     );
   };
   return {
-    async claim(queue, { worker, limit = 1, lease_seconds, request_id }, waitSeconds) {
-      const start = Date.now();
-      for (;;) {
-        const values = [queue, worker, limit, lease_seconds, request_id];
-        const row = await one<Omit<Claimed, 'tasks'> & { tasks: string }>(claimed, values);
-        const waited = Date.now() - start;
-        const left = waitSeconds * 1000 - waited;
-        if (row.lease || left <= 0)
-          return { ...row, tasks: exactly(row.tasks) as Claimed['tasks'] };
-        const pause = row.state === 'passing' ? 0 : Math.max(20, Math.min(1000, waited / 10));
-        await new Promise((wake) => setTimeout(wake, Math.min(left, pause)));
-      }
-    },
+    ...sqlClaims(client),
     complete: (lease, ids, result) =>
       one(
         `select completed, refused::text[] as refused

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { exactly } from '../exact.ts';
+import { ask } from './ask.ts';
+
+export type Parse = (json: string) => unknown;
+export type Post = (route: string, body: string, parse?: Parse) => Promise<never>;
+
+export type Claiming = {
+  worker?: string | undefined;
+  limit?: number | undefined;
+  lease_seconds?: number | undefined;
+  request_id?: string | undefined;
+};
+
+export type Claimable = { id: string; payload: unknown; [column: string]: unknown };
+/** `state` is found when something was leased. */
+type Said = { state: string; retry_after_seconds: number };
+type Lease = { queue: string; lease: string; leased_until: string; tasks: Claimable[] };
+
+export type Claimed = Said & {
+  lease: string | null;
+  leased_until: string | null;
+  tasks: Claimable[];
+};
+export type ClaimedAny = { leases: Lease[] } & Said;
+
+export type Claims = {
+  /** At once, or when there is something, up to so many seconds later. */
+  claim(queue: string, wish: Claiming, waitSeconds: number): Promise<Claimed>;
+  /** The same from several queues: in this order, or with weights in one that is drawn by them. */
+  claimAny(
+    queues: string[],
+    weights: number[] | undefined,
+    wish: Claiming,
+    waitSeconds: number,
+  ): Promise<ClaimedAny>;
+};
+
+export function httpClaims(post: Post): Claims {
+  const claim = async <T extends Said>(
+    route: string,
+    wish: Claiming & { queues?: unknown[] },
+    waitSeconds: number,
+  ): Promise<T> => {
+    // The call is repeated when it isn't answered.
+    const { request_id = randomUUID() } = wish;
+    const end = Date.now() + waitSeconds * 1000;
+    for (;;) {
+      // A call waits up to 30 seconds.
+      const wait_seconds = Math.min(30, Math.max(0, Math.ceil((end - Date.now()) / 1000)));
+      const body = JSON.stringify({ ...wish, request_id, wait_seconds });
+      const claimed: T = await post(route, body, exactly);
+      if (claimed.state === 'found' || Date.now() >= end) return claimed;
+    }
+  };
+  return {
+    claim: (queue, wish, waitSeconds) =>
+      claim(`POST /v1/queues/${encodeURIComponent(queue)}/claim`, wish, waitSeconds),
+    claimAny(names, weights, wish, waitSeconds) {
+      const queues = weights ? names.map((queue, n) => ({ queue, weight: weights[n] })) : names;
+      return claim('POST /v1/claim', { ...wish, queues }, waitSeconds);
+    },
+  };
+}
+
+const wished =
+  'p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5, p_alone => true';
+
+const claimed = (rows: string, queue: string) => `with claimed as materialized (
+    ${rows}
+  ), leases as materialized (
+    select c.queue, c.lease, min(c.leased_until) as leased_until, min(c.ordinality) as n,
+      json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt,
+        'max_attempts', c.max_attempts, 'priority', c.priority, 'tenant', c.tenant, 'created_at', c.created_at,
+        'payload', c.payload) order by c.ordinality) as tasks
+    from claimed c
+    group by c.queue, c.lease
+  ), answer as materialized (
+    select json_agg(json_build_object('queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until,
+      'tasks', l.tasks) order by l.n)::text as leases
+    from leases l
+  )
+  select coalesce(a.leases, '[]') as leases, tock.claim_answer() as state,
+    case when a.leases is null then tock.retry_after_seconds(${queue}) else 0 end as retry_after_seconds
+  from answer a`;
+
+const claimedOne = claimed(
+  `select $1::text as queue, c.* from tock.claim(p_queue => $1, ${wished}) with ordinality c`,
+  '$1',
+);
+
+// claim_any() itself says when to come back.
+const claimedAny = claimed(
+  `select c.* from tock.claim_any(p_queues => $1, ${wished}, p_weights => $6) with ordinality c`,
+  'null',
+);
+
+export function sqlClaims(client: pg.Client): Claims {
+  const claim = async (sql: string, values: unknown[], waitSeconds: number) => {
+    const start = Date.now();
+    for (;;) {
+      const [row] = await ask<Said & { leases: string }>(client, sql, values);
+      const { leases, ...said } = row as NonNullable<typeof row>;
+      const waited = Date.now() - start;
+      const left = waitSeconds * 1000 - waited;
+      if (said.state === 'found' || left <= 0) {
+        return { leases: exactly(leases) as Lease[], ...said };
+      }
+      const pause = said.state === 'passing' ? 0 : Math.max(20, Math.min(1000, waited / 10));
+      await new Promise((wake) => setTimeout(wake, Math.min(left, pause)));
+    }
+  };
+  const values = ({ worker, limit = 1, lease_seconds, request_id }: Claiming) => [
+    worker,
+    limit,
+    lease_seconds,
+    request_id,
+  ];
+  return {
+    async claim(queue, wish, waitSeconds) {
+      const { leases, ...said } = await claim(claimedOne, [queue, ...values(wish)], waitSeconds);
+      const { lease = null, leased_until = null, tasks = [] } = leases[0] ?? {};
+      return { lease, leased_until, tasks, ...said };
+    },
+    claimAny: (queues, weights, wish, waitSeconds) =>
+      claim(claimedAny, [queues, ...values(wish), weights], waitSeconds),
+  };
+}

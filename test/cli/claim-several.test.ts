@@ -1,0 +1,155 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { put } from '../sql/limits.ts';
+import { enqueue, until, value } from '../sql/support.ts';
+import { bothDoors } from './doors.ts';
+import { tock } from './tock.ts';
+
+const { doors, connect, server } = bothDoors('enqueue,claim,read,admin');
+
+describe.each(doors)('over %s', (name, env) => {
+  const cli = (...args: string[]) => tock(args, { env: env() });
+  const json = async (...args: string[]) => {
+    const { code, out, err } = await cli(...args, '--json');
+    expect([code, err]).toEqual([0, '']);
+    return JSON.parse(out);
+  };
+  /** Two queues with tasks of these payloads, and the tasks' ids. */
+  const fresh = async (what: string, first: unknown[], second: unknown[]) => {
+    const client = await connect();
+    const queues = [`${what}-1-${name}`, `${what}-2-${name}`] as const;
+    const tasks = [first, second].map((some) => some.map((payload) => ({ payload })));
+    const ids: string[][] = [];
+    for (const [n, queue] of queues.entries()) ids.push(await enqueue(client, queue, tasks[n]));
+    return { client, queues, ids: ids as [string[], string[]] };
+  };
+
+  test('the first queue gives what it has, the next what is left, each with its lease', async () => {
+    const { queues, ids } = await fresh('order', ['a b', 1.5], [{ c: null }, 'd', 'e']);
+    const { code, out, err } = await cli('claim', ...queues, '--limit', '4');
+    expect([code, err]).toEqual([0, '']);
+    const [first, second] = out.match(/^[0-9a-f-]{36}(?=\t)/gm) ?? [];
+    expect(out).toBe(
+      [
+        `${first}\t${queues[0]}`,
+        `${ids[0][0]}\t"a b"`,
+        `${ids[0][1]}\t1.5`,
+        `${second}\t${queues[1]}`,
+        `${ids[1][0]}\t{"c":null}`,
+        `${ids[1][1]}\t"d"`,
+        '',
+      ].join('\n'),
+    );
+    expect(first).not.toBe(second);
+    expect((await cli('complete', first as string)).out).toBe('2 completed\n');
+    expect((await cli('release', second as string, ids[1][1] as string)).out).toBe('1 released\n');
+    expect(await json('task', ids[1][0] as string)).toMatchObject({ state: 'running' });
+  }, 60_000);
+
+  test('as JSON it is what HTTP answers', async () => {
+    const { queues, ids } = await fresh('json', [], ['x']);
+    const answer = await json('claim', ...queues, '--worker', 'w', '--lease', '500');
+    const [id] = ids[1];
+    const { lease, leased_until } = answer.leases[0];
+    expect(lease).toMatch(/^[0-9a-f-]{36}$/);
+    expect(Date.parse(leased_until) - Date.now()).toBeGreaterThan(300_000);
+    const run = { attempt: 1, max_attempts: 10, priority: 5, tenant: null, payload: 'x' };
+    const times = { run_id: expect.stringMatching(/^\d+$/), created_at: expect.any(String) };
+    expect(answer).toEqual({
+      leases: [{ queue: queues[1], lease, leased_until, tasks: [{ id, ...times, ...run }] }],
+      state: 'found',
+      retry_after_seconds: 0,
+    });
+    expect((await json('task', id as string)).runs).toMatchObject([{ worker: 'w' }]);
+  });
+
+  test('with weights each call draws the order by them', async () => {
+    const { queues } = await fresh('weights', ['a', 'a'], ['b', 'b']);
+    const claim = (weights: string, id: string) =>
+      cli('claim', ...queues, '--weights', weights, '--request-id', `${name}-${id}`);
+    const drawn = [await claim('1,1000', 'x'), await claim('1,1000', 'y')];
+    // One in a million times it is the first both times, as without weights always.
+    expect(drawn.map(({ out }) => out).join('')).toContain(`\t${queues[1]}\n`);
+    expect(await claim('1,1000', 'x')).toEqual(drawn[0]);
+    const other = await claim('1000,1', 'x');
+    expect(other).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^--request-id/) });
+  }, 60_000);
+
+  test('what is found nowhere is told with the best that a queue said', async () => {
+    const { client, queues } = await fresh('nothing', ['a'], []);
+    await put(client, queues[0], { paused: true });
+    expect(await cli('claim', ...queues, '--weights', '2,1', '--wait', '0.1')).toEqual({
+      code: 0,
+      out: '',
+      err: 'Nothing to claim: empty. Try again in 30 s.\n',
+    });
+    const nothing = { leases: [], state: 'empty', retry_after_seconds: 30 };
+    expect(await json('claim', ...queues)).toEqual(nothing);
+    expect(await cli('claim', queues[0])).toMatchObject({
+      out: '',
+      err: expect.stringMatching(/^Nothing to claim: paused\./),
+    });
+  }, 60_000);
+
+  test('a claim that waits gets what comes to any of them', async () => {
+    const { client, queues } = await fresh('wait', [], []);
+    server().calls.length = 0;
+    const claimed = json('claim', ...queues, '--wait', '100');
+    onTestFinished(() => claimed.then(() => {}));
+    const asks = `select exists (select from pg_stat_activity
+      where pid <> pg_backend_pid() and datname = current_database() and query ~ 'claim_any\\(p_queues')`;
+    await until('the claim waits', async () =>
+      name === 'SQL' ? value(client, asks) : server().calls.length > 0,
+    );
+    const [id] = await enqueue(client, queues[1], [{ payload: 7 }]);
+    expect((await claimed).leases).toMatchObject([{ queue: queues[1], tasks: [{ id }] }]);
+    expect(server().calls).toEqual(name === 'HTTP' ? ['POST /v1/claim'] : []);
+  });
+
+  test('one queue alone is claimed as ever', async () => {
+    const { queues, ids } = await fresh('one', ['a'], []);
+    server().calls.length = 0;
+    const { out } = await cli('claim', queues[0]);
+    expect(out).toMatch(new RegExp(`^[0-9a-f-]{36}\n${ids[0][0]}\t"a"\n$`));
+    const calls = [`POST /v1/queues/${queues[0]}/claim`];
+    expect(server().calls).toEqual(name === 'HTTP' ? calls : []);
+  });
+
+  test('a mistake is named as the option it is, with what is allowed', async () => {
+    const many = Array.from({ length: 21 }, (_, n) => `q${n}`);
+    const asked: [string[], RegExp][] = [
+      [many, /^queues.* 1 to 20 /],
+      [['a', 'b', 'a'], /^queues: .*(each once|named twice)\n/],
+      [['a', 'no queue'], /^queue.*name/],
+      [['a', 'b', '--worker', 'w'.repeat(201)], /^--worker.* 200 characters\n/],
+    ];
+    for (const [args, said] of asked) {
+      const { code, out, err } = await cli('claim', ...args);
+      expect(err).toMatch(said);
+      expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
+    }
+  }, 60_000);
+});
+
+test('a claim whose answer is lost is made again, and has the same leases', async () => {
+  const [, [, env]] = doors;
+  const client = await connect();
+  const [first] = await enqueue(client, 'lost-1', [{}, {}]);
+  const args = ['claim', 'lost-1', 'lost-2', '--json'];
+  server().lose(1);
+  const { out } = await tock(args, { env: env() });
+  expect(JSON.parse(out).leases).toMatchObject([{ queue: 'lost-1', tasks: [{ id: first }] }]);
+  const running = `select running::integer from tock.queue_stats() where queue = 'lost-1'`;
+  expect(await value(client, running)).toBe(1);
+});
+
+test('bad weights are told before anything is done', async () => {
+  for (const weights of ['3', '3,1,1', '3,0', '1.5,1', '-1,1', '1001,1', '3,', '3;1', 'all,1']) {
+    const { code, out, err } = await tock(['claim', 'a', 'b', '--weights', weights]);
+    const allowed = 'give a whole number from 1 to 1000 for each queue, such as 3,1.\n';
+    expect({ code, out, err }).toEqual({
+      code: 2,
+      out: '',
+      err: `--weights ${weights}: ${allowed}`,
+    });
+  }
+}, 60_000);
