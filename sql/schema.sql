@@ -450,6 +450,14 @@ function tock.balance(p_streams integer DEFAULT 1000)
   -- Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.
   -- for tock_admin
 
+function tock.bound_of(p_at jsonb)
+  returns bigint
+  -- The position that a place in a listing goes up to; null when it has no bound.
+
+function tock.bounded_cursor(p_cursor text, p_state text)
+  returns text
+  -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
+
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
   -- How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit when null); full where it had no level.
@@ -465,7 +473,7 @@ function tock.cancel_overdue(p_seconds integer DEFAULT 60)
 
 function tock.cancel_where(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(matched integer, changed integer, cursor text, looked_at integer)
-  -- Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end.
+  -- Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
@@ -1011,7 +1019,7 @@ function tock.limits(p_queue text DEFAULT NULL::text)
   -- Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can't be told.
   -- for tock_admin, tock_edge
 
-function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamp with time zone, p_position bigint, p_limit integer, p_look integer)
+function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamp with time zone, p_position bigint, p_limit integer, p_look integer, p_upto bigint)
   returns TABLE(found listed[], looked_at integer, last_at timestamp with time zone, last_position bigint)
   -- Waiting tasks of a queue after a place in the order of due times, and the place to go on after.
 
@@ -1232,7 +1240,7 @@ function tock.reap_epoch(p_epoch integer, p_from timestamp with time zone, p_now
 
 function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit integer DEFAULT 1000, p_cursor text DEFAULT NULL::text, p_request_id text DEFAULT NULL::text, p_to_queue text DEFAULT NULL::text, p_again boolean DEFAULT false, p_reason text DEFAULT NULL::text)
   returns TABLE(redriven integer, ids bigint[], cursor text, looked_at integer)
-  -- Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with; null when all have been looked at. A call repeated with its request_id within 24 hours gives the same.
+  -- Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with, null when all have been looked at; what dies after the first call is left out by those that go on from it. A call repeated with its request_id within 24 hours gives the same.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL::text, p_hint text DEFAULT NULL::text)
@@ -1259,7 +1267,7 @@ function tock.reprioritize(p_ids bigint[], p_priority integer)
 
 function tock.reprioritize_where(p_queue text, p_filter jsonb, p_priority integer, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(matched integer, changed integer, cursor text, looked_at integer)
-  -- Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end.
+  -- Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
@@ -1379,6 +1387,10 @@ function tock.settle()
 function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
   -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
+
+function tock.sources_of(p_state text)
+  returns text[]
+  -- Where tasks of a state are looked for, in this order.
 
 function tock.standing(p_epoch integer)
   returns text

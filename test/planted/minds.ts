@@ -82,6 +82,27 @@ export const minds: Bug[] = [
     caught: ['sql/dead.test.ts', 'dead tasks of earlier epochs'],
   },
   {
+    ...dead,
+    name: 'a redrive goes on with what has died since',
+    find: "tock.bounded_cursor(p_cursor, 'dead')",
+    replace: 'p_cursor',
+    caught: ['sql/dead.test.ts', 'a redrive ends though all die again'],
+  },
+  {
+    ...tasks,
+    name: 'a change by filter goes on with what has come since',
+    find: 'and coalesce(v.position <= $12, true)',
+    replace: 'and coalesce($12 > 0, true)',
+    caught: ['sql/where.test.ts', 'a cancel of ready tasks in parts ends'],
+  },
+  {
+    ...tasks,
+    name: 'a change by filter misses what was promoted meanwhile',
+    find: 'if v_at is null and v_upto is not null then',
+    replace: 'if false then',
+    caught: ['sql/where.test.ts', 'what waited at the first part'],
+  },
+  {
     ...tasks,
     name: 'a list goes on after what it looked at, not after what it gave',
     find: 'v_last := (v_found[v_left]).run_id;',
@@ -183,8 +204,8 @@ export const minds: Bug[] = [
   {
     ...where,
     name: 'what has its priority already is given it again',
-    find: 'p_priority, p_cursor, p_limit);',
-    replace: 'null, p_cursor, p_limit);',
+    find: 'p_priority, tock.bounded_cursor(',
+    replace: 'null, tock.bounded_cursor(',
     caught: ['sql/where.test.ts', 'tasks are given another priority in parts'],
   },
 ];
