@@ -1121,6 +1121,10 @@ function tock.open_leases(p_queue text)
   returns uuid[]
   -- All open leases of a queue, read without a record of them; null while somebody else is claiming from it.
 
+function tock.open_standing(p_queue text, p_limit integer DEFAULT 1000)
+  returns integer
+  -- Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; returns how many.
+
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
   -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
@@ -1180,7 +1184,7 @@ function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT fals
 
 function tock.purge_queue(p_queue text, p_state text DEFAULT NULL::text, p_limit integer DEFAULT 1000000)
   returns TABLE(ready bigint, waiting integer, busy integer, more boolean)
-  -- Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more. Until its transaction ends nobody claims from those streams.
+  -- Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more of what was there when it began. Until its transaction ends nobody claims from those streams.
   -- for tock_admin, tock_edge
 
 function tock.purge_statement(p_epoch integer)

@@ -161,6 +161,20 @@ export const minds: Bug[] = [
   },
   {
     ...purge,
+    name: 'a purge opens no gate',
+    find: 'perform tock.open_standing(p_queue);',
+    replace: 'null;',
+    caught: ['sql/purge.test.ts', 'a purge of what is ready opens its gates'],
+  },
+  {
+    ...purge,
+    name: 'a purge goes on with what came meanwhile',
+    find: ' <= v_upto, false);',
+    replace: ' is not null, false);',
+    caught: ['sql/purge.test.ts', 'what is enqueued while a queue is purged'],
+  },
+  {
+    ...purge,
     name: 'a purge goes over what it does not see',
     find: 'select max(r.position) as last_position',
     replace: 'select (select q.last_value from tock.positions q) as last_position',
