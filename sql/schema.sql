@@ -953,6 +953,10 @@ function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_pro
   returns bigint[]
   -- Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.
 
+function tock.keep_progress_of_ended(p_lease uuid, p_epoch integer)
+  returns void
+  -- Keeps for good how far the runs of a lease came that have ended.
+
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
   -- What a run keeps of its task's options, with what its queue asks for; null when that is nothing.
