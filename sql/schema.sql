@@ -391,6 +391,10 @@ function tock.append_hot(p_queue text, p_payload jsonb)
   returns bigint
   -- Appends one task without options in the epoch in use and returns its id; null where it takes more than that: then the slow way. Written by write_hot().
 
+function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy queues)
+  returns bigint[]
+  -- append_unique() for up to 1,000 tasks that may change others; TK503 when somebody holds one of those for longer than is waited.
+
 function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
   -- Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.
