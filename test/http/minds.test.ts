@@ -77,6 +77,19 @@ test('an ended task is run again, and a repeated call gives the same task', asyn
   expect(await post('/v1/tasks/1048576000/rerun')).toMatchObject({ status: 404 });
 });
 
+test("a request id of one tenant's rerun is no other's", async () => {
+  const [mine, theirs] = [await dead('a'), await dead('b')];
+  const keys = [mine, theirs].map(({ queue }) => tock.makeKey(['enqueue'], [queue]));
+  const [first, second] = await Promise.all(keys);
+  const body = { request_id: 'daily' };
+  const one = await post(`/v1/tasks/${mine.id}/rerun`, body, first);
+  const two = await post(`/v1/tasks/${theirs.id}/rerun`, body, second);
+  expect([one, two]).toMatchObject([{ status: 200 }, { status: 200 }]);
+  expect((await post(`/v1/tasks/${mine.id}/rerun`, body, first)).body).toEqual(one.body);
+  const other = await post(`/v1/tasks/${one.body.rerun_id}/rerun`, body, first);
+  expect(other).toMatchObject({ status: 422, body: { field: 'request_id' } });
+});
+
 test('tasks are listed by state, page by page', async () => {
   const { queue, at, ids } = await dead('a', 'b', 'c');
   const next = async (query: string) =>

@@ -28,9 +28,16 @@ export const minds: Bug[] = [
   {
     ...rerun,
     name: 'what a rerun with a request id gave is not kept',
-    find: "values ('rerun', '*', p_request_id,",
-    replace: "values ('rerun', '*', p_request_id || '-',",
+    find: "select 'rerun', a.value ->> 4, p_request_id,",
+    replace: "select 'rerun', a.value ->> 4, p_request_id || '-',",
     caught: ['sql/rerun.test.ts', 'a rerun repeated with its request id'],
+  },
+  {
+    ...rerun,
+    name: "a rerun's request id is anybody's",
+    find: 'select distinct f.queue from unnest(v_found) f order by 1',
+    replace: "select distinct '*' from unnest(v_found) f order by 1",
+    caught: ['sql/rerun.test.ts', "a rerun's request id is its queues' own"],
   },
   {
     ...rerun,
@@ -130,6 +137,13 @@ export const minds: Bug[] = [
     replace:
       'from placed p join marked m using (stream, position) where p.next_stream <> 0\n        and p.queue = (select s.queue from tock.streams s where s.number = p.stream)\n',
     caught: ['sql/minds-races.test.ts', 'tasks that are moved to and fro'],
+  },
+  {
+    ...move,
+    name: 'a move of nothing makes a queue',
+    find: 'if pg_catalog.cardinality(v_going) > 0 and (tock.policy',
+    replace: 'if (tock.policy',
+    caught: ['sql/move.test.ts', 'a move of nothing makes no queue'],
   },
   {
     ...move,
