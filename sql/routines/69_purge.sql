@@ -131,7 +131,9 @@ begin
     if waiting > 0 then
       perform tock.make_ready(v_waiting, true);
     end if;
-    more := exists (select from tock.waiting w where w.queue = p_queue and w.position <= v_upto limit 1);
+    more := (
+      select w.position from tock.waiting w where w.queue = p_queue and w.position <= v_upto
+      order by w.queue, w.due_at, w.position limit 1) is not null;
   end if;
   if coalesce(p_state, 'ready') = 'ready' then
     -- where this call's own cancelled ones are, too

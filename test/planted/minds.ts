@@ -100,7 +100,7 @@ export const minds: Bug[] = [
     name: 'a change by filter goes on with what has come since',
     find: 'and coalesce(v.position <= $12, true)',
     replace: 'and coalesce($12 > 0, true)',
-    caught: ['sql/where.test.ts', 'a cancel of ready tasks in parts ends'],
+    caught: ['sql/where.test.ts', 'tasks in parts ends while others keep coming'],
   },
   {
     ...tasks,

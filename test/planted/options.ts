@@ -90,14 +90,14 @@ export const asked: Bug[] = [
     name: 'of a key that is held nobody says to try again',
     find: 'when lock_not_available then',
     replace: 'when division_by_zero then',
-    caught: ['sql/unique-held.test.ts', 'while somebody cancels the task of a key'],
+    caught: ['sql/unique-held.test.ts', 'says to try again'],
   },
   {
     file: 'routines/19_asked_options.sql',
     name: 'a key that reruns is let stand at another gate',
     find: "p_key = 'gate' and p_options ->> 'on_conflict' = 'rerun'",
     replace: 'false',
-    caught: ['http/gates.test.ts', '{"gate":"g","unique_key":"k","on_conflict":"rerun"}'],
+    caught: ['http/gates.test.ts', 'is a 422 that names it'],
   },
   {
     ...unique,
