@@ -8,6 +8,13 @@ export function number(value: string): number {
   throw new InvalidArgumentError('It is not a number.');
 }
 
+/** An option's whole number, within what is allowed. */
+export const whole = (least: number, most: number) => (value: string) => {
+  const given = value.trim() === '' ? Number.NaN : Number(value);
+  if (Number.isInteger(given) && given >= least && given <= most) return given;
+  throw new InvalidArgumentError(`It is not a whole number from ${least} to ${most}.`);
+};
+
 /** Checks a payload's JSON; it goes on as it came, so that no number passes through a double. */
 export function checkedJson(json: string, where: string): string {
   try {
@@ -19,15 +26,22 @@ export function checkedJson(json: string, where: string): string {
   }
 }
 
-/** A payload as an argument, or with "-" from stdin. */
-export async function givenPayload(given: string): Promise<string> {
+/** JSON as an argument, or with "-" from stdin. */
+export async function givenJson(given: string, what: string): Promise<string> {
   if (given === '-') return checkedJson(await text(process.stdin), 'What came on stdin');
-  return checkedJson(given, 'The payload');
+  return checkedJson(given, what);
 }
+
+export const givenPayload = (given: string) => givenJson(given, 'The payload');
 
 export function checkedId(id: string): string {
   if (/^0*[1-9]\d{0,18}$/.test(id) && BigInt(id) <= 9223372036854775807n) return String(BigInt(id));
   throw new Failure(`${id} is no task id.`, 'Ids are whole numbers, as enqueue printed them.', 2);
+}
+
+export function checkedLease(lease: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(lease)) return lease;
+  throw new Failure(`${lease} is no lease.`, 'A lease is a UUID, as claim printed it.', 2);
 }
 
 export function unknownTask(id: string): Failure {

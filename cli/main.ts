@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { addCancel } from './commands/cancel.ts';
 import { addChange } from './commands/change.ts';
+import { addClaim } from './commands/claim.ts';
 import { addDead } from './commands/dead.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
@@ -10,6 +11,7 @@ import { addErase } from './commands/erase.ts';
 import { addGate } from './commands/gate.ts';
 import { addHours } from './commands/hours.ts';
 import { addKey } from './commands/key.ts';
+import { addLease } from './commands/lease.ts';
 import { addLimits } from './commands/limits.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addMove } from './commands/move.ts';
@@ -60,9 +62,10 @@ function program(): Command {
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
   const changes = [addEnqueue, addTask, addTasks, addCancel, addChange, addMove, addErase, addGate];
+  const work = [addClaim, addLease];
   const many = [addDead, addRerun, addWhere, addPurge];
   const looks = [addStatus, addHours, addLimits, addDoctor];
-  for (const add of [addMigrate, addKey, ...looks, ...changes, ...many]) add(tock);
+  for (const add of [addMigrate, addKey, ...looks, ...changes, ...work, ...many]) add(tock);
   return tock;
 }
 

@@ -95,7 +95,7 @@ table tock.leases -- partition by RANGE (after_position)
   skips bigint[]
   timeout_at timestamp with time zone
   constraint leases_pkey PRIMARY KEY (stream, after_position)
-  CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token)
+  CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token) WHERE (NOT ((get_byte(uuid_send(token), 0) > 127) AND ((get_byte(uuid_send(token), 6) >> 4) = 8)))
   CREATE INDEX open_leases_by_deadline ON ONLY tock.leases USING btree (leased_until) WHERE (closed_at IS NULL)
 
 table tock.marks -- partition by RANGE ("position")
@@ -437,6 +437,10 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
 
+function tock.back_at(p_queue text, p_options jsonb)
+  returns timestamp with time zone
+  -- When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at its gate, where that is paused.
+
 function tock.back_off(p_epoch epochs)
   returns void
   -- Leaves an epoch alone for a while: a minute, two, four ... an hour.
@@ -453,6 +457,10 @@ function tock.balance(p_streams integer DEFAULT 1000)
   returns integer
   -- Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.
   -- for tock_admin
+
+function tock.behind_others(p_positions bigint[], p_from timestamp with time zone)
+  returns bigint[]
+  -- Those of some waiting entries that are due at a gate which come after one that is not among them.
 
 function tock.bound_of(p_at jsonb)
   returns bigint
@@ -610,7 +618,11 @@ function tock.close_ended_hot(p_lease uuid, p_epoch integer)
 
 function tock.close_ended_statement(p_epoch integer)
   returns text
-  -- The statement that closes the rows of a lease whose runs are all accounted for.
+  -- Of Tock before 0011: raises 40001.
+
+function tock.close_ended_statement(p_epoch integer, p_one boolean)
+  returns text
+  -- The statement that closes the rows of a lease whose runs are all accounted for; p_one as is_of_one() says.
 
 function tock.close_hot(p_lease uuid)
   returns SETOF integer
@@ -626,7 +638,11 @@ function tock.close_lease(p_lease uuid, p_epoch integer)
 
 function tock.close_statement(p_epoch integer)
   returns text
-  -- The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.
+  -- Of Tock before 0011: raises 40001.
+
+function tock.close_statement(p_epoch integer, p_one boolean)
+  returns text
+  -- The statement that closes a whole lease as done; $1 token, p_one as is_of_one() says; gives its runs, null when it was closed or never there.
 
 function tock.come_to_gates(p_positions bigint[])
   returns void
@@ -753,6 +769,14 @@ function tock.end_statement(p_epoch integer, p_again boolean)
   returns text
   -- The statement that writes the results of an epoch's runs and, where some go on (p_again), the next runs and waiting entries.
 
+function tock.ended_gates_hot(p_epoch integer, p_ended ended[])
+  returns text[]
+  -- ended_gates_statement() for the epoch in use; null when it is another. Written by write_hot_asked().
+
+function tock.ended_gates_statement(p_epoch integer)
+  returns text
+  -- The statement that names the queues and gates of runs that ended, in turn.
+
 function tock.ended_hot(p_epoch integer, p_ended ended[], p_again again[], p_streams integer[])
   returns integer
   -- end_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
@@ -802,6 +826,10 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.first_id(p_id bigint)
+  returns bigint
+  -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
+
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
@@ -830,6 +858,14 @@ function tock.gates_hot(p_lease uuid, p_epoch integer)
 function tock.gates_statement(p_epoch integer)
   returns text
   -- The statement that names the queues and gates of a lease's runs, in turn.
+
+function tock.give_up_turns(p_ids bigint[])
+  returns void
+  -- Opens the gates of waiting entries that were inside and are put off, for the next.
+
+function tock.gives_way(p_key unique_keys, p_task jsonb, p_left bigint)
+  returns boolean
+  -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
 
 function tock.guard()
   returns integer
@@ -921,13 +957,17 @@ function tock.is_erased(p_id bigint)
   returns boolean
   -- Whether the content of a run or waiting entry has been erased.
 
+function tock.is_idle_gate(p_gate gates)
+  returns boolean
+  -- Whether a gate has no settings and nobody has come to it for a day.
+
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
-  -- Whether a lease has one run, and always had: see new_token().
+  -- Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one(). The index on token is of the others, by this text.
 
 function tock.is_open(p_lease uuid, p_epoch integer)
   returns boolean
@@ -936,6 +976,10 @@ function tock.is_open(p_lease uuid, p_epoch integer)
 function tock.is_paused(p_policy queues)
   returns boolean
   -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
+
+function tock.is_paused_gate(p_queue text, p_gate text)
+  returns boolean
+  -- Whether a gate is paused now.
 
 function tock.is_plain_one(p_tasks jsonb)
   returns boolean
@@ -990,9 +1034,17 @@ function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
   -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
 
+function tock.late_from()
+  returns timestamp with time zone
+  -- From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.
+
 function tock.lease_asks(p_lease uuid)
   returns boolean
   -- Whether a lease is of runs with options: see new_token().
+
+function tock.lease_condition(p_epoch integer, p_one boolean)
+  returns text
+  -- The condition for the rows l of a lease of an epoch; p_one as is_of_one() says.
 
 function tock.lease_epoch(p_lease uuid)
   returns integer
@@ -1002,6 +1054,10 @@ function tock.lease_has_ended()
   returns void
   -- Raises TK409: what a repeated claim is told when nothing is left of what it was given.
 
+function tock.lease_rows(p_epoch integer)
+  returns text
+  -- The statement that reads a lease's rows, whichever kind it is; $1 token.
+
 function tock.leased_runs(p_lease uuid)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- The runs of an open lease that have not ended, as its claim returned them; none when its time is up.
@@ -1009,6 +1065,10 @@ function tock.leased_runs(p_lease uuid)
 function tock.leave_gates(p_lease uuid, p_epoch integer)
   returns void
   -- Opens the gates of a lease's runs for the next.
+
+function tock.leave_gates_at(p_epoch integer, p_ended ended[])
+  returns void
+  -- Opens the gates of runs that ended for the next.
 
 function tock.leave_gates_of(p_leases uuid[], p_epoch integer, p_wait boolean)
   returns void
@@ -1055,9 +1115,9 @@ function tock.make_epochs_to(p_position bigint)
   returns void
   -- Makes epochs until there is one for a position.
 
-function tock.make_gate(p_queue text, p_gate text)
+function tock.make_gates(p_queues text[], p_gates text[])
   returns void
-  -- Makes a gate that was named for the first time, unless another transaction is making it: waits for nobody.
+  -- Makes gates that were named for the first time, but for those that another transaction is making.
 
 function tock.make_queue(p_queue text)
   returns void
@@ -1094,7 +1154,11 @@ function tock.new_token(p_epoch integer)
 
 function tock.new_token(p_epoch integer, p_after bigint, p_version text DEFAULT '4'::text)
   returns uuid
-  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had; version 5 that its runs have options.
+  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 5 says that its runs have options.
+
+function tock.new_token_of_one(p_epoch integer, p_stream integer, p_after bigint)
+  returns uuid
+  -- The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the stream in 20 bits, the epoch in the last 28.
 
 function tock.newest_epoch()
   returns integer
@@ -1128,6 +1192,10 @@ function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean DEFAULT
 function tock.open_leases(p_queue text)
   returns uuid[]
   -- All open leases of a queue, read without a record of them; null while somebody else is claiming from it.
+
+function tock.open_named_gates(p_names text[], p_wait boolean)
+  returns void
+  -- open_gates() for what gates_statement() names.
 
 function tock.open_standing(p_queue text, p_limit integer DEFAULT 1000)
   returns integer
@@ -1163,7 +1231,7 @@ function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
 
 function tock.payload_of(p_id bigint)
   returns jsonb
-  -- A task's payload as it is now.
+  -- A task's payload as it is now: of a running one, as its next attempt has it.
 
 function tock.place_hot(p_stream integer)
   returns place
@@ -1468,9 +1536,17 @@ function tock.tidy_keys(p_limit integer)
   returns integer
   -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.
 
+function tock.token_cursor(p_lease uuid, p_first bigint)
+  returns bigint
+  -- The after_position of a lease of one run, from its token and the first position of its epoch, which is at most 2^30 wide.
+
 function tock.token_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease's token names; lease_epoch() says whether there is one.
+
+function tock.token_stream(p_lease uuid)
+  returns integer
+  -- The stream of a lease of one run, from its token; null for another lease.
 
 function tock.turn_gates(p_locked gates[], p_sweep boolean DEFAULT false)
   returns integer
@@ -1510,7 +1586,7 @@ function tock.write_hot()
 
 function tock.write_hot_asked(p_epoch integer, p_first bigint)
   returns void
-  -- Writes place_hot(), draw_marked_hot() and gates_hot() for an epoch and its first position. Called by write_hot().
+  -- Writes place_hot(), draw_marked_hot(), gates_hot() and ended_gates_hot() for an epoch and its first position. Called by write_hot().
 
 function tock.write_hot_ends(p_epoch integer, p_first bigint, p_end bigint)
   returns void

@@ -9,13 +9,20 @@ import { type Options, optionsOf, print } from '../output.ts';
 type Given = {
   priority?: number;
   delay?: number;
+  runAt?: string;
   tenant?: string;
   maxAttempts?: number;
   gate?: string;
   uniqueKey?: string;
+  uniquePolicy?: string;
+  uniqueSeconds?: number;
   onConflict?: string;
+  debounceMax?: number;
+  changedAt?: string;
   expiresIn?: number;
+  expiresAt?: string;
   timeout?: number;
+  backoff?: unknown;
   requestId?: string;
   many?: boolean;
 };
@@ -46,13 +53,20 @@ function newTask(payload: string, given: Given): string {
   const options = {
     priority: given.priority,
     delay_seconds: given.delay,
+    run_at: given.runAt,
     tenant: given.tenant,
     max_attempts: given.maxAttempts,
     gate: given.gate,
     unique_key: given.uniqueKey,
+    unique_policy: given.uniquePolicy,
+    unique_seconds: given.uniqueSeconds,
     on_conflict: given.onConflict,
+    debounce_max_seconds: given.debounceMax,
+    changed_at: given.changedAt,
     expires_in_seconds: given.expiresIn,
+    expires_at: given.expiresAt,
     timeout_seconds: given.timeout,
+    backoff: given.backoff,
   };
   const fields = JSON.stringify(options).slice(1, -1);
   return `{"payload":${payload}${fields && `,${fields}`}}`;
@@ -102,19 +116,28 @@ export function addEnqueue(program: Command): void {
     .description('add a task and print its id; "-" reads the payload from stdin')
     .option('--priority <0-9>', '0 comes first, 5 is the default', number)
     .option('--delay <seconds>', 'not before that many seconds', number)
+    .option('--run-at <instant>', 'not before, like 2030-01-31T09:00:00Z')
     .option('--tenant <tenant>', 'whose task it is: tenants get their turns')
     .option('--max-attempts <count>', 'give up after that many attempts', number)
     .option(
       '--gate <key>',
       'of tasks with the same key one runs at a time, or as many as the gate lets in',
     )
-    .option('--unique-key <key>', 'adds none while a task with this key has not ended')
+    .option('--unique-key <key>', 'while a task has this key, no other is added')
+    .option('--unique-policy <how>', 'how long it counts: pending, unfinished or period')
+    .option('--unique-seconds <seconds>', 'of the period, or between throttled ones', number)
     .option(
       '--on-conflict <what>',
-      'while one has not started: keep, replace, merge, debounce or rerun',
+      'what becomes of the newer: keep, replace, merge, debounce, throttle or rerun',
     )
+    .option('--debounce-max <seconds>', 'put off no longer than that in all', number)
+    .option('--changed-at <instant>', 'when the payload was true: what is older changes nothing')
     .option('--expires-in <seconds>', 'never start later than that', number)
+    .option('--expires-at <instant>', 'never start after that')
     .option('--timeout <seconds>', 'how long a run may take', number)
+    .option('--backoff <json>', 'of kind, base_seconds, factor, cap_seconds, jitter', (json) =>
+      JSON.parse(checkedJson(json, '--backoff')),
+    )
     .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
     .option('--many', 'read one payload a line from stdin (NDJSON)')
     .action((queue: string, json: string | undefined, _given, command: Command) =>

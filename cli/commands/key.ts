@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { withDatabase } from '../connect.ts';
-import { ask } from '../doors/sql.ts';
+import { ask } from '../doors/ask.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { databaseUrl } from '../settings.ts';

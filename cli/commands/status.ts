@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { withDatabase } from '../connect.ts';
+import { ask } from '../doors/ask.ts';
 import { type QueueStats, throughDoor } from '../doors/door.ts';
-import { ask, sqlDoor } from '../doors/sql.ts';
+import { sqlDoor } from '../doors/sql.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { way } from '../settings.ts';
 import { span, table } from '../table.ts';

@@ -1,6 +1,7 @@
 import { withDatabase } from '../connect.ts';
 import { type GlobalOptions, way } from '../settings.ts';
 import { httpDoor } from './http.ts';
+import type { Leases } from './leases.ts';
 import { sqlDoor } from './sql.ts';
 
 export type Run = {
@@ -136,7 +137,7 @@ export type Gate = {
 };
 
 /** The same few verbs, over HTTP or in SQL. */
-export type Door = {
+export type Door = Leases & {
   /** Each task as its JSON text. */
   enqueue(queue: string, tasks: string[], requestId: string): Promise<string[]>;
   /** As it is, or up to so many seconds later when it has ended. Null when there is no such task. */

@@ -10,6 +10,7 @@ import {
   type Redriven,
   type Task,
 } from './door.ts';
+import { httpLeases, type Parse } from './leases.ts';
 import { inOptions, told } from './told.ts';
 
 type Problem = {
@@ -53,8 +54,14 @@ function refused(origin: string, { status, body }: Answer): Failure {
   return new Failure(told(about, said) + more.join(''), next(status, hint), exitCode(status));
 }
 
-/** Enqueueing carries a request id and changing twice is changing once: any call may be repeated. */
-async function call(origin: string, key: string, route: string, body?: string): Promise<Answer> {
+/** Enqueueing and claiming carry a request id and changing twice is changing once: any call may be repeated. */
+async function call(
+  origin: string,
+  key: string,
+  route: string,
+  body?: string,
+  parse: Parse = JSON.parse,
+): Promise<Answer> {
   const [method = 'GET', path = '/'] = route.split(' ');
   const init = {
     method,
@@ -67,7 +74,7 @@ async function call(origin: string, key: string, route: string, body?: string): 
       const response = await fetch(`${origin}${path}`, { ...init, signal });
       const text = await response.text();
       const json = /json/.test(response.headers.get('content-type') ?? '');
-      const answer = { status: response.status, body: json && text ? JSON.parse(text) : null };
+      const answer = { status: response.status, body: json && text ? parse(text) : null };
       if (response.ok || response.status === 404) return answer;
       if (tries === 3 || (response.status !== 503 && response.status !== 429)) {
         throw refused(origin, answer);
@@ -102,13 +109,14 @@ export function httpDoor(origin: string, key: string): Door {
     const answer = await call(origin, key, route, body);
     return answer.status === 404 ? null : (answer.body as T);
   };
-  const found = async <T>(route: string, body?: string): Promise<T> => {
-    const answer = await call(origin, key, route, body);
+  const found = async <T>(route: string, body?: string, parse?: Parse): Promise<T> => {
+    const answer = await call(origin, key, route, body, parse);
     if (answer.status === 404) throw refused(origin, answer);
     return answer.body as T;
   };
   const at = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}`;
   return {
+    ...httpLeases(found),
     async enqueue(queue, tasks, requestId) {
       const route = `POST ${at(queue)}/tasks`;
       const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;

@@ -4,11 +4,23 @@ const options: Record<string, string> = {
   run_at: '--run-at',
   tenant: '--tenant',
   max_attempts: '--max-attempts',
+  unique_key: '--unique-key',
+  unique_policy: '--unique-policy',
+  unique_seconds: '--unique-seconds',
+  on_conflict: '--on-conflict',
+  debounce_max_seconds: '--debounce-max',
+  changed_at: '--changed-at',
+  expires_in_seconds: '--expires-in',
+  expires_at: '--expires-at',
+  timeout_seconds: '--timeout',
+  gate_limit: '--limit',
+  lease_seconds: '--lease',
+  retry_in_seconds: '--retry-in',
   request_id: '--request-id',
   to_queue: '--to',
 };
 const fields = new RegExp(
-  `(?:\\btasks\\[\\d+\\]\\.)?\\b(${Object.keys(options).join('|')})\\b`,
+  `(?:\\b(?:tasks|failures|results|progress)\\[\\d+\\]\\.)?\\b(${Object.keys(options).join('|')})\\b`,
   'g',
 );
 
@@ -17,8 +29,18 @@ export function inOptions(said: string): string {
   return said.replace(fields, (whole, field: string) => options[field] ?? whole);
 }
 
+/** What is a word of its own in a sentence is an option as a field only: progress[0].note, tasks[0].backoff.kind */
+const words = /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|gate|progress|note|backoff)(?:\.(\w+))?$/;
+
+function named(field: string): string {
+  const [, word, part] = words.exec(field) ?? [];
+  return word ? `--${word}${part ? ` ${part}` : ''}` : inOptions(field);
+}
+
 /** A refusal with the field it is about. */
 export function told(field: string | undefined, said: string): string {
-  const [name, what] = [inOptions(field ?? ''), inOptions(said)];
-  return name && !what.startsWith(name) ? `${name}: ${what}` : what;
+  const name = named(field ?? '');
+  const what = inOptions(said);
+  if (!name || what.startsWith(name)) return what;
+  return what.startsWith(`${name.slice(2)} is `) ? `--${what}` : `${name}: ${what}`;
 }

@@ -17,6 +17,8 @@ drop function if exists tock.new_token(integer);
 drop function if exists tock.hold_lease(uuid, integer);
 drop function if exists tock.runs_of_lease(uuid, integer, bigint[]);
 drop function if exists tock.list_waiting(text, text, text, integer, timestamptz, bigint, integer, integer);
+drop function if exists tock.close_statement(integer);
+drop function if exists tock.close_ended_statement(integer);
 do $$
 begin
   -- it says since 0009 whether it did anything

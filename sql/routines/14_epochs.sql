@@ -125,7 +125,7 @@ begin
     v_reached := (select s.last_value from tock.positions s);
     select e.* into v_current from tock.epochs e where e.number = tock.newest_epoch();
     exit when v_newest.number - v_current.number >= coalesce(p_ahead, 2) and v_reached < v_newest.end_position;
-    perform tock.make_epoch(v_newest.end_position, v_newest.end_position + coalesce(p_width, least(1073741824,
+    perform tock.make_epoch(v_newest.end_position, v_newest.end_position + coalesce(least(p_width, 1073741824), least(1073741824,
       (v_newest.end_position - v_newest.first_position)
         * case when v_newest.number > 3 and v_newest.made_at > pg_catalog.now() - interval '1 hour' then 2 else 1 end)));
     v_made := v_made + 1;

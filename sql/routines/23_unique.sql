@@ -70,6 +70,7 @@ declare
   v_ids bigint[] := pg_catalog.array_fill(null::bigint, array[v_count]);
   v_from integer := 1;
   v_before integer;
+  v_n integer;
   v_now timestamptz;
   v_task jsonb;
   v_keys tock.unique_keys[];
@@ -83,6 +84,7 @@ declare
   v_held boolean;
   v_stays boolean;
   v_cancelled bigint[] := '{}';
+  v_left bigint[] := '{}';
   v_fresh jsonb[] := '{}';
   v_ns integer[] := '{}';
   v_new bigint[];
@@ -156,7 +158,12 @@ begin
   loop
     v_ats[v_at.n] := v_at;
   end loop;
-  for v_n in 1 .. v_count loop
+  -- in the order in which cancel() and change() take what they change
+  foreach v_n in array array(
+    select a.ordinality from unnest(v_ats) with ordinality a
+    order by pg_catalog.array_position(array['waiting', 'ready', 'running'], a.state),
+      case a.state when 'running' then a.task_id else a.current_id end, a.ordinality)
+  loop
     continue when v_ids[v_n] is not null;
     v_task := v_tasks[v_n];
     v_key := v_taken[v_n];
@@ -168,12 +175,14 @@ begin
       if v_at.state = 'waiting' then
         select w.* into v_at from tock.whereabouts(array[v_key.task_id]) w;
       end if;
-      if v_at.state in ('waiting', 'ready') then
+      v_left[v_n] := (select max((w.changes ->> 'left')::bigint) from unnest(tock.wishes(array[v_key.task_id])) w);
+      if v_at.state = 'waiting' or (v_at.state = 'ready' and tock.gives_way(v_key, v_task, v_left[v_n])) then
         v_cancelled := v_cancelled || v_key.task_id;
         v_task := tock.in_its_place(v_key, v_at, v_task);
         perform tock.check_payload_fits(
           pg_catalog.jsonb_build_object('bytes', pg_catalog.octet_length((v_task -> 'payload')::text)), p_queue, 1);
       else
+        v_left[v_n] := case when v_at.state = 'ready' then v_key.task_id end;
         v_key.task_id := 0;
       end if;
     else
@@ -187,7 +196,8 @@ begin
       v_key.created_at := v_now;
       v_key.until := null;
     end if;
-    v_key.until := coalesce(v_key.until, coalesce((v_task ->> 'run_at')::timestamptz, v_now)
+    v_key.until := coalesce(v_key.until, greatest(v_now, coalesce((v_task ->> 'run_at')::timestamptz,
+        v_now + pg_catalog.round((v_task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second'))
       + pg_catalog.round((v_task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second');
     v_taken[v_n] := v_key;
     v_ns := v_ns || v_n;
@@ -203,6 +213,10 @@ begin
       v_ids[v_ns[v_n]] := v_new[v_n];
       update tock.unique_keys k set task_id = v_new[v_n], created_at = v_key.created_at, until = v_key.until
       where k.queue = p_queue and k.unique_key = v_key.unique_key and k.number = v_key.number;
+      if v_left[v_ns[v_n]] is not null then
+        perform tock.amend(array[row(v_n, v_new[v_n], v_new[v_n], null, null)::tock.whereabout],
+          pg_catalog.jsonb_build_object('left', v_left[v_ns[v_n]]));
+      end if;
     end loop;
   end if;
   return v_ids;

@@ -61,13 +61,14 @@ set lock_timeout = '2s'
 as $$
 declare
   v_policy text := tock.key_policy(p_task);
+  v_alone boolean;
   v_changed record;
 begin
   if v_policy = 'pending' then
     if p_at.state = 'waiting' then
-      perform from tock.waiting w where w.position = p_at.current_id >> 20 and w.replaces is null for update;
+      select w.replaces is null into v_alone from tock.waiting w where w.position = p_at.current_id >> 20 for update;
     end if;
-    if p_at.state is distinct from 'waiting' or not found then
+    if v_alone is not true then
       return false;
     end if;
   end if;
@@ -79,6 +80,22 @@ begin
 end $$;
 
 comment on function tock.change_held is 'Gives the task that has a unique key what the new one brings; whether it stands for that one.';
+
+-- What replaces a ready task stands at the end of the queue, so a key that is named again and again would never come
+-- to run. So after a minute (or the time that it asks for) the ready one is left as it is, and the newer one is another
+-- task, with a mark that says which was left: while that one hasn't started, no second is left.
+create or replace function tock.gives_way(p_key tock.unique_keys, p_task jsonb, p_left bigint)
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return pg_catalog.clock_timestamp() < p_key.created_at + interval '1 second' * pg_catalog.round(least(60,
+      (p_task ->> 'unique_seconds')::numeric, (p_task ->> 'debounce_max_seconds')::numeric), 6)::float8
+    or exists (select from tock.whereabouts(array[p_left]) w where w.state = 'ready');
+end $$;
+
+comment on function tock.gives_way is 'Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.';
 
 create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
 returns jsonb
@@ -107,9 +124,17 @@ volatile
 as $$
 declare
   v_at tock.whereabout := (select w from tock.whereabouts(array[p_id]) w);
+  v_payload jsonb;
 begin
+  if v_at.state = 'running' then
+    select tock.changed_payload(w.id) into v_payload from unnest(tock.wishes(array[v_at.task_id, v_at.current_id])) w
+    where w.changes ? 'bytes' order by w.id = v_at.task_id desc limit 1;
+    if found then
+      return v_payload;
+    end if;
+  end if;
   return case when v_at.state = 'waiting' then (select w.payload from tock.waiting w where w.position = v_at.current_id >> 20)
     else (tock.run_at(v_at.current_id)).payload end;
 end $$;
 
-comment on function tock.payload_of is 'A task''s payload as it is now.';
+comment on function tock.payload_of is 'A task''s payload as it is now: of a running one, as its next attempt has it.';

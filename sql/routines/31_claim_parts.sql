@@ -35,6 +35,21 @@ $$;
 comment on function tock.is_alone is
   'Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.';
 
+-- A promotion stands for up to ten entries that are dead now: so many are read again, and no more, whatever is
+-- held open. Where there are no gates nobody asks.
+create or replace function tock.late_from()
+returns timestamptz
+language plpgsql
+volatile
+as $$
+begin
+  return (
+    select min(n.due_at) from (
+      select p.due_at from tock.promotions p where p.due_at > '-infinity' order by p.due_at desc limit 50) n);
+end $$;
+
+comment on function tock.late_from is 'From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.';
+
 -- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late.
 create or replace function tock.ride_along()
 returns boolean
@@ -57,6 +72,7 @@ begin
     exists (
       select from tock.waiting w
       where w.due_at <= v_now and w.due_at >= coalesce(
+        (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
       order by w.due_at limit 1)
     into v_late, v_due;
@@ -71,7 +87,7 @@ comment on function tock.ride_along is 'What a claim does for everybody before i
 
 -- It begins with the cursor, so that what is claimed together lies together in the index on token (random
 -- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random, as many as it takes
--- that nobody guesses a lease: a token alone lets in nobody without a role or a key.
+-- that nobody guesses a lease: a token alone lets in nobody without a role or a key. The first bit is 0.
 create or replace function tock.new_token(p_epoch integer, p_after bigint, p_version text default '4')
 returns uuid
 language sql
@@ -83,7 +99,78 @@ as $$
       pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 30)::uuid
 $$;
 
-comment on function tock.new_token is 'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 8 says that the lease has one run, and always had; version 5 that its runs have options.';
+comment on function tock.new_token is 'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 5 says that its runs have options.';
+
+-- A lease of one run is found by its own key, so that no index on token is written when it is claimed and
+-- when it ends. 42 bits are random.
+create or replace function tock.new_token_of_one(p_epoch integer, p_stream integer, p_after bigint)
+returns uuid
+language sql
+volatile
+as $$
+  select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
+      pg_catalog.to_hex(p_after & 2147483647 | 2147483648), 1),
+      '8', 15),
+      pg_catalog.lpad(pg_catalog.to_hex(p_stream), 5, '0') || pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 25)::uuid
+$$;
+
+comment on function tock.new_token_of_one is 'The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the stream in 20 bits, the epoch in the last 28.';
+
+create or replace function tock.is_of_one(p_lease uuid)
+returns boolean
+language sql
+immutable
+as $$
+  select pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 0) > 127
+    and pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 6) >> 4 = 8
+$$;
+
+comment on function tock.is_of_one is 'Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one(). The index on token is of the others, by this text.';
+
+create or replace function tock.token_stream(p_lease uuid)
+returns integer
+language sql
+immutable
+as $$
+  select case when tock.is_of_one(p_lease) then ('x' || pg_catalog.substr(p_lease::text, 25, 5))::bit(20)::integer end
+$$;
+
+comment on function tock.token_stream is 'The stream of a lease of one run, from its token; null for another lease.';
+
+create or replace function tock.token_cursor(p_lease uuid, p_first bigint)
+returns bigint
+language sql
+immutable
+as $$
+  select p_first - 1 + (('x' || pg_catalog.left(p_lease::text, 8))::bit(32)::bigint - (p_first - 1) & 2147483647)
+$$;
+
+comment on function tock.token_cursor is 'The after_position of a lease of one run, from its token and the first position of its epoch, which is at most 2^30 wide.';
+
+-- The rows l of a lease, as each of the two kinds is found. $1 token
+create or replace function tock.lease_condition(p_epoch integer, p_one boolean)
+returns text
+language sql
+stable
+as $$
+  select case when p_one then pg_catalog.format(
+    'l.stream = tock.token_stream($1) and l.after_position = tock.token_cursor($1, %s) and l.token = $1',
+    (select e.first_position from tock.epochs e where e.number = p_epoch))
+  else 'l.token = $1 and not tock.is_of_one(l.token)' end
+$$;
+
+comment on function tock.lease_condition is 'The condition for the rows l of a lease of an epoch; p_one as is_of_one() says.';
+
+create or replace function tock.lease_rows(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format('select l.* from tock.leases_%1$s l where %2$s union all select l.* from tock.leases_%1$s l where %3$s',
+    p_epoch, tock.lease_condition(p_epoch, false), tock.lease_condition(p_epoch, true))
+$$;
+
+comment on function tock.lease_rows is 'The statement that reads a lease''s rows, whichever kind it is; $1 token.';
 
 create or replace function tock.lease_asks(p_lease uuid)
 returns boolean
@@ -124,7 +211,7 @@ begin
     return query execute pg_catalog.format($q$
       with leased as materialized (
         select l.* from tock.leases_%1$s l
-        where l.token = $1 and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp())
+        where %2$s and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp())
       select l.token, l.leased_until, coalesce(r.task_id, r.position << 20 | r.stream), r.position << 20 | r.stream,
         r.attempt::integer, coalesce(r.max_attempts, (tock.policy(s.queue)).max_attempts)::integer,
         s.priority::integer, r.tenant, r.created_at, r.payload
@@ -136,7 +223,7 @@ begin
           and r.position <> all (coalesce(l.skips, '{}'))
         offset 0) r
       where (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null
-      order by s.priority, r.position$q$, v_epoch) using p_lease;
+      order by s.priority, r.position$q$, v_epoch, tock.lease_condition(v_epoch, tock.is_of_one(p_lease))) using p_lease;
   end if;
 end $$;
 

@@ -143,7 +143,7 @@ comment on function tock.draw_statement is
   'The statement that leases what lies above a stream''s cursor in an epoch and returns it, in order.';
 
 -- not 'closed_at is null': that lets the planner walk the open leases, dead entries and all
-create or replace function tock.close_statement(p_epoch integer)
+create or replace function tock.close_statement(p_epoch integer, p_one boolean)
 returns text
 language sql
 stable
@@ -151,13 +151,13 @@ as $$
   select pg_catalog.format($q$
     with closed as (
       update tock.leases_%1$s l set closed_at = now(), outcome = 'done'
-      where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
+      where %2$s and coalesce(l.closed_at, 'infinity') = 'infinity'
       returning l.runs)
-    select sum(c.runs)::integer from closed c$q$, p_epoch)
+    select sum(c.runs)::integer from closed c$q$, p_epoch, tock.lease_condition(p_epoch, p_one))
 $$;
 
 comment on function tock.close_statement is
-  'The statement that closes a whole lease as done; $1 token; gives its runs, null when it was closed or never there.';
+  'The statement that closes a whole lease as done; $1 token, p_one as is_of_one() says; gives its runs, null when it was closed or never there.';
 
 -- Asked after the lease was closed: closing may have waited for a part that failed meanwhile, and other
 -- rows of the lease may have been closed before.
@@ -167,12 +167,12 @@ language sql
 stable
 as $$
   select pg_catalog.format($q$
-    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1 and l.outcome = 'done')
+    with leased as materialized (select d.* from (%2$s) d where d.outcome = 'done')
     select coalesce(sum(l.runs - x.exceptions), 0)::integer from leased l
     cross join lateral (
       select count(*) as exceptions from tock.results_%1$s e
       where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
-        and e.state <> 'done' and e.position <> all (coalesce(l.skips, '{}'))) x$q$, p_epoch)
+        and e.state <> 'done' and e.position <> all (coalesce(l.skips, '{}'))) x$q$, p_epoch, tock.lease_rows(p_epoch))
 $$;
 
 comment on function tock.done_statement is 'The statement that counts the runs of a closed lease that are done; $1 token.';

@@ -53,8 +53,8 @@ stable
 as $$
   select pg_catalog.format($q$
     with leased as materialized (
-      select l.* from tock.leases_%1$s l
-      where l.token = any ($1) and coalesce(l.closed_at, 'infinity') = 'infinity')
+      select l.* from unnest($1) t (token) cross join lateral (%2$s offset 0) l
+      where coalesce(l.closed_at, 'infinity') = 'infinity')
     select coalesce(sum(o.runs), 0)::integer, coalesce(array_agg(distinct o.token), '{}')
     from (
       select l.token, l.runs - x.ended as runs from leased l
@@ -62,7 +62,7 @@ as $$
         select count(*) as ended from tock.results_%1$s e
         where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
           and e.position <> all (coalesce(l.skips, '{}')) offset 0) x) o
-    where o.runs > 0$q$, p_epoch)
+    where o.runs > 0$q$, p_epoch, pg_catalog.replace(tock.lease_rows(p_epoch), '$1', 't.token'))
 $$;
 
 comment on function tock.running_statement is 'The statement that counts what is still running of some leases of an epoch, and says which they are.';

@@ -23,12 +23,39 @@ begin
     return p_policy;
   end if;
   return pg_catalog.jsonb_populate_record(p_policy, (
-    select pg_catalog.jsonb_object_agg('backoff_' || b.key, b.value) from pg_catalog.jsonb_each(p_options -> 'backoff') b));
+    -- rounded as a queue's: one too small for a double would stop the reaper of all queues
+    select pg_catalog.jsonb_object_agg('backoff_' || b.key, case pg_catalog.jsonb_typeof(b.value)
+      when 'number' then pg_catalog.to_jsonb(pg_catalog.round(b.value::numeric, 6)) else b.value end)
+    from pg_catalog.jsonb_each(p_options -> 'backoff') b));
 end $$;
 
 comment on function tock.own_policy is 'A queue''s policy as it is for a task that asks for a backoff of its own.';
 
--- When a failed run's task is tried again. Who gives up its turn at a gate comes back by way of waiting.
+create or replace function tock.is_paused_gate(p_queue text, p_gate text)
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return coalesce((select g.paused from tock.gates g where g.queue = p_queue and g.gate = p_gate), false);
+end $$;
+
+comment on function tock.is_paused_gate is 'Whether a gate is paused now.';
+
+-- The runs of a call follow each other within a second, and must all be later than the last of them.
+create or replace function tock.back_at(p_queue text, p_options jsonb)
+returns timestamptz
+language sql
+volatile
+as $$
+  select case when p_options ->> 'gate' is not null and tock.is_paused_gate(p_queue, p_options ->> 'gate')
+    then pg_catalog.clock_timestamp() + interval '1 second' else '-infinity' end
+$$;
+
+comment on function tock.back_at is 'When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at its gate, where that is paused.';
+
+-- When a failed run's task is tried again. Who gives up its turn at a gate comes back by way of waiting, and so
+-- does everybody whose gate is paused.
 create or replace function tock.next_attempt_at(
   p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision default null)
 returns timestamptz
@@ -36,9 +63,9 @@ language sql
 volatile
 as $$
   select case when p_attempt - p_lost < coalesce(p_max_attempts, p_policy.max_attempts) then
-    pg_catalog.clock_timestamp() + interval '1 second' * greatest(
+    greatest(tock.back_at(p_policy.name, p_options), pg_catalog.clock_timestamp() + interval '1 second' * greatest(
       coalesce(p_seconds, tock.backoff_seconds(tock.own_policy(p_policy, p_options), p_attempt - p_lost)),
-      case when p_options ->> 'gate' not like 'key:%' and p_policy.gate_retry = 'yield' then 0.05 else 0 end) end
+      case when p_options ->> 'gate' not like 'key:%' and p_policy.gate_retry = 'yield' then 0.05 else 0 end)) end
 $$;
 
 comment on function tock.next_attempt_at is

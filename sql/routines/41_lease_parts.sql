@@ -6,21 +6,11 @@ returns text
 language sql
 stable
 as $$
-  select pg_catalog.format('select count(*) from (select from tock.leases_%s l where l.token = $1 for %s) h', p_epoch,
-    case when p_one then 'no key update' else 'share' end)
+  select pg_catalog.format('select count(*) from (select from tock.leases_%s l where %s for %s) h', p_epoch,
+    tock.lease_condition(p_epoch, p_one), case when p_one then 'no key update' else 'share' end)
 $$;
 
 comment on function tock.hold_statement is 'The statement that locks a lease''s rows and counts them; p_one says that it is of one run.';
-
-create or replace function tock.is_of_one(p_lease uuid)
-returns boolean
-language sql
-immutable
-as $$
-  select pg_catalog.substr(p_lease::text, 15, 1) = '8'
-$$;
-
-comment on function tock.is_of_one is 'Whether a lease has one run, and always had: see new_token().';
 
 -- Rows are said so that a plan made for any number of ids is right for many.
 create or replace function tock.ids_left(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
@@ -47,7 +37,7 @@ language sql
 stable
 as $$
   select pg_catalog.format($q$
-    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
+    with leased as materialized (%6$s)
     select array(
       select row(%2$s, r.stream, r.position, s.queue, r.attempt, r.lost, r.max_attempts, coalesce(e.state, l.outcome),
         e.result, e.error, e.next_id)::tock.leased_run
@@ -66,7 +56,7 @@ as $$
     case when p_by = 'lease' then 'r.position, coalesce(r.task_id, r.position << 20 | r.stream)' else 'g.n, g.id' end,
     case p_by when 'run' then 'join unnest($2) with ordinality g(id, n) on l.stream = (g.id & 1048575)::integer' end,
     case p_by when 'run' then 'and r.position = g.id >> 20' when 'task' then 'and r.task_id is not null' end,
-    case p_by when 'task' then 'join tock.ids_left($2, $3) g on g.id = r.task_id' end)
+    case p_by when 'task' then 'join tock.ids_left($2, $3) g on g.id = r.task_id' end, tock.lease_rows(p_epoch))
 $$;
 
 comment on function tock.runs_statement is
@@ -130,15 +120,15 @@ begin
   if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
     return false;
   end if;
-  execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.leases_%s l where l.token = $1', p_epoch)
-    into v_open using p_lease;
+  execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.leases_%s l where %s', p_epoch,
+    tock.lease_condition(p_epoch, tock.is_of_one(p_lease))) into v_open using p_lease;
   return coalesce(v_open, false);
 end $$;
 
 comment on function tock.is_open is 'Whether something of a lease is still to be ended.';
 
 -- $1 token
-create or replace function tock.close_ended_statement(p_epoch integer)
+create or replace function tock.close_ended_statement(p_epoch integer, p_one boolean)
 returns text
 language sql
 stable
@@ -146,16 +136,16 @@ as $$
   select pg_catalog.format($q$
     update tock.leases_%1$s l set closed_at = now(), outcome = 'done'
     from (
-      select o.stream, o.after_position from tock.leases_%1$s o
-      where o.token = $1 and coalesce(o.closed_at, 'infinity') = 'infinity'
-        and o.runs = (
+      select l.stream, l.after_position from tock.leases_%1$s l
+      where %2$s and coalesce(l.closed_at, 'infinity') = 'infinity'
+        and l.runs = (
           select count(*) from tock.results_%1$s e
-          where e.stream = o.stream and e.position > o.after_position and e.position <= o.last_position)
+          where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position)
       for update skip locked) c
-    where l.stream = c.stream and l.after_position = c.after_position$q$, p_epoch)
+    where l.stream = c.stream and l.after_position = c.after_position$q$, p_epoch, tock.lease_condition(p_epoch, p_one))
 $$;
 
-comment on function tock.close_ended_statement is 'The statement that closes the rows of a lease whose runs are all accounted for.';
+comment on function tock.close_ended_statement is 'The statement that closes the rows of a lease whose runs are all accounted for; p_one as is_of_one() says.';
 
 -- Two last completers may each see the other's runs unfinished or hold the row against each other:
 -- then the lease stays open and the reaper closes it.
@@ -171,7 +161,7 @@ set jit = off
 as $$
 begin
   if tock.close_ended_hot(p_lease, p_epoch) is null then
-    execute tock.close_ended_statement(p_epoch) using p_lease;
+    execute tock.close_ended_statement(p_epoch, tock.is_of_one(p_lease)) using p_lease;
   end if;
 end $$;
 

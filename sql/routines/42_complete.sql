@@ -15,6 +15,7 @@ declare
   v_ids bigint[];
   v_runs tock.leased_run[];
   v_ended tock.ended[];
+  v_before tock.ended[] := '{}';
   v_good bigint[];
   v_run tock.leased_run;
   v_result jsonb;
@@ -40,7 +41,7 @@ begin
 
   if v_ids is null then
     if v_done < 0 then
-      execute tock.close_statement(v_epoch) into v_done using p_lease;
+      execute tock.close_statement(v_epoch, tock.is_of_one(p_lease)) into v_done using p_lease;
       if v_done is not null then
         execute tock.done_statement(v_epoch) into v_done using p_lease;
         if tock.lease_asks(p_lease) then
@@ -83,11 +84,12 @@ begin
     v_ended := tock.each_once(v_ended);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    v_before := v_before || v_ended;
   end loop;
   if completed > 0 then
     perform tock.close_lease(p_lease, v_epoch);
     if tock.lease_asks(p_lease) then
-      perform tock.leave_gates(p_lease, v_epoch);
+      perform tock.leave_gates_at(v_epoch, v_before || v_ended);
     end if;
     refused := '{}';
     if completed < pg_catalog.cardinality(v_ids) then

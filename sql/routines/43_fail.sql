@@ -25,6 +25,7 @@ declare
   v_run tock.leased_run;
   v_one tock.ended;
   v_ended tock.ended[];
+  v_before tock.ended[] := '{}';
 begin
   perform tock.check_failures(v_given, v_all);
   if not v_all then
@@ -73,10 +74,11 @@ begin
     end loop;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    v_before := v_before || v_ended;
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
   if v_options is not null then
-    perform tock.leave_gates(p_lease, v_epoch);
+    perform tock.leave_gates_at(v_epoch, v_before || v_ended);
   end if;
   refused := '{}';
   if failed < pg_catalog.cardinality(v_ids) then

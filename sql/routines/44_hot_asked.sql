@@ -52,15 +52,26 @@ begin
       return (%4$s);
     end $f$;
 
+    create or replace function tock.ended_gates_hot(p_epoch integer, p_ended tock.ended[])
+    returns text[] language plpgsql volatile as $f$
+    begin
+      if p_epoch <> %1$s then
+        return null;
+      end if;
+      return (%5$s);
+    end $f$;
+
     revoke all on function tock.place_hot(integer),
       tock.draw_marked_hot(integer, integer, bigint, integer, uuid, text, timestamptz, integer, boolean, smallint, smallint,
         bigint[], bigint),
-      tock.gates_hot(uuid, integer) from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
-    p_epoch, p_first, v_draw, pg_catalog.replace(tock.gates_statement(p_epoch), '$1', 'p_lease'));
+      tock.gates_hot(uuid, integer), tock.ended_gates_hot(integer, tock.ended[])
+      from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
+    p_epoch, p_first, v_draw, pg_catalog.replace(tock.gates_statement(p_epoch), '$1', 'p_lease'),
+    pg_catalog.replace(tock.ended_gates_statement(p_epoch), '$1', 'p_ended'));
 end $$;
 
 comment on function tock.write_hot_asked is
-  'Writes place_hot(), draw_marked_hot() and gates_hot() for an epoch and its first position. Called by write_hot().';
+  'Writes place_hot(), draw_marked_hot(), gates_hot() and ended_gates_hot() for an epoch and its first position. Called by write_hot().';
 
 -- $1 token. A queue and a gate in turn.
 create or replace function tock.gates_statement(p_epoch integer)
@@ -69,7 +80,7 @@ language sql
 stable
 as $$
   select pg_catalog.format($q$
-    with leased as materialized (select l.* from tock.leases_%1$s l where l.token = $1)
+    with leased as materialized (select l.* from tock.leases_%1$s l where %2$s)
     select coalesce(pg_catalog.array_agg(n.name order by g.queue, g.gate, n.n), '{}')
     from (
       select distinct s.queue, r.options ->> 'gate' as gate
@@ -80,13 +91,36 @@ as $$
         where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
           and r.options ? 'gate'
         offset 0) r) g
-    cross join lateral (select 1 as n, g.queue as name union all select 2, g.gate) n$q$, p_epoch)
+    cross join lateral (select 1 as n, g.queue as name union all select 2, g.gate) n$q$, p_epoch,
+    tock.lease_condition(p_epoch, false))
 $$;
 
 comment on function tock.gates_statement is 'The statement that names the queues and gates of a lease''s runs, in turn.';
+
+-- $1 what ended
+create or replace function tock.ended_gates_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select coalesce(pg_catalog.array_agg(n.name order by g.queue, g.gate, n.n), '{}')
+    from (
+      select distinct s.queue, r.options ->> 'gate' as gate
+      from unnest($1) e
+      join tock.streams s on s.number = e.stream
+      cross join lateral (
+        select r.options from tock.runs_%s r
+        where r.stream = e.stream and r.position = e.position and r.options ? 'gate'
+        offset 0) r) g
+    cross join lateral (select 1 as n, g.queue as name union all select 2, g.gate) n$q$, p_epoch)
+$$;
+
+comment on function tock.ended_gates_statement is 'The statement that names the queues and gates of runs that ended, in turn.';
 
 select tock.write_hot_asked(e.number, e.first_position) from tock.epochs e where e.number = tock.newest_epoch();
 
 comment on function tock.place_hot is 'Where a stream''s next claim starts, in the epoch in use; null where it takes a closer look. Written by write_hot_asked().';
 comment on function tock.draw_marked_hot is 'draw_statement() past what is marked, for the epoch in use; nothing when another is meant. Written by write_hot_asked().';
 comment on function tock.gates_hot is 'gates_statement() for the epoch in use; null when the lease''s is another. Written by write_hot_asked().';
+comment on function tock.ended_gates_hot is 'ended_gates_statement() for the epoch in use; null when it is another. Written by write_hot_asked().';

@@ -9,13 +9,13 @@ volatile
 as $$
 declare
   v_text text[] := array[tock.hold_statement(p_epoch, false), tock.runs_statement(p_epoch, 'lease'),
-    tock.runs_statement(p_epoch, 'run'), tock.runs_statement(p_epoch, 'task'), tock.close_ended_statement(p_epoch),
-    tock.hold_statement(p_epoch, true)];
+    tock.runs_statement(p_epoch, 'run'), tock.runs_statement(p_epoch, 'task'), tock.close_ended_statement(p_epoch, false),
+    tock.hold_statement(p_epoch, true), tock.close_ended_statement(p_epoch, true)];
   v_wishes text := pg_catalog.replace(tock.wishes_statement(p_epoch), '$1', 'p_ids');
   v_end text[] := array[tock.again_statement(p_epoch, p_first), tock.end_statement(p_epoch, false), tock.end_statement(p_epoch, true)];
 begin
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'hot'));
-  for v_n in 1 .. 6 loop
+  for v_n in 1 .. 7 loop
     v_text[v_n] := pg_catalog.replace(pg_catalog.replace(pg_catalog.replace(v_text[v_n],
       '$1', 'p_lease'), '$2', 'p_ids'), '$3', 'v_found');
   end loop;
@@ -50,8 +50,11 @@ begin
     begin
       if p_epoch <> %1$s then
         return null;
+      elsif tock.is_of_one(p_lease) then
+        %14$s;
+      else
+        %6$s;
       end if;
-      %6$s;
       return true;
     end $f$;
 
@@ -92,7 +95,7 @@ begin
       tock.ended_hot(integer, tock.ended[], tock.again[], integer[])
       from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
     p_epoch, v_text[1], v_text[2], v_text[3], v_text[4], v_text[5], p_first, p_end, v_wishes, v_end[1], v_end[2], v_end[3],
-    v_text[6]);
+    v_text[6], v_text[7]);
 end $$;
 
 comment on function tock.write_hot_ends is

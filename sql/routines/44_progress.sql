@@ -57,10 +57,11 @@ begin
       where g.position = any (array[e.position, l.after_position + 1]) and g.stream = l.stream
         and (g.of_all or g.position = e.position)
       order by g.told_at desc limit 1) w on true
-    where l.closed_at is null and l.token = $1 and w.told_at is distinct from 'infinity'
+    where l.closed_at is null and %2$s and w.told_at is distinct from 'infinity'
     order by e.position, l.stream
     on conflict (position, stream, of_all) do update
-      set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch) using p_lease;
+      set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch, tock.lease_condition(p_epoch, false))
+    using p_lease;
 end $$;
 
 comment on function tock.keep_progress_of_ended is 'Keeps for good how far the runs of a lease came that have ended.';
@@ -82,10 +83,11 @@ begin
     execute pg_catalog.format($q$
       insert into tock.progress (position, stream, of_all, progress, note)
       select l.after_position + 1, l.stream, true, pg_catalog.round(($2 ->> 'progress')::numeric, 2), $2 ->> 'note'
-      from tock.leases_%s l where l.token = $1 and l.closed_at is null
+      from tock.leases_%s l where %s and l.closed_at is null
       order by l.after_position, l.stream
       on conflict (position, stream, of_all) do update
-        set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch) using p_lease, p_progress;
+        set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch,
+      tock.lease_condition(p_epoch, tock.is_of_one(p_lease))) using p_lease, p_progress;
     return '{}';
   end if;
   v_runs := tock.hold_runs(p_lease, p_epoch, p_ids);

@@ -14,20 +14,27 @@ declare
   v_epoch integer := tock.token_epoch(p_lease);
   v_ids bigint[] := case when p_ids is not null then array(select distinct i from unnest(p_ids) i) end;
   v_good bigint[];
+  v_runs tock.leased_run[];
+  v_options jsonb;
   v_run tock.leased_run;
   v_ended tock.ended[];
+  v_before tock.ended[] := '{}';
 begin
   loop
     released := 0;
     v_good := '{}';
     v_ended := '{}';
-    foreach v_run in array tock.hold_runs(p_lease, v_epoch, v_ids) loop
+    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
+    if tock.lease_asks(p_lease) then
+      v_options := tock.options_of(v_epoch, v_runs);
+    end if;
+    foreach v_run in array v_runs loop
       continue when v_run.state not in ('superseded', 'cancelled');
       released := released + 1;
       v_good := v_good || v_run.id;
       if v_run.state is null then
-        v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null, '-infinity', v_run.attempt,
-          v_run.lost)::tock.ended;
+        v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null,
+          tock.back_at(v_run.queue, v_options -> v_run.position::text), v_run.attempt, v_run.lost)::tock.ended;
       end if;
     end loop;
     if released = 0 then
@@ -39,10 +46,11 @@ begin
     end if;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    v_before := v_before || v_ended;
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
-  if tock.lease_asks(p_lease) then
-    perform tock.leave_gates(p_lease, v_epoch);
+  if v_options is not null then
+    perform tock.leave_gates_at(v_epoch, v_before || v_ended);
   end if;
   refused := '{}';
   if released < pg_catalog.cardinality(v_ids) then
@@ -83,7 +91,7 @@ begin
   execute pg_catalog.format($q$
     with extended as (
       update tock.leases_%1$s l set leased_until = greatest(l.leased_until, least($2, l.timeout_at))
-      where l.token = $1 and coalesce(l.closed_at, 'infinity') = 'infinity'
+      where %2$s and coalesce(l.closed_at, 'infinity') = 'infinity'
       returning l.stream, l.after_position, l.last_position, l.leased_until, l.runs)
     select min(e.leased_until), sum(e.runs)::integer, array(
       select coalesce(r.task_id, r.position << 20 | r.stream)
@@ -97,7 +105,7 @@ begin
         and (select m.position = any (l.skips) from tock.leases_%1$s l
              where l.stream = x.stream and l.after_position = x.after_position) is not true
       order by 1)
-    from extended e having count(*) > 0$q$, v_epoch)
+    from extended e having count(*) > 0$q$, v_epoch, tock.lease_condition(v_epoch, tock.is_of_one(p_lease)))
     into leased_until, runs, cancel
     using p_lease, pg_catalog.clock_timestamp() + interval '1 second'
       * coalesce(p_seconds, (tock.policy(tock.queue_of_lease(p_lease))).lease_seconds);
@@ -131,7 +139,8 @@ declare
 begin
   if v_epoch is not null then
     execute pg_catalog.format('select s.queue from tock.streams s where s.number = '
-      '(select l.stream from tock.leases_%s l where l.token = $1 limit 1)', v_epoch) into v_queue using p_lease;
+      '(select l.stream from tock.leases_%s l where %s limit 1)', v_epoch,
+      tock.lease_condition(v_epoch, tock.is_of_one(p_lease))) into v_queue using p_lease;
   end if;
   return v_queue;
 end $$;

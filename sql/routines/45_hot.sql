@@ -99,7 +99,7 @@ begin
     begin
       select q.max_attempts,
         pg_catalog.clock_timestamp() + coalesce(p_seconds, q.lease_seconds) * interval '1 second' as leased_until,
-        tock.new_token(%2$s, n.after_position, '8') as token, n.* into v_next
+        tock.new_token_of_one(%2$s, n.stream, n.after_position) as token, n.* into v_next
       from tock.queues q left join lateral (%10$s) n on true
       where q.name = p_queue and not q.paused and not q.pause_after_restore
         and q.max_running is null and q.rate_limit is null
@@ -175,13 +175,13 @@ begin
       if tock.is_of_one(p_token) then
         -- one run: it is still running, as whoever ended it by itself closed the lease with it
         update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
-          where l.token = p_token and coalesce(l.closed_at, 'infinity') = 'infinity'
+          where %12$s and coalesce(l.closed_at, 'infinity') = 'infinity'
           returning l.runs into v_runs;
         return v_runs;
       end if;
       for v_row in
         update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
-        where l.token = p_token and coalesce(l.closed_at, 'infinity') = 'infinity'
+        where %13$s and coalesce(l.closed_at, 'infinity') = 'infinity'
         returning l.stream, l.after_position, l.last_position, l.runs
       loop
         v_runs := coalesce(v_runs, 0) + v_row.runs;
@@ -214,7 +214,9 @@ begin
             where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
               (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
             order by w.due_at limit 1) is not null$q$,
-    tock.next_statement(v_epoch.number, v_epoch.first_position), v_end);
+    tock.next_statement(v_epoch.number, v_epoch.first_position), v_end,
+    replace(tock.lease_condition(v_epoch.number, true), '$1', 'p_token'),
+    replace(tock.lease_condition(v_epoch.number, false), '$1', 'p_token'));
   perform tock.write_hot_ends(v_epoch.number, v_epoch.first_position, v_epoch.end_position);
   perform tock.write_hot_asked(v_epoch.number, v_epoch.first_position);
 end $$;

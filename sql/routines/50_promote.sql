@@ -1,5 +1,6 @@
 -- Reads upwards from the newest due time promoted: under a held-open transaction the low end is full
--- of dead entries. What was committed after its time lies below and is found by the sweep.
+-- of dead entries. What was committed after its time lies below and is found by the sweep, and what has a gate,
+-- which waits though it is due at once, a little below.
 create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -19,16 +20,28 @@ declare
   v_count integer;
   v_tasks bigint[];
   v_off bigint[] := '{}';
+  v_behind bigint[];
 begin
   if not p_sweep then
-    v_from := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
+    v_from := coalesce(
+      (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
+      (select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
   end if;
   select pg_catalog.array_agg(d.position), pg_catalog.array_agg(d.position) filter (where d.gate is not null) into v_due, v_gated
   from (
     select w.position, w.gate from tock.waiting w
     where w.due_at <= v_now and w.due_at >= v_from
     order by w.due_at, w.position limit p_limit for update skip locked) d;
-  if v_due is null then
+  v_behind := tock.behind_others(v_gated, v_from);
+  if v_behind <> '{}' then
+    v_gated := array(select unnest(v_gated) except select unnest(v_behind));
+    -- they may be all that was found, for as long as another transaction is open
+    v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
+      select w.position from tock.waiting w
+      where w.due_at <= v_now and w.due_at >= v_from and w.gate is null and w.position <> all (v_due)
+      order by w.due_at, w.position limit p_limit for update skip locked);
+  end if;
+  if coalesce(v_due, '{}') = '{}' then
     return case when p_sweep then tock.sweep_gates() else 0 end;
   end if;
   v_count := pg_catalog.cardinality(v_due);
@@ -44,7 +57,7 @@ begin
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));
   if v_gated is not null then
     v_gated := array(select g from unnest(v_gated) g where g <> all (v_off));
-    v_due := array(select d from unnest(v_due) d where d <> all (v_gated));
+    v_due := array(select unnest(v_due) except select unnest(v_gated));
     perform tock.come_to_gates(v_gated);
   end if;
   if pg_catalog.cardinality(v_due) > 0 then
@@ -58,6 +71,39 @@ end $$;
 
 comment on function tock.promote is
   'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.';
+
+-- Another promotion may hold one that comes before: it has not come to the gate until that commits, and never if it
+-- doesn't. So who comes after it stays where it is, for whoever promotes next. The rows are locked by the caller.
+create or replace function tock.behind_others(p_positions bigint[], p_from timestamptz)
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  if p_positions is null then
+    return '{}';
+  end if;
+  return array(
+    with own as materialized (
+      select w.queue, w.gate, w.due_at, w.position from tock.waiting w
+      where w.position = any (p_positions) and w.ticket is null
+    ), others as (
+      select distinct on (e.queue, e.gate) e.*
+      from (select distinct on (o.queue) o.* from own o order by o.queue, o.due_at desc, o.position desc) l
+      cross join lateral (
+        select w.queue, w.gate, w.due_at, w.position from tock.waiting w
+        where w.queue = l.queue and w.due_at >= p_from and (w.due_at, w.position) < (l.due_at, l.position)
+          and w.gate is not null and w.ticket is null
+        offset 0) e
+      where e.position not in (select o.position from own o)
+      order by e.queue, e.gate, e.due_at, e.position)
+    select o.position from own o join others e using (queue, gate)
+    where (e.due_at, e.position) < (o.due_at, o.position));
+end $$;
+
+comment on function tock.behind_others is 'Those of some waiting entries that are due at a gate which come after one that is not among them.';
 
 -- The rows are locked by the caller. A task that is cancelled while it waits becomes a run as well, a
 -- marked one that claims pass over: so its history lies where all history lies.

@@ -82,7 +82,7 @@ begin
           || case when not t.up and r.lost + 1 >= p.max_lost
             then pg_catalog.format('; lost %%s times, and max_lost is %%s', r.lost + 1, p.max_lost) else '' end),
         case when t.up then tock.next_attempt_at(p, r.options, r.attempt, r.lost, r.max_attempts)
-          when r.lost + 1 < p.max_lost then '-infinity'::timestamptz end,
+          when r.lost + 1 < p.max_lost then tock.back_at(s.queue, r.options) end,
         r.attempt + 1, case when t.up then r.lost else r.lost + 1 end)::tock.ended
       from unnest($1) l
       join tock.streams s on s.number = l.stream

@@ -45,7 +45,8 @@ comment on function tock.lock_gates is 'Locks gates and returns those it got: wa
 -- sent to wait is seen. The line is read upwards from the last ticket let in, as under a held-open transaction its
 -- beginning is full of dead entries; who committed late stands below, and is found by a look from the beginning:
 -- every five seconds, and a twentieth of the time at most. Of those in the line that have expired up to 1,000 a turn
--- are sent on, to be passed over. A rerun's gate lets in one, whatever the queue says.
+-- are sent on, to be passed over. A rerun's gate lets in one, whatever the queue says. Of many gates in one call each
+-- adds to long arrays one by one: a slice, or two arrays in one, would copy all of it for each gate.
 create or replace function tock.turn_gates(p_locked tock.gates[], p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -67,6 +68,7 @@ declare
     cross join lateral unnest(t.inside) with ordinality i (id, n) order by t.ordinality, i.n);
   v_states tock.whereabout[] := pg_catalog.array_fill(null::tock.whereabout, array[pg_catalog.cardinality(v_ids)]);
   v_at tock.whereabout;
+  v_here tock.whereabout[];
   v_seen integer := 0;
   v_n integer := 0;
   v_gate tock.gates;
@@ -86,6 +88,8 @@ declare
   v_gone integer;
   v_more bigint[];
   v_due timestamptz;
+  v_id bigint;
+  v_going bigint[];
   v_in bigint[] := '{}';
   v_let_in integer := 0;
 begin
@@ -101,12 +105,16 @@ begin
     v_own := v_gate.gate like 'key:%';
     v_next := row(coalesce(v_turn.number, 0) + 1, coalesce(v_turn.last_ticket, 0), null, pg_catalog.clock_timestamp(),
       v_turn.looked_at, null, v_gate.queue, v_gate.gate, '{}')::tock.turns;
-    v_still := tock.still_inside(v_gate.queue, v_own or v_policy.gate_retry = 'keep',
-      v_states[v_seen + 1 : v_seen + coalesce(pg_catalog.cardinality(v_turn.inside), 0)], p_sweep);
-    v_seen := v_seen + coalesce(pg_catalog.cardinality(v_turn.inside), 0);
+    v_here := '{}';
+    for v_k in 1 .. coalesce(pg_catalog.cardinality(v_turn.inside), 0) loop
+      v_seen := v_seen + 1;
+      v_here := v_here || v_states[v_seen];
+    end loop;
+    v_still := tock.still_inside(v_gate.queue, v_own or v_policy.gate_retry = 'keep', v_here, p_sweep);
     v_next.inside := v_still.inside;
-    v_in := v_in || array(
-      select w.position from tock.waiting w where w.position = any (v_still.back) order by w.position for update skip locked);
+    v_going := array(
+      select w.position from tock.waiting w where w.position = any (v_still.back) and not v_gate.paused
+      order by w.position for update skip locked);
     v_free := case when v_gate.paused then 0 when v_own then coalesce(v_gate.gate_limit, 1)
       else coalesce(v_gate.gate_limit, v_policy.gate_limit) end - pg_catalog.cardinality(v_next.inside);
     v_rate := coalesce(v_gate.gate_rate_limit, case when not v_own then v_policy.gate_rate_limit end);
@@ -148,7 +156,7 @@ begin
         exit when v_upto is null;
         v_last := v_upto;
         v_more := v_more || coalesce(v_live, '{}');
-        v_in := v_in || coalesce(v_expired, '{}');
+        v_going := v_going || coalesce(v_expired, '{}');
         v_free := v_free - coalesce(pg_catalog.cardinality(v_live), 0);
         v_gone := v_gone + coalesce(pg_catalog.cardinality(v_expired), 0);
       end loop;
@@ -164,14 +172,14 @@ begin
           select distinct coalesce(w.task_id, w.position << 20) as id from tock.waiting w where w.position = any (v_more)) t
         where t.id <> all (v_next.inside));
       v_next.level := v_next.level - pg_catalog.cardinality(v_more);
-      v_in := v_in || v_more;
+      v_going := v_going || v_more;
     end if;
     -- the last in the line is the alarm clock, as nobody is behind it
     if v_next.level < 1 and v_next.alarm is null and not v_gate.paused then
       v_next.alarm := (
         select w.position from tock.waiting w
         where w.queue = v_gate.queue and w.gate = v_gate.gate and w.due_at = 'infinity' and w.ticket > 0
-          and w.position <> all (v_in)
+          and w.position <> all (v_going)
         order by w.queue desc, w.gate desc, w.ticket desc limit 1 for update skip locked);
       update tock.waiting w set due_at = v_next.turned_at + interval '1 second' * (1 - v_next.level) * v_seconds / v_rate
       where w.position = v_next.alarm;
@@ -181,6 +189,9 @@ begin
       delete from tock.turns t where t.queue = v_gate.queue and t.gate = v_gate.gate and t.number <= v_next.number - 100;
     end if;
     v_let_in := v_let_in + pg_catalog.cardinality(v_more);
+    foreach v_id in array v_going loop
+      v_in := v_in || v_id;
+    end loop;
   end loop;
   if pg_catalog.cardinality(v_in) > 0 then
     perform tock.make_ready(v_in);

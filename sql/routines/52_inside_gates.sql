@@ -1,6 +1,7 @@
 -- Whether a run that is cancelled, expired or replaced is over, or was not handed out and never will be. A claim that
 -- hasn't committed may have it: only a lease that has passed it says so, or the lock of its stream, which a
--- look that ends soon may take (p_lock). Of a waiting entry, that nobody is making it a run at this moment.
+-- look that ends soon may take (p_lock). Of a waiting entry, that nobody is making it a run at this moment. What
+-- it stands in the place of may be in such a claim as well, and is asked in turn.
 create or replace function tock.never_starts(p_id bigint, p_lock boolean)
 returns boolean
 language plpgsql
@@ -9,31 +10,48 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_stream integer := (p_id & 1048575)::integer;
-  v_epoch integer := tock.epoch_of(p_id >> 20);
-  v_locked boolean := false;
-  v_running boolean;
+  v_id bigint := p_id;
+  v_stream integer;
+  v_epoch integer;
+  v_locked boolean;
+  v_at record;
 begin
-  if v_stream = 0 then
-    perform from tock.waiting w where w.position = p_id >> 20 for update skip locked;
-    return found;
-  end if;
-  while v_epoch is not null loop
-    execute pg_catalog.format($q$
-      select l.runs > 0 and $2 <> all (coalesce(l.skips, '{}'))
-        and (select e.position from tock.results_%1$s e where e.stream = $1 and e.position = $2) is null
-      from (
-        select c.* from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
-        order by c.stream desc, c.after_position desc limit 1) l
-      where l.last_position >= $2$q$, v_epoch) into v_running using v_stream, p_id >> 20;
-    if v_running is not null or v_locked then
-      return not coalesce(v_running, false);
-    elsif not p_lock or not tock.take_stream(v_stream)
-      or not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - v_stream)
-    then
-      return false;
+  while v_id is not null loop
+    v_stream := (v_id & 1048575)::integer;
+    v_epoch := tock.epoch_of(v_id >> 20);
+    v_locked := false;
+    if v_stream = 0 then
+      select w.replaces into v_id from tock.waiting w where w.position = v_id >> 20 for update skip locked;
+      if not found then
+        return false;
+      end if;
+      continue;
     end if;
-    v_locked := true;
+    exit when v_epoch is null;
+    loop
+      execute pg_catalog.format($q$
+        select m.replaces, l.running
+        from (
+          select max(k.other_id) as replaces from tock.marks_%1$s k
+          where k.stream = $1 and k.position = $2 and k.kind = 'replaces') m
+        left join lateral (
+          select c.last_position, c.runs > 0 and $2 <> all (coalesce(c.skips, '{}'))
+            and (select e.position from tock.results_%1$s e where e.stream = $1 and e.position = $2) is null as running
+          from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
+          order by c.stream desc, c.after_position desc limit 1) l on l.last_position >= $2$q$, v_epoch)
+        into v_at using v_stream, v_id >> 20;
+      if v_at.running then
+        return false;
+      end if;
+      exit when v_at.running is not null or v_locked;
+      if not (p_lock and tock.take_stream(v_stream)
+        and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - v_stream))
+      then
+        return false;
+      end if;
+      v_locked := true;
+    end loop;
+    v_id := v_at.replaces;
   end loop;
   return true;
 end $$;
@@ -41,7 +59,7 @@ end $$;
 comment on function tock.never_starts is 'Whether a run or waiting entry that is not to start any more is in nobody''s hands: false as well where that can''t be told now.';
 
 -- Who of those that a gate has let in is inside still, by how they stand; and of these, who failed, kept the
--- turn and has waited long enough.
+-- turn and has waited long enough. Who was put off for later has given up the turn.
 create or replace function tock.still_inside(
   p_queue text, p_keep boolean, p_states tock.whereabout[], p_lock boolean, out inside bigint[], out back bigint[])
 language plpgsql
@@ -50,6 +68,8 @@ as $$
 declare
   v_at tock.whereabout;
   v_waits record;
+  v_ids bigint[] := '{}';
+  v_dues timestamptz[] := '{}';
 begin
   inside := '{}';
   back := '{}';
@@ -65,10 +85,22 @@ begin
         continue;
       elsif v_waits.due_at = 'infinity' then
         back := back || (v_at.current_id >> 20);
+      else
+        v_ids := v_ids || v_at.task_id;
+        v_dues := v_dues || v_waits.due_at;
       end if;
     end if;
     inside := inside || v_at.task_id;
   end loop;
+  if pg_catalog.cardinality(v_ids) > 0 then
+    -- due when somebody wanted it, not by its backoff: put off
+    inside := array(
+      select i.id from unnest(inside) with ordinality i (id, n)
+      where i.id <> all (array(
+        select w.id from unnest(tock.wishes(v_ids)) w join unnest(v_ids, v_dues) d (id, due_at) on d.id = w.id
+        where (w.changes ->> 'run_at')::timestamptz = d.due_at))
+      order by i.n);
+  end if;
 end $$;
 
 comment on function tock.still_inside is 'The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.';

@@ -51,7 +51,30 @@ end $$;
 
 comment on function tock.tidy_keys is 'Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.';
 
--- Among p_limit gates, on from where the last call came to.
+-- As it stands now: nobody inside or in the line, and nobody let in for a day.
+create or replace function tock.is_idle_gate(p_gate tock.gates)
+returns boolean
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  return p_gate.created_at <= pg_catalog.now() - interval '1 day' and not p_gate.paused
+    and coalesce(p_gate.gate_limit, p_gate.gate_rate_limit, p_gate.gate_rate_seconds, p_gate.gate_rate_burst) is null
+    and coalesce((
+      select t.turned_at <= pg_catalog.now() - interval '1 day' from tock.turns t
+      where t.queue = p_gate.queue and t.gate = p_gate.gate
+      order by t.queue desc, t.gate desc, t.number desc limit 1), true)
+    and tock.inside_gate(p_gate.queue, p_gate.gate, 'keep') = '{}'
+    and (select w.position from tock.waiting w where w.queue = p_gate.queue and w.gate = p_gate.gate and w.ticket is not null
+      limit 1) is null;
+end $$;
+
+comment on function tock.is_idle_gate is 'Whether a gate has no settings and nobody has come to it for a day.';
+
+-- Among p_limit gates, on from where the last call came to. Only those that nobody seems to use are locked, and
+-- somebody may have come before that.
 create or replace function tock.tidy_gates(p_limit integer)
 returns integer
 language plpgsql
@@ -63,32 +86,24 @@ set enable_mergejoin = off
 as $$
 declare
   v_after text[] := (select d.reached_gate from tock.duties d where d.name = 'tidy');
+  v_seen tock.gates[] := array(
+    select g::tock.gates from tock.gates g
+    where (g.queue, g.gate) > (coalesce(v_after[1], ''), coalesce(v_after[2], ''))
+    order by g.queue, g.gate limit p_limit);
+  v_idle tock.gates[] := array(select g::tock.gates from unnest(v_seen) g where tock.is_idle_gate(g));
   v_gate tock.gates;
-  v_seen integer := 0;
   v_count integer := 0;
 begin
-  for v_gate in
-    select g.* from tock.gates g
-    where (g.queue, g.gate) > (coalesce(v_after[1], ''), coalesce(v_after[2], ''))
-    order by g.queue, g.gate limit p_limit for update skip locked
-  loop
-    v_seen := v_seen + 1;
-    v_after := array[v_gate.queue, v_gate.gate];
-    continue when v_gate.created_at > pg_catalog.now() - interval '1 day' or v_gate.paused
-      or coalesce(v_gate.gate_limit, v_gate.gate_rate_limit, v_gate.gate_rate_seconds, v_gate.gate_rate_burst) is not null
-      or coalesce((
-        select t.turned_at > pg_catalog.now() - interval '1 day' from tock.turns t
-        where t.queue = v_gate.queue and t.gate = v_gate.gate
-        order by t.queue desc, t.gate desc, t.number desc limit 1), false)
-      or tock.inside_gate(v_gate.queue, v_gate.gate, 'keep') <> '{}'
-      or (select w.position from tock.waiting w where w.queue = v_gate.queue and w.gate = v_gate.gate and w.ticket is not null
-        limit 1) is not null;
+  foreach v_gate in array v_idle loop
+    v_gate := (tock.lock_gates(array[v_gate.queue], array[v_gate.gate], false))[1];
+    continue when v_gate.gate is null or not tock.is_idle_gate(v_gate);
     delete from tock.turns t where t.queue = v_gate.queue and t.gate = v_gate.gate;
     delete from tock.gates g where g.queue = v_gate.queue and g.gate = v_gate.gate;
     v_count := v_count + 1;
   end loop;
-  update tock.duties d set reached_gate = case when v_seen >= p_limit then v_after end
-  where d.name = 'tidy' and d.reached_gate is distinct from case when v_seen >= p_limit then v_after end;
+  v_after := case when pg_catalog.cardinality(v_seen) >= p_limit
+    then array[(v_seen[p_limit]).queue, (v_seen[p_limit]).gate] end;
+  update tock.duties d set reached_gate = v_after where d.name = 'tidy' and d.reached_gate is distinct from v_after;
   return v_count;
 end $$;
 

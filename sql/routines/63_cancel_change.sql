@@ -132,6 +132,9 @@ begin
       select f from unnest(v_found) f
       where f.state = 'running' or f.current_id = any (v_done)
         or f.current_id in (select r.current_id from unnest(v_replaced) r)), v_changes);
+    if v_changes ? 'run_at' and pg_catalog.cardinality(v_done) > 0 then
+      perform tock.give_up_turns(v_done);
+    end if;
     -- a replacement holds where its original didn't start, or is running still; what has gone on is changed anew
     v_now := array(select w from tock.whereabouts(array(
       select f.task_id from unnest(v_found) f where f.state in ('ready', 'running'))) w);

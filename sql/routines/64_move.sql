@@ -110,7 +110,29 @@ end $$;
 
 comment on function tock.keyed is 'Those of these runs and waiting entries that have a gate or a unique key.';
 
--- Where a task that was moved is now follows from how it stands.
+create or replace function tock.first_id(p_id bigint)
+returns bigint
+language plpgsql
+stable
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_run_id bigint := case when p_id & 1048575 <> 0 then p_id
+    else (select p.run_id from tock.promotions p where p.position = p_id >> 20) end;
+  v_epoch integer := tock.epoch_of(v_run_id >> 20);
+  v_first bigint;
+begin
+  if v_epoch is not null then
+    execute pg_catalog.format('select r.task_id from tock.runs_%s r where r.stream = $1 and r.position = $2', v_epoch)
+      into v_first using (v_run_id & 1048575)::integer, v_run_id >> 20;
+  end if;
+  return coalesce(v_first, p_id);
+end $$;
+
+comment on function tock.first_id is 'The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task''s own.';
+
+-- Where a task that was moved is now follows from how it stands, by whichever run's id it is asked for.
 create or replace function tock.queue_of_task(p_id bigint)
 returns text
 language sql
@@ -119,7 +141,8 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
-    (select (select w.queue from tock.whereabouts(array[m.id]) w) from tock.moves m where m.id = p_id),
+    (select (select w.queue from tock.whereabouts(array[m.id]) w) from tock.moves m
+     where m.id in (p_id, case when exists (select from tock.moves) then tock.first_id(p_id) end) limit 1),
     (select s.queue from tock.streams s where s.number = p_id & 1048575),
     (select w.queue from tock.waiting w where w.position = p_id >> 20),
     (select s.queue from tock.promotions p join tock.streams s on s.number = p.run_id & 1048575

@@ -37,7 +37,10 @@ begin
         where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, v_epoch) using (v_id & 1048575)::integer, v_id >> 20;
     end if;
     if v_id & 1048575 = 0 then
-      update tock.waiting w set payload = null, bytes = -1, options = w.options - 'unique_key' where w.position = v_id >> 20;
+      -- at no gate any more: promoted, and passed over
+      update tock.waiting w set payload = null, bytes = -1, options = w.options - 'unique_key' - 'gate', gate = null,
+        ticket = null, due_at = least(w.due_at, pg_catalog.clock_timestamp())
+      where w.position = v_id >> 20;
       v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
     elsif v_epoch is null then
       continue when v_searched;

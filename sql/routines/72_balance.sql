@@ -1,5 +1,6 @@
 -- A lane is shared by the tenants hashed to it. When one tenant fills it, that one keeps it to itself and
--- the others go 64 lanes further up, where the same may happen again; until it has been worked off.
+-- the others go 64 lanes further up, where the same may happen again; until it has been worked off. A lane
+-- and that of its tasks with options, 1024 further up, are one here: whoever fills either keeps both.
 -- Looked at are the streams with a backlog among a thousand, in any order.
 create or replace function tock.balance(p_streams integer default 1000)
 returns integer
@@ -20,8 +21,8 @@ declare
 begin
   for v_stream in
     select l.number, l.queue, l.lane from (
-      select s.number, s.queue, s.lane from tock.streams s
-      where s.awake and s.lane < 448 order by pg_catalog.random() limit p_streams) l
+      select s.number, s.queue, s.lane & 1023 as lane from tock.streams s
+      where s.awake and s.lane & 1023 < 448 order by pg_catalog.random() limit p_streams) l
     where tock.newest_run(l.number) - tock.cursor_of(l.number) >= 200 limit 200
   loop
     v_heavy := tock.heavy_tenant(v_stream.number);
@@ -36,7 +37,8 @@ begin
   loop
     if not exists (
       select from tock.streams s
-      where s.queue = v_lane.name and s.awake and s.lane = v_lane.lane::integer and tock.heavy_tenant(s.number) is not null)
+      where s.queue = v_lane.name and s.awake and s.lane & 1023 = v_lane.lane::integer
+        and tock.heavy_tenant(s.number) is not null)
     then
       update tock.queues q set heavy = q.heavy - v_lane.lane where q.name = v_lane.name;
       v_changed := v_changed + 1;

@@ -1,5 +1,5 @@
--- A call that waited for migration 0007 or 0009, or was begun before the ends of runs were hot, goes on with the
--- code it began with, and calls what that knew. It has done nothing yet: it is to be made again, like after a
+-- A call that waited for migration 0007, 0009 or 0011, or was begun before the ends of runs were hot, goes on with
+-- the code it began with, and calls what that knew. It has done nothing yet: it is to be made again, like after a
 -- serialization failure. The release after the one with them drops these.
 do $$
 declare
@@ -25,6 +25,8 @@ begin
     'exceptions_statement(p_epoch integer, p_newest integer) returns text',
     'end_runs(p_ended tock.ended[]) returns integer',
     'hold_lease(p_lease uuid, p_epoch integer) returns boolean',
+    'close_statement(p_epoch integer) returns text',
+    'close_ended_statement(p_epoch integer) returns text',
     'runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[]) returns setof tock.leased_run',
     'run_state(p_stream integer, p_position bigint) returns table (state text, worker text, started_at timestamptz,
        ended_at timestamptz, result jsonb, error jsonb, next_id bigint)']
@@ -55,4 +57,6 @@ comment on function tock.done_hot(uuid, integer) is 'Of Tock before 0009: raises
 comment on function tock.candidates_statement(integer, bigint, boolean) is 'Of Tock before its ends were hot: raises 40001.';
 comment on function tock.new_token(integer) is 'Of Tock before its ends were hot: raises 40001.';
 comment on function tock.hold_lease(uuid, integer) is 'Of Tock before its ends were hot: raises 40001.';
+comment on function tock.close_statement(integer) is 'Of Tock before 0011: raises 40001.';
+comment on function tock.close_ended_statement(integer) is 'Of Tock before 0011: raises 40001.';
 comment on function tock.runs_of_lease(uuid, integer, bigint[]) is 'Of Tock before its ends were hot: raises 40001.';

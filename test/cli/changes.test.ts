@@ -1,27 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
-import { type Served, served } from './served.ts';
+import { describe, expect, test } from 'vitest';
+import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-let db: Database;
-let server: Served;
-let key: string;
+const { doors, connect } = bothDoors('enqueue,read,admin');
+const [[, inSql]] = doors;
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  server = await served(db);
-  const args = ['key', 'create', 'all', '--scope', 'enqueue,read,admin', '--json'];
-  key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
-});
-afterAll(async () => {
-  server.close();
-  await db.drop();
-});
 
 async function enqueue(...tasks: object[]): Promise<{ queue: string; ids: string[] }> {
   const queue = `cli${++count}`;
-  const client = await db.connect();
+  const client = await connect();
   const { rows } = await client.query('select tock.enqueue(p_queue => $1, p_tasks => $2) as ids', [
     queue,
     JSON.stringify(tasks),
@@ -31,7 +18,7 @@ async function enqueue(...tasks: object[]): Promise<{ queue: string; ids: string
 
 /** Claims one and ends it as done, or leaves it running. */
 async function claim(queue: string, done: boolean): Promise<string> {
-  const client = await db.connect();
+  const client = await connect();
   const { rows } = await client.query('select id, lease from tock.claim(p_queue => $1)', [queue]);
   const results = JSON.stringify([{ id: rows[0].id, result: 'r' }]);
   if (done) {
@@ -42,11 +29,6 @@ async function claim(queue: string, done: boolean): Promise<string> {
   }
   return rows[0].id;
 }
-
-const doors = [
-  ['SQL', () => ({ DATABASE_URL: db.url })],
-  ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })],
-] as const;
 
 describe.each(doors)('over %s', (_name, env) => {
   const cli = (args: string[], input?: string) => tock(args, { env: env(), input });
@@ -89,7 +71,7 @@ describe.each(doors)('over %s', (_name, env) => {
     const payload = '{"n": 12345678901234567890}';
     const changed = await cli(['change', id, '--priority', '0', '--payload', payload]);
     expect(changed).toMatchObject({ code: 0, out: `${id} is changed\n` });
-    const client = await db.connect();
+    const client = await connect();
     const { rows } = await client.query(
       'select priority, payload::text from tock.task(p_id => $1)',
       [id],
@@ -129,7 +111,7 @@ describe.each(doors)('over %s', (_name, env) => {
   }, 90_000);
 
   test('the doctor is silent when all is well, and ends with 1 when something is not', async () => {
-    const client = await db.connect();
+    const client = await connect();
     await client.query('select tock.tick()');
     const before = await json(['doctor']);
     await client.query('alter sequence tock.positions cache 50');
@@ -184,12 +166,12 @@ describe.each(doors)('over %s', (_name, env) => {
 
 test("a task is cancelled by its run's id too", async () => {
   const { queue, ids } = await enqueue({ max_attempts: 5 });
-  const client = await db.connect();
+  const client = await connect();
   const { rows } = await client.query('select lease from tock.claim(p_queue => $1)', [queue]);
   await client.query('select tock.release(p_lease => $1)', [rows[0].lease]);
   const args = ['task', ids[0] as string, '--json'];
-  const task = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out);
+  const task = JSON.parse((await tock(args, { env: inSql() })).out);
   const run = task.runs[1].id;
-  const cancelled = await tock(['cancel', run], { env: { DATABASE_URL: db.url } });
+  const cancelled = await tock(['cancel', run], { env: inSql() });
   expect(cancelled).toEqual({ code: 0, out: `${ids[0]} is cancelled\n`, err: '' });
 });

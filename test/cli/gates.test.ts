@@ -1,28 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
-import { type Served, served } from './served.ts';
+import { describe, expect, test } from 'vitest';
+import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-let db: Database;
-let server: Served;
-let key: string;
+const { doors, connect } = bothDoors('enqueue,read,admin');
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  server = await served(db);
-  const args = ['key', 'create', 'all', '--scope', 'enqueue,read,admin', '--json'];
-  key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
-});
-afterAll(async () => {
-  server.close();
-  await db.drop();
-});
-
-const doors = [
-  ['SQL', () => ({ DATABASE_URL: db.url })],
-  ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })],
-] as const;
 
 describe.each(doors)('over %s', (_name, env) => {
   const cli = (...args: string[]) => tock(args, { env: env() });
@@ -31,7 +12,7 @@ describe.each(doors)('over %s', (_name, env) => {
     const queue = `gates${++count}`;
     expect((await cli('gates', queue)).out).toBe('No task has named a gate.\n');
     for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--gate', 'user 1');
-    const client = await db.connect();
+    const client = await connect();
     await client.query('select tock.promote(10, true)');
     expect((await cli('gates', queue)).out).toMatch(
       /gate +limit +inside +waiting\nuser 1 +1 +1 +2\n/,

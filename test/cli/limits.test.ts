@@ -1,35 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { describe, expect, test } from 'vitest';
 import { put } from '../sql/limits.ts';
 import { claim, enqueue } from '../sql/support.ts';
-import { type Served, served } from './served.ts';
+import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-let db: Database;
-let server: Served;
-let key: string;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  server = await served(db);
-  const args = ['key', 'create', 'all', '--scope', 'read,admin', '--json'];
-  key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
-});
-afterAll(async () => {
-  server.close();
-  await db.drop();
-});
-
-const doors = [
-  ['SQL', () => ({ DATABASE_URL: db.url })],
-  ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })],
-] as const;
+const { doors, connect } = bothDoors('read,admin');
 
 describe.each(doors)('over %s', (name, env) => {
   const cli = (args: string[]) => tock(args, { env: env() });
 
   test('limits are shown, of all queues or one, and reset', async () => {
-    const client = await db.connect();
+    const client = await connect();
     const [few, slow] = [`few-${name}`, `slow-${name}`];
     await put(client, few, { max_running: 5 });
     await put(client, slow, { rate_limit: 4, rate_seconds: 86_400 });

@@ -1,30 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { describe, expect, test } from 'vitest';
 import { die } from '../sql/minds.ts';
 import { claim, enqueue, fail } from '../sql/support.ts';
-import { type Served, served } from './served.ts';
+import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-let db: Database;
-let server: Served;
-let key: string;
+const { doors, connect } = bothDoors('enqueue,read,admin');
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  server = await served(db);
-  const args = ['key', 'create', 'all', '--scope', 'enqueue,read,admin', '--json'];
-  key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
-});
-afterAll(async () => {
-  server.close();
-  await db.drop();
-});
-
-const doors = [
-  ['SQL', () => ({ DATABASE_URL: db.url })],
-  ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })],
-] as const;
 
 describe.each(doors)('over %s', (_name, env) => {
   const run = (...args: string[]) => tock(args, { env: env() });
@@ -36,7 +17,7 @@ describe.each(doors)('over %s', (_name, env) => {
 
   test('dead tasks are shown by their error, redriven, and listed', async () => {
     const queue = `cli${++count}`;
-    const ids = await die(await db.connect(), queue, ['no user', 'timeout', 'timeout']);
+    const ids = await die(await connect(), queue, ['no user', 'timeout', 'timeout']);
     const { out } = await run('dead', queue);
     expect(out).toMatch(/^dead +newest +task +error\n +2 +\S+ \S+ +\d+ +timeout\n +1 .*no user\n$/);
     const found = await json('tasks', queue, '--state', 'dead', '--error', 'timeout');
@@ -53,7 +34,7 @@ describe.each(doors)('over %s', (_name, env) => {
 
   test('a redrive ends though a worker has all die again', async () => {
     const queue = `cli${++count}`;
-    const client = await db.connect();
+    const client = await connect();
     await die(client, queue, Array(1100).fill('x'));
     let ended = false;
     const worker = async () => {
@@ -72,7 +53,7 @@ describe.each(doors)('over %s', (_name, env) => {
 
   test('an ended task is run again, and one that has not ended is not', async () => {
     const queue = `cli${++count}`;
-    const [id] = (await die(await db.connect(), queue, ['x'])) as [string];
+    const [id] = (await die(await connect(), queue, ['x'])) as [string];
     const first = await json('rerun', id, '--request-id', queue, '--reason', 'mended');
     expect(await json('rerun', id, '--request-id', queue, '--reason', 'mended')).toEqual(first);
     const again = first.tasks[0].rerun_id;
@@ -84,7 +65,7 @@ describe.each(doors)('over %s', (_name, env) => {
   test('tasks are moved, cancelled and given a priority, and a queue is purged and dropped', async () => {
     const queue = `cli${++count}`;
     const tenants = ['a', 'b', 'a', 'b'].map((tenant) => ({ tenant }));
-    const ids = await enqueue(await db.connect(), queue, tenants);
+    const ids = await enqueue(await connect(), queue, tenants);
     const moved = await run('move', `${queue}-b`, ids[0] as string);
     expect(moved).toMatchObject({ code: 0, out: `${ids[0]} is in ${queue}-b now\n` });
     expect((await run('move', `${queue}-b`, ids[0] as string)).code).toBe(1);

@@ -10,6 +10,8 @@ export type Served = {
   calls: string[];
   /** The next so many calls get a 503. */
   refuse(count: number): void;
+  /** The next so many calls are done, and get a 503 all the same. */
+  lose(count: number): void;
   close(): void;
 };
 
@@ -17,6 +19,7 @@ export type Served = {
 export async function served(db: Database): Promise<Served> {
   const calls: string[] = [];
   let refuseNext = 0;
+  let loseNext = 0;
   const app = createApp(connect);
   const server = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = [];
@@ -29,6 +32,7 @@ export async function served(db: Database): Promise<Served> {
       ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
     });
     const response = await app.fetch(request, { DATABASE_URL: db.edgeUrl });
+    if (loseNext-- > 0) return outgoing.writeHead(503).end();
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
     outgoing.end(Buffer.from(await response.arrayBuffer()));
   });
@@ -41,6 +45,9 @@ export async function served(db: Database): Promise<Served> {
     calls,
     refuse(count) {
       refuseNext = count;
+    },
+    lose(count) {
+      loseNext = count;
     },
     close() {
       server.close();

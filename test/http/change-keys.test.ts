@@ -32,6 +32,28 @@ test("a key for one queue changes, cancels and erases none of another's tasks", 
   }
 });
 
+test("a task that was moved is reached by none of its runs' ids", async () => {
+  const id = await enqueue('mine', { delay_seconds: 60 });
+  await tock.owner.query("update tock.waiting set due_at = now() - interval '1 s'");
+  await tock.owner.query('select tock.promote(p_sweep => true)');
+  const claimed = (await tock.send('POST /v1/queues/mine/claim', { body: {} })).body;
+  const [{ run_id }] = claimed.tasks;
+  expect(claimed.tasks).toMatchObject([{ id }]);
+  await tock.send(`POST /v1/leases/${claimed.lease}/fail`, { body: { retry_in_seconds: 1000 } });
+  await tock.send('POST /v1/tasks/move', { body: { ids: [id], queue: 'theirs' } });
+  for (const one of [id, run_id]) {
+    for (const [route, body] of [
+      [`GET /v1/tasks/${one}`, undefined],
+      [`PATCH /v1/tasks/${one}`, { priority: 0 }],
+      [`POST /v1/tasks/${one}/cancel`, {}],
+      [`DELETE /v1/tasks/${one}/payload`, undefined],
+    ] as const) {
+      expect(await tock.send(route, { body, key: mine }), route).toMatchObject({ status: 403 });
+    }
+  }
+  expect(await state(id)).toBe('waiting');
+});
+
 test('one foreign task among many refuses the whole call', async () => {
   const [own, foreign] = [await enqueue('mine', {}), await enqueue('theirs', {})];
   const send = (ids: string[]) => tock.send('POST /v1/tasks/cancel', { body: { ids }, key: mine });

@@ -3,6 +3,8 @@ import { claims } from './claims.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
+import { gateLocks } from './gate_locks.ts';
+import { gateRetries } from './gate_retries.ts';
 import { atGates } from './gates.ts';
 import { guards } from './guards.ts';
 import { history } from './history.ts';
@@ -46,6 +48,8 @@ export const bugs: Bug[] = [
   ...doors,
   ...asked,
   ...atGates,
+  ...gateLocks,
+  ...gateRetries,
   ...history,
   ...told,
   ...limits,

@@ -2,6 +2,7 @@ import type { Bug } from './bugs.ts';
 
 const file = 'routines/37_claim_any.sql';
 const own = 'sql/claim-any.test.ts';
+const repeats = 'sql/claim-any-repeats.test.ts';
 
 /** Claims from several queues. */
 export const claimAny: Bug[] = [
@@ -38,14 +39,14 @@ export const claimAny: Bug[] = [
     file,
     find: 'if v_got is not null then',
     replace: 'if false then',
-    caught: [own, 'a claim from several queues repeated with its request id'],
+    caught: [repeats, 'a claim from several queues repeated with its request id'],
   },
   {
     name: 'a repeated claim goes by the first queue alone',
     file,
     find: 'v_tokens[pg_catalog.array_position(v_queues, v_queue)] := v_seen.token;',
     replace: 'v_tokens[1] := coalesce(v_tokens[1], v_seen.token);',
-    caught: [own, 'a claim from several queues repeated with its request id'],
+    caught: [repeats, 'a claim from several queues repeated with its request id'],
   },
   {
     name: 'a claim from several queues may lose one that is limited in a crash',

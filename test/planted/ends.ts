@@ -5,29 +5,29 @@ export const ends: Bug[] = [
   {
     name: 'a part is completed without holding the lease',
     file: 'routines/41_lease_parts.sql',
-    find: /for %s\) h', p_epoch,\s*case when p_one then 'no key update' else 'share' end\)/,
-    replace: ") h', p_epoch)",
+    find: /for %s\) h', p_epoch,\s*tock\.lease_condition\(p_epoch, p_one\), case when p_one then 'no key update' else 'share' end\)/,
+    replace: ") h', p_epoch, tock.lease_condition(p_epoch, p_one))",
     caught: ['sql/reap.test.ts', 'a part completed in an open transaction'],
   },
   {
     name: 'a whole completion does not look whether the lease is open',
-    file: 'routines/31_claim_statements.sql',
-    find: /where l\.token = \$1 and coalesce\(l\.closed_at, 'infinity'\) = 'infinity'/,
-    replace: 'where l.token = $1',
+    file: 'routines/45_hot.sql',
+    find: "where %13$s and coalesce(l.closed_at, 'infinity') = 'infinity'",
+    replace: 'where %13$s',
     caught: ['sql/complete.test.ts', 'all tasks of a lease are done by one call'],
   },
   {
     name: 'a stale lease is extended',
     file: 'routines/44_release_extend.sql',
-    find: /where l\.token = \$1 and coalesce\(l\.closed_at, 'infinity'\) = 'infinity'/,
-    replace: 'where l.token = $1',
+    find: "where %2$s and coalesce(l.closed_at, 'infinity') = 'infinity'",
+    replace: 'where %2$s',
     caught: ['sql/reap.test.ts', 'a stale lease can neither'],
   },
   {
     name: 'any run may be completed under any lease',
-    file: 'routines/41_lease_parts.sql',
-    find: 'l where l.token = $1)',
-    replace: 'l where $1 is not null)',
+    file: 'routines/31_claim_parts.sql',
+    find: 'l where %2$s union all',
+    replace: 'l where $1 is not null union all',
     caught: ['sql/complete.test.ts', "another lease's tasks are refused"],
   },
   {
@@ -40,8 +40,8 @@ export const ends: Bug[] = [
   {
     name: 'a lease is closed before all of its runs are accounted for',
     file: 'routines/41_lease_parts.sql',
-    find: 'and o.runs = (',
-    replace: 'and o.runs >= (',
+    find: 'and l.runs = (',
+    replace: 'and l.runs >= (',
     caught: ['sql/complete.test.ts', 'a task keeps its result, and the others'],
   },
   {
@@ -111,8 +111,8 @@ export const ends: Bug[] = [
   {
     name: 'a release counts as an attempt',
     file: 'routines/44_release_extend.sql',
-    find: /'-infinity', v_run\.attempt,/,
-    replace: "'-infinity', v_run.attempt + 1,",
+    find: 'v_run.position::text), v_run.attempt,',
+    replace: 'v_run.position::text), v_run.attempt + 1,',
     caught: ['sql/release-extend.test.ts', 'a released task is ready at once'],
   },
   {

@@ -59,6 +59,13 @@ export const atGates: Bug[] = [
   },
   {
     ...inside,
+    name: 'a claim under way that has what was replaced is not asked for',
+    find: 'v_id := v_at.replaces;',
+    replace: 'v_id := null;',
+    caught: ['sql/gate-replaced.test.ts', 'a gate lets nobody in beside a claim under way'],
+  },
+  {
+    ...inside,
     name: 'a cancelled task that had run is inside still',
     find: /\s+and \(select e\.position from tock\.results_%1\$s e[^\n]+is null/,
     replace: '',
@@ -94,6 +101,49 @@ export const atGates: Bug[] = [
   },
   {
     ...gates,
+    name: 'a task that comes again is inside twice',
+    find: 'where t.id <> all (v_next.inside));',
+    replace: ');',
+    caught: ['sql/gates.test.ts', 'a task is inside once'],
+  },
+  {
+    ...promote,
+    name: 'promotion never looks below where it came to',
+    find: '(select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),',
+    replace: '',
+    caught: ['sql/gates.test.ts', 'when an enqueueing committed after'],
+  },
+  {
+    file: 'routines/31_claim_parts.sql',
+    name: 'a claim that finds nothing never looks below',
+    find: '(select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),',
+    replace: '',
+    caught: ['sql/gates.test.ts', 'when an enqueueing committed after'],
+  },
+  {
+    file: 'routines/31_claim_parts.sql',
+    name: 'who is late is looked for from the beginning',
+    find: 'order by p.due_at desc limit 50) n',
+    replace: 'order by p.due_at desc) n',
+    caught: ['sql/flat.test.ts', 'coming to gates, and a look for who is late'],
+  },
+  {
+    ...line,
+    name: 'a promotion stands for all that came at once',
+    find: 'group by (d.n - 1) / 10);',
+    replace: ');',
+    caught: ['sql/flat.test.ts', 'coming to gates, and a look for who is late'],
+  },
+  {
+    ...line,
+    name: 'of many new gates some are left to the sweep',
+    find: 'where (select o.created_at from tock.gates o where o.queue = u.queue and o.gate = u.gate) is null;',
+    replace:
+      'where (select o.created_at from tock.gates o where o.queue = u.queue and o.gate = u.gate) is null and random() < 0.9;',
+    caught: ['sql/gates.test.ts', 'a thousand tasks with a gate each'],
+  },
+  {
+    ...gates,
     name: 'a line is never read from its beginning',
     find: "(p_sweep or coalesce(v_turn.looked_at < v_next.turned_at - interval '5 seconds', true))",
     replace: 'p_sweep',
@@ -116,8 +166,8 @@ export const atGates: Bug[] = [
   {
     ...inside,
     name: 'a task put off keeps its turn',
-    find: 'if v_waits.replaces is not null then',
-    replace: 'if false then',
+    find: 'continue when tock.never_starts(v_waits.replaces, p_lock);',
+    replace: '',
     caught: ['sql/gates.test.ts', 'a task that was put off for later gives up its turn'],
   },
   {

@@ -2,6 +2,7 @@ import type { Bug } from './bugs.ts';
 
 const file = 'routines/36_limits.sql';
 const own = 'sql/limits.test.ts';
+const rates = 'sql/limits-rates.test.ts';
 const load = 'sql/limits-load.test.ts';
 
 /** Limits of a whole queue. */
@@ -59,9 +60,8 @@ export const limits: Bug[] = [
   {
     name: 'a lease that has run out holds no place',
     file,
-    find: "where l.token = any ($1) and coalesce(l.closed_at, 'infinity') = 'infinity')",
-    replace:
-      "where l.token = any ($1) and coalesce(l.closed_at, 'infinity') = 'infinity' and l.leased_until > now())",
+    find: "where coalesce(l.closed_at, 'infinity') = 'infinity')",
+    replace: "where coalesce(l.closed_at, 'infinity') = 'infinity' and l.leased_until > now())",
     caught: [own, 'a lease that has run out keeps its place'],
   },
   {
@@ -118,7 +118,7 @@ export const limits: Bug[] = [
     file,
     find: 'v_one.level := least(v_one.level, coalesce(v_row.level, v_one.level)',
     replace: 'v_one.level := (coalesce(v_row.level, v_one.level)',
-    caught: [own, 'a rate lets a burst start'],
+    caught: [rates, 'a rate lets a burst start'],
   },
   {
     name: 'a claim at a limit, lost in a crash, is one too many',
@@ -139,7 +139,7 @@ export const limits: Bug[] = [
     file: 'routines/30_claim.sql',
     find: 'and not v_limited then',
     replace: 'then',
-    caught: [own, 'a claim at a limit commits synchronously'],
+    caught: [rates, 'a claim at a limit commits synchronously'],
   },
   {
     name: 'a claim at its limit leaves late reaping to others',

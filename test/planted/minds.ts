@@ -155,9 +155,16 @@ export const minds: Bug[] = [
   {
     ...move,
     name: 'a moved task belongs to the queue that it was in at first',
-    find: /\(select \(select w\.queue from tock\.whereabouts.*\n/,
+    find: /\(select \(select w\.queue from tock\.whereabouts.*\n.*\n/,
     replace: '',
     caught: ['sql/move.test.ts', 'a task that has failed and waits for its next attempt'],
+  },
+  {
+    ...move,
+    name: 'a moved task is found in its first queue by the id of an earlier run',
+    find: 'tock.first_id(p_id) end)',
+    replace: 'p_id end)',
+    caught: ['sql/move.test.ts', "each id of a task's runs says the queue"],
   },
   {
     ...move,

@@ -1,8 +1,7 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { age, epochs, pass, retain, settle } from './history.ts';
+import { client, databaseEach } from './own.ts';
 import {
   claim,
   complete,
@@ -20,20 +19,13 @@ import {
   tell,
 } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
+databaseEach();
 
 beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
   await client.query(
     `select tock.put_queue('q', '{"max_attempts": 1000, "max_lost": 1000, "backoff_jitter": 0}')`,
   );
 });
-
-afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 /** What a run must look like; null where it was never claimed. */
 type Attempt = {

@@ -1,59 +1,24 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
+import { brief, claimAny } from './claim_any.ts';
 import { put } from './limits.ts';
+import { client, databaseEach, db } from './own.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
   expire,
   fail,
   numbered,
-  type Options,
-  pidOf,
   type Run,
   reap,
-  refusal,
   release,
   rows,
   task,
   value,
 } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((one) => one.drop())));
-
-type Any = Options & { weights?: number[]; alone?: boolean };
-
-const claimAny = (on: pg.Client, queues: string[], options: Any = {}) =>
-  rows<Run & { queue: string }>(
-    on,
-    `select * from tock.claim_any(p_queues => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4,
-       p_request_id => $5, p_alone => $6, p_weights => $7)`,
-    [
-      queues,
-      options.worker ?? null,
-      options.limit ?? 1,
-      options.lease_seconds ?? null,
-      options.request_id ?? null,
-      options.alone ?? false,
-      options.weights ?? null,
-    ],
-  );
-
-const brief = (runs: { queue: string; payload: unknown }[]) =>
-  runs.map((run) => `${run.queue}${run.payload}`);
+databaseEach();
 
 test('the first queue gives what it has, the next what is left of the limit', async () => {
   await enqueue(client, 'b', numbered(5));
@@ -167,56 +132,6 @@ test('what a claim of several says is the best that one of them said', async () 
   expect(await answer(['paused', 'held', 'soon'])).toMatchObject({ state: 'found' });
 });
 
-test('a claim from several queues repeated with its request id gives the same runs', async () => {
-  await enqueue(client, 'a', numbered(3));
-  await enqueue(client, 'b', numbered(9));
-  const queues = ['b', 'empty', 'a'];
-  const options = { limit: 12, worker: 'w', lease_seconds: 60, request_id: 'r' };
-  const first = await claimAny(client, queues, options);
-  expect(first).toHaveLength(12);
-  await enqueue(client, 'empty', numbered(3));
-  expect(await claimAny(client, queues, options)).toEqual(first);
-  const leases = [...new Set(first.map((run) => run.lease))] as [string, string];
-  await complete(client, leases[0]);
-  expect(await claimAny(client, queues, options)).toEqual(first.filter((r) => r.queue === 'a'));
-  await complete(client, leases[1]);
-  expect((await refusal(claimAny(client, queues, options))).code).toBe('TK409');
-  for (const change of [
-    { ...options, limit: 3 },
-    { ...options, weights: [1, 1, 1] },
-  ]) {
-    const refused = await refusal(claimAny(client, queues, change));
-    expect(refused).toMatchObject({ code: 'TK422', detail: 'request_id' });
-  }
-  const turned = await refusal(claimAny(client, ['a', 'b', 'empty'], options));
-  expect(turned).toMatchObject({ code: 'TK422', detail: 'request_id' });
-  // Its own kind of call: a claim from one of them is another.
-  expect(await claim(client, 'empty', { request_id: 'r' })).toHaveLength(1);
-});
-
-test('a repeated claim by weight gives the same runs, whatever order it would draw now', async () => {
-  for (const queue of ['a', 'b', 'c']) await enqueue(client, queue, numbered(30));
-  for (let n = 0; n < 20; n++) {
-    const options = { weights: [1, 1, 1], request_id: `r${n}`, limit: 1 };
-    const first = await claimAny(client, ['a', 'b', 'c'], options);
-    expect(await claimAny(client, ['a', 'b', 'c'], options)).toEqual(first);
-  }
-  expect(await value(client, 'select sum(runs)::int from tock.leases')).toBe(20);
-});
-
-test('two calls at once with one request id hold the same runs, in whatever order they name queues', async () => {
-  await enqueue(client, 'a', numbered(10));
-  await enqueue(client, 'b', numbered(10));
-  const holder = await db.connect();
-  await holder.query('begin');
-  const first = await claimAny(holder, ['b', 'a'], { limit: 12, request_id: 'c' });
-  const pid = await pidOf(client);
-  const second = claimAny(client, ['b', 'a'], { limit: 12, request_id: 'c' });
-  await blocked(await db.connect(), pid);
-  await holder.query('commit');
-  expect((await second).map((run) => run.run_id)).toEqual(first.map((run) => run.run_id));
-});
-
 test('each lease lies in one epoch, though the queues have come to different ones', async () => {
   await enqueue(client, 'old', numbered(3));
   await client.query(
@@ -304,38 +219,6 @@ test("an answer's size is bounded over all queues, and whoever comes first may b
   expect((await claimAny(client, queues, { limit: 2 })).map((run) => run.queue)).toEqual(['a']);
   expect((await claimAny(client, queues, { limit: 2 })).map((run) => run.queue)).toEqual(['b']);
 }, 30_000);
-
-test.each([
-  ['no queues', [], null, 'queues'],
-  ['a queue named twice', ['a', 'b', 'a'], null, 'queues'],
-  ['21 queues', Array.from({ length: 21 }, (_, n) => `q${n}`), null, 'queues'],
-  ['the default policy', ['a', '*'], null, 'queue'],
-  ['no name', ['a', null], null, 'queue'],
-  ['weights for some only', ['a', 'b'], [1], 'weights'],
-  ['no weight', ['a', 'b'], [1, 0], 'weights'],
-  ['a weight that is null', ['a', 'b'], [1, null], 'weights'],
-  ['a huge weight', ['a', 'b'], [1, 1001], 'weights'],
-])('%s is refused', async (_, queues, weights, field) => {
-  await enqueue(client, 'a', [{}]);
-  const refused = await refusal(
-    claimAny(client, queues as string[], { weights: weights as number[] }),
-  );
-  expect(refused).toMatchObject({ code: 'TK422', detail: field });
-});
-
-test('an array that begins at 5 is an array', async () => {
-  await enqueue(client, 'b', numbered(2));
-  const statement = `select id from tock.claim_any(p_queues => '[5:6]={a,b}', p_request_id => 'r')`;
-  const first = await rows(client, statement);
-  expect(first).toHaveLength(1);
-  expect(await rows(client, statement)).toEqual(first);
-});
-
-test('no limit, or a worker of 201 characters, is refused as in a claim', async () => {
-  for (const options of [{ limit: 0 }, { limit: 10_001 }, { worker: 'x'.repeat(201) }]) {
-    expect((await refusal(claimAny(client, ['a'], options))).code).toBe('TK422');
-  }
-});
 
 test('eight workers empty five queues together, each task once', async () => {
   const queues = ['a', 'b', 'c', 'd', 'e'];

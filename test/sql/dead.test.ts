@@ -1,8 +1,7 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { deadGroups, die, list, redrive, rerun } from './minds.ts';
+import { client, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -16,16 +15,8 @@ import {
   task,
 } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
+oneDatabase();
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
 
 const queue = () => `d${++count}`;
 const brief = async (q: string) =>

@@ -93,6 +93,31 @@ test('of an erased task no unique key and no gate is left, but with the keys and
   await expectWhole(client);
 });
 
+test.each([
+  ['for its time', false],
+  ['at its gate', true],
+])('nor of one that expired while it waited %s', async (_, atGate) => {
+  const gated = { gate: mark, payload: secret, expires_in_seconds: 100 };
+  await enqueue(client, 'q', atGate ? [{ gate: mark }] : []);
+  await promote(client);
+  const keyed = { ...gated, unique_key: mark, delay_seconds: atGate ? 0 : 100 };
+  const [id] = (await enqueue(client, 'q', [keyed])) as [string];
+  await promote(client);
+  await client.query(
+    `update tock.waiting set options = options || jsonb_build_object('expires_at', now() - interval '1 s')`,
+  );
+  expect(await erase(client, id)).toBe(0);
+  expect(await holding(mark)).not.toContain('waiting');
+  await promote(client);
+  expect(await value(client, 'select count(*)::int from tock.waiting')).toBe(0);
+  const own = await task(client, id);
+  expect(own).toMatchObject({ state: 'expired', payload: null });
+  expect(Object.keys(own?.options ?? {})).toEqual(['expires_at']);
+  await claim(client, 'q', { limit: 5 });
+  await claim(client, 'q', { limit: 5 });
+  await expectWhole(client);
+});
+
 test('an error is erased where it ends a task, and a result that came with no payload', async () => {
   const dead = await made(client, 'd', 'running');
   await fail(client, dead.lease, { error: secret, fatal: true });

@@ -88,6 +88,23 @@ test('promotions, and the look of every claim, are as cheap for the last of 50,0
   expect(await fewest("tock.claim('other', p_alone => true)")).toBeLessThan(100);
 }, 120_000);
 
+test('coming to gates, and a look for who is late, are as cheap for the last of 6,000 tasks', async () => {
+  await client.query("select tock.put_queue('q')");
+  await client.query(`select tock.put_gate('q', 'k', '{"paused": true}')`);
+  const promoting: number[] = [];
+  const looking: number[] = [];
+  for (let call = 0; call < 120; call++) {
+    await enqueue(client, 'q', numbered(50, 0, { gate: 'k' }));
+    await client.query('select tock.promote()');
+    // the first calls still come to read as many as the others
+    if (call < 15) continue;
+    promoting.push(await pages('tock.promote()'));
+    looking.push(await pages("tock.claim('other', p_alone => true)"));
+  }
+  expectFlat('promote()', promoting);
+  expectFlat('claim()', looking);
+});
+
 test('a task fails, waits and comes back at the same price for the hundredth time', async () => {
   await client.query(`select tock.put_queue('q', '{"max_attempts": 1000}')`);
   await enqueue(client, 'q', numbered(200));

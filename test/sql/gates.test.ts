@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
+import { gated, payloads, promote, setQueue, take } from './gates.ts';
 import {
   claim,
   complete,
@@ -29,41 +30,33 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-const gated = (gate: string, from: number | string = 0, count = 1, options = {}) =>
-  Array.from({ length: count }, (_, n) => ({
-    payload: typeof from === 'number' ? from + n : from,
-    gate,
-    ...options,
-  }));
-
-const promote = (on: pg.Client): Promise<number> => value(on, 'select tock.promote()');
-
-/** What a claim that is alone does: promotes what is due, then claims. */
-async function take(queue: string, limit = 10, on: pg.Client = client) {
-  while ((await promote(on)) > 0);
-  return claim(on, queue, { limit });
-}
-
-const payloads = (runs: { payload: unknown }[]) => runs.map((run) => run.payload);
-
-const setQueue = (queue: string, policy: object) =>
-  client.query('select tock.put_queue($1, $2)', [queue, policy]);
-
 test('of a key one task at a time starts, in the order of enqueueing', async () => {
   const ids = await enqueue(client, 'serial', [...gated('a', 0, 3), ...gated('b', 10, 2)]);
   expect((await task(client, ids[0] as string))?.state).toBe('waiting');
-  const first = await take('serial');
+  const first = await take(client, 'serial');
   expect(payloads(first).sort()).toEqual([0, 10]);
-  expect(await take('serial')).toEqual([]);
+  expect(await take(client, 'serial')).toEqual([]);
   expect((await task(client, ids[1] as string))?.state).toBe('waiting');
   await complete(client, leaseOf(first));
-  expect(payloads(await take('serial')).sort()).toEqual([1, 11]);
+  expect(payloads(await take(client, 'serial')).sort()).toEqual([1, 11]);
+});
+
+test('a thousand tasks with a gate each come in together', async () => {
+  const tasks = Array.from({ length: 1000 }, (_, n) => ({ payload: n, gate: `gate ${n}` }));
+  await enqueue(client, 'together', tasks);
+  await promote(client);
+  const runs = await claim(client, 'together', { limit: 1000 });
+  expect(runs).toHaveLength(1000);
+  await enqueue(client, 'together', tasks);
+  await promote(client);
+  await complete(client, leaseOf(runs));
+  expect(await claim(client, 'together', { limit: 1000 })).toHaveLength(1000);
 });
 
 test('tasks without a gate are not held up by those with one', async () => {
   await enqueue(client, 'mixed', gated('a', 0, 3));
   await enqueue(client, 'mixed', [{ payload: 'plain' }, { payload: 'too' }]);
-  const runs = [...(await take('mixed')), ...(await take('mixed'))];
+  const runs = [...(await take(client, 'mixed')), ...(await take(client, 'mixed'))];
   expect(payloads(runs).sort()).toEqual([0, 'plain', 'too']);
 });
 
@@ -89,12 +82,12 @@ describe('the next may come in when a task', () => {
   ];
   test.each(ends)('%s', async (name, end) => {
     const queue = `end-${name.replaceAll(' ', '-')}`;
-    await setQueue(queue, { max_lost: 1 });
+    await setQueue(client, queue, { max_lost: 1 });
     const [id] = await enqueue(client, queue, gated('k', 0, 2));
-    const first = await take(queue);
+    const first = await take(client, queue);
     expect(payloads(first)).toEqual([0]);
     await end(leaseOf(first), id as string);
-    expect(payloads(await take(queue))).toEqual([1]);
+    expect(payloads(await take(client, queue))).toEqual([1]);
   });
 
   test('is cancelled while it is ready', async () => {
@@ -102,7 +95,9 @@ describe('the next may come in when a task', () => {
     await promote(client);
     expect((await task(client, id as string))?.state).toBe('ready');
     await client.query('select tock.cancel(array[$1::bigint])', [id]);
-    expect(payloads([...(await take('cancelled')), ...(await take('cancelled'))])).toEqual([1]);
+    expect(
+      payloads([...(await take(client, 'cancelled')), ...(await take(client, 'cancelled'))]),
+    ).toEqual([1]);
   });
 
   test('expires while it is ready', async () => {
@@ -113,48 +108,54 @@ describe('the next may come in when a task', () => {
        where task_id = $1`,
       [id],
     );
-    expect(payloads([...(await take('expired')), ...(await take('expired'))])).toEqual([1]);
+    expect(
+      payloads([...(await take(client, 'expired')), ...(await take(client, 'expired'))]),
+    ).toEqual([1]);
     expect((await task(client, id as string))?.state).toBe('expired');
   });
 
   test('is given up as it waits for its turn, too', async () => {
     const ids = await enqueue(client, 'given-up', gated('k', 0, 3));
-    const first = await take('given-up');
+    const first = await take(client, 'given-up');
     await client.query('select tock.cancel(array[$1::bigint])', [ids[1]]);
     await complete(client, leaseOf(first));
-    expect(payloads(await take('given-up'))).toEqual([2]);
+    expect(payloads(await take(client, 'given-up'))).toEqual([2]);
   });
 });
 
 test('a retry keeps its turn, and gives it up where the queue says so', async () => {
-  await setQueue('keeps', { backoff_base_seconds: 0, backoff_jitter: 0 });
-  await setQueue('yields', { backoff_base_seconds: 0, backoff_jitter: 0, gate_retry: 'yield' });
+  await setQueue(client, 'keeps', { backoff_base_seconds: 0, backoff_jitter: 0 });
+  await setQueue(client, 'yields', {
+    backoff_base_seconds: 0,
+    backoff_jitter: 0,
+    gate_retry: 'yield',
+  });
   for (const queue of ['keeps', 'yields']) {
     await enqueue(client, queue, gated('k', 0, 2));
-    const first = await take(queue);
+    const first = await take(client, queue);
     expect(payloads(first)).toEqual([0]);
     await fail(client, leaseOf(first));
-    const next = await take(queue);
+    const next = await take(client, queue);
     expect(payloads(next)).toEqual([queue === 'keeps' ? 0 : 1]);
     await complete(client, leaseOf(next));
     await client.query(
       "update tock.waiting set due_at = now() - interval '1 s' where due_at < 'infinity'",
     );
     await sweep(client);
-    expect(payloads(await take(queue))).toEqual([queue === 'keeps' ? 1 : 0]);
+    expect(payloads(await take(client, queue))).toEqual([queue === 'keeps' ? 1 : 0]);
   }
 });
 
 test('a retry that waits holds the gate, and goes on when its time has come', async () => {
-  await setQueue('backing-off', { backoff_base_seconds: 3600 });
+  await setQueue(client, 'backing-off', { backoff_base_seconds: 3600 });
   const [id] = await enqueue(client, 'backing-off', gated('k', 0, 2));
-  await fail(client, leaseOf(await take('backing-off')));
-  expect(await take('backing-off')).toEqual([]);
+  await fail(client, leaseOf(await take(client, 'backing-off')));
+  expect(await take(client, 'backing-off')).toEqual([]);
   await client.query("update tock.waiting set due_at = now() - interval '1 s' where task_id = $1", [
     id,
   ]);
   await sweep(client);
-  const again = await take('backing-off');
+  const again = await take(client, 'backing-off');
   expect(payloads(again)).toEqual([0]);
   expect(again[0]?.attempt).toBe(2);
 });
@@ -163,15 +164,17 @@ test('a task that was put off for later gives up its turn', async () => {
   const [id] = await enqueue(client, 'put-off', gated('k', 0, 2));
   await promote(client);
   await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]);
-  expect(payloads([...(await take('put-off')), ...(await take('put-off'))])).toEqual([1]);
+  expect(
+    payloads([...(await take(client, 'put-off')), ...(await take(client, 'put-off'))]),
+  ).toEqual([1]);
   await client.query('select tock.reschedule(array[$1::bigint], now())', [id]);
-  expect(await take('put-off')).toEqual([]);
+  expect(await take(client, 'put-off')).toEqual([]);
   expect((await task(client, id as string))?.state).toBe('waiting');
 });
 
 test('a gate is listed, resized, paused and reset', async () => {
   await enqueue(client, 'governed', gated('k', 0, 6));
-  expect(payloads(await take('governed'))).toEqual([0]);
+  expect(payloads(await take(client, 'governed'))).toEqual([0]);
   const list = () =>
     rows(
       client,
@@ -181,11 +184,11 @@ test('a gate is listed, resized, paused and reset', async () => {
     { gate: 'k', paused: false, gate_limit: 1, inside: 1, waiting: 5 },
   ]);
   await client.query(`select tock.put_gate('governed', 'k', '{"gate_limit": 3}')`);
-  expect(payloads(await take('governed')).sort()).toEqual([1, 2]);
+  expect(payloads(await take(client, 'governed')).sort()).toEqual([1, 2]);
   await client.query(`select tock.put_gate('governed', 'k', '{"paused": true, "gate_limit": 6}')`);
-  expect(await take('governed')).toEqual([]);
+  expect(await take(client, 'governed')).toEqual([]);
   await client.query(`select tock.put_gate('governed', 'k', '{"paused": false, "gate_limit": 4}')`);
-  expect(payloads(await take('governed'))).toEqual([3]);
+  expect(payloads(await take(client, 'governed'))).toEqual([3]);
   expect(await value(client, `select tock.reset_gate('governed', 'k')`)).toBe(true);
   expect(await list()).toEqual([
     { gate: 'k', paused: false, gate_limit: 1, inside: 4, waiting: 2 },
@@ -194,15 +197,15 @@ test('a gate is listed, resized, paused and reset', async () => {
 });
 
 test('a gate with a rate lets in a burst, and then one by one as time goes by', async () => {
-  await setQueue('rated', {
+  await setQueue(client, 'rated', {
     gate_limit: 100,
     gate_rate_limit: 1,
     gate_rate_seconds: 3600,
     gate_rate_burst: 3,
   });
   await enqueue(client, 'rated', gated('k', 0, 6));
-  expect(payloads(await take('rated'))).toEqual([0, 1, 2]);
-  expect(await take('rated')).toEqual([]);
+  expect(payloads(await take(client, 'rated'))).toEqual([0, 1, 2]);
+  expect(await take(client, 'rated')).toEqual([]);
   const minutes = `select round(extract(epoch from min(due_at) - now()) / 60)::int from tock.waiting
     where queue = 'rated' and due_at < 'infinity'`;
   expect(await value(client, minutes)).toBe(60);
@@ -213,43 +216,43 @@ test('a gate with a rate lets in a burst, and then one by one as time goes by', 
   await client.query(`update tock.waiting set due_at = due_at - interval '2 hours'
     where queue = 'rated' and due_at < 'infinity'`);
   await sweep(client);
-  expect(payloads(await take('rated')).sort()).toEqual([3, 4]);
-  expect(await take('rated')).toEqual([]);
+  expect(payloads(await take(client, 'rated')).sort()).toEqual([3, 4]);
+  expect(await take(client, 'rated')).toEqual([]);
   await client.query(`select tock.reset_gate('rated', 'k')`);
-  expect(payloads(await take('rated'))).toEqual([5]);
+  expect(payloads(await take(client, 'rated'))).toEqual([5]);
 });
 
 describe('no wake-up is lost', () => {
   test('when a task comes while the completion of the one inside is open', async () => {
     const other = await db.connect();
     await enqueue(client, 'late-end', gated('k', 0));
-    const first = await take('late-end');
+    const first = await take(client, 'late-end');
     await other.query('begin');
     await complete(other, leaseOf(first));
     await enqueue(client, 'late-end', gated('k', 1));
-    expect(await take('late-end')).toEqual([]);
+    expect(await take(client, 'late-end')).toEqual([]);
     await other.query('commit');
     await sweep(client);
-    expect(payloads(await take('late-end'))).toEqual([1]);
+    expect(payloads(await take(client, 'late-end'))).toEqual([1]);
   });
 
   test('when the one inside ends while the coming of the next is open', async () => {
     const other = await db.connect();
     await enqueue(client, 'late-come', gated('k', 0));
-    const first = await take('late-come');
+    const first = await take(client, 'late-come');
     await enqueue(client, 'late-come', gated('k', 1));
     await other.query('begin');
     expect(await promote(other)).toBe(1);
     await complete(client, leaseOf(first));
     await other.query('commit');
     await sweep(client);
-    expect(payloads(await take('late-come'))).toEqual([1]);
+    expect(payloads(await take(client, 'late-come'))).toEqual([1]);
   });
 
   test('beside other work that is due', async () => {
     const other = await db.connect();
     await enqueue(client, 'beside', gated('k', 0));
-    const first = await take('beside');
+    const first = await take(client, 'beside');
     await enqueue(client, 'beside', gated('k', 1));
     await other.query('begin');
     expect(await promote(other)).toBe(1);
@@ -266,29 +269,46 @@ describe('no wake-up is lost', () => {
     expect(payloads(runs).sort()).toEqual([1, 'delayed']);
   });
 
+  test('when an enqueueing committed after later tasks were promoted', async () => {
+    const other = await db.connect();
+    await other.query('begin');
+    await enqueue(other, 'late', gated('late', 'late'));
+    const swept = (at: string) =>
+      client.query(`update tock.duties set last_started_at = ${at} where name = 'promote'`);
+    await swept("now() + interval '1 hour'");
+    await enqueue(client, 'late', [...gated('a', 1), ...gated('b', 2), ...gated('c', 3)]);
+    expect(payloads(await take(client, 'late')).sort()).toEqual([1, 2, 3]);
+    await other.query('commit');
+    const { rows: claimed } = await client.query(
+      `select c.payload from tock.claim('late', p_alone => true) as c`,
+    );
+    expect(payloads(claimed)).toEqual(['late']);
+    await swept('null');
+  });
+
   test('when what committed late stands below what was let in', async () => {
     const [holder, late] = [await db.connect(), await db.connect()];
     await enqueue(client, 'below', gated('k', 0));
-    const first = await take('below');
-    await enqueue(client, 'below', gated('k', -1));
+    const first = await take(client, 'below');
     await holder.query("begin; select from tock.gates where queue = 'below' for update");
     await late.query('begin');
+    await enqueue(late, 'below', gated('k', -1));
     await promote(late);
     await holder.query('commit');
     await enqueue(client, 'below', gated('k', 1, 5));
     await promote(client);
     await complete(client, leaseOf(first));
-    const second = await take('below');
+    const second = await take(client, 'below');
     expect(payloads(second)).toEqual([1]);
     await late.query('commit');
     await client.query("update tock.turns set looked_at = looked_at - interval '6 s'");
     await complete(client, leaseOf(second));
-    expect(payloads(await take('below'))).toEqual([-1]);
+    expect(payloads(await take(client, 'below'))).toEqual([-1]);
   });
 });
 
 test('who came to the gate first comes in first, though it was delayed or had failed before', async () => {
-  await setQueue('line', { gate_retry: 'yield', backoff_base_seconds: 3600 });
+  await setQueue(client, 'line', { gate_retry: 'yield', backoff_base_seconds: 3600 });
   await enqueue(client, 'line', gated('k', 'delayed', 1, { delay_seconds: 3600 }));
   await enqueue(client, 'line', gated('k', 0, 2));
   const makeDue = async () => {
@@ -297,14 +317,14 @@ test('who came to the gate first comes in first, though it was delayed or had fa
     );
     await sweep(client);
   };
-  const first = await take('line');
+  const first = await take(client, 'line');
   await makeDue();
   await fail(client, leaseOf(first));
   await makeDue();
   const seen: unknown[] = [];
   for (let n = 2; n < 5; n++) {
     await enqueue(client, 'line', gated('k', n));
-    const runs = await take('line');
+    const runs = await take(client, 'line');
     seen.push(...payloads(runs));
     await complete(client, leaseOf(runs));
   }
@@ -346,11 +366,35 @@ describe('whose claim is not committed is inside still, though the task', () => 
     await sweep(client);
     await sweep(client);
     await other.query('commit');
-    expect(await take(queue)).toEqual([]);
+    expect(await take(client, queue)).toEqual([]);
     expect(await sweep(client)).toBe(0);
     await complete(client, leaseOf(claimed));
-    expect(payloads(await take(queue))).toEqual([1]);
+    expect(payloads(await take(client, queue))).toEqual([1]);
   });
+});
+
+test('a task is inside once, though it comes again while a claim of it is not committed', async () => {
+  await setQueue(client, 'twice', { gate_limit: 2 });
+  const [id] = await enqueue(client, 'twice', gated('k', 0));
+  await promote(client);
+  const other = await db.connect();
+  await other.query('begin');
+  const claimed = await claim(other, 'twice');
+  await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]);
+  await client.query(
+    "update tock.waiting set due_at = now() - interval '1 s' where queue = 'twice'",
+  );
+  await sweep(client);
+  await other.query('commit');
+  const inside = await value(
+    client,
+    "select inside from tock.turns where queue = 'twice' order by number desc limit 1",
+  );
+  expect(inside).toEqual([id]);
+  await enqueue(client, 'twice', gated('k', 1, 2));
+  expect(payloads(await take(client, 'twice'))).toEqual([1]);
+  await complete(client, leaseOf(claimed));
+  expect(payloads(await take(client, 'twice'))).toEqual([2]);
 });
 
 test('settings left open in a transaction hold up no promotion', async () => {
@@ -361,12 +405,12 @@ test('settings left open in a transaction hold up no promotion', async () => {
   expect(await promote(client)).toBe(1);
   await other.query('commit');
   await sweep(client);
-  expect(payloads(await take('open'))).toEqual([0]);
+  expect(payloads(await take(client, 'open'))).toEqual([0]);
 });
 
 test('a long line that has expired is sent on in parts', async () => {
   await enqueue(client, 'stale', gated('k', 0));
-  const first = await take('stale');
+  const first = await take(client, 'stale');
   await enqueue(client, 'stale', [
     ...gated('k', 1, 3000, { expires_in_seconds: 3600 }),
     ...gated('k', 'fresh'),
@@ -384,47 +428,48 @@ test('a long line that has expired is sent on in parts', async () => {
   for (let n = 0; n < 3; n++) await sweep(client);
   expect(await left()).toBe(0);
   const seen = [];
-  for (let n = 0; n < 40 && seen.length === 0; n++) seen.push(...payloads(await take('stale')));
+  for (let n = 0; n < 40 && seen.length === 0; n++)
+    seen.push(...payloads(await take(client, 'stale')));
   expect(seen).toEqual(['fresh']);
 });
 
 test('an old snapshot lets nobody in, and its settings are refused', async () => {
   const [holder, other] = [await db.connect(), await db.connect()];
   await enqueue(client, 'snapshot', gated('k', 0));
-  await complete(client, leaseOf(await take('snapshot')));
+  await complete(client, leaseOf(await take(client, 'snapshot')));
   await holder.query("begin; select from tock.gates where queue = 'snapshot' for update");
   await enqueue(client, 'snapshot', gated('k', 1, 2));
   await promote(client);
   await holder.query('commit');
   await other.query('begin isolation level repeatable read');
   await other.query('select count(*) from tock.turns');
-  expect(payloads(await take('snapshot'))).toEqual([]);
+  expect(payloads(await take(client, 'snapshot'))).toEqual([]);
   await sweep(client);
-  const first = await take('snapshot');
+  const first = await take(client, 'snapshot');
   expect(payloads(first)).toEqual([1]);
   expect(await value(other, "select tock.open_gates(array['snapshot'], array['k'])")).toBe(0);
   await other.query('savepoint a');
   const refused = await refusal(other.query("select tock.put_gate('snapshot', 'k', '{}')"));
   expect(refused.code).toBe('TK409');
   await other.query('rollback to a; commit');
-  expect(await take('snapshot')).toEqual([]);
+  expect(await take(client, 'snapshot')).toEqual([]);
   await complete(client, leaseOf(first));
-  expect(payloads(await take('snapshot'))).toEqual([2]);
+  expect(payloads(await take(client, 'snapshot'))).toEqual([2]);
 });
 
 test('an alarm goes by the rate as it is now', async () => {
-  await setQueue('alarm', { gate_limit: 9, gate_rate_limit: 1, gate_rate_seconds: 86400 });
+  await setQueue(client, 'alarm', { gate_limit: 9, gate_rate_limit: 1, gate_rate_seconds: 86400 });
   await enqueue(client, 'alarm', gated('k', 0, 2));
-  expect(payloads(await take('alarm'))).toEqual([0]);
+  expect(payloads(await take(client, 'alarm'))).toEqual([0]);
   const hours = `select round(extract(epoch from min(due_at) - now()) / 3600)::int from tock.waiting
     where queue = 'alarm' and due_at < 'infinity'`;
   expect(await value(client, hours)).toBe(24);
-  await setQueue('alarm', { gate_rate_seconds: 36000 });
+  await setQueue(client, 'alarm', { gate_rate_seconds: 36000 });
   await sweep(client);
   expect(await value(client, hours)).toBe(10);
-  await setQueue('alarm', { gate_rate_limit: null });
+  await setQueue(client, 'alarm', { gate_rate_limit: null });
   await sweep(client);
-  expect(payloads(await take('alarm'))).toEqual([1]);
+  expect(payloads(await take(client, 'alarm'))).toEqual([1]);
 });
 
 test('a turn costs the same with a long line, many keys and a transaction held open', async () => {
@@ -477,7 +522,11 @@ test('a claim through a gate commits synchronously', async () => {
 
 test('whatever eight workers do, no more than its limit of a key ever run, and all come to an end', async () => {
   const limits: Record<string, number> = { a: 1, b: 1, c: 3, d: 2, e: 1 };
-  await setQueue('hammered', { backoff_base_seconds: 0, max_attempts: 1000, max_lost: 1000 });
+  await setQueue(client, 'hammered', {
+    backoff_base_seconds: 0,
+    max_attempts: 1000,
+    max_lost: 1000,
+  });
   for (const [gate, limit] of Object.entries(limits)) {
     await client.query('select tock.put_gate($1, $2, $3)', [
       'hammered',
@@ -505,7 +554,7 @@ test('whatever eight workers do, no more than its limit of a key ever run, and a
         );
       }
       if (random(4) === 0) await sweep(on);
-      const runs = await take('hammered', 1 + random(6), on);
+      const runs = await take(on, 'hammered', 1 + random(6));
       for (const { payload } of runs) {
         const gate = payload as string;
         running[gate] = (running[gate] ?? 0) + 1;

@@ -1,8 +1,7 @@
-import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { age, audit, epochs, pass, retain, settle } from './history.ts';
+import { client, databaseEach } from './own.ts';
 import {
   claim,
   complete,
@@ -18,17 +17,7 @@ import {
   value,
 } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+databaseEach();
 
 type Hour = {
   hour: Date;

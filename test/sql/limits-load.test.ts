@@ -1,22 +1,12 @@
 import pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { put, running, settle } from './limits.ts';
 import { dice } from './load.ts';
+import { client, databaseEach, db } from './own.ts';
 import { claim, complete, enqueue, fail, leaseOf, numbered, reap, release } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
-const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await freshDatabase();
-  used.push(db);
-  client = await db.connect();
-});
-
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+databaseEach();
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { statistics, watchPlans } from './plans.ts';
+import { badScans, planning, statistics, stopAutovacuum } from './plans.ts';
 import {
   claim,
   complete,
@@ -12,7 +12,6 @@ import {
   numbered,
   promote,
   release,
-  rows,
   task,
   value,
 } from './support.ts';
@@ -54,12 +53,7 @@ async function day(on: pg.Client): Promise<void> {
 beforeAll(async () => {
   db = await freshDatabase();
   owner = await db.connect();
-  for (const { name } of await rows<{ name: string }>(
-    owner,
-    "select oid::regclass::text as name from pg_class where relnamespace = 'tock'::regnamespace and relkind = 'r'",
-  )) {
-    await owner.query(`alter table ${name} set (autovacuum_enabled = off)`);
-  }
+  await stopAutovacuum(owner);
   old = await db.connect(db.superUrl);
   await day(old);
   const ids: string[] = [];
@@ -80,32 +74,23 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** What a day read by a sequential scan, or in many more rows than it has tasks. */
-async function badScans(on: pg.Client): Promise<string[]> {
-  const plans = await watchPlans(on);
-  await day(on);
-  const scans = plans.scans();
-  await plans.stop();
-  expect(scans.length).toBeGreaterThan(300);
-  const hot = /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions)$/;
-  const told = scans
-    .filter(({ table, node, rows }) => hot.test(table) && (node === 'Seq Scan' || rows > 700))
-    .map((scan) => `${scan.node} ${scan.table} ${scan.rows}: ${scan.query}`);
-  return [...new Set(told)];
-}
+const bad = (on: pg.Client) =>
+  badScans(on, () => day(on), {
+    tables: /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions)$/,
+    most: 700,
+    least: 300,
+  });
 
 test('a session that planned on empty tables finds what it changes by an index', async () => {
-  expect(await badScans(old)).toEqual([]);
+  expect(await bad(old)).toEqual([]);
 }, 60_000);
 
 describe.each(statistics)('with 80,000 runs, 60,000 marks and %s statistics', (_, statements) => {
   test.each(['auto', 'force_generic_plan'])(
     'cancel, change, erase, task and marked claims find their rows by an index, plans being %s',
     async (mode) => {
-      const on = await db.connect(db.superUrl);
-      for (const statement of statements) await on.query(statement);
-      await on.query(`set plan_cache_mode = ${mode}`);
-      expect(await badScans(on)).toEqual([]);
+      const on = await planning(db, statements, mode);
+      expect(await bad(on)).toEqual([]);
     },
     60_000,
   );

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { deadGroups, die, list, move, purge, redrive, rerun } from './minds.ts';
-import { statistics, watchPlans } from './plans.ts';
-import { claim, complete, enqueue, leaseOf, numbered, rows, value } from './support.ts';
+import { badScans, planning, statistics, stopAutovacuum } from './plans.ts';
+import { claim, complete, enqueue, leaseOf, numbered, value } from './support.ts';
 
 let db: Database;
 let owner: pg.Client;
@@ -43,12 +43,7 @@ const someDone = async () => done.splice(0, 20);
 beforeAll(async () => {
   db = await freshDatabase();
   owner = await db.connect();
-  for (const { name } of await rows<{ name: string }>(
-    owner,
-    "select oid::regclass::text as name from pg_class where relnamespace = 'tock'::regnamespace and relkind = 'r'",
-  )) {
-    await owner.query(`alter table ${name} set (autovacuum_enabled = off)`);
-  }
+  await stopAutovacuum(owner);
   old = await db.connect(db.superUrl);
   done.push(...(await enqueue(owner, 'large', numbered(5000))));
   for (;;) {
@@ -65,31 +60,23 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-async function badScans(on: pg.Client): Promise<string[]> {
-  const plans = await watchPlans(on);
-  await day(on);
-  const scans = plans.scans();
-  await plans.stop();
-  expect(scans.length).toBeGreaterThan(200);
-  const hot = /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions|reruns|moves)$/;
-  const told = scans
-    .filter(({ table, node, rows }) => hot.test(table) && (node === 'Seq Scan' || rows > 1200))
-    .map((scan) => `${scan.node} ${scan.table} ${scan.rows}: ${scan.query}`);
-  return [...new Set(told)];
-}
+const bad = (on: pg.Client) =>
+  badScans(on, () => day(on), {
+    tables: /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions|reruns|moves)$/,
+    most: 1200,
+    least: 200,
+  });
 
 test('a session that planned on empty tables finds tasks by what they are', async () => {
-  expect(await badScans(old)).toEqual([]);
+  expect(await bad(old)).toEqual([]);
 }, 60_000);
 
 describe.each(statistics)('with 60,000 runs and %s statistics', (_, statements) => {
   test.each(['auto', 'force_generic_plan'])(
     'lists, reruns, moves and purges find their rows by an index, plans being %s',
     async (mode) => {
-      const on = await db.connect(db.superUrl);
-      for (const statement of statements) await on.query(statement);
-      await on.query(`set plan_cache_mode = ${mode}`);
-      expect(await badScans(on)).toEqual([]);
+      const on = await planning(db, statements, mode);
+      expect(await bad(on)).toEqual([]);
     },
     60_000,
   );

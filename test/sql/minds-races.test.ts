@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { dice } from './load.ts';
 import { die, move, purge, redrive, rerun } from './minds.ts';
+import { client, db, oneDatabase } from './own.ts';
 import {
   blocked,
   claim,
@@ -20,16 +20,8 @@ import {
 } from './support.ts';
 import { made } from './wishes.ts';
 
-let db: Database;
-let client: pg.Client;
+oneDatabase();
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
 
 const queue = () => `x${++count}`;
 const connect = (number: number) => Promise.all(Array.from({ length: number }, () => db.connect()));

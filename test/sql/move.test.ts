@@ -1,8 +1,7 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { move } from './minds.ts';
+import { client, db, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -20,16 +19,8 @@ import {
 } from './support.ts';
 import { change, made, states } from './wishes.ts';
 
-let db: Database;
-let client: pg.Client;
+oneDatabase();
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
 
 const queue = () => `m${++count}`;
 const queueOf = (id: string) => value<string>(client, 'select tock.queue_of_task($1)', [id]);
@@ -102,6 +93,24 @@ test('a task that has failed and waits for its next attempt is moved with what i
   expect(await claim(client, to)).toMatchObject([{ id, attempt: 2, payload: 'p' }]);
   expect(await queueOf(id)).toBe(to);
   expect((await task(client, id))?.runs).toHaveLength(2);
+});
+
+test("each id of a task's runs says the queue where the task is now", async () => {
+  const [q, to, third] = [queue(), queue(), queue()];
+  const [id] = (await enqueue(client, q, [{ delay_seconds: 100 }])) as [string];
+  const ids = [id];
+  for (const here of [q, to, third]) {
+    if (here !== q) await move(client, [id], here);
+    await makeDue(client, here);
+    await promote(client);
+    const [run] = await claim(client, here);
+    await fail(client, run?.lease as string, { retry_in_seconds: 100 });
+    // of the run, and of what waits for its next attempt
+    const current = 'select w.current_id from tock.whereabouts(array[$1::bigint]) w';
+    ids.push(run?.run_id as string, await value(client, current, [id]));
+  }
+  expect(new Set(ids).size).toBe(7);
+  for (const one of ids) expect(await queueOf(one)).toBe(third);
 });
 
 test('a task is moved on, and back', async () => {

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { put, settle } from './limits.ts';
-import { type Scan, statistics, watchPlans } from './plans.ts';
+import { badScans, planning, statistics, stopAutovacuum } from './plans.ts';
 import {
   claim,
   complete,
@@ -30,13 +30,7 @@ let old: pg.Client;
 beforeAll(async () => {
   db = await freshDatabase();
   owner = await db.connect();
-  // Statistics must be those that the test wants, not those of a passing autovacuum.
-  for (const { name } of await rows<{ name: string }>(
-    owner,
-    "select oid::regclass::text as name from pg_class where relnamespace = 'tock'::regnamespace and relkind = 'r'",
-  )) {
-    await owner.query(`alter table ${name} set (autovacuum_enabled = off)`);
-  }
+  await stopAutovacuum(owner);
   old = await db.connect(db.superUrl);
   await put(owner, 'few', { max_running: 150, rate_limit: 1_000_000 });
   await enqueue(owner, 'few', numbered(5000));
@@ -134,35 +128,33 @@ async function day(on: pg.Client): Promise<void> {
 /** What a test of its own does and no verb: back-dating. */
 const own = /update tock\.(leases|waiting|allowances) set (leased_until|due_at|seen_at)/;
 
-/** What some days read by a sequential scan, or in thousands of rows. */
-async function badScans(on: pg.Client, days: number): Promise<string[]> {
-  const plans = await watchPlans(on);
-  for (let round = 0; round < days; round++) await day(on);
-  const scans = plans.scans().filter((scan) => !own.test(scan.query));
-  await plans.stop();
-  expect(scans.length).toBeGreaterThan(100);
-  const hot = /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions|progress|allowances)$/;
-  const bad = (scan: Scan) =>
-    hot.test(scan.table) && (scan.node === 'Seq Scan' || scan.rows > 3000);
-  const told = scans
-    .filter(bad)
-    .map((scan) => `${scan.node} ${scan.table} ${scan.rows}: ${scan.query}`);
-  return [...new Set(told)];
-}
+const bounds = {
+  tables: /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions|progress|allowances)$/,
+  most: 3000,
+  least: 100,
+  own,
+};
+
+const bad = (on: pg.Client, days: number) =>
+  badScans(
+    on,
+    async () => {
+      for (let round = 0; round < days; round++) await day(on);
+    },
+    bounds,
+  );
 
 test('with 110,000 rows a session that planned on empty tables finds its rows by an index', async () => {
-  expect(await badScans(old, 2)).toEqual([]);
+  expect(await bad(old, 2)).toEqual([]);
 }, 60_000);
 
 describe.each(statistics)('with 110,000 rows and %s statistics', (_, statements) => {
   test.each(['auto', 'force_generic_plan'])(
     'every statement of a verb finds its rows by an index, plans being %s',
     async (mode) => {
-      const on = await db.connect(db.superUrl);
-      for (const statement of statements) await on.query(statement);
-      await on.query(`set plan_cache_mode = ${mode}`);
+      const on = await planning(db, statements, mode);
       // Seven times: from the sixth on, 'auto' may go over to a generic plan.
-      expect(await badScans(on, mode === 'auto' ? 7 : 2)).toEqual([]);
+      expect(await bad(on, mode === 'auto' ? 7 : 2)).toEqual([]);
     },
     60_000,
   );

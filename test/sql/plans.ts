@@ -1,6 +1,9 @@
 import type pg from 'pg';
+import { expect } from 'vitest';
+import type { Database } from '../database.ts';
+import { rows } from './support.ts';
 
-export type Scan = {
+type Scan = {
   node: string;
   table: string;
   /** Rows read: those passed on and those filtered away, over all loops. */
@@ -72,3 +75,48 @@ export const statistics: [string, string[]][] = [
   ],
   ['fresh', ['analyze']],
 ];
+
+/** Statistics must be those that a test wants, not those of a passing autovacuum. */
+export async function stopAutovacuum(owner: pg.Client): Promise<void> {
+  for (const { name } of await rows<{ name: string }>(
+    owner,
+    "select oid::regclass::text as name from pg_class where relnamespace = 'tock'::regnamespace and relkind = 'r'",
+  )) {
+    await owner.query(`alter table ${name} set (autovacuum_enabled = off)`);
+  }
+}
+
+/** A superuser's session, after these statements, with plans of one kind. */
+export async function planning(db: Database, statements: string[], mode: string) {
+  const on = await db.connect(db.superUrl);
+  for (const statement of statements) await on.query(statement);
+  await on.query(`set plan_cache_mode = ${mode}`);
+  return on;
+}
+
+type Bounds = {
+  tables: RegExp;
+  /** As many may one scan read. */
+  most: number;
+  /** So many scans there are, or they weren't seen. */
+  least: number;
+  /** What a test does and no verb. */
+  own?: RegExp;
+};
+
+/** What some work read by a sequential scan, or in many more rows than it has tasks. */
+export async function badScans(
+  on: pg.Client,
+  work: () => Promise<void>,
+  { tables, most, least, own }: Bounds,
+): Promise<string[]> {
+  const plans = await watchPlans(on);
+  await work();
+  const scans = plans.scans().filter((scan) => !own?.test(scan.query));
+  await plans.stop();
+  expect(scans.length).toBeGreaterThan(least);
+  const told = scans
+    .filter(({ table, node, rows }) => tables.test(table) && (node === 'Seq Scan' || rows > most))
+    .map((scan) => `${scan.node} ${scan.table} ${scan.rows}: ${scan.query}`);
+  return [...new Set(told)];
+}

@@ -1,8 +1,7 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { listAll, purge } from './minds.ts';
+import { client, db, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -20,16 +19,8 @@ import {
 } from './support.ts';
 import { cancel, change } from './wishes.ts';
 
-let db: Database;
-let client: pg.Client;
+oneDatabase();
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
 
 const queue = () => `p${++count}`;
 

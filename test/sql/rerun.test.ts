@@ -1,8 +1,7 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { rerun } from './minds.ts';
+import { client, db, oneDatabase } from './own.ts';
 import {
   blocked,
   claim,
@@ -18,16 +17,8 @@ import {
 } from './support.ts';
 import { cancel, change, erase, made, type State, states } from './wishes.ts';
 
-let db: Database;
-let client: pg.Client;
+oneDatabase();
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
 
 const queue = () => `r${++count}`;
 const ended: State[] = ['done', 'dead', 'cancelled'];

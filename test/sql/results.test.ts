@@ -1,23 +1,13 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { afterAll, expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { pass } from './history.ts';
+import { client, oneDatabase } from './own.ts';
 import { claim, complete, enqueue, leaseOf, numbered, refusal, task, value } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
+oneDatabase();
 let queues = 0;
 
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(async () => {
-  await expectWhole(client);
-  await db.drop();
-});
+afterAll(() => expectWhole(client));
 
 async function keep(queue: string, kept: boolean): Promise<void> {
   await client.query('select tock.put_queue($1, $2)', [queue, { keep_results: kept }]);

@@ -1,7 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
 import { list, listAll } from './minds.ts';
+import { client, db, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -17,16 +16,8 @@ import {
 } from './support.ts';
 import { cancel, change, made, states } from './wishes.ts';
 
-let db: Database;
-let client: pg.Client;
+oneDatabase();
 let count = 0;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
 
 const queue = () => `l${++count}`;
 

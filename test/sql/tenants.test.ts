@@ -2,7 +2,17 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
-import { claim, complete, drain, enqueue, leaseOf, rows, value } from './support.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  promote,
+  type Run,
+  rows,
+  value,
+} from './support.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -16,9 +26,11 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-const of = (tenant: string, count: number) =>
-  Array.from({ length: count }, () => ({ payload: tenant, tenant }));
+const of = (tenant: string, count: number, options: object = {}) =>
+  Array.from({ length: count }, () => ({ payload: tenant, tenant, ...options }));
 const balance = () => value<number>(client, 'select tock.balance()');
+const kept = () =>
+  value<Record<string, string>>(client, "select heavy from tock.queues where name = 'q'");
 
 /** Light tenants of a queue of 8 lanes, and those of them that the heavy one shares its lane with. */
 async function lights(): Promise<{ all: string[]; beside: string[] }> {
@@ -85,8 +97,7 @@ test('a tenant that drips its backlog keeps its lane to itself, and newcomers go
     await enqueue(client, 'q', of('heavy', 100));
     if (call % 4 === 3) await balance();
   }
-  const lane = await value(client, "select heavy from tock.queues where name = 'q'");
-  expect(Object.values(lane as object)).toEqual(['heavy']);
+  expect(Object.values(await kept())).toEqual(['heavy']);
   for (const tenant of all) await enqueue(client, 'q', of(tenant, 1));
   await expectSoon(all, 40);
 });
@@ -119,11 +130,7 @@ test('two heavy tenants of one lane have a lane each, and the light ones a third
     await enqueue(client, 'q', of(second, 90));
     if (call % 5 === 4) await balance();
   }
-  const heavy = await value<Record<string, string>>(
-    client,
-    "select heavy from tock.queues where name = 'q'",
-  );
-  expect(Object.values(heavy).sort()).toEqual(['heavy', second].sort());
+  expect(Object.values(await kept()).sort()).toEqual(['heavy', second].sort());
   for (const tenant of beside) await enqueue(client, 'q', of(tenant, 1));
   await expectSoon(beside, 40);
   await drain(client, 'q', { limit: 1000 });
@@ -137,8 +144,55 @@ test('a lane is given back once it has been worked off', async () => {
   expect(await balance()).toBe(0);
   await complete(client, leaseOf(await claim(client, 'q', { limit: 100 })));
   expect(await balance()).toBe(1);
-  expect(await value(client, "select heavy from tock.queues where name = 'q'")).toEqual({});
+  expect(await kept()).toEqual({});
   await drain(client, 'q');
+  await expectWhole(client);
+});
+
+test('a tenant whose tasks have options keeps its lane to itself like any other', async () => {
+  const { beside } = await lights();
+  const asking = { timeout_seconds: 60 };
+  for (let call = 0; call < 12; call++) await enqueue(client, 'q', of('heavy', 100, asking));
+  expect(await balance()).toBe(1);
+  expect(Object.values(await kept())).toEqual(['heavy']);
+  for (const tenant of beside) await enqueue(client, 'q', of(tenant, 1, asking));
+  await expectSoon(beside, 20);
+  await drain(client, 'q', { limit: 1000 });
+  await expectWhole(client);
+});
+
+test('a lane filled by tasks with options is given back once those have been worked off', async () => {
+  const asking = { timeout_seconds: 60 };
+  for (let call = 0; call < 5; call++) await enqueue(client, 'q', of('heavy', 100, asking));
+  await enqueue(client, 'q', of('heavy', 1));
+  expect([await balance(), await balance()]).toEqual([1, 0]);
+  expect(Object.values(await kept())).toEqual(['heavy']);
+  await drain(client, 'q', { limit: 1000 });
+  expect(await balance()).toBe(1);
+  expect(await kept()).toEqual({});
+});
+
+test('a light tenant that goes around a heavy one keeps the order of its gate', async () => {
+  const { beside } = await lights();
+  const [tenant = ''] = beside;
+  const mine = Array.from({ length: 3 }, () => ({ tenant, gate: 'g' }));
+  const ids = await enqueue(client, 'q', mine);
+  for (let call = 0; call < 5; call++) {
+    await enqueue(client, 'q', of('heavy', 100, { timeout_seconds: 60 }));
+  }
+  expect(await balance()).toBe(1);
+  ids.push(...(await enqueue(client, 'q', mine)));
+  const lanes = "select distinct lane from tock.waiting where gate = 'g'";
+  expect(await rows(client, lanes)).toHaveLength(2);
+  const handedOut: Run[] = [];
+  while (handedOut.length < 506) {
+    await promote(client);
+    const runs = await claim(client, 'q', { limit: 100 });
+    await complete(client, leaseOf(runs));
+    handedOut.push(...runs);
+  }
+  const taken = handedOut.filter((run) => run.tenant === tenant);
+  expect(taken.map((run) => run.id)).toEqual(ids);
   await expectWhole(client);
 });
 

@@ -1,7 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { describe, expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
+import { client, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -16,15 +15,7 @@ import {
   value,
 } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+oneDatabase();
 
 const seconds = (n: number) => new Date(Date.now() + n * 1000).toISOString();
 const state = async (id: string | undefined) => (await task(client, id as string))?.state;

@@ -1,0 +1,130 @@
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { throughDoor } from '../doors/door.ts';
+import type { Leases } from '../doors/leases.ts';
+import { Failure } from '../failure.ts';
+import { checkedId, checkedLease, givenJson, number, whole } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { moment } from '../table.ts';
+
+type Failing = { error?: string; retryIn?: number; fatal?: boolean };
+type Extending = { lease?: number; progress?: number; note?: string };
+
+/** Asks a verb, prints its answer, and fails when it refused some of the ids. */
+async function end<T extends { refused: string[] }>(
+  options: Options,
+  given: string[],
+  ask: (door: Leases, ids: string[]) => Promise<T>,
+  said: (answer: T) => string,
+) {
+  const ids = [...new Set(given.map(checkedId))];
+  const answer = await throughDoor(options, (door) => ask(door, ids));
+  print(options, answer, () => said(answer));
+  const { refused } = answer;
+  if (refused.length === 0) return;
+  throw new Failure(
+    `${refused.length} of ${ids.length} are not this lease's, or had ended otherwise: ${refused.join(', ')}.`,
+  );
+}
+
+async function complete(given: string, ids: string[], options: Options<{ result?: string }>) {
+  const lease = checkedLease(given);
+  if (options.result !== undefined && ids.length === 0) {
+    throw new Failure("--result is a task's own: give its id after the lease.", undefined, 2);
+  }
+  const result = options.result && (await givenJson(options.result, 'The result'));
+  await end(
+    options,
+    ids,
+    (door, some) => door.complete(lease, some, result),
+    ({ completed }) => `${completed} completed\n`,
+  );
+}
+
+async function fail(given: string, ids: string[], options: Options<Failing>) {
+  const lease = checkedLease(given);
+  const { error, retryIn, fatal } = options;
+  const message = error === '-' ? (await text(process.stdin)).trimEnd() : error;
+  const outcome = {
+    ...(message !== undefined && { error: { message } }),
+    ...(retryIn !== undefined && { retry_in_seconds: retryIn }),
+    ...(fatal && { fatal }),
+  };
+  await end(
+    options,
+    ids,
+    (door, some) => door.fail(lease, some, outcome),
+    ({ failed, dead }) => `${failed} failed, ${dead} of them dead\n`,
+  );
+}
+
+async function release(given: string, ids: string[], options: Options) {
+  const lease = checkedLease(given);
+  await end(
+    options,
+    ids,
+    (door, some) => door.release(lease, some),
+    ({ released }) => `${released} released\n`,
+  );
+}
+
+async function extend(given: string, ids: string[], options: Options<Extending>) {
+  const lease = checkedLease(given);
+  const { lease: seconds, progress, note } = options;
+  if (ids.length > 0 && progress === undefined && note === undefined) {
+    throw new Failure(
+      'A lease is extended as a whole: ids go with --progress or --note.',
+      undefined,
+      2,
+    );
+  }
+  await end(
+    options,
+    ids,
+    (door, some) => door.extend(lease, some, seconds, { progress, note }),
+    ({ leased_until, runs, cancel }) =>
+      [
+        `${runs} tasks are leased until ${moment(leased_until)}`,
+        ...cancel.map((id) => `${id} is to be cancelled: stop work on it`),
+        '',
+      ].join('\n'),
+  );
+}
+
+export function addLease(program: Command): void {
+  program
+    .command('complete <lease> [id...]')
+    .description("end a lease's tasks as done: those with an id, or all that are left")
+    .option('--result <json>', 'what came of each; "-" reads it from stdin')
+    .action((lease: string, ids: string[], _given, command: Command) =>
+      complete(lease, ids, optionsOf(command)),
+    );
+  program
+    .command('fail <lease> [id...]')
+    .description("end a lease's tasks as failed: those with an id, or all that are left")
+    .option('--error <text>', 'why; "-" reads it from stdin')
+    .option('--retry-in <seconds>', 'else as the backoff says', number)
+    .option('--fatal', 'not to be tried again')
+    .action((lease: string, ids: string[], _given, command: Command) =>
+      fail(lease, ids, optionsOf(command)),
+    );
+  program
+    .command('release <lease> [id...]')
+    .description('give tasks back unharmed: those with an id, or all that are left')
+    .action((lease: string, ids: string[], _given, command: Command) =>
+      release(lease, ids, optionsOf(command)),
+    );
+  program
+    .command('extend <lease> [id...]')
+    .description('keep a lease, say how far its tasks are, and hear which are to be cancelled')
+    .option(
+      '--lease <seconds>',
+      "so long from now, 1 to 86400; else as the queue's",
+      whole(1, 86_400),
+    )
+    .option('--progress <0-100>', 'how far they are: those with an id, or all', number)
+    .option('--note <text>', 'words beside it, up to 500 characters')
+    .action((lease: string, ids: string[], _given, command: Command) =>
+      extend(lease, ids, optionsOf(command)),
+    );
+}

@@ -1,0 +1,39 @@
+import type pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Served, served } from './served.ts';
+import { tock } from './tock.ts';
+
+type Env = () => NodeJS.ProcessEnv;
+
+export type BothDoors = {
+  /** For describe.each: a name, and the environment that leads there. */
+  doors: readonly [sql: readonly ['SQL', Env], http: readonly ['HTTP', Env]];
+  connect(): Promise<pg.Client>;
+  server(): Served;
+};
+
+/** A database of the file's own, in SQL and over HTTP with a key of these scopes. */
+export function bothDoors(scope: string): BothDoors {
+  let db: Database;
+  let server: Served;
+  let key: string;
+  beforeAll(async () => {
+    db = await freshDatabase();
+    server = await served(db);
+    const args = ['key', 'create', 'all', '--scope', scope, '--json'];
+    key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
+  });
+  afterAll(async () => {
+    server.close();
+    await db.drop();
+  });
+  return {
+    doors: [
+      ['SQL', () => ({ DATABASE_URL: db.url })],
+      ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })],
+    ],
+    connect: () => db.connect(),
+    server: () => server,
+  };
+}
