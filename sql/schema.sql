@@ -391,6 +391,10 @@ function tock.append_hot(p_queue text, p_payload jsonb)
   returns bigint
   -- Appends one task without options in the epoch in use and returns its id; null where it takes more than that: then the slow way. Written by write_hot().
 
+function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy queues)
+  returns bigint[]
+  -- append_unique() for up to 1,000 tasks that may change others; TK503 when somebody holds one of those for longer than is waited.
+
 function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
   -- Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.
@@ -458,6 +462,14 @@ function tock.behind_others(p_positions bigint[], p_from timestamp with time zon
   returns bigint[]
   -- Those of some waiting entries that are due at a gate which come after one that is not among them.
 
+function tock.bound_of(p_at jsonb)
+  returns bigint
+  -- The position that a place in a listing goes up to; null when it has no bound.
+
+function tock.bounded_cursor(p_cursor text, p_state text)
+  returns text
+  -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
+
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
   -- How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit when null); full where it had no level.
@@ -473,7 +485,7 @@ function tock.cancel_overdue(p_seconds integer DEFAULT 60)
 
 function tock.cancel_where(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(matched integer, changed integer, cursor text, looked_at integer)
-  -- Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end.
+  -- Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
@@ -989,6 +1001,10 @@ function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_pro
   returns bigint[]
   -- Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.
 
+function tock.keep_progress_of_ended(p_lease uuid, p_epoch integer)
+  returns void
+  -- Keeps for good how far the runs of a lease came that have ended.
+
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
   -- What a run keeps of its task's options, with what its queue asks for; null when that is nothing.
@@ -1071,7 +1087,7 @@ function tock.limits(p_queue text DEFAULT NULL::text)
   -- Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can't be told.
   -- for tock_admin, tock_edge
 
-function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamp with time zone, p_position bigint, p_limit integer, p_look integer)
+function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamp with time zone, p_position bigint, p_limit integer, p_look integer, p_upto bigint)
   returns TABLE(found listed[], looked_at integer, last_at timestamp with time zone, last_position bigint)
   -- Waiting tasks of a queue after a place in the order of due times, and the place to go on after.
 
@@ -1181,6 +1197,10 @@ function tock.open_named_gates(p_names text[], p_wait boolean)
   returns void
   -- open_gates() for what gates_statement() names.
 
+function tock.open_standing(p_queue text, p_limit integer DEFAULT 1000)
+  returns integer
+  -- Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; returns how many.
+
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
   -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
@@ -1240,7 +1260,7 @@ function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT fals
 
 function tock.purge_queue(p_queue text, p_state text DEFAULT NULL::text, p_limit integer DEFAULT 1000000)
   returns TABLE(ready bigint, waiting integer, busy integer, more boolean)
-  -- Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more. Until its transaction ends nobody claims from those streams.
+  -- Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more of what was there when it began. Until its transaction ends nobody claims from those streams.
   -- for tock_admin, tock_edge
 
 function tock.purge_statement(p_epoch integer)
@@ -1300,7 +1320,7 @@ function tock.reap_epoch(p_epoch integer, p_from timestamp with time zone, p_now
 
 function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit integer DEFAULT 1000, p_cursor text DEFAULT NULL::text, p_request_id text DEFAULT NULL::text, p_to_queue text DEFAULT NULL::text, p_again boolean DEFAULT false, p_reason text DEFAULT NULL::text)
   returns TABLE(redriven integer, ids bigint[], cursor text, looked_at integer)
-  -- Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with; null when all have been looked at. A call repeated with its request_id within 24 hours gives the same.
+  -- Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with, null when all have been looked at; what dies after the first call is left out by those that go on from it. A call repeated with its request_id within 24 hours gives the same.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL::text, p_hint text DEFAULT NULL::text)
@@ -1327,7 +1347,7 @@ function tock.reprioritize(p_ids bigint[], p_priority integer)
 
 function tock.reprioritize_where(p_queue text, p_filter jsonb, p_priority integer, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(matched integer, changed integer, cursor text, looked_at integer)
-  -- Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end.
+  -- Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
@@ -1340,7 +1360,7 @@ function tock.requeue_missing(p_epoch integer, p_stream integer, p_runs bigint, 
 
 function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text)
   returns TABLE(id bigint, state text, rerun_id bigint, refused text)
-  -- Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task's id, or why there is none (unfinished, erased). A call repeated with its request_id within 24 hours gives the same.
+  -- Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task's id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)
@@ -1447,6 +1467,10 @@ function tock.settle()
 function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
   -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
+
+function tock.sources_of(p_state text)
+  returns text[]
+  -- Where tasks of a state are looked for, in this order.
 
 function tock.standing(p_epoch integer)
   returns text

@@ -16,6 +16,7 @@ drop function if exists tock.candidates_statement(integer, bigint, boolean);
 drop function if exists tock.new_token(integer);
 drop function if exists tock.hold_lease(uuid, integer);
 drop function if exists tock.runs_of_lease(uuid, integer, bigint[]);
+drop function if exists tock.list_waiting(text, text, text, integer, timestamptz, bigint, integer, integer);
 drop function if exists tock.close_statement(integer);
 drop function if exists tock.close_ended_statement(integer);
 do $$

@@ -65,6 +65,8 @@ begin
       then 'on_conflict throttle needs unique_seconds'
     when p_key = 'on_conflict' and p_value #>> '{}' in ('throttle', 'rerun') and p_options ->> 'unique_policy' is not null
       then 'on_conflict ' || (p_value #>> '{}') || ' has a policy of its own: leave out unique_policy'
+    when p_key = 'gate' and p_options ->> 'on_conflict' = 'rerun'
+      then 'on_conflict rerun has a gate of its own, that of its key: leave out gate'
     when p_key = 'unique_seconds' and coalesce(p_options ->> 'unique_policy', '') <> 'period'
       and coalesce(p_options ->> 'on_conflict', '') <> 'throttle'
       then 'unique_seconds is for unique_policy period or on_conflict throttle'

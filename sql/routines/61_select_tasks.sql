@@ -49,7 +49,7 @@ $$;
 comment on function tock.seen_statement is 'The statement that gives the runs of an epoch that a listing looks at.';
 
 -- The last run of each task in the state that is asked for. $5 state, $6 tenant, $7 error, $8 rerun, $9 not of
--- this priority, $10 ended since, $11 how many
+-- this priority, $10 ended since, $11 how many, $12 up to this position
 create or replace function tock.listing_statement(p_epoch integer, p_source text)
 returns text
 language sql
@@ -72,7 +72,7 @@ as $$
             is not null as rerun offset 0) f
       where d.next_id is null and coalesce(t.state = $5, true) and coalesce(r.tenant = $6, $6 is null)
         and coalesce(f.error = $7, $7 is null) and coalesce(f.rerun = $8, true) and coalesce(v.priority <> $9, true)
-        and coalesce(d.ended_at >= $10, true)
+        and coalesce(d.ended_at >= $10, true) and coalesce(v.position <= $12, true)
       order by v.stream, v.position limit $11
     )
     select array(select j.task from judged j order by j.stream, j.position), (select count(*) from seen),
@@ -83,7 +83,8 @@ $$;
 comment on function tock.listing_statement is 'The statement that lists tasks by their runs in one epoch.';
 
 create or replace function tock.list_waiting(
-  p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamptz, p_position bigint, p_limit integer, p_look integer)
+  p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamptz, p_position bigint, p_limit integer, p_look integer,
+  p_upto bigint)
 returns table (found tock.listed[], looked_at integer, last_at timestamptz, last_position bigint)
 language plpgsql
 volatile
@@ -107,7 +108,7 @@ begin
         select case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired'
           else 'waiting' end as state offset 0) t
       where coalesce(t.state = p_state, true) and coalesce(s.tenant = p_tenant, p_tenant is null)
-        and coalesce(s.priority <> p_not_priority, true)
+        and coalesce(s.priority <> p_not_priority, true) and coalesce(s.position <= p_upto, true)
       order by s.due_at, s.position limit p_limit
     ), last as (
       select l.* from (
@@ -126,7 +127,7 @@ comment on function tock.list_waiting is 'Waiting tasks of a queue after a place
 -- Waiting ones in the order of their due times, the others by epoch, newest first, and then by stream and
 -- position. A part at a time, as what is looked at is judged, too. What was passed over by claims may be a
 -- replacement that came too late, which is no part of its task: so what never started is looked for anew from
--- its task.
+-- its task. Where the cursor has a bound (bounded_cursor()), runs and waiting entries above it are left out.
 create or replace function tock.select_tasks(
   p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text,
   p_limit integer, p_look integer default 10000)
@@ -142,11 +143,10 @@ set jit = off
 set plan_cache_mode = force_custom_plan
 as $$
 declare
-  v_sources text[] := case coalesce(p_state, 'all') when 'waiting' then array['waiting'] when 'ready' then array['ready']
-    when 'running' then array['running'] when 'dead' then array['dead'] when 'unstarted' then array['waiting', 'ready']
-    when 'expired' then array['waiting', 'all'] when 'all' then array['waiting', 'all'] else array['all'] end;
+  v_sources text[] := tock.sources_of(p_state);
   v_state text;
   v_at jsonb := tock.read_cursor(p_cursor, v_sources);
+  v_upto bigint := tock.bound_of(v_at);
   v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
   v_part integer := least(p_look, p_limit + 100);
   v_left integer := p_limit;
@@ -163,6 +163,10 @@ begin
   v_page.looked_at := 0;
   foreach v_source in array v_sources loop
     continue when v_at is not null and v_at ->> 0 <> v_source;
+    -- what left the source before since the first call is found in this one
+    if v_at is null and v_upto is not null then
+      v_upto := (select s.last_value from tock.positions s);
+    end if;
     v_state := case p_state when 'unstarted' then v_source else p_state end;
     for v_epoch in
       select e.number from tock.epochs e
@@ -181,14 +185,14 @@ begin
         v_look := least(v_part, p_look - v_page.looked_at);
         if v_epoch = 0 then
           select w.* into v_waits from tock.list_waiting(p_queue, v_state, p_tenant, p_not_priority,
-            coalesce((v_at ->> 1)::timestamptz, '-infinity'), coalesce((v_at ->> 2)::bigint, 0), v_left, v_look) w;
+            coalesce((v_at ->> 1)::timestamptz, '-infinity'), coalesce((v_at ->> 2)::bigint, 0), v_left, v_look, v_upto) w;
           v_found := v_waits.found;
           v_seen := v_waits.looked_at;
           v_at := pg_catalog.jsonb_build_array('waiting', v_waits.last_at, v_waits.last_position);
         else
           execute tock.listing_statement(v_epoch, v_source) into v_found, v_seen, v_last
             using p_queue, coalesce((v_at ->> 2)::integer, 0), coalesce((v_at ->> 3)::bigint, 0), v_look, v_state, p_tenant,
-              p_error, p_rerun, p_not_priority, v_since, v_left;
+              p_error, p_rerun, p_not_priority, v_since, v_left, v_upto;
           if pg_catalog.cardinality(v_found) = v_left then
             v_last := (v_found[v_left]).run_id;
           end if;
@@ -198,7 +202,7 @@ begin
         v_page.looked_at := v_page.looked_at + v_seen;
         v_page.tasks := v_page.tasks || tock.as_they_stand(v_found);
         if v_left = 0 or (v_seen = v_look and v_page.looked_at >= p_look) then
-          v_page.cursor := tock.write_cursor(v_at);
+          v_page.cursor := tock.write_cursor(case when v_upto is null then v_at else v_at || pg_catalog.to_jsonb(v_upto) end);
           return v_page;
         end if;
         exit when v_seen < v_look;

@@ -34,9 +34,6 @@ declare
   v_now tock.whereabout[];
 begin
   perform tock.check_queue_name(p_queue);
-  if (tock.policy(p_queue)).name = '*' then
-    perform tock.make_queue(p_queue);
-  end if;
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
     v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
@@ -44,6 +41,9 @@ begin
     v_going := array(
       select f from unnest(v_found) f
       where f.state in ('waiting', 'ready') and f.queue <> p_queue and f.current_id <> all (v_keyed));
+    if pg_catalog.cardinality(v_going) > 0 and (tock.policy(p_queue)).name = '*' then
+      perform tock.make_queue(p_queue);
+    end if;
     v_done := tock.change_waiting(array(select g from unnest(v_going) g where g.state = 'waiting'), v_changes);
     v_replaced := tock.supersede(array(select g from unnest(v_going) g where g.state = 'ready'), v_changes);
     insert into tock.moves (id)

@@ -133,7 +133,8 @@ end $$;
 comment on function tock.run_all_again is 'run_again() wherever the tasks are, to p_queue or each to its own.';
 
 -- Each call runs them again, and a repeated one doesn't. Of two calls at the same time both do: who has the
--- number of the other takes the next.
+-- number of the other takes the next. A request id counts in each queue of the tasks, so that nobody can use up
+-- another's; each keeps what its own were given. Calls with one id follow each other by its lock in the first queue.
 create or replace function tock.rerun(p_ids bigint[], p_request_id text default null, p_reason text default null)
 returns table (id bigint, state text, rerun_id bigint, refused text)
 language plpgsql
@@ -149,22 +150,32 @@ as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
-  v_digest bigint;
-  v_seen tock.requests;
+  v_digest bigint := pg_catalog.hashtextextended(pg_catalog.jsonb_build_array(v_ids, p_reason)::text, 0);
+  v_queues text[];
+  v_queue text;
+  v_kept integer;
   v_found tock.whereabout[];
   v_ended tock.whereabout[];
   v_left tock.whereabout[];
   v_made tock.whereabout[] := '{}';
   v_answer jsonb;
 begin
+  perform tock.plan_for(pg_catalog.cardinality(v_ids));
+  v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
   if p_request_id is not null then
-    v_digest := pg_catalog.hashtextextended(pg_catalog.jsonb_build_array(v_ids, p_reason)::text, 0);
-    v_seen := tock.request_seen('rerun', '*', p_request_id, v_digest);
-    v_answer := v_seen.answer;
+    v_queues := array(select distinct f.queue from unnest(v_found) f order by 1);
+    perform tock.request_seen('rerun', v_queues[1], p_request_id, v_digest);
+    v_queue := (
+      select r.queue from tock.requests r
+      where r.queue = any (v_queues) and r.verb = 'rerun' and r.request_id = p_request_id and r.digest <> v_digest limit 1);
+    if v_queue is not null then
+      perform tock.request_seen('rerun', v_queue, p_request_id, v_digest);
+    end if;
+    v_answer := (
+      select pg_catalog.jsonb_agg(a.value) from tock.requests r cross join pg_catalog.jsonb_array_elements(r.answer) a
+      where r.queue = any (v_queues) and r.verb = 'rerun' and r.request_id = p_request_id);
   end if;
   if v_answer is null then
-    perform tock.plan_for(pg_catalog.cardinality(v_ids));
-    v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
     v_ended := array(select f from unnest(v_found) f where f.state in ('done', 'dead', 'cancelled', 'expired'));
     v_left := v_ended;
     for v_try in 1 .. 10 loop
@@ -180,12 +191,18 @@ begin
     v_answer := (
       select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(f.task_id, f.state, m.current_id,
         case when m.current_id is not null then null when f.state in ('done', 'dead', 'cancelled', 'expired') then 'erased'
-          else 'unfinished' end) order by f.n), '[]')
+          else 'unfinished' end, f.queue) order by f.n), '[]')
       from unnest(v_found) f left join unnest(v_made) m on m.task_id = f.task_id);
     if p_request_id is not null then
       insert into tock.requests (verb, queue, request_id, digest, ids, answer)
-        values ('rerun', '*', p_request_id, v_digest, array(select m.current_id from unnest(v_made) m), v_answer)
-        on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+        select 'rerun', a.value ->> 4, p_request_id, v_digest,
+          pg_catalog.array_remove(pg_catalog.array_agg((a.value ->> 2)::bigint), null), pg_catalog.jsonb_agg(a.value)
+        from pg_catalog.jsonb_array_elements(v_answer) a group by 2 order by 2
+        on conflict do nothing;
+      get diagnostics v_kept = row_count;
+      if v_kept < pg_catalog.cardinality(v_queues) then
+        perform tock.refuse(503, 'another call with this request_id came at the same moment', 'request_id', 'try again');
+      end if;
     end if;
   end if;
   return query
@@ -194,7 +211,7 @@ begin
 end $$;
 
 comment on function tock.rerun is
-  'Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task''s id, or why there is none (unfinished, erased). A call repeated with its request_id within 24 hours gives the same.';
+  'Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task''s id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same.';
 
 create or replace function tock.is_erased(p_id bigint)
 returns boolean

@@ -98,7 +98,7 @@ begin
     end if;
   end if;
   v_page := tock.select_tasks(p_queue, 'dead', p_filter ->> 'tenant', p_filter ->> 'error',
-    case when not coalesce(p_again, false) then false end, null, p_cursor, p_limit, greatest(p_limit, 10000));
+    case when not coalesce(p_again, false) then false end, null, tock.bounded_cursor(p_cursor, 'dead'), p_limit, greatest(p_limit, 10000));
   v_made := tock.run_all_again(array(
     select row(t.n, t.id, t.run_id, 'dead', p_queue)::tock.whereabout
     from unnest(v_page.tasks) with ordinality t (id, run_id, state, priority, tenant, attempt, created_at, run_at, ended_at,
@@ -116,4 +116,4 @@ begin
 end $$;
 
 comment on function tock.redrive is
-  'Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with; null when all have been looked at. A call repeated with its request_id within 24 hours gives the same.';
+  'Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with, null when all have been looked at; what dies after the first call is left out by those that go on from it. A call repeated with its request_id within 24 hours gives the same.';

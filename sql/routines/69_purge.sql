@@ -42,6 +42,8 @@ declare
   v_at tock.place;
   v_passed bigint;
   v_purged bigint;
+  -- not what a busy writer adds meanwhile, or this would go on with it
+  v_upto bigint := (select s.last_value from tock.positions s);
 begin
   if not tock.take_stream(p_stream) then
     return;
@@ -50,7 +52,7 @@ begin
   purged := 0;
   while passed < p_limit loop
     v_at := tock.place_of(p_stream, false);
-    exit when v_at.epoch is null;
+    exit when v_at.epoch is null or v_at.after_position >= v_upto;
     execute tock.purge_statement(v_at.epoch) into v_passed, v_purged
       using p_stream, v_at.after_position, p_limit - passed, tock.new_token(0, v_at.after_position);
     exit when v_passed is null;
@@ -61,6 +63,36 @@ end $$;
 
 comment on function tock.purge_stream is 'Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not been cancelled or replaced before. Null when somebody is claiming from it.';
 
+-- Who was inside by a run that was purged is over. Up to so many gates; the sweep comes to the others.
+create or replace function tock.open_standing(p_queue text, p_limit integer default 1000)
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_gates text[];
+begin
+  with recursive standing as (
+    (select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null
+     order by w.queue, w.gate limit 1)
+    union all
+    select n.gate from standing s
+    cross join lateral (
+      select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null and w.gate > s.gate
+      order by w.queue, w.gate limit 1) n)
+  select pg_catalog.array_agg(s.gate) into v_gates from (select t.gate from standing t limit p_limit) s;
+  if v_gates is null then
+    return 0;
+  end if;
+  return tock.open_gates(pg_catalog.array_fill(p_queue, array[pg_catalog.cardinality(v_gates)]), v_gates);
+end $$;
+
+comment on function tock.open_standing is 'Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; returns how many.';
+
+-- What is enqueued while calls follow each other is no reason for another call: more is only what was there when
+-- this one began.
 create or replace function tock.purge_queue(p_queue text, p_state text default null, p_limit integer default 1000000)
 returns table (ready bigint, waiting integer, busy integer, more boolean)
 language plpgsql
@@ -79,6 +111,7 @@ declare
   v_waiting bigint[];
   v_streams integer := 0;
   v_passed bigint := 0;
+  v_upto bigint := (select s.last_value from tock.positions s);
 begin
   perform tock.check_queue_name(p_queue);
   if p_state not in ('ready', 'waiting') then
@@ -98,15 +131,18 @@ begin
     if waiting > 0 then
       perform tock.make_ready(v_waiting, true);
     end if;
-    more := exists (select from tock.waiting w where w.queue = p_queue limit 1);
+    more := (
+      select w.position from tock.waiting w where w.queue = p_queue and w.position <= v_upto
+      order by w.queue, w.due_at, w.position limit 1) is not null;
   end if;
   if coalesce(p_state, 'ready') = 'ready' then
     -- where this call's own cancelled ones are, too
+    v_upto := (select s.last_value from tock.positions s);
     for v_stream in
       select s.number from (
         select t.number, t.priority from tock.streams t where t.queue = p_queue and t.awake order by t.priority, t.number
         offset 0) s
-      where tock.first_unread(s.number, tock.cursor_of(s.number)) is not null
+      where tock.first_unread(s.number, tock.cursor_of(s.number)) <= v_upto
     loop
       v_streams := v_streams + 1;
       if v_passed >= p_limit or v_streams > 1000 then
@@ -120,14 +156,17 @@ begin
         v_passed := v_passed + v_part.passed;
         ready := ready + v_part.purged;
       end if;
-      more := more or tock.first_unread(v_stream, tock.cursor_of(v_stream)) is not null;
+      more := more or coalesce(tock.first_unread(v_stream, tock.cursor_of(v_stream)) <= v_upto, false);
     end loop;
+    if v_passed > 0 then
+      perform tock.open_standing(p_queue);
+    end if;
   end if;
   return next;
 end $$;
 
 comment on function tock.purge_queue is
-  'Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more. Until its transaction ends nobody claims from those streams.';
+  'Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more of what was there when it began. Until its transaction ends nobody claims from those streams.';
 
 create or replace function tock.drop_queue(p_queue text, p_force boolean default false)
 returns table (dropped boolean, ready bigint, running bigint, waiting bigint)

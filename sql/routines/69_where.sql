@@ -8,12 +8,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
+  v_state text := coalesce(p_filter ->> 'state', 'unstarted');
   v_page tock.page;
 begin
   perform tock.check_queue_name(p_queue);
   perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000, array['state', 'tenant']);
-  v_page := tock.select_tasks(p_queue, coalesce(p_filter ->> 'state', 'unstarted'), p_filter ->> 'tenant', null, null, null,
-    p_cursor, p_limit);
+  v_page := tock.select_tasks(p_queue, v_state, p_filter ->> 'tenant', null, null, null,
+    tock.bounded_cursor(p_cursor, v_state), p_limit);
   matched := pg_catalog.cardinality(v_page.tasks);
   changed := case when matched = 0 then 0 else (
     select count(*) from tock.cancel(array(select t.id from unnest(v_page.tasks) t)) c where c.changed) end;
@@ -23,7 +24,7 @@ begin
 end $$;
 
 comment on function tock.cancel_where is
-  'Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end.';
+  'Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.';
 
 -- What was given the priority stands at the end of another stream, where it is passed over by the next call.
 create or replace function tock.reprioritize_where(
@@ -36,13 +37,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
+  v_state text := coalesce(p_filter ->> 'state', 'unstarted');
   v_page tock.page;
 begin
   perform tock.check_queue_name(p_queue);
   perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000, array['state', 'tenant']);
   perform tock.check_changes(pg_catalog.jsonb_build_object('priority', p_priority));
-  v_page := tock.select_tasks(p_queue, coalesce(p_filter ->> 'state', 'unstarted'), p_filter ->> 'tenant', null, null,
-    p_priority, p_cursor, p_limit);
+  v_page := tock.select_tasks(p_queue, v_state, p_filter ->> 'tenant', null, null,
+    p_priority, tock.bounded_cursor(p_cursor, v_state), p_limit);
   matched := pg_catalog.cardinality(v_page.tasks);
   changed := case when matched = 0 then 0 else (
     select count(*) from tock.reprioritize(array(select t.id from unnest(v_page.tasks) t), p_priority) c where c.changed) end;
@@ -52,4 +54,4 @@ begin
 end $$;
 
 comment on function tock.reprioritize_where is
-  'Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end.';
+  'Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.';

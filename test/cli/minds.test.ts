@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { die } from '../sql/minds.ts';
-import { enqueue } from '../sql/support.ts';
+import { claim, enqueue, fail } from '../sql/support.ts';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
@@ -31,6 +31,25 @@ describe.each(doors)('over %s', (_name, env) => {
     expect((await run('redrive', queue, '--to', '*')).code).toBe(2);
     expect((await run('tasks', queue, '--state', 'odd')).code).toBe(2);
   });
+
+  test('a redrive ends though a worker has all die again', async () => {
+    const queue = `cli${++count}`;
+    const client = await connect();
+    await die(client, queue, Array(1100).fill('x'));
+    let ended = false;
+    const worker = async () => {
+      while (!ended) {
+        const runs = await claim(client, queue, { limit: 1000 });
+        if (runs[0]) await fail(client, runs[0].lease, { error: 'x', fatal: true });
+      }
+    };
+    const working = worker();
+    const { out } = await run('redrive', queue).finally(() => {
+      ended = true;
+    });
+    await working;
+    expect(out).toBe('1100 dead tasks run again\n');
+  }, 90_000);
 
   test('an ended task is run again, and one that has not ended is not', async () => {
     const queue = `cli${++count}`;

@@ -98,11 +98,32 @@ test('what a task asks for is shown with it, and a key that is taken gives the t
   expect((await tock.send(`GET /v1/tasks/${id}`)).body.payload).toBe(2);
 });
 
+test('a key whose task is held in an open transaction is a 503 that says to try again', async () => {
+  const body = { unique_key: 'held', on_conflict: 'replace', delay_seconds: 100 };
+  const [id] = await add('held', [body]);
+  const other = await tock.database.connect();
+  await other.query('begin');
+  await other.query('select tock.cancel(array[$1::bigint])', [id]);
+  const refused = await tock.send('POST /v1/queues/held/tasks', { body });
+  expect(refused).toMatchObject({
+    status: 503,
+    body: {
+      field: 'unique_key',
+      detail: expect.stringContaining('held by a transaction that is still open'),
+      hint: expect.stringMatching(/^Try again/),
+    },
+  });
+  expect(refused.headers.get('retry-after')).toBe('1');
+  await other.query('commit');
+  expect(await tock.send('POST /v1/queues/held/tasks', { body })).toMatchObject({ status: 201 });
+});
+
 test.each([
   [{ gate: '' }, 'gate'],
   [{ unique_key: 'x'.repeat(501) }, 'unique_key'],
   [{ unique_policy: 'always' }, 'unique_policy'],
   [{ on_conflict: 'keep' }, 'on_conflict'],
+  [{ gate: 'g', unique_key: 'k', on_conflict: 'rerun' }, 'gate'],
   [{ timeout_seconds: 0 }, 'timeout_seconds'],
   [{ expires_in_seconds: 5, expires_at: '2040-01-01T00:00:00Z' }, 'expires_in_seconds'],
   [{ backoff: { kind: 'none' } }, 'backoff.kind'],

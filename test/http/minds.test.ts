@@ -52,6 +52,25 @@ test('dead tasks are grouped, redriven by error to another queue, and say where 
   expect((await tock.send(`GET ${at}/dead?limit=1`)).body.groups).toMatchObject([{ tasks: 1 }]);
 });
 
+test('a redrive in parts ends, though what it runs dies again', async () => {
+  const { at } = await dead('a', 'a', 'a', 'a', 'a');
+  let cursor: string | null = null;
+  let [redriven, calls] = [0, 0];
+  do {
+    const { body } = await post(`${at}/redrive`, { limit: 2, ...(cursor && { cursor }) });
+    redriven += body.redriven;
+    cursor = body.cursor;
+    const { lease } = (await post(`${at}/claim`, { limit: 100 })).body;
+    if (lease) await post(`/v1/leases/${lease}/fail`, { error: 'a', fatal: true });
+  } while (cursor !== null && ++calls < 10);
+  expect([cursor, redriven]).toEqual([null, 5]);
+  const before = Buffer.from('["waiting", "2026-01-01", 1]').toString('hex');
+  expect(await post(`${at}/redrive`, { cursor: before })).toMatchObject({
+    status: 422,
+    body: { field: 'cursor', hint: expect.stringContaining('the call before') },
+  });
+});
+
 test('an ended task is run again, and a repeated call gives the same task', async () => {
   const { id, ids, claim } = await dead('a', 'b');
   const headers = { 'Idempotency-Key': 'k' };
@@ -75,6 +94,19 @@ test('an ended task is run again, and a repeated call gives the same task', asyn
     body: { detail: 'This task has been erased.' },
   });
   expect(await post('/v1/tasks/1048576000/rerun')).toMatchObject({ status: 404 });
+});
+
+test("a request id of one tenant's rerun is no other's", async () => {
+  const [mine, theirs] = [await dead('a'), await dead('b')];
+  const keys = [mine, theirs].map(({ queue }) => tock.makeKey(['enqueue'], [queue]));
+  const [first, second] = await Promise.all(keys);
+  const body = { request_id: 'daily' };
+  const one = await post(`/v1/tasks/${mine.id}/rerun`, body, first);
+  const two = await post(`/v1/tasks/${theirs.id}/rerun`, body, second);
+  expect([one, two]).toMatchObject([{ status: 200 }, { status: 200 }]);
+  expect((await post(`/v1/tasks/${mine.id}/rerun`, body, first)).body).toEqual(one.body);
+  const other = await post(`/v1/tasks/${one.body.rerun_id}/rerun`, body, first);
+  expect(other).toMatchObject({ status: 422, body: { field: 'request_id' } });
 });
 
 test('tasks are listed by state, page by page', async () => {

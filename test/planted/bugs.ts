@@ -14,6 +14,7 @@ import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
 import { asked } from './options.ts';
+import { told } from './progress.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
@@ -50,5 +51,6 @@ export const bugs: Bug[] = [
   ...gateLocks,
   ...gateRetries,
   ...history,
+  ...told,
   ...limits,
 ];

@@ -28,9 +28,16 @@ export const minds: Bug[] = [
   {
     ...rerun,
     name: 'what a rerun with a request id gave is not kept',
-    find: "values ('rerun', '*', p_request_id,",
-    replace: "values ('rerun', '*', p_request_id || '-',",
+    find: "select 'rerun', a.value ->> 4, p_request_id,",
+    replace: "select 'rerun', a.value ->> 4, p_request_id || '-',",
     caught: ['sql/rerun.test.ts', 'a rerun repeated with its request id'],
+  },
+  {
+    ...rerun,
+    name: "a rerun's request id is anybody's",
+    find: 'select distinct f.queue from unnest(v_found) f order by 1',
+    replace: "select distinct '*' from unnest(v_found) f order by 1",
+    caught: ['sql/rerun.test.ts', "a rerun's request id is its queues' own"],
   },
   {
     ...rerun,
@@ -82,6 +89,27 @@ export const minds: Bug[] = [
     caught: ['sql/dead.test.ts', 'dead tasks of earlier epochs'],
   },
   {
+    ...dead,
+    name: 'a redrive goes on with what has died since',
+    find: "tock.bounded_cursor(p_cursor, 'dead')",
+    replace: 'p_cursor',
+    caught: ['sql/dead.test.ts', 'a redrive ends though all die again'],
+  },
+  {
+    ...tasks,
+    name: 'a change by filter goes on with what has come since',
+    find: 'and coalesce(v.position <= $12, true)',
+    replace: 'and coalesce($12 > 0, true)',
+    caught: ['sql/where.test.ts', 'tasks in parts ends while others keep coming'],
+  },
+  {
+    ...tasks,
+    name: 'a change by filter misses what was promoted meanwhile',
+    find: 'if v_at is null and v_upto is not null then',
+    replace: 'if false then',
+    caught: ['sql/where.test.ts', 'what waited at the first part'],
+  },
+  {
     ...tasks,
     name: 'a list goes on after what it looked at, not after what it gave',
     find: 'v_last := (v_found[v_left]).run_id;',
@@ -109,6 +137,13 @@ export const minds: Bug[] = [
     replace:
       'from placed p join marked m using (stream, position) where p.next_stream <> 0\n        and p.queue = (select s.queue from tock.streams s where s.number = p.stream)\n',
     caught: ['sql/minds-races.test.ts', 'tasks that are moved to and fro'],
+  },
+  {
+    ...move,
+    name: 'a move of nothing makes a queue',
+    find: 'if pg_catalog.cardinality(v_going) > 0 and (tock.policy',
+    replace: 'if (tock.policy',
+    caught: ['sql/move.test.ts', 'a move of nothing makes no queue'],
   },
   {
     ...move,
@@ -144,6 +179,20 @@ export const minds: Bug[] = [
     find: 'if not tock.take_stream(p_stream) then',
     replace: 'if false then',
     caught: ['sql/purge.test.ts', 'a stream that is being claimed from is left'],
+  },
+  {
+    ...purge,
+    name: 'a purge opens no gate',
+    find: 'perform tock.open_standing(p_queue);',
+    replace: 'null;',
+    caught: ['sql/purge.test.ts', 'a purge of what is ready opens its gates'],
+  },
+  {
+    ...purge,
+    name: 'a purge goes on with what came meanwhile',
+    find: ' <= v_upto, false);',
+    replace: ' is not null, false);',
+    caught: ['sql/purge.test.ts', 'what is enqueued while a queue is purged'],
   },
   {
     ...purge,
@@ -190,8 +239,8 @@ export const minds: Bug[] = [
   {
     ...where,
     name: 'what has its priority already is given it again',
-    find: 'p_priority, p_cursor, p_limit);',
-    replace: 'null, p_cursor, p_limit);',
+    find: 'p_priority, tock.bounded_cursor(',
+    replace: 'null, tock.bounded_cursor(',
     caught: ['sql/where.test.ts', 'tasks are given another priority in parts'],
   },
 ];

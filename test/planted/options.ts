@@ -86,6 +86,20 @@ export const asked: Bug[] = [
     caught: ['sql/unique.test.ts', 'of eight callers who replace a ready task'],
   },
   {
+    file: 'routines/21_enqueue.sql',
+    name: 'of a key that is held nobody says to try again',
+    find: 'when lock_not_available then',
+    replace: 'when division_by_zero then',
+    caught: ['sql/unique-held.test.ts', 'says to try again'],
+  },
+  {
+    file: 'routines/19_asked_options.sql',
+    name: 'a key that reruns is let stand at another gate',
+    find: "p_key = 'gate' and p_options ->> 'on_conflict' = 'rerun'",
+    replace: 'false',
+    caught: ['http/gates.test.ts', 'is a 422 that names it'],
+  },
+  {
     ...unique,
     name: 'keys are taken under an old snapshot',
     find: "if v_keyed > 0 and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then",

@@ -131,6 +131,56 @@ test('a redrive is bounded and goes on by its cursor until all are redriven', as
   expect(await task(client, ids[3] as string)).toMatchObject({ reruns: [{}, {}] });
 });
 
+/** A worker whose every task dies at once. */
+async function killAll(q: string) {
+  for (;;) {
+    const runs = await claim(client, q, { limit: 100 });
+    if (runs.length === 0) return;
+    await fail(client, leaseOf(runs), { error: 'x', fatal: true });
+  }
+}
+
+const placeOf = (cursor: string | null): unknown[] =>
+  JSON.parse(Buffer.from(cursor ?? '', 'hex').toString());
+const cursorOf = (place: unknown[]) => Buffer.from(JSON.stringify(place)).toString('hex');
+
+test.each([false, true])('a redrive ends though all die again; again: %s', async (again) => {
+  const q = queue();
+  const ids = await die(client, q, Array(25).fill('x'));
+  const made = new Set<string>();
+  let cursor: string | null = null;
+  let calls = 0;
+  do {
+    const part = await redrive(client, q, { limit: 10, cursor, again });
+    for (const id of part.ids) made.add(id);
+    cursor = part.cursor;
+    await killAll(q);
+  } while (cursor !== null && ++calls < 10);
+  expect([cursor, made.size]).toEqual([null, 25]);
+  expect(await brief(q)).toEqual([['x', 25]]);
+  expect(await task(client, ids[7] as string)).toMatchObject({ reruns: [{}] });
+});
+
+test('a cursor without a bound, as earlier versions gave, is bounded from then on', async () => {
+  const q = queue();
+  await die(client, q, Array(12).fill('x'));
+  const first = await redrive(client, q, { limit: 4 });
+  const place = placeOf(first.cursor);
+  expect(place).toHaveLength(5);
+  await killAll(q);
+  const second = await redrive(client, q, { limit: 4, cursor: cursorOf(place.slice(0, 4)) });
+  expect(second.redriven).toBe(4);
+  const bound = placeOf(second.cursor)[4] as number;
+  expect(bound).toBeGreaterThan(place[4] as number);
+  const third = await redrive(client, q, { limit: 100, cursor: second.cursor });
+  expect(third).toMatchObject({ redriven: 8, cursor: null });
+  for (const wrong of [-1, 'x', 1e30, {}]) {
+    const cursor = cursorOf([...place.slice(0, 4), wrong]);
+    const said = await refusal(redrive(client, q, { cursor }));
+    expect(said, String(wrong)).toMatchObject({ code: 'TK422', detail: 'cursor' });
+  }
+});
+
 test('a redrive repeated with its request id gives the same ids and redrives nothing more', async () => {
   const q = queue();
   await die(client, q, Array(6).fill('x'));

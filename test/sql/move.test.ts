@@ -158,6 +158,18 @@ test('what a gate or a unique key of its queue holds is not moved', async () => 
   expect(ids.map((id) => changed.get(id))).toEqual([false, false, true]);
 });
 
+test('a move of nothing makes no queue, and a move of something does', async () => {
+  const [q, to] = [queue(), queue()];
+  const { id } = await made(client, q, 'done');
+  const [keyed] = (await enqueue(client, q, [{ unique_key: 'k' }])) as [string];
+  for (const ids of [['9223372036854775807'], ['0', '1'], [id, keyed]]) await move(client, ids, to);
+  const known = 'select count(*)::int from tock.queues where name = $1';
+  expect(await value(client, known, [to])).toBe(0);
+  const ids = await enqueue(client, q, [{}, { delay_seconds: 50 }]);
+  expect((await move(client, ids, to)).map((row) => row.changed)).toEqual([true, true]);
+  expect(await value(client, known, [to])).toBe(1);
+});
+
 test('ids that nobody knows are left out, and what cannot be is refused', async () => {
   expect(await move(client, ['9223372036854775807'], queue())).toEqual([]);
   const [id] = (await enqueue(client, queue(), numbered(1))) as [string];

@@ -172,6 +172,59 @@ test('what cannot be purged is refused with its field', async () => {
   expect(await fields(purge(other, 'q'))).toEqual(['TK409', '']);
 });
 
+test('a purge of what is ready opens its gates for who stands there', async () => {
+  const q = queue();
+  const gated = ['a', 'b', 'a', 'b', 'b'].map((gate, n) => ({ payload: n, gate }));
+  const ids = await enqueue(client, q, gated);
+  await promote(client);
+  expect(await purge(client, q, 'ready')).toEqual({ ready: '2', waiting: 0, busy: 0, more: false });
+  const runs = (await drain(client, q)).flat();
+  expect(runs.map((run) => run.payload).toSorted()).toEqual([2, 3]);
+  for (const run of runs) await complete(client, run.lease);
+  const last = await claim(client, q);
+  expect(last).toMatchObject([{ payload: 4 }]);
+  await complete(client, leaseOf(last));
+  expect(await task(client, ids[0] as string)).toMatchObject({ state: 'cancelled' });
+  await expectWhole(client);
+});
+
+test('a purge opens no gate for more than it holds, nor one that is paused', async () => {
+  const q = queue();
+  const gated = (gate: string, n: number) => numbered(n, 0, { gate });
+  await enqueue(client, q, [...gated('running', 3), ...gated('paused', 3)]);
+  await promote(client);
+  const [run] = await claim(client, q);
+  const other = await task(client, run?.id as string);
+  const gate = other?.options?.gate === 'running' ? 'paused' : 'running';
+  await client.query(`select tock.put_gate($1, $2, '{"paused": true}')`, [q, gate]);
+  expect(await purge(client, q, 'ready')).toMatchObject({ ready: '1', more: false });
+  expect(await claim(client, q, { limit: 9 })).toEqual([]);
+  await expectWhole(client);
+});
+
+test('what is enqueued while a queue is purged is no reason to go on', async () => {
+  const q = queue();
+  // Somebody who enqueues at the very moment of each purge.
+  await client.query(`
+    create function pg_temp.more() returns trigger language plpgsql as $f$
+    begin
+      perform tock.enqueue('${q}', '[{"priority": 9}, {"delay_seconds": 50}]');
+      return null;
+    end $f$;
+    create trigger more after insert on tock.leases for each row
+      when (new.outcome = 'purged') execute function pg_temp.more();
+    create trigger more after delete on tock.waiting execute function pg_temp.more()`);
+  try {
+    await enqueue(client, q, [...numbered(5), ...numbered(5, 5, { delay_seconds: 50 })]);
+    expect(await purge(client, q, 'ready')).toMatchObject({ ready: '5', more: false });
+    expect(await purge(client, q, 'waiting')).toMatchObject({ more: false });
+    expect(await purge(client, q)).toMatchObject({ more: false });
+  } finally {
+    await client.query('drop trigger more on tock.leases; drop trigger more on tock.waiting');
+  }
+  await expectWhole(client);
+});
+
 const drop = (q: string, force = false) =>
   rows(client, 'select dropped, ready, running, waiting from tock.drop_queue($1, $2)', [q, force]);
 

@@ -1,8 +1,20 @@
 import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { rerun } from './minds.ts';
-import { client, oneDatabase } from './own.ts';
-import { claim, complete, drain, enqueue, leaseOf, refusal, rows, task, value } from './support.ts';
+import { client, db, oneDatabase } from './own.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  pidOf,
+  refusal,
+  rows,
+  task,
+  value,
+} from './support.ts';
 import { cancel, change, erase, made, type State, states } from './wishes.ts';
 
 oneDatabase();
@@ -90,6 +102,39 @@ test('a rerun repeated with its request id gives the same ids and runs nothing t
   expect((await task(client, ids[0] as string)) as object).toMatchObject({
     reruns: [{ id: first[0]?.rerun_id }, { id: second[0]?.rerun_id }],
   });
+});
+
+test("a rerun's request id is its queues' own", async () => {
+  const [q, other] = [queue(), queue()];
+  const [a, b, c] = await Promise.all([q, q, other].map((at) => made(client, at, 'done')));
+  const ids = [a, b, c].map((one) => one?.id as string) as [string, string, string];
+  const first = await rerun(client, [ids[0], ids[2]], 'same');
+  // Another tenant's, in another queue.
+  const apart = await made(client, queue(), 'done');
+  expect(await rerun(client, [apart.id], 'same')).toMatchObject([{ refused: null }]);
+  expect(await rerun(client, [ids[2], ids[0]], 'same')).toEqual(first);
+  for (const some of [[ids[1]], [ids[2]], [ids[1], apart.id], [...ids, apart.id]]) {
+    const said = await refusal(rerun(client, some, 'same'));
+    expect(said).toMatchObject({ code: 'TK422', detail: 'request_id' });
+  }
+  expect((await drain(client, q)).flat()).toHaveLength(1);
+  expect(await rerun(client, ['9223372036854775807'], 'same')).toEqual([]);
+});
+
+test('of two calls with one request id at once the second gives what the first was given', async () => {
+  const q = queue();
+  const ids = [await made(client, q, 'done'), await made(client, queue(), 'dead')].map(
+    ({ id }) => id,
+  );
+  const [one, two] = [await db.connect(), await db.connect()];
+  const pid = await pidOf(two);
+  await one.query('begin');
+  const first = await rerun(one, ids, 'twice');
+  const second = rerun(two, ids, 'twice');
+  await blocked(client, pid);
+  await one.query('commit');
+  expect(await second).toEqual(first);
+  expect((await drain(client, q)).flat()).toHaveLength(1);
 });
 
 test('an erased task is not run again, and ids that nobody knows are left out', async () => {

@@ -609,6 +609,7 @@ describe('a call with many keys', () => {
 test.each([
   [{ unique_key: '' }, 'unique_key'],
   [{ gate: 'key:k' }, 'gate'],
+  [{ unique_key: 'k', on_conflict: 'rerun', gate: 'g' }, 'gate'],
   [{ unique_policy: 'pending' }, 'unique_policy'],
   [{ unique_key: 'k', unique_policy: 'period' }, 'unique_policy'],
   [{ unique_key: 'k', unique_seconds: 5 }, 'unique_seconds'],

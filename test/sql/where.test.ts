@@ -2,7 +2,18 @@ import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { list, listAll } from './minds.ts';
 import { client, oneDatabase } from './own.ts';
-import { claim, complete, drain, enqueue, leaseOf, numbered, refusal, rows } from './support.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  makeDue,
+  numbered,
+  promote,
+  refusal,
+  rows,
+} from './support.ts';
 import { asked } from './wishes.ts';
 
 oneDatabase();
@@ -103,6 +114,36 @@ test('tasks are given another priority in parts, each once', async () => {
   const [waits] = (await list(client, { queue: q, state: 'waiting' })).tasks;
   expect(waits?.priority).toBe(1);
   await expectWhole(client);
+});
+
+test.each(['ready', 'waiting', 'running'])(
+  'a cancel of %s tasks in parts ends while others keep coming',
+  async (state) => {
+    const q = queue();
+    const more = async () => {
+      await enqueue(client, q, numbered(6, 0, state === 'waiting' ? { delay_seconds: 50 } : {}));
+      if (state === 'running') await claim(client, q, { limit: 6 });
+    };
+    await more();
+    const [changed, calls] = await through(async (at) => {
+      const part = await cancelWhere(q, { state }, 4, at);
+      await more();
+      return part;
+    });
+    expect(changed).toBe(6);
+    expect(calls).toBeLessThan(10);
+  },
+);
+
+test('what waited at the first part of a cancel and is ready at the next is cancelled', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, numbered(8, 0, { delay_seconds: 50 }));
+  const first = await cancelWhere(q, {}, 3);
+  await makeDue(client, q);
+  await promote(client);
+  const [changed] = await through((at) => cancelWhere(q, {}, 3, at ?? first.cursor));
+  expect(first.changed + changed).toBe(ids.length);
+  expect(await drain(client, q)).toEqual([]);
 });
 
 test('strict priority starves: a task of priority 9 runs when no other is left', async () => {
