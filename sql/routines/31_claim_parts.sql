@@ -147,7 +147,8 @@ $$;
 
 comment on function tock.token_cursor is 'The after_position of a lease of one run, from its token and the first position of its epoch, which is at most 2^30 wide.';
 
--- The rows l of a lease, as each of the two kinds is found. $1 token
+-- The rows l of a lease, as each of the two kinds is found. Of an epoch that was dropped just now there are none: its
+-- tables are missed by whoever runs the statement. $1 token
 create or replace function tock.lease_condition(p_epoch integer, p_one boolean)
 returns text
 language sql
@@ -155,7 +156,7 @@ stable
 as $$
   select case when p_one then pg_catalog.format(
     'l.stream = tock.token_stream($1) and l.after_position = tock.token_cursor($1, %s) and l.token = $1',
-    (select e.first_position from tock.epochs e where e.number = p_epoch))
+    coalesce((select e.first_position from tock.epochs e where e.number = p_epoch), 0))
   else 'l.token = $1 and not tock.is_of_one(l.token)' end
 $$;
 

@@ -8,6 +8,8 @@ export type Outcome = { code: number | null; out: string; err: string };
 type Options = { env?: NodeJS.ProcessEnv; input?: string; cwd?: string };
 
 const names = ['DATABASE_URL', 'TOCK_URL', 'TOCK_KEY', 'TOCK_HOME', 'TOCK_DEBUG'];
+/** The CLI starts twice as fast with what an earlier start compiled. */
+const compiled = join(tmpdir(), 'tock-compiled');
 const unset = Object.fromEntries(names.map((name) => [name, undefined]));
 
 export function execute(argv: string[], { env, input = '', cwd }: Options): Promise<Outcome> {
@@ -32,6 +34,6 @@ export function execute(argv: string[], { env, input = '', cwd }: Options): Prom
 /** Runs the CLI from source as a process of its own, away from any .tock/dev.env. */
 export function tock(args: string[], options: Options = {}): Promise<Outcome> {
   const main = join(checkout, 'cli', 'main.ts');
-  const env = { ...unset, ...options.env };
+  const env = { ...unset, NODE_COMPILE_CACHE: compiled, ...options.env };
   return execute([process.execPath, main, ...args], { cwd: tmpdir(), ...options, env });
 }

@@ -273,25 +273,3 @@ test('what an open transaction enqueued to a queue that is dropped is claimed al
   await complete(client, leaseOf(runs));
   await expectWhole(client);
 });
-
-test('a million ready tasks are purged by a row a stream', async () => {
-  const q = queue();
-  const before = await value<number>(client, 'select count(*)::int from tock.leases');
-  await client.query(
-    `select tock.enqueue($1, (select jsonb_agg(jsonb_build_object('payload', n)) from generate_series(1, 50000) n))
-     from generate_series(1, 20)`,
-    [q],
-  );
-  const from = performance.now();
-  expect(await purge(client, q)).toMatchObject({ ready: '1000000', more: false });
-  console.log(`a million purged in ${Math.round(performance.now() - from)} ms`);
-  const streams = await value<number>(
-    client,
-    'select count(*)::int from tock.streams where queue = $1',
-    [q],
-  );
-  expect(await value<number>(client, 'select count(*)::int from tock.leases')).toBe(
-    before + streams,
-  );
-  expect(await claim(client, q)).toEqual([]);
-}, 120_000);

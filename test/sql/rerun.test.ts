@@ -186,31 +186,6 @@ test('an expired task runs again, and does not expire at once', async () => {
   expect(got.map((run) => run.payload).toSorted()).toEqual(['r', 'w']);
 });
 
-test('large payloads go from table to table', async () => {
-  const q = queue();
-  await client.query(`select tock.put_queue($1, '{"max_payload_bytes": 4194304}')`, [q]);
-  const many = 270;
-  await client.query(
-    `select tock.enqueue($1, jsonb_build_array(jsonb_build_object('payload', repeat('x', 4194000))))
-     from generate_series(1, ${many})`,
-    [q],
-  );
-  let ids: string[] = [];
-  for (;;) {
-    const got = await rows<{ id: string; lease: string }>(
-      client,
-      'select id, lease from tock.claim(p_queue => $1, p_limit => 10)',
-      [q],
-    );
-    if (got.length === 0) break;
-    ids = [...ids, ...got.map((run) => run.id)];
-    await complete(client, got[0]?.lease as string);
-  }
-  expect(ids).toHaveLength(many);
-  const again = await rerun(client, ids);
-  expect(again.filter((row) => row.rerun_id)).toHaveLength(many);
-}, 120_000);
-
 test('what cannot be rerun is refused with its field', async () => {
   const { id } = await made(client, queue(), 'done');
   expect(await refusal(rerun(client, []))).toMatchObject({ code: 'TK422', detail: 'ids' });
