@@ -19,7 +19,7 @@ export type Version = { major: number } & (Outcome | { cannot: string });
 const sql = `audit audit-duty cancel change claim claim-any claim-any-repeats claim-transactions complete conventions
   dead doctor drop duties enqueue erase fail gates hours let-go let-go-late limits limits-rates locks marks-put-off
   minds-plans move overlap plans progress progress-kept promote purge reap release-extend rerun rest results retention
-  retry retry-life roles schema settle task tasks time-limits unique-held where`;
+  retry retry-life roles schema settle task tasks time-limits unique unique-held where`;
 const short = [
   ...sql.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
   'test/upgrade/data.test.ts',

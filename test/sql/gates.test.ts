@@ -1,8 +1,6 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
-import { expectWhole } from './audit.ts';
+import { describe, expect, test } from 'vitest';
 import { gated, payloads, promote, setQueue, take } from './gates.ts';
+import { client, db, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -12,23 +10,13 @@ import {
   leaseOf,
   reap,
   refusal,
-  release,
   rows,
   promote as sweep,
   task,
-  until,
   value,
 } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+oneDatabase();
 
 test('of a key one task at a time starts, in the order of enqueueing', async () => {
   const ids = await enqueue(client, 'serial', [...gated('a', 0, 3), ...gated('b', 10, 2)]);
@@ -222,91 +210,6 @@ test('a gate with a rate lets in a burst, and then one by one as time goes by', 
   expect(payloads(await take(client, 'rated'))).toEqual([5]);
 });
 
-describe('no wake-up is lost', () => {
-  test('when a task comes while the completion of the one inside is open', async () => {
-    const other = await db.connect();
-    await enqueue(client, 'late-end', gated('k', 0));
-    const first = await take(client, 'late-end');
-    await other.query('begin');
-    await complete(other, leaseOf(first));
-    await enqueue(client, 'late-end', gated('k', 1));
-    expect(await take(client, 'late-end')).toEqual([]);
-    await other.query('commit');
-    await sweep(client);
-    expect(payloads(await take(client, 'late-end'))).toEqual([1]);
-  });
-
-  test('when the one inside ends while the coming of the next is open', async () => {
-    const other = await db.connect();
-    await enqueue(client, 'late-come', gated('k', 0));
-    const first = await take(client, 'late-come');
-    await enqueue(client, 'late-come', gated('k', 1));
-    await other.query('begin');
-    expect(await promote(other)).toBe(1);
-    await complete(client, leaseOf(first));
-    await other.query('commit');
-    await sweep(client);
-    expect(payloads(await take(client, 'late-come'))).toEqual([1]);
-  });
-
-  test('beside other work that is due', async () => {
-    const other = await db.connect();
-    await enqueue(client, 'beside', gated('k', 0));
-    const first = await take(client, 'beside');
-    await enqueue(client, 'beside', gated('k', 1));
-    await other.query('begin');
-    expect(await promote(other)).toBe(1);
-    await complete(client, leaseOf(first));
-    await enqueue(client, 'beside', [{ payload: 'delayed', delay_seconds: 0.01 }]);
-    await other.query('commit');
-    const due = `select count(*) = 1 from tock.waiting where queue = 'beside' and due_at < clock_timestamp()`;
-    await until('the delayed task is due', () => value<boolean>(client, due));
-    await sweep(client);
-    const runs = [
-      ...(await claim(client, 'beside', { limit: 5 })),
-      ...(await claim(client, 'beside')),
-    ];
-    expect(payloads(runs).sort()).toEqual([1, 'delayed']);
-  });
-
-  test('when an enqueueing committed after later tasks were promoted', async () => {
-    const other = await db.connect();
-    await other.query('begin');
-    await enqueue(other, 'late', gated('late', 'late'));
-    const swept = (at: string) =>
-      client.query(`update tock.duties set last_started_at = ${at} where name = 'promote'`);
-    await swept("now() + interval '1 hour'");
-    await enqueue(client, 'late', [...gated('a', 1), ...gated('b', 2), ...gated('c', 3)]);
-    expect(payloads(await take(client, 'late')).sort()).toEqual([1, 2, 3]);
-    await other.query('commit');
-    const { rows: claimed } = await client.query(
-      `select c.payload from tock.claim('late', p_alone => true) as c`,
-    );
-    expect(payloads(claimed)).toEqual(['late']);
-    await swept('null');
-  });
-
-  test('when what committed late stands below what was let in', async () => {
-    const [holder, late] = [await db.connect(), await db.connect()];
-    await enqueue(client, 'below', gated('k', 0));
-    const first = await take(client, 'below');
-    await holder.query("begin; select from tock.gates where queue = 'below' for update");
-    await late.query('begin');
-    await enqueue(late, 'below', gated('k', -1));
-    await promote(late);
-    await holder.query('commit');
-    await enqueue(client, 'below', gated('k', 1, 5));
-    await promote(client);
-    await complete(client, leaseOf(first));
-    const second = await take(client, 'below');
-    expect(payloads(second)).toEqual([1]);
-    await late.query('commit');
-    await client.query("update tock.turns set looked_at = looked_at - interval '6 s'");
-    await complete(client, leaseOf(second));
-    expect(payloads(await take(client, 'below'))).toEqual([-1]);
-  });
-});
-
 test('who came to the gate first comes in first, though it was delayed or had failed before', async () => {
   await setQueue(client, 'line', { gate_retry: 'yield', backoff_base_seconds: 3600 });
   await enqueue(client, 'line', gated('k', 'delayed', 1, { delay_seconds: 3600 }));
@@ -329,108 +232,6 @@ test('who came to the gate first comes in first, though it was delayed or had fa
     await complete(client, leaseOf(runs));
   }
   expect(seen).toEqual([1, 'delayed', 0]);
-});
-
-describe('whose claim is not committed is inside still, though the task', () => {
-  const ways: [string, (id: string) => Promise<unknown>, object?][] = [
-    [
-      'was cancelled meanwhile',
-      (id) => client.query('select tock.cancel(array[$1::bigint])', [id]),
-    ],
-    [
-      'was put off meanwhile',
-      (id) =>
-        client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]),
-    ],
-    [
-      'has expired meanwhile',
-      () =>
-        until('it has expired', () =>
-          value<boolean>(
-            client,
-            `select clock_timestamp() > max((options ->> 'expires_at')::timestamptz) from tock.runs`,
-          ),
-        ),
-      { expires_in_seconds: 0.5 },
-    ],
-  ];
-  test.each(ways)('%s', async (name, change, options = {}) => {
-    const queue = name.replaceAll(' ', '-');
-    const [id] = await enqueue(client, queue, [...gated('k', 0, 1, options), ...gated('k', 1)]);
-    await promote(client);
-    const other = await db.connect();
-    await other.query('begin');
-    const claimed = await claim(other, queue);
-    expect(payloads(claimed)).toEqual([0]);
-    await change(id as string);
-    await sweep(client);
-    await sweep(client);
-    await other.query('commit');
-    expect(await take(client, queue)).toEqual([]);
-    expect(await sweep(client)).toBe(0);
-    await complete(client, leaseOf(claimed));
-    expect(payloads(await take(client, queue))).toEqual([1]);
-  });
-});
-
-test('a task is inside once, though it comes again while a claim of it is not committed', async () => {
-  await setQueue(client, 'twice', { gate_limit: 2 });
-  const [id] = await enqueue(client, 'twice', gated('k', 0));
-  await promote(client);
-  const other = await db.connect();
-  await other.query('begin');
-  const claimed = await claim(other, 'twice');
-  await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]);
-  await client.query(
-    "update tock.waiting set due_at = now() - interval '1 s' where queue = 'twice'",
-  );
-  await sweep(client);
-  await other.query('commit');
-  const inside = await value(
-    client,
-    "select inside from tock.turns where queue = 'twice' order by number desc limit 1",
-  );
-  expect(inside).toEqual([id]);
-  await enqueue(client, 'twice', gated('k', 1, 2));
-  expect(payloads(await take(client, 'twice'))).toEqual([1]);
-  await complete(client, leaseOf(claimed));
-  expect(payloads(await take(client, 'twice'))).toEqual([2]);
-});
-
-test('settings left open in a transaction hold up no promotion', async () => {
-  const other = await db.connect();
-  await other.query("begin; select tock.put_gate('open', 'new', '{}')");
-  await enqueue(client, 'open', gated('new'));
-  await client.query("set lock_timeout = '5s'");
-  expect(await promote(client)).toBe(1);
-  await other.query('commit');
-  await sweep(client);
-  expect(payloads(await take(client, 'open'))).toEqual([0]);
-});
-
-test('a long line that has expired is sent on in parts', async () => {
-  await enqueue(client, 'stale', gated('k', 0));
-  const first = await take(client, 'stale');
-  await enqueue(client, 'stale', [
-    ...gated('k', 1, 3000, { expires_in_seconds: 3600 }),
-    ...gated('k', 'fresh'),
-  ]);
-  while ((await sweep(client)) > 0);
-  await client.query(`update tock.waiting set options = options
-    || jsonb_build_object('expires_at', now() - interval '1 s') where queue = 'stale' and options ? 'expires_at'`);
-  await complete(client, leaseOf(first));
-  const left = () =>
-    value<number>(
-      client,
-      `select count(*)::int from tock.waiting where queue = 'stale' and ticket is not null`,
-    );
-  expect(await left()).toBeGreaterThan(1900);
-  for (let n = 0; n < 3; n++) await sweep(client);
-  expect(await left()).toBe(0);
-  const seen = [];
-  for (let n = 0; n < 40 && seen.length === 0; n++)
-    seen.push(...payloads(await take(client, 'stale')));
-  expect(seen).toEqual(['fresh']);
 });
 
 test('an old snapshot lets nobody in, and its settings are refused', async () => {
@@ -472,44 +273,6 @@ test('an alarm goes by the rate as it is now', async () => {
   expect(payloads(await take(client, 'alarm'))).toEqual([1]);
 });
 
-test('a turn costs the same with a long line, many keys and a transaction held open', async () => {
-  const other = await db.connect();
-  await enqueue(client, 'long', [
-    ...gated('long', 0, 20_000),
-    ...Array.from({ length: 500 }, (_, n) => ({ gate: `key ${n}` })),
-  ]);
-  while ((await sweep(client)) > 0);
-  await client.query('vacuum analyze tock.waiting, tock.turns, tock.gates');
-  const turn = async (gate: string) => {
-    const explain = `explain (analyze, buffers, format json) select tock.open_gates(array['long'], array[$1])`;
-    const plan = await value<{ Plan: Record<string, number> }[]>(client, explain, [gate]);
-    return (plan[0]?.Plan['Shared Hit Blocks'] ?? 0) + (plan[0]?.Plan['Shared Read Blocks'] ?? 0);
-  };
-  /** The one inside is gone, and the next comes in. */
-  const pages = async (gate: string) => {
-    await client.query(
-      `insert into tock.turns (number, last_ticket, looked_at, queue, gate, inside)
-       select number + 1, last_ticket, looked_at, queue, gate, '{}' from tock.turns
-       where queue = 'long' and gate = $1 order by number desc limit 1`,
-      [gate],
-    );
-    return turn(gate);
-  };
-  const middle = async (gate: string) => {
-    const counts = [];
-    for (let n = 0; n < 9; n++) counts.push(await pages(gate));
-    return counts.sort((a, b) => a - b)[4] as number;
-  };
-  await enqueue(client, 'long', gated('short', 0, 20));
-  await sweep(client);
-  const few = await middle('short');
-  expect(await middle('long')).toBeLessThan(few * 1.5);
-  await other.query('begin isolation level repeatable read');
-  await other.query('select count(*) from tock.waiting');
-  for (let n = 0; n < 300; n++) await pages('long');
-  expect(await middle('long')).toBeLessThan(few * 1.5);
-});
-
 test('a claim through a gate commits synchronously', async () => {
   await enqueue(client, 'synchronous', gated('k'));
   await promote(client);
@@ -518,66 +281,4 @@ test('a claim through a gate commits synchronously', async () => {
      from tock.claim('synchronous', p_alone => true) as c`,
   );
   expect(claimed).toMatchObject([{ setting: 'on' }]);
-});
-
-test('whatever eight workers do, no more than its limit of a key ever run, and all come to an end', async () => {
-  const limits: Record<string, number> = { a: 1, b: 1, c: 3, d: 2, e: 1 };
-  await setQueue(client, 'hammered', {
-    backoff_base_seconds: 0,
-    max_attempts: 1000,
-    max_lost: 1000,
-  });
-  for (const [gate, limit] of Object.entries(limits)) {
-    await client.query('select tock.put_gate($1, $2, $3)', [
-      'hammered',
-      gate,
-      { gate_limit: limit },
-    ]);
-  }
-  const running: Record<string, number> = {};
-  const done = new Set<string>();
-  const total = 200;
-  let accepted = 0;
-  const worker = async (n: number) => {
-    const on = await db.connect();
-    const random = (below: number) => Math.floor(Math.random() * below);
-    while (done.size < total) {
-      if (n < 4 && accepted < total) {
-        const count = Math.min(1 + random(5), total - accepted);
-        accepted += count;
-        const gates = Object.keys(limits);
-        const tasks = Array.from({ length: count }, () => ({ gate: gates[random(5)] as string }));
-        await enqueue(
-          on,
-          'hammered',
-          tasks.map((one) => ({ ...one, payload: one.gate })),
-        );
-      }
-      if (random(4) === 0) await sweep(on);
-      const runs = await take(on, 'hammered', 1 + random(6));
-      for (const { payload } of runs) {
-        const gate = payload as string;
-        running[gate] = (running[gate] ?? 0) + 1;
-        if (running[gate] > (limits[gate] as number)) throw new Error(`${gate} is overrun`);
-      }
-      if (runs.length === 0) continue;
-      const lease = leaseOf(runs);
-      if (random(3) === 0) await new Promise((resolve) => setTimeout(resolve, random(20)));
-      for (const { payload } of runs) (running[payload as string] as number)--;
-      const way = random(5);
-      if (way === 0) await fail(on, lease);
-      else if (way === 1) await release(on, lease);
-      else if (way === 2) {
-        await expire(on, lease);
-        await reap(on);
-      } else {
-        await complete(on, lease);
-        for (const { id } of runs) done.add(id);
-      }
-    }
-    await on.end();
-  };
-  await Promise.all(Array.from({ length: 8 }, (_, n) => worker(n)));
-  expect(done.size).toBe(total);
-  await expectWhole(client);
 });
