@@ -94,8 +94,9 @@ table tock.leases -- partition by RANGE (after_position)
   skipped integer not null default 0
   skips bigint[]
   timeout_at timestamp with time zone
+  alone boolean
   constraint leases_pkey PRIMARY KEY (stream, after_position)
-  CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token) WHERE (NOT ((get_byte(uuid_send(token), 0) > 127) AND ((get_byte(uuid_send(token), 6) >> 4) = 8)))
+  CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token) WHERE (alone IS NULL)
   CREATE INDEX open_leases_by_deadline ON ONLY tock.leases USING btree (leased_until) WHERE (closed_at IS NULL)
 
 table tock.marks -- partition by RANGE ("position")
@@ -967,7 +968,7 @@ function tock.is_instant(p_text text)
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
-  -- Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one(). The index on token is of the others, by this text.
+  -- Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().
 
 function tock.is_open(p_lease uuid, p_epoch integer)
   returns boolean
@@ -1546,7 +1547,7 @@ function tock.token_epoch(p_lease uuid)
 
 function tock.token_stream(p_lease uuid)
   returns integer
-  -- The stream of a lease of one run, from its token; null for another lease.
+  -- The stream of a lease of one run, from its token.
 
 function tock.turn_gates(p_locked gates[], p_sweep boolean DEFAULT false)
   returns integer

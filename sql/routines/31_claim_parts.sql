@@ -102,7 +102,7 @@ $$;
 comment on function tock.new_token is 'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 5 says that its runs have options.';
 
 -- A lease of one run is found by its own key, so that no index on token is written when it is claimed and
--- when it ends. 42 bits are random.
+-- when it ends (that index is of those where alone is null). 42 bits are random.
 create or replace function tock.new_token_of_one(p_epoch integer, p_stream integer, p_after bigint)
 returns uuid
 language sql
@@ -125,17 +125,17 @@ as $$
     and pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 6) >> 4 = 8
 $$;
 
-comment on function tock.is_of_one is 'Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one(). The index on token is of the others, by this text.';
+comment on function tock.is_of_one is 'Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().';
 
 create or replace function tock.token_stream(p_lease uuid)
 returns integer
 language sql
 immutable
 as $$
-  select case when tock.is_of_one(p_lease) then ('x' || pg_catalog.substr(p_lease::text, 25, 5))::bit(20)::integer end
+  select ('x' || pg_catalog.substr(p_lease::text, 25, 5))::bit(20)::integer
 $$;
 
-comment on function tock.token_stream is 'The stream of a lease of one run, from its token; null for another lease.';
+comment on function tock.token_stream is 'The stream of a lease of one run, from its token.';
 
 create or replace function tock.token_cursor(p_lease uuid, p_first bigint)
 returns bigint
@@ -157,7 +157,7 @@ as $$
   select case when p_one then pg_catalog.format(
     'l.stream = tock.token_stream($1) and l.after_position = tock.token_cursor($1, %s) and l.token = $1',
     coalesce((select e.first_position from tock.epochs e where e.number = p_epoch), 0))
-  else 'l.token = $1 and not tock.is_of_one(l.token)' end
+  else 'l.token = $1 and l.alone is null' end
 $$;
 
 comment on function tock.lease_condition is 'The condition for the rows l of a lease of an epoch; p_one as is_of_one() says.';
@@ -167,7 +167,8 @@ returns text
 language sql
 stable
 as $$
-  select pg_catalog.format('select l.* from tock.leases_%1$s l where %2$s union all select l.* from tock.leases_%1$s l where %3$s',
+  select pg_catalog.format('select l.* from tock.leases_%1$s l where %2$s and not tock.is_of_one($1)
+      union all select l.* from tock.leases_%1$s l where %3$s and tock.is_of_one($1)',
     p_epoch, tock.lease_condition(p_epoch, false), tock.lease_condition(p_epoch, true))
 $$;
 

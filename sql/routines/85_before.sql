@@ -1,4 +1,4 @@
--- A call that waited for migration 0007, 0009 or 0011, or was begun before the ends of runs were hot, goes on with
+-- A call that waited for migration 0007, 0009, 0011 or 0012, or was begun before the ends of runs were hot, goes on with
 -- the code it began with, and calls what that knew. It has done nothing yet: it is to be made again, like after a
 -- serialization failure. The release after the one with them drops these.
 do $$

@@ -97,6 +97,9 @@ test('only leases of many runs have their tokens in an index', async () => {
   expect(await value(client, held)).toEqual([many]);
 });
 
+/** What a lease of one run had before 0012: its token among the others', and nothing that says it is alone. */
+const unmarked = 'update tock.leases set alone = null where token = $1';
+
 for (const { name, end, is } of ends) {
   test(`a lease of one run is ${name} by its token, and by no other`, async () => {
     const [lease, id] = await leased();
@@ -114,11 +117,23 @@ for (const { name, end, is } of ends) {
     if (is === 'done') expect(await end(lease, id)).toEqual(answer);
   });
 
+  test(`a lease of one run that is not marked as alone is ${name}`, async () => {
+    const [lease, id] = await leased();
+    await client.query(unmarked, [lease]);
+    const answer = await end(lease, id);
+    expect(answer).toMatchObject({ refused: [] });
+    expect(await state(id)).toBe(is);
+    if (is === 'done') expect(await end(lease, id)).toEqual(answer);
+  });
+
   for (const [version, before] of earlier)
     test(`a lease of one run with a token of ${version} is ${name}`, async () => {
       const [lease, id] = await leased();
       const old = before(lease);
-      await client.query('update tock.leases set token = $2 where token = $1', [lease, old]);
+      await client.query('update tock.leases set token = $2, alone = null where token = $1', [
+        lease,
+        old,
+      ]);
       expect(await extend(client, old)).toMatchObject({ runs: 1 });
       const answer = await end(old, id);
       expect(answer).toMatchObject({ refused: [] });
