@@ -313,12 +313,22 @@ table tock.waiting
   options jsonb
   gate text
   ticket bigint
+  after_due timestamp with time zone
   constraint waiting_pkey PRIMARY KEY ("position")
   CREATE INDEX waiting_at_gates ON tock.waiting USING btree (queue, gate, ticket) WHERE (ticket IS NOT NULL)
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
   CREATE INDEX waiting_that_replace ON tock.waiting USING btree (replaces) WHERE (replaces IS NOT NULL)
+
+table tock.watches
+  "position" bigint not null
+  child bigint not null
+  watched_at timestamp with time zone not null default clock_timestamp()
+  stream integer not null
+  n integer not null
+  constraint watches_pkey PRIMARY KEY (stream, "position", child)
+  CREATE INDEX watches_by_child ON tock.watches USING btree (child)
 
 sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
 
@@ -337,6 +347,8 @@ type tock.candidate (stream integer, priority smallint, after_position bigint)
 type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
 
 type tock.claimed_from (queue text, lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+
+type tock.dependent (position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text)
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
@@ -480,6 +492,10 @@ function tock.cancel(p_ids bigint[])
   -- Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but once, where its attempt is ending at that very moment). A row a task: the state it is in, and whether this changed anything.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.cancel_children(p_off dependent[])
+  returns bigint[]
+  -- Cancels children one of whose parents did not end well, and returns those of their own that are to be looked at, locked.
+
 function tock.cancel_overdue(p_seconds integer DEFAULT 60)
   returns integer
   -- Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; returns how many.
@@ -488,6 +504,10 @@ function tock.cancel_where(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_c
   returns TABLE(matched integer, changed integer, cursor text, looked_at integer)
   -- Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.cancelled_for(p_options jsonb)
+  returns jsonb
+  -- The error of a task that was cancelled for one of its parents; null of another.
 
 function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
@@ -521,6 +541,10 @@ function tock.change_waiting(p_found whereabout[], p_changes jsonb)
 function tock.changed_payload(p_id bigint)
   returns jsonb
   -- The payload that a task or run is to have from its next attempt on.
+
+function tock.check_after(p_tasks jsonb)
+  returns void
+  -- Raises TK422 unless what a call's tasks come after is there: names of the call without a cycle, * for all before it, or ids.
 
 function tock.check_changes(p_changes jsonb)
   returns jsonb
@@ -782,6 +806,10 @@ function tock.ended_hot(p_epoch integer, p_ended ended[], p_again again[], p_str
   returns integer
   -- end_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
 
+function tock.ends_of(p_ids bigint[], p_lock boolean, OUT id bigint, OUT current_id bigint, OUT state text)
+  returns SETOF record
+  -- How tasks stand, or what they were run again as: the newest run or waiting entry and the state; unknown ones are left out.
+
 function tock.ends_statement(p_epoch integer, p_streams text, p_limit integer)
   returns text
   -- The statement that reads how runs of an epoch ended: hour, done, failed, lost, done_seconds.
@@ -859,6 +887,10 @@ function tock.gates_hot(p_lease uuid, p_epoch integer)
 function tock.gates_statement(p_epoch integer)
   returns text
   -- The statement that names the queues and gates of a lease's runs, in turn.
+
+function tock.gather(p_children bigint[])
+  returns void
+  -- Gives children their parents' ids, names, states and results: {payload, parents}.
 
 function tock.give_up_turns(p_ids bigint[])
   returns void
@@ -1055,6 +1087,10 @@ function tock.lease_has_ended()
   returns void
   -- Raises TK409: what a repeated claim is told when nothing is left of what it was given.
 
+function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
+  returns void
+  -- parents_moved() for all runs of a lease.
+
 function tock.lease_rows(p_epoch integer)
   returns text
   -- The statement that reads a lease's rows, whichever kind it is; $1 token.
@@ -1096,6 +1132,10 @@ function tock.listing_statement(p_epoch integer, p_source text)
   returns text
   -- The statement that lists tasks by their runs in one epoch.
 
+function tock.lock_children(p_children bigint[])
+  returns bigint[]
+  -- Locks up to a thousand children to be looked at and returns them; the others promotion looks at in a moment.
+
 function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
   returns gates[]
   -- Locks gates and returns those it got: waiting up to 100 ms for each and else for none, or without waiting.
@@ -1104,9 +1144,21 @@ function tock.lock_space()
   returns integer
   -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key().
 
+function tock.look_again(p_children bigint[])
+  returns void
+  -- Has children look at their parents.
+
+function tock.look_at_parents(p_children bigint[], p_lock boolean DEFAULT false)
+  returns integer
+  -- Has children whose parents are over come next, and the others watch one that isn't; returns how many came to their turn.
+
 function tock.look_hot(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)
   returns look
   -- What a claim sees before it draws: candidates_statement() for the epoch in use, and whether something that waits is due; null when the epoch in use is another. Written by write_hot().
+
+function tock.look_soon(p_children bigint[])
+  returns void
+  -- Has promotion look at children in a moment.
 
 function tock.make_epoch(p_first bigint, p_end bigint)
   returns void
@@ -1173,6 +1225,10 @@ function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt intege
   returns timestamp with time zone
   -- When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.
 
+function tock.next_parents(p_open dependent[], p_count integer, p_lock boolean)
+  returns dependent[]
+  -- Looks at the next p_count parents of children, from the end of their lists: which one is in the way, or how many are left.
+
 function tock.next_statement(p_epoch integer, p_first bigint)
   returns text
   -- The statement that finds, locks and reads what a claim of one takes.
@@ -1221,6 +1277,10 @@ function tock.options_of(p_epoch integer, p_runs leased_run[])
 function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
   -- A queue's policy as it is for a task that asks for a backoff of its own.
+
+function tock.parents_moved(p_ids bigint[])
+  returns void
+  -- Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.
 
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
@@ -1310,6 +1370,10 @@ function tock.read_cursor(p_cursor text, p_sources text[])
   returns jsonb
   -- The place that a cursor stands for; TK422 when it is none of a list of these sources.
 
+function tock.read_on_from(p_positions bigint[])
+  returns void
+  -- Has promotion read on from these waiting entries, which stay there and are due at another time from now on.
+
 function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
   returns integer
   -- Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns how many. p_sweep reads from the bottom, by itself once a minute.
@@ -1331,6 +1395,10 @@ function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL
 function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
   returns void
   -- Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.
+
+function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
+  returns void
+  -- Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.
 
 function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
@@ -1383,6 +1451,10 @@ function tock.rest(p_limit integer DEFAULT 20000)
   returns integer
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
   -- for tock_admin
+
+function tock.results_of(p_ids bigint[], OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
+  returns SETOF record
+  -- How tasks ended and with which results, n in their order: of one that was run again, how that did.
 
 function tock.retain()
   returns integer
@@ -1460,6 +1532,10 @@ function tock.send_on(p_epoch integer, p_limit integer)
 function tock.server_identity()
   returns bigint
   -- Stands for this server and its timeline: it changes with a restore, a failover or a branch.
+
+function tock.set_free(p_children bigint[])
+  returns void
+  -- Lets children whose parents are over come next: ready, or to their gates, or to wait for their time.
 
 function tock.settle()
   returns integer
@@ -1561,6 +1637,10 @@ function tock.wait_for_lock(p_key integer)
   returns boolean
   -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
 
+function tock.watch(p_watch dependent[])
+  returns void
+  -- Has children watch the parents that are in their way, and look at them again in a while.
+
 function tock.whereabouts(p_ids bigint[])
   returns SETOF whereabout
   -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
@@ -1576,6 +1656,10 @@ function tock.wishes_hot(p_ids bigint[])
 function tock.wishes_statement(p_epoch integer)
   returns text
   -- The statement that reads what is wanted of tasks, as marked in one epoch.
+
+function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
+  returns jsonb
+  -- A task's options with the ids of those it comes after.
 
 function tock.write_cursor(p_at jsonb)
   returns text

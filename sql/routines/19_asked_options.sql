@@ -12,7 +12,8 @@ as $$
     ('unique_seconds', 'number', 1, 31536000, null),
     ('on_conflict', 'word', null, null, array['keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun']),
     ('debounce_max_seconds', 'number', 0, 31536000, null), ('changed_at', 'instant', null, null, null),
-    ('backoff', 'backoff', null, null, null)
+    ('backoff', 'backoff', null, null, null), ('name', 'name', 1, 200, null), ('after', 'after', null, null, null),
+    ('on_parent_failure', 'word', null, null, array['cancel', 'run', 'wait']), ('gather', 'flag', null, null, null)
 $$;
 
 comment on function tock.asked_options is 'The options of a task beside the plain ones, and what each may be.';
@@ -36,6 +37,14 @@ begin
     return tock.backoff_error(p_value);
   end if;
   v_good := case v_option.kind
+    when 'name' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
+      and p_value #>> '{}' !~ '^(\d+|\*)$'
+    when 'after' then case when v_type = 'array' then pg_catalog.jsonb_array_length(p_value) <= 10000 and not exists (
+      select from pg_catalog.jsonb_array_elements(p_value) a (id)
+      where pg_catalog.jsonb_typeof(a.id) not in ('string', 'number') or a.id #>> '{}' !~ '^\d{1,18}$'
+        and (pg_catalog.jsonb_typeof(a.id) = 'number' or pg_catalog.length(a.id #>> '{}') not between 1 and 200
+          or a.id #>> '{}' ~ '^\d+$')) else false end
+    when 'flag' then v_type = 'boolean'
     when 'text' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
     when 'word' then v_type = 'string' and p_value #>> '{}' = any (v_option.words)
     when 'instant' then case when v_type = 'string' then tock.is_instant(p_value #>> '{}') else false end
@@ -44,6 +53,9 @@ begin
   if not v_good then
     return array[p_key, p_key || case v_option.kind
       when 'text' then pg_catalog.format(' is a string of %s to %s characters', v_option.low, v_option.high)
+      when 'name' then pg_catalog.format(' is a string of %s to %s characters, not only digits and not *', v_option.low, v_option.high)
+      when 'after' then ' is an array of up to 10,000 ids of tasks, names of tasks in this call, or * for all before it'
+      when 'flag' then ' is true or false'
       when 'word' then ' is ' || pg_catalog.array_to_string(v_option.words, ' or ')
       when 'instant' then ' is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
       else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number' else 'number' end,
@@ -70,6 +82,8 @@ begin
     when p_key = 'unique_seconds' and coalesce(p_options ->> 'unique_policy', '') <> 'period'
       and coalesce(p_options ->> 'on_conflict', '') <> 'throttle'
       then 'unique_seconds is for unique_policy period or on_conflict throttle'
+    when p_key in ('on_parent_failure', 'gather') and coalesce(p_options -> 'after', '[]') in ('[]', 'null')
+      then p_key || ' is for a task that comes after others: give after'
     when p_key = 'debounce_max_seconds' and coalesce(p_options ->> 'on_conflict', '') <> 'debounce'
       then 'debounce_max_seconds is for on_conflict debounce' end;
   return case when v_of is not null then array[p_key, v_of] end;
@@ -121,7 +135,9 @@ as $$
     'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
       p_due_at + interval '1 second' * coalesce(
         pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8, p_policy.max_wait_seconds)),
-    'backoff', p_task -> 'backoff')), '{}')
+    'backoff', p_task -> 'backoff', 'after', nullif(p_task -> 'after', '[]'),
+    'on_parent_failure', case when p_task ->> 'on_parent_failure' <> 'cancel' then p_task -> 'on_parent_failure' end,
+    'gather', case when p_task -> 'gather' = 'true' then p_task -> 'gather' end)), '{}')
 $$;
 
 comment on function tock.kept_options is 'What a run keeps of its task''s options, with what its queue asks for; null when that is nothing.';

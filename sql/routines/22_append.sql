@@ -66,8 +66,12 @@ declare
   v_bulk text[] := '{}';
   v_ids bigint[];
   v_waits boolean;
+  v_children bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name') then
+    perform tock.check_after(p_tasks);
+  end if;
   if v_count >= 1000 then
     v_bulk := array(
       select t.task ->> 'tenant' from pg_catalog.jsonb_array_elements(p_tasks) t (task)
@@ -89,33 +93,46 @@ begin
       v_slots[1 + (t.n - 1) / 5000] as slot
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
   ), laned as materialized (
-    select g.*, g.options ->> 'gate' as gate, case when g.options is null then g.own_lane else g.own_lane + 1024 end as lane
+    select g.*, g.options ->> 'gate' as gate, coalesce(g.options ? 'after', false) as waits, case when g.options is null then g.own_lane else g.own_lane + 1024 end as lane
     from (select g.*, tock.kept_options(g.task, p_policy, g.due_at) as options from given g offset 0) g
   ), opened as materialized (
     select d.priority, d.lane, d.slot, tock.open_stream(p_queue, d.priority, d.lane, d.slot) as stream
-    from (select distinct g.priority, g.lane, g.slot from laned g where g.due_at <= v_now and g.gate is null) d
+    from (select distinct g.priority, g.lane, g.slot from laned g
+      where g.due_at <= v_now and g.gate is null and not g.waits) d
   ), placed as materialized (
     select o.*, pg_catalog.nextval('tock.positions') as position,
       coalesce(pg_catalog.octet_length(o.payload::text), 0) as bytes
     from (
-      select g.*, case when g.due_at <= v_now and g.gate is null then s.stream else 0 end as stream
+      select g.*, case when g.due_at <= v_now and g.gate is null and not g.waits then s.stream else 0 end as stream
       from laned g left join opened s
         on s.priority = g.priority and s.lane = g.lane and s.slot = g.slot
       order by g.n) o
+  ), call as materialized (
+    select pg_catalog.array_agg(p.position << 20 | p.stream order by p.n) as ids,
+      coalesce(pg_catalog.jsonb_object_agg(p.task ->> 'name', (p.position << 20 | p.stream)::text)
+        filter (where p.task ->> 'name' is not null), '{}') as names
+    from placed p
   ), ready as (
     insert into tock.runs (stream, position, max_attempts, tenant, bytes, payload, options)
     select p.stream, p.position, p.max_attempts, p.tenant, p.bytes, p.payload, p.options
     from placed p where p.stream <> 0
   ), later as (
-    insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, gate)
-    select p.position, p.due_at, p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload, p.options, p.gate
-    from placed p where p.stream = 0
+    insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, gate,
+      after_due)
+    select p.position, p.due_at, p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload,
+      case when p.waits then tock.with_parents(p.options, p.task -> 'after', p.n, c.ids, c.names) else p.options end, p.gate,
+      case when p.waits then p.due_at end
+    from placed p cross join call c where p.stream = 0
   )
-  select pg_catalog.array_agg(p.position << 20 | p.stream order by p.n), bool_or(p.stream = 0)
-    into v_ids, v_waits from placed p;
+  select c.ids, w.waits, w.children into v_ids, v_waits, v_children
+  from call c cross join (
+    select bool_or(p.stream = 0) as waits, pg_catalog.array_agg(p.position) filter (where p.waits) as children from placed p) w;
   if v_waits then
     perform tock.check_waiting_ids();
     perform tock.check_new_ids(v_ids);
+  end if;
+  if v_children is not null then
+    perform tock.look_at_parents(v_children);
   end if;
   return v_ids;
 end $$;

@@ -165,6 +165,7 @@ begin
   if v_count is null then
     execute tock.end_statement(p_epoch, v_again is not null) into v_count using p_ended, v_again, v_streams;
   end if;
+  perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));
   return v_count;
 end $$;
 

@@ -44,6 +44,7 @@ begin
       execute tock.close_statement(v_epoch, tock.is_of_one(p_lease)) into v_done using p_lease;
       if v_done is not null then
         execute tock.done_statement(v_epoch) into v_done using p_lease;
+        perform tock.lease_parents_moved(p_lease, v_epoch);
         if tock.lease_asks(p_lease) then
           perform tock.leave_gates(p_lease, v_epoch);
         end if;

@@ -168,6 +168,7 @@ begin
       v_row record;
       v_runs integer;
       v_apart boolean;
+      v_watched bigint;
     begin
       if p_epoch <> %2$s then
         return -1;
@@ -177,17 +178,26 @@ begin
         -- it is still running, as whoever ended it by itself closed the lease with it
         update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
           where %12$s and coalesce(l.closed_at, 'infinity') = 'infinity'
-          returning l.runs into v_runs;
+          returning l.runs, (
+            select x.position from tock.watches x where x.stream = l.stream and x.position = l.last_position limit 1)
+          into v_runs, v_watched;
         if v_runs is not null or tock.is_of_one(p_token) then
+          if v_watched is not null then
+            perform tock.lease_parents_moved(p_token, p_epoch);
+          end if;
           return v_runs;
         end if;
       end if;
       for v_row in
         update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
         where %13$s and coalesce(l.closed_at, 'infinity') = 'infinity'
-        returning l.stream, l.after_position, l.last_position, l.runs
+        returning l.stream, l.after_position, l.last_position, l.runs, (
+          select x.position from tock.watches x
+          where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position
+          order by x.stream, x.position limit 1) as watched
       loop
         v_runs := coalesce(v_runs, 0) + v_row.runs;
+        v_watched := coalesce(v_watched, v_row.watched);
         if (select e.position from tock.results_%2$s e where e.stream = v_row.stream
           and e.position > v_row.after_position and e.position <= v_row.last_position
           order by e.stream, e.position limit 1) is not null
@@ -200,6 +210,9 @@ begin
       end if;
       if v_runs is not null and tock.lease_asks(p_token) then
         perform tock.leave_gates(p_token, p_epoch);
+      end if;
+      if v_watched is not null then
+        perform tock.lease_parents_moved(p_token, p_epoch);
       end if;
       return v_runs;
     end $f$;

@@ -17,6 +17,7 @@ declare
   v_from timestamptz := '-infinity';
   v_due bigint[];
   v_gated bigint[];
+  v_children bigint[];
   v_count integer;
   v_tasks bigint[];
   v_off bigint[] := '{}';
@@ -27,9 +28,12 @@ begin
       (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
       (select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
   end if;
-  select pg_catalog.array_agg(d.position), pg_catalog.array_agg(d.position) filter (where d.gate is not null) into v_due, v_gated
+  select pg_catalog.array_agg(d.position) filter (where d.after_due is null),
+      pg_catalog.array_agg(d.position) filter (where d.gate is not null and d.after_due is null),
+      pg_catalog.array_agg(d.position) filter (where d.after_due is not null)
+    into v_due, v_gated, v_children
   from (
-    select w.position, w.gate from tock.waiting w
+    select w.position, w.gate, w.after_due from tock.waiting w
     where w.due_at <= v_now and w.due_at >= v_from
     order by w.due_at, w.position limit p_limit for update skip locked) d;
   v_behind := tock.behind_others(v_gated, v_from);
@@ -38,13 +42,17 @@ begin
     -- they may be all that was found, for as long as another transaction is open
     v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
       select w.position from tock.waiting w
-      where w.due_at <= v_now and w.due_at >= v_from and w.gate is null and w.position <> all (v_due)
+      where w.due_at <= v_now and w.due_at >= v_from and w.gate is null and w.after_due is null and w.position <> all (v_due)
       order by w.due_at, w.position limit p_limit for update skip locked);
   end if;
-  if coalesce(v_due, '{}') = '{}' then
-    return case when p_sweep then tock.sweep_gates() else 0 end;
+  v_count := coalesce(pg_catalog.cardinality(v_due), 0);
+  if v_children is not null then
+    perform tock.read_on_from(v_children);
+    v_count := v_count + tock.look_at_parents(v_children, true);
   end if;
-  v_count := pg_catalog.cardinality(v_due);
+  if coalesce(v_due, '{}') = '{}' then
+    return v_count + case when p_sweep then tock.sweep_gates() else 0 end;
+  end if;
   -- cancelled while its last attempt was being ended
   v_tasks := array(
     select w.id from unnest(tock.wishes(array(
@@ -95,7 +103,7 @@ begin
       cross join lateral (
         select w.queue, w.gate, w.due_at, w.position from tock.waiting w
         where w.queue = l.queue and w.due_at >= p_from and (w.due_at, w.position) < (l.due_at, l.position)
-          and w.gate is not null and w.ticket is null
+          and w.gate is not null and w.ticket is null and w.after_due is null
         offset 0) e
       where e.position not in (select o.position from own o)
       order by e.queue, e.gate, e.due_at, e.position)
@@ -153,6 +161,16 @@ begin
   on conflict (position) do update set run_id = excluded.run_id;  -- known by the first id of a dropped epoch
   if v_gates is not null then
     perform tock.open_gates(v_queues, v_gates);
+  end if;
+  -- who waits for one of these waits for its run now
+  if (select x.position from tock.watches x
+    where x.stream = 0 and x.position >= (select min(p) from unnest(p_positions) p)
+      and x.position <= (select max(p) from unnest(p_positions) p)
+    order by x.stream, x.position limit 1) is not null
+  then
+    update tock.watches x set stream = p.run_id & 1048575, position = p.run_id >> 20
+    from tock.promotions p
+    where x.stream = 0 and x.position = any (p_positions) and p.position = x.position;
   end if;
 end $$;
 

@@ -1,6 +1,5 @@
 -- The rows are locked by the caller. Whether or not a gate's row is to be had, they stand at the gate first: due
--- at no time. Promotion reads on from there by promotions of nothing, one for ten entries at most: late_from()
--- counts by them.
+-- at no time.
 create or replace function tock.come_to_gates(p_positions bigint[])
 returns void
 language plpgsql
@@ -9,18 +8,13 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_dues timestamptz[];
   v_queues text[];
   v_gates text[];
 begin
   if pg_catalog.cardinality(p_positions) = 0 then
     return;
   end if;
-  v_dues := array(
-    select max(d.due_at) from (
-      select w.due_at, row_number() over (order by w.due_at) as n from tock.waiting w
-      where w.position = any (p_positions) and w.due_at <= pg_catalog.clock_timestamp()) d
-    group by (d.n - 1) / 10);
+  perform tock.read_on_from(p_positions);
   update tock.waiting w set due_at = 'infinity', ticket = n.ticket
   from (
     select c.position, coalesce(c.ticket, pg_catalog.nextval('tock.positions')) as ticket
@@ -28,8 +22,6 @@ begin
       select o.position, o.ticket from tock.waiting o where o.position = any (p_positions)
       order by o.due_at, o.position offset 0) c) n
   where w.position = n.position;
-  insert into tock.promotions (position, run_id, due_at)
-  select pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, d from unnest(v_dues) d;
   select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.gate) into v_queues, v_gates
   from (
     select distinct w.queue, w.gate from tock.waiting w where w.position = any (p_positions)) g;
@@ -38,6 +30,26 @@ begin
 end $$;
 
 comment on function tock.come_to_gates is 'Has waiting entries that are due stand at their gates, and lets in whoever there is room for.';
+
+-- Promotions of nothing, one for ten entries at most: late_from() counts by them.
+create or replace function tock.read_on_from(p_positions bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  insert into tock.promotions (position, run_id, due_at)
+  select pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, d.due_at
+  from (
+    select max(d.due_at) as due_at from (
+      select w.due_at, row_number() over (order by w.due_at) as n from tock.waiting w
+      where w.position = any (p_positions) and w.due_at <= pg_catalog.clock_timestamp()) d
+    group by (d.n - 1) / 10 offset 0) d;
+end $$;
+
+comment on function tock.read_on_from is 'Has promotion read on from these waiting entries, which stay there and are due at another time from now on.';
 
 create or replace function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean default true)
 returns integer

@@ -70,6 +70,18 @@ end $$;
 
 comment on function tock.run_at is 'A run and how it stands, by its id; null when there is none.';
 
+create or replace function tock.cancelled_for(p_options jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select pg_catalog.jsonb_build_object('name', 'ParentFailed', 'message',
+    pg_catalog.format('task %s, which it comes after, is %s', p_options -> 'cancelled_for' ->> 'id', p_options -> 'cancelled_for' ->> 'state'))
+  where p_options ? 'cancelled_for'
+$$;
+
+comment on function tock.cancelled_for is 'The error of a task that was cancelled for one of its parents; null of another.';
+
 create or replace function tock.task(p_id bigint)
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
@@ -103,8 +115,8 @@ begin
     v_run := case when v_next = v_first.id then v_first else tock.run_at(v_next) end;
     if v_run.id is null then
       -- in this order, as it may become ready in between
-      select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at, w.due_at, w.payload,
-        w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id, w.options into v_waits
+      select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at, w.due_at, w.after_due,
+        w.payload, w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id, w.options into v_waits
       from tock.waiting w where w.position = v_next >> 20;
       if not found then
         v_next := (select p.run_id from tock.promotions p where p.position = v_next >> 20);
@@ -117,13 +129,14 @@ begin
       state := case when ended_at is null then 'waiting' else 'expired' end;
       tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost; created_at := v_waits.created_at;
       progress := null; note := null;
-      run_at := nullif(v_waits.due_at, 'infinity'); payload := v_waits.payload; max_attempts := v_waits.max_attempts;
+      run_at := nullif(coalesce(v_waits.after_due, v_waits.due_at), 'infinity'); payload := v_waits.payload; max_attempts := v_waits.max_attempts;
       exit;
     end if;
     id := v_run.task_id; queue := v_run.queue; priority := v_run.priority; tenant := v_run.tenant;
     attempt := v_run.attempt; lost := v_run.lost + (v_run.state = 'lost')::integer;
     created_at := v_run.created_at; payload := v_run.payload;
-    max_attempts := v_run.max_attempts; result := v_run.result; error := v_run.error; options := v_run.options;
+    max_attempts := v_run.max_attempts; result := v_run.result; options := v_run.options;
+    error := coalesce(v_run.error, case when v_run.state = 'cancelled' then tock.cancelled_for(v_run.options) end);
     ended_at := case when v_run.next_id is null then v_run.ended_at end; run_at := null;
     progress := case when v_run.state = 'running' then v_run.progress end;
     note := case when v_run.state = 'running' then v_run.note end;

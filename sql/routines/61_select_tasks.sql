@@ -101,7 +101,8 @@ begin
       order by w.queue, w.due_at, w.position limit p_look
     ), judged as materialized (
       select s.due_at, s.position, row(coalesce(s.task_id, s.position << 20), s.position << 20, t.state, s.priority, s.tenant,
-        s.attempt, s.created_at, case when s.due_at > '-infinity' and s.due_at < 'infinity' then s.due_at end,
+        s.attempt, s.created_at, case when s.after_due is not null then s.after_due
+          when s.due_at > '-infinity' and s.due_at < 'infinity' then s.due_at end,
         case t.state when 'expired' then (s.options ->> 'expires_at')::timestamptz end, null, null, false)::tock.listed as task
       from seen s
       cross join lateral (

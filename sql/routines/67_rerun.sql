@@ -1,10 +1,11 @@
--- expires_at is kept while it is to come. A unique key stays with the first task.
+-- expires_at is kept while it is to come. A unique key stays with the first task, and what that one came after.
 create or replace function tock.options_again(p_options jsonb, p_policy tock.queues, p_now timestamptz)
 returns jsonb
 language sql
 stable
 as $$
-  select nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}') - 'unique_key' - 'expires_at'
+  select nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}')
+      - '{unique_key,expires_at,after,on_parent_failure,gather,names,cancelled_for}'::text[]
     || pg_catalog.jsonb_build_object(
       'timeout_seconds', coalesce((p_options ->> 'timeout_seconds')::integer, p_policy.timeout_seconds),
       'expires_at', case when (p_options ->> 'expires_at')::timestamptz > p_now then (p_options ->> 'expires_at')::timestamptz
@@ -92,6 +93,7 @@ begin
     perform tock.check_waiting_ids();
     perform tock.check_new_ids(array(select m.current_id from unnest(v_made) m));
   end if;
+  perform tock.parents_moved(array(select f.current_id from unnest(p_found) f));
   return v_made;
 end $$;
 

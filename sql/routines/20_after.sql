@@ -1,0 +1,154 @@
+-- A call's tasks may name each other, in any order; ids are of tasks that were there before.
+create or replace function tock.check_after(p_tasks jsonb)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_names jsonb;
+  v_bad record;
+  v_ids bigint[];
+  v_known bigint[];
+  v_children integer[];
+  v_parents integer[];
+begin
+  select n.n into v_bad
+  from (
+    select t.n, row_number() over (partition by t.task ->> 'name' order by t.n) as times
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n) where t.task ->> 'name' is not null) n
+  where n.times > 1 order by n.n limit 1;
+  if found then
+    perform tock.refuse(422, 'this name stands twice in the call', pg_catalog.format('tasks[%s].name', v_bad.n - 1));
+  end if;
+  v_names := (
+    select coalesce(pg_catalog.jsonb_object_agg(t.task ->> 'name', t.n), '{}')
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n) where t.task ->> 'name' is not null);
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key')
+    and (v_names <> '{}' or pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*] ? (@ == "*")'))
+  then
+    perform tock.refuse(422, 'tasks of one call that wait for each other have no unique_key, which may be another task''s',
+      'tasks', 'enqueue the ones with a unique_key first, and name their ids in after');
+  end if;
+
+  -- one row an edge; of ids the parent is null
+  select e.child, e.m, e.id, e.n_bad into v_bad
+  from (
+    select a.*, sum(case a.id when '*' then a.child - 1 else 1 end) over (order by a.child, a.m) as edges,
+      case when a.id ~ '^\d{1,18}$' or a.id = '*' then null when v_names ? a.id then null else true end as n_bad
+    from (
+      select t.n as child, l.m, l.id
+      from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+      cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') with ordinality l (id, m)
+      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array') a) e
+  where e.n_bad or e.edges > 100000
+  order by e.child, e.m limit 1;
+  if found and v_bad.n_bad then
+    perform tock.refuse(422, pg_catalog.format('no task of this call is named %s', v_bad.id),
+      pg_catalog.format('tasks[%s].after[%s]', v_bad.child - 1, v_bad.m - 1));
+  elsif found then
+    perform tock.refuse(422, 'the tasks of one call wait for up to 100,000 in all',
+      pg_catalog.format('tasks[%s].after', v_bad.child - 1), 'split it into several calls');
+  end if;
+
+  v_ids := array(
+    select distinct l.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
+    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') l (id)
+    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and l.id ~ '^\d{1,18}$');
+  if v_ids <> '{}' then
+    v_known := array(select v_ids[w.n] from tock.whereabouts(v_ids) w);
+    if pg_catalog.cardinality(v_known) < pg_catalog.cardinality(v_ids) then
+      select t.n, l.m, l.id into v_bad
+      from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+      cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') with ordinality l (id, m)
+      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and l.id ~ '^\d{1,18}$' and l.id::bigint <> all (v_known)
+      order by t.n, l.m limit 1;
+      perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_bad.id),
+        pg_catalog.format('tasks[%s].after[%s]', v_bad.n - 1, v_bad.m - 1));
+    end if;
+  end if;
+
+  select pg_catalog.array_agg(e.child order by e.parent), pg_catalog.array_agg(e.parent order by e.parent)
+    into v_children, v_parents
+  from (
+    select t.n::integer as child, p.parent::integer as parent
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') l (id)
+    cross join lateral (
+      select (v_names ->> l.id)::integer where l.id <> '*' and l.id !~ '^\d{1,18}$'
+      union all
+      select pg_catalog.generate_series(1, t.n - 1) where l.id = '*') p (parent)
+    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array') e;
+  perform tock.refuse_cycle(v_children, v_parents, pg_catalog.jsonb_array_length(p_tasks));
+end $$;
+
+comment on function tock.check_after is
+  'Raises TK422 unless what a call''s tasks come after is there: names of the call without a cycle, * for all before it, or ids.';
+
+-- Kahn, 1962. Edges come in the order of their parents.
+create or replace function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_open integer[] := pg_catalog.array_fill(0, array[p_tasks]);
+  v_first integer[] := pg_catalog.array_fill(0, array[p_tasks]);
+  v_free integer[] := '{}';
+  v_done integer := 0;
+  v_at integer;
+  v_child integer;
+  v_edges integer := coalesce(pg_catalog.cardinality(p_children), 0);
+begin
+  for v_n in reverse v_edges .. 1 loop
+    v_open[p_children[v_n]] := v_open[p_children[v_n]] + 1;
+    v_first[p_parents[v_n]] := v_n;
+  end loop;
+  for v_n in 1 .. p_tasks loop
+    if v_open[v_n] = 0 then
+      v_free := v_free || v_n;
+    end if;
+  end loop;
+  while v_done < pg_catalog.cardinality(v_free) loop
+    v_done := v_done + 1;
+    v_at := v_first[v_free[v_done]];
+    while v_at between 1 and v_edges and p_parents[v_at] = v_free[v_done] loop
+      v_child := p_children[v_at];
+      v_open[v_child] := v_open[v_child] - 1;
+      if v_open[v_child] = 0 then
+        v_free := v_free || v_child;
+      end if;
+      v_at := v_at + 1;
+    end loop;
+  end loop;
+  if v_done < p_tasks then
+    perform tock.refuse(422, 'this task and others wait for each other in a cycle', pg_catalog.format('tasks[%s].after',
+      (select min(o.n) from unnest(v_open) with ordinality o (open, n) where o.open > 0) - 1));
+  end if;
+end $$;
+
+comment on function tock.refuse_cycle is 'Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.';
+
+-- p_ids are those of all the call's tasks in order, p_names the ids of those with a name.
+create or replace function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select p_options || pg_catalog.jsonb_build_object('after', pg_catalog.jsonb_agg(d.id order by d.m, d.k))
+    || case when p_options ? 'gather' and pg_catalog.count(d.name) > 0
+      then pg_catalog.jsonb_build_object('names', pg_catalog.jsonb_object_agg(d.id, d.name) filter (where d.name is not null))
+      else '{}' end
+  from (
+    select f.id, min(f.m) as m, min(f.k) as k, min(n.key) as name
+    from (
+      select coalesce(p_names ->> a.id, a.id) as id, a.m, 0 as k
+      from pg_catalog.jsonb_array_elements_text(p_after) with ordinality a (id, m) where a.id <> '*'
+      union all
+      select p_ids[k]::text, a.m, k
+      from pg_catalog.jsonb_array_elements_text(p_after) with ordinality a (id, m)
+      cross join pg_catalog.generate_series(1, p_n - 1) k where a.id = '*') f
+    left join pg_catalog.jsonb_each_text(p_names) n on n.value = f.id
+    group by f.id) d
+$$;
+
+comment on function tock.with_parents is 'A task''s options with the ids of those it comes after.';

@@ -1,0 +1,374 @@
+-- A task that comes after others stands in waiting, and watches one of those that have not ended: the last of them
+-- in its list, as what was enqueued last mostly ends last. When that one ends, or goes on as another run, whoever
+-- ended it looks at the child, which becomes ready or watches the next: so of ten thousand parents few are looked
+-- at twice, and none has a row that all of them would write. What ends at the same moment, in a transaction that
+-- the look doesn't see, is seen by a later look: the child is due for one a tenth of a second later, and after as long as
+-- it has watched the same one since, up to an hour. Promotion makes these looks.
+
+-- A task that was run again stands for the one that didn't end well. Whether a cancelled or expired run is over is
+-- asked as for gates; p_lock lets that take its stream's lock. What was cancelled for its parents never was anybody's.
+create or replace function tock.ends_of(p_ids bigint[], p_lock boolean, out id bigint, out current_id bigint, out state text)
+returns setof record
+language plpgsql
+volatile
+rows 1000
+as $$
+declare
+  v_found tock.whereabout[] := array(select w from tock.whereabouts(p_ids) w);
+  v_again tock.whereabout[];
+  v_later tock.whereabout[];
+begin
+  loop
+    v_again := array(
+      select row(f.n, r.id, null, null, null)::tock.whereabout
+      from unnest(v_found) f
+      cross join lateral (
+        select r.id from tock.reruns r where r.of_id = f.task_id order by r.of_id desc, r.number desc limit 1) r
+      where f.state in ('dead', 'cancelled', 'expired'));
+    exit when v_again = '{}';
+    v_later := array(
+      select row(a.n, w.task_id, w.current_id, w.state, w.queue)::tock.whereabout
+      from tock.whereabouts(array(select a.task_id from unnest(v_again) with ordinality a (n, task_id, c, s, q, k) order by a.k)) w
+      join unnest(v_again) with ordinality a (n, task_id, c, s, q, k) on a.k = w.n);
+    v_found := array(select f from unnest(v_found) f where f.n not in (select a.n from unnest(v_again) a)) || v_later;
+  end loop;
+  return query
+    select p_ids[f.n], f.current_id,
+      case when f.state in ('cancelled', 'expired') and not coalesce((tock.run_at(f.current_id)).options ? 'cancelled_for', false)
+        and not tock.never_starts(f.current_id, p_lock) then 'running' else f.state end
+    from unnest(v_found) f;
+end $$;
+
+comment on function tock.ends_of is 'How tasks stand, or what they were run again as: the newest run or waiting entry and the state; unknown ones are left out.';
+
+create or replace function tock.next_parents(p_open tock.dependent[], p_count integer, p_lock boolean)
+returns tock.dependent[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_parents bigint[] := array(
+    select distinct a.id::bigint
+    from unnest(p_open) o join tock.waiting w on w.position = o.position
+    cross join lateral pg_catalog.jsonb_array_elements_text(w.options -> 'after') with ordinality a (id, n)
+    where a.n <= o.upto and a.n > o.upto - p_count);
+begin
+  return array(
+    with ends as materialized (
+      select e.id, e.current_id, e.state from tock.ends_of(v_parents, p_lock) e
+    ), judged as (
+      select o.position, a.n, a.id::bigint as parent, e.current_id, e.state,
+        case when e.state in ('waiting', 'ready', 'running') then 'watch'
+          when e.state = 'done' or w.options ->> 'on_parent_failure' = 'run' then 'over'
+          when w.options ->> 'on_parent_failure' = 'wait' and e.state is not null then 'watch'
+          else 'cancel' end as verdict
+      from unnest(p_open) o join tock.waiting w on w.position = o.position
+      cross join lateral pg_catalog.jsonb_array_elements_text(w.options -> 'after') with ordinality a (id, n)
+      left join ends e on e.id = a.id::bigint
+      where a.n <= o.upto and a.n > o.upto - p_count
+    ), first as (
+      select distinct on (j.position) j.* from judged j where j.verdict <> 'over' order by j.position, j.n desc)
+    select row(o.position, coalesce(f.n, greatest(o.upto - p_count, 0)), f.verdict, f.parent, f.current_id, f.state)::tock.dependent
+    from unnest(p_open) o left join first f on f.position = o.position);
+end $$;
+
+comment on function tock.next_parents is 'Looks at the next p_count parents of children, from the end of their lists: which one is in the way, or how many are left.';
+
+-- The children's rows are locked by the caller. Those that are cancelled for their parents have their own children
+-- looked at in turn, through up to a hundred generations; those after them by promotion.
+create or replace function tock.look_at_parents(p_children bigint[], p_lock boolean default false)
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_children bigint[] := p_children;
+  v_open tock.dependent[];
+  v_watch tock.dependent[];
+  v_off tock.dependent[];
+  v_free bigint[];
+  v_count integer;
+  v_freed integer := 0;
+begin
+  for v_round in 1 .. 100 loop
+    exit when v_children = '{}';
+    v_watch := '{}';
+    v_off := '{}';
+    v_free := '{}';
+    v_count := 1;
+    v_open := array(
+      select row(w.position, coalesce(
+        (select x.n from tock.watches x where x.child = w.position limit 1),
+        pg_catalog.jsonb_array_length(w.options -> 'after')), null, null, null, null)::tock.dependent
+      from tock.waiting w where w.position = any (v_children) and w.after_due is not null);
+    while pg_catalog.cardinality(v_open) > 0 loop
+      v_open := tock.next_parents(v_open, v_count, p_lock);
+      v_count := v_count * 10;
+      v_watch := v_watch || array(select o from unnest(v_open) o where o.verdict = 'watch');
+      v_off := v_off || array(select o from unnest(v_open) o where o.verdict = 'cancel');
+      v_free := v_free || array(select o.position from unnest(v_open) o where o.verdict is null and o.upto = 0);
+      v_open := array(select o from unnest(v_open) o where o.verdict is null and o.upto > 0);
+    end loop;
+    perform tock.watch(v_watch);
+    perform tock.set_free(v_free);
+    v_freed := v_freed + pg_catalog.cardinality(v_free);
+    v_children := tock.cancel_children(v_off);
+  end loop;
+  perform tock.look_soon(v_children);
+  return v_freed;
+end $$;
+
+comment on function tock.look_at_parents is 'Has children whose parents are over come next, and the others watch one that isn''t; returns how many came to their turn.';
+
+create or replace function tock.watch(p_watch tock.dependent[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  if pg_catalog.cardinality(p_watch) = 0 then
+    return;
+  end if;
+  delete from tock.watches x using unnest(p_watch) o
+  where x.child = o.position and (x.position <> o.current_id >> 20 or x.stream <> o.current_id & 1048575);
+  insert into tock.watches (stream, position, child, n)
+  select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto from unnest(p_watch) o
+  on conflict do nothing;
+  update tock.waiting w set due_at = pg_catalog.clock_timestamp() + least(interval '1 hour', greatest(
+    interval '0.1 s', pg_catalog.clock_timestamp() - x.watched_at))
+  from unnest(p_watch) o, tock.watches x
+  where w.position = o.position and x.child = o.position;
+end $$;
+
+comment on function tock.watch is 'Has children watch the parents that are in their way, and look at them again in a while.';
+
+create or replace function tock.set_free(p_children bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_gated bigint[];
+  v_ready bigint[];
+begin
+  if pg_catalog.cardinality(p_children) = 0 then
+    return;
+  end if;
+  delete from tock.watches x where x.child = any (p_children);
+  perform tock.gather(array(
+    select w.position from tock.waiting w where w.position = any (p_children) and w.options ? 'gather'));
+  update tock.waiting w set due_at = w.after_due, after_due = null where w.position = any (p_children);
+  select pg_catalog.array_agg(w.position) filter (where w.gate is null),
+      pg_catalog.array_agg(w.position) filter (where w.gate is not null) into v_ready, v_gated
+  from tock.waiting w where w.position = any (p_children) and w.due_at <= v_now;
+  if v_ready is not null then
+    perform tock.make_ready(v_ready);
+  end if;
+  perform tock.come_to_gates(coalesce(v_gated, '{}'));
+end $$;
+
+comment on function tock.set_free is 'Lets children whose parents are over come next: ready, or to their gates, or to wait for their time.';
+
+-- What it was for goes with the run.
+create or replace function tock.cancel_children(p_off tock.dependent[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_children bigint[] := array(select o.position from unnest(p_off) o);
+begin
+  if v_children = '{}' then
+    return v_children;
+  end if;
+  delete from tock.watches x where x.child = any (v_children);
+  update tock.waiting w set options = w.options || pg_catalog.jsonb_build_object('cancelled_for',
+    pg_catalog.jsonb_build_object('id', o.parent::text, 'state', coalesce(o.state, 'gone')))
+  from unnest(p_off) o where w.position = o.position;
+  perform tock.make_ready(v_children, true);
+  return tock.lock_children(array(
+    select distinct x.child
+    from unnest(v_children) c
+    join tock.promotions p on p.position = c
+    cross join lateral (
+      select x.child from tock.watches x
+      where x.stream = (p.run_id & 1048575)::integer and x.position = p.run_id >> 20 offset 0) x));
+end $$;
+
+comment on function tock.cancel_children is 'Cancels children one of whose parents did not end well, and returns those of their own that are to be looked at, locked.';
+
+create or replace function tock.look_soon(p_children bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  update tock.waiting w set due_at = pg_catalog.clock_timestamp() + interval '0.05 s'
+  from (
+    select l.position from tock.waiting l where l.position = any (p_children) and l.after_due is not null
+    order by l.position for update skip locked) l
+  where w.position = l.position;
+end $$;
+
+comment on function tock.look_soon is 'Has promotion look at children in a moment.';
+
+create or replace function tock.lock_children(p_children bigint[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_locked bigint[] := array(
+    select w.position from tock.waiting w where w.position = any (p_children) and w.after_due is not null
+    order by w.position limit 1000 for update skip locked);
+begin
+  if pg_catalog.cardinality(p_children) > 1000 then
+    perform tock.look_soon(array(select unnest(p_children) except select unnest(v_locked)));
+  end if;
+  return v_locked;
+end $$;
+
+comment on function tock.lock_children is 'Locks up to a thousand children to be looked at and returns them; the others promotion looks at in a moment.';
+
+-- Who isn't waiting any more has left its watch.
+create or replace function tock.look_again(p_children bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  if p_children = '{}' then
+    return;
+  end if;
+  perform tock.look_at_parents(tock.lock_children(p_children));
+  delete from tock.watches x where x.child = any (p_children)
+    and (select w.position from tock.waiting w where w.position = x.child) is null;
+end $$;
+
+comment on function tock.look_again is 'Has children look at their parents.';
+
+create or replace function tock.parents_moved(p_ids bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  perform tock.look_again(array(
+    select distinct x.child
+    from unnest(p_ids) i
+    cross join lateral (
+      select x.child from tock.watches x where x.stream = (i & 1048575)::integer and x.position = i >> 20 offset 0) x));
+end $$;
+
+comment on function tock.parents_moved is 'Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.';
+
+create or replace function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_children bigint[];
+begin
+  execute pg_catalog.format($q$
+    select array(
+      select distinct x.child from (%s) l
+      cross join lateral (
+        select x.child from tock.watches x
+        where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position offset 0) x)$q$,
+    tock.lease_rows(p_epoch)) into v_children using p_lease;
+  perform tock.look_again(v_children);
+end $$;
+
+comment on function tock.lease_parents_moved is 'parents_moved() for all runs of a lease.';
+
+-- A payload that grows beyond what its queue takes has its parents' results left out: parents() has them.
+create or replace function tock.gather(p_children bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_child bigint;
+  v_row tock.waiting;
+  v_parents jsonb;
+  v_max integer;
+begin
+  foreach v_child in array p_children loop
+    v_row := (select w from tock.waiting w where w.position = v_child);
+    v_max := (tock.policy(v_row.queue)).max_payload_bytes;
+    v_parents := (
+      select pg_catalog.jsonb_agg(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('id', r.id::text,
+        'name', v_row.options -> 'names' ->> r.id::text, 'state', r.state)) || pg_catalog.jsonb_build_object('result', r.result)
+        order by r.n)
+      from tock.results_of(array(
+        select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_row.options -> 'after') with ordinality a (id, n)
+        order by a.n)) r);
+    if pg_catalog.octet_length(v_parents::text) > v_max then
+      v_parents := (
+        select pg_catalog.jsonb_agg(p.parent - 'result' order by p.n)
+        from pg_catalog.jsonb_array_elements(v_parents) with ordinality p (parent, n));
+    end if;
+    update tock.waiting w set payload = g.payload, bytes = pg_catalog.octet_length(g.payload::text)
+    from (select pg_catalog.jsonb_build_object('payload', v_row.payload, 'parents', v_parents) as payload) g
+    where w.position = v_child;
+  end loop;
+end $$;
+
+comment on function tock.gather is 'Gives children their parents'' ids, names, states and results: {payload, parents}.';
+
+create or replace function tock.results_of(p_ids bigint[], out n bigint, out id bigint, out state text, out result jsonb)
+returns setof record
+language plpgsql
+volatile
+rows 1000
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_ends tock.whereabout[] := array(
+    select row(i.n, e.id, e.current_id, e.state, null)::tock.whereabout
+    from unnest(p_ids) with ordinality i (id, n) join tock.ends_of(p_ids, false) e on e.id = i.id);
+  v_epoch integer;
+begin
+  for v_epoch in select distinct tock.epoch_of(e.current_id >> 20) from unnest(v_ends) e where e.state = 'done' loop
+    return query execute pg_catalog.format($q$
+      select e.n, e.task_id, e.state, r.result
+      from unnest($1) e
+      left join lateral (
+        select r.result from tock.results_%1$s r
+        where r.stream = (e.current_id & 1048575)::integer and r.position = e.current_id >> 20 offset 0) r on true
+      where e.state = 'done' and tock.epoch_of(e.current_id >> 20) = %1$s$q$, v_epoch) using v_ends;
+  end loop;
+  return query select e.n, e.task_id, e.state, null::jsonb from unnest(v_ends) e where e.state <> 'done';
+  return query
+    select i.n, i.id, 'gone', null::jsonb from unnest(p_ids) with ordinality i (id, n)
+    where i.n not in (select e.n from unnest(v_ends) e);
+end $$;
+
+comment on function tock.results_of is 'How tasks ended and with which results, n in their order: of one that was run again, how that did.';
