@@ -15,6 +15,7 @@ import { addLease } from './commands/lease.ts';
 import { addLimits } from './commands/limits.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addMove } from './commands/move.ts';
+import { addParents } from './commands/parents.ts';
 import { addPurge } from './commands/purge.ts';
 import { addRerun } from './commands/rerun.ts';
 import { addStatus } from './commands/status.ts';
@@ -61,7 +62,17 @@ function program(): Command {
     .showHelpAfterError('Add --help to see what it takes.')
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
-  const changes = [addEnqueue, addTask, addTasks, addCancel, addChange, addMove, addErase, addGate];
+  const changes = [
+    addEnqueue,
+    addTask,
+    addTasks,
+    addParents,
+    addCancel,
+    addChange,
+    addMove,
+    addErase,
+    addGate,
+  ];
   const work = [addClaim, addLease];
   const many = [addDead, addRerun, addWhere, addPurge];
   const looks = [addStatus, addHours, addLimits, addDoctor];

@@ -57,6 +57,23 @@ export const id = shaped(/^[1-9]\d{0,18}$/, idError)
   .refine((value) => value.length < 19 || value <= '9223372036854775807', { error: idError })
   .openapi({ example: '1048577' });
 
+/** What a task comes after: ids, names of tasks in the same call, or * for all before it. */
+const parentError = 'an id of a task, the name of one in this call, or *';
+const parentsError = 'an array of up to 10,000 ids of tasks, names of tasks in this call, or *';
+export const parents = z
+  .array(
+    z.union([
+      z.int({ error: parentError }).min(1, { error: parentError }),
+      z
+        .string({ error: parentError })
+        .min(1, { error: parentError })
+        .max(200, { error: parentError }),
+    ]),
+    { error: parentsError },
+  )
+  .max(10_000, { error: parentsError })
+  .openapi({ example: ['1048577'] });
+
 /** How long a call waits for what it asks for. */
 export const waitSeconds = whole(0, 30);
 

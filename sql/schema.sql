@@ -578,6 +578,10 @@ function tock.check_new_ids(p_ids bigint[])
   returns void
   -- TK503 when an id that was just given to a waiting entry is another task's.
 
+function tock.check_parents_key(p_key text, p_tasks jsonb)
+  returns void
+  -- Raises TK403 where tasks come after some that a key is not for.
+
 function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
   returns void
   -- Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.
@@ -1277,6 +1281,11 @@ function tock.options_of(p_epoch integer, p_runs leased_run[])
 function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
   -- A queue's policy as it is for a task that asks for a backoff of its own.
+
+function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
+  returns TABLE(n integer, id bigint, name text, state text, result jsonb)
+  -- The tasks that a task comes after, in their order, from the p_after-th on: each one's state and result (of one that was run again, that one's); gone where its history is.
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.parents_moved(p_ids bigint[])
   returns void

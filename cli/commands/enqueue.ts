@@ -23,6 +23,10 @@ type Given = {
   expiresAt?: string;
   timeout?: number;
   backoff?: unknown;
+  after?: string[];
+  onParentFailure?: string;
+  gather?: boolean;
+  tasks?: boolean;
   requestId?: string;
   many?: boolean;
 };
@@ -67,6 +71,9 @@ function newTask(payload: string, given: Given): string {
     expires_at: given.expiresAt,
     timeout_seconds: given.timeout,
     backoff: given.backoff,
+    after: given.after,
+    on_parent_failure: given.onParentFailure,
+    gather: given.gather,
   };
   const fields = JSON.stringify(options).slice(1, -1);
   return `{"payload":${payload}${fields && `,${fields}`}}`;
@@ -97,10 +104,26 @@ async function many(queue: string, options: Options<Given>): Promise<void> {
   if (json) print(options, { ids: all }, String);
 }
 
+/** Tasks of one call: they may name each other. */
+async function together(queue: string, options: Options<Given>): Promise<void> {
+  const tasks: string[] = [];
+  for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    if (json.trim() !== '') tasks.push(checkedJson(json, `Line ${tasks.length + 1}`));
+  }
+  const ids = await throughDoor(options, (door) =>
+    door.enqueue(queue, tasks, options.requestId ?? randomUUID()),
+  );
+  print(options, { ids }, () => `${ids.join('\n')}\n`);
+}
+
 async function enqueue(queue: string, given: string | undefined, options: Options<Given>) {
   if (options.many) {
     if (given === undefined || given === '-') return many(queue, options);
     throw new Failure('--many reads tasks from stdin: leave the JSON out.', undefined, 2);
+  }
+  if (options.tasks) {
+    if (given === undefined || given === '-') return together(queue, options);
+    throw new Failure('--tasks reads tasks from stdin: leave the JSON out.', undefined, 2);
   }
   const payload = await givenPayload(given ?? 'null');
   const { requestId = randomUUID() } = options;
@@ -138,8 +161,14 @@ export function addEnqueue(program: Command): void {
     .option('--backoff <json>', 'of kind, base_seconds, factor, cap_seconds, jitter', (json) =>
       JSON.parse(checkedJson(json, '--backoff')),
     )
+    .option('--after <ids>', 'not before these tasks are done, as in 12,34', (ids) =>
+      ids.split(','),
+    )
+    .option('--on-parent-failure <what>', 'when one of them is dead: cancel, run or wait')
+    .option('--gather', 'be given their results')
     .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
     .option('--many', 'read one payload a line from stdin (NDJSON)')
+    .option('--tasks', 'read one task with its options a line from stdin, all in one call')
     .action((queue: string, json: string | undefined, _given, command: Command) =>
       enqueue(queue, json, optionsOf(command)),
     );

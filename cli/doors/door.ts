@@ -136,12 +136,17 @@ export type Gate = {
   [setting: string]: unknown;
 };
 
+/** One that a task comes after. */
+export type Parent = { n: number; id: string; name: string | null; state: string; result: unknown };
+
 /** The same few verbs, over HTTP or in SQL. */
 export type Door = Leases & {
   /** Each task as its JSON text. */
   enqueue(queue: string, tasks: string[], requestId: string): Promise<string[]>;
   /** As it is, or up to so many seconds later when it has ended. Null when there is no such task. */
   task(id: string, waitSeconds: number): Promise<Task | null>;
+  /** Up to so many, from after the n-th on; null when there is no such task. */
+  parents(id: string, after: number, limit: number): Promise<Parent[] | null>;
   stats(): Promise<QueueStats[]>;
   /** Instants as they were given; null for a day ago, and for no end. */
   hours(queue: string, from: string | null, to: string | null): Promise<Hour[]>;

@@ -6,6 +6,7 @@ import {
   type Dropped,
   ended,
   type Page,
+  type Parent,
   type Part,
   type Purged,
   type Redriven,
@@ -132,6 +133,10 @@ export function httpDoor(origin: string, key: string): Door {
         const task = await foundOrNull<Task>(`GET /v1/tasks/${id}${query}`);
         if (!task || ended.includes(task.state) || Date.now() >= end) return task;
       }
+    },
+    async parents(id, after, limit) {
+      const route = `GET /v1/tasks/${id}/parents?after=${after}&limit=${limit}`;
+      return (await foundOrNull<{ parents: Parent[] }>(route))?.parents ?? null;
     },
     stats: async () => (await found<{ queues: never[] }>('GET /v1/queues')).queues,
     async hours(queue, from, to) {

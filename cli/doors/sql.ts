@@ -12,6 +12,7 @@ import {
   type Hour,
   type Limits,
   type Page,
+  type Parent,
   type Part,
   type Purged,
   type QueueStats,
@@ -50,6 +51,14 @@ export function sqlDoor(client: pg.Client): Door {
         if (!task || ended.includes(task.state) || left <= 0) return task;
         await new Promise((wake) => setTimeout(wake, Math.min(left, Math.max(20, waited / 10))));
       }
+    },
+    async parents(id, after, limit) {
+      const known = 'select tock.queue_of_task(p_id => $1) is not null as known';
+      const [task] = await ask<{ known: boolean }>(client, known, [id]);
+      if (!task?.known) return null;
+      const sql =
+        'select n, id::text, name, state, result from tock.parents(p_id => $1, p_limit => $2, p_after => $3)';
+      return ask<Parent>(client, sql, [id, limit, after]);
     },
     stats: () =>
       ask<QueueStats>(

@@ -23,6 +23,10 @@ const options = {
   debounce_max_seconds: s.number(0, 31_536_000).nullish(),
   changed_at: s.instant.nullish(),
   backoff: s.backoff.partial().nullish(),
+  name: s.text(200).nullish(),
+  after: s.parents.nullish(),
+  on_parent_failure: s.word('cancel', 'run', 'wait').nullish(),
+  gather: s.flag.nullish(),
 };
 
 const task = s

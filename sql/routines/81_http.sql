@@ -24,11 +24,41 @@ begin
       return '{"ids":["' || v_id || '"]}';
     end if;
   end if;
+  if p_body ? 'after' or pg_catalog.jsonb_path_exists(p_body, '$.tasks[*].after') then
+    perform tock.check_parents_key(p_key, coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)));
+  end if;
   return '{"ids":' || pg_catalog.to_json(tock.enqueue(p_queue,
     coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id')), p_request_id)::text[]) || '}';
 end $$;
 
 comment on function tock.http_enqueue is 'POST /v1/queues/:queue/tasks: authorize() and enqueue(); the answer''s body.';
+
+-- A child is given its parents' results, so a key for some queues names parents of those only.
+create or replace function tock.check_parents_key(p_key text, p_tasks jsonb)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_queues text[] := (select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));
+  v_ids bigint[];
+  v_id bigint;
+begin
+  if v_queues is null then
+    return;
+  end if;
+  v_ids := array(
+    select distinct a.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
+    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') a (id)
+    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and a.id ~ '^\d{1,18}$');
+  v_id := (select w.task_id from tock.whereabouts(v_ids) w where w.queue <> all (v_queues) limit 1);
+  if v_id is not null then
+    perform tock.refuse(403, pg_catalog.format('this key is not for the queue of task %s', v_id), 'after',
+      'use another; this one is for: ' || pg_catalog.array_to_string(v_queues, ', '));
+  end if;
+end $$;
+
+comment on function tock.check_parents_key is 'Raises TK403 where tasks come after some that a key is not for.';
 
 create or replace function tock.claim_answer()
 returns text

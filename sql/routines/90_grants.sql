@@ -20,7 +20,7 @@ grant execute on function
   to tock_worker, tock_admin, tock_edge;
 
 -- asking how it went
-grant execute on function tock.task to tock_producer, tock_worker, tock_admin, tock_edge;
+grant execute on function tock.task, tock.parents to tock_producer, tock_worker, tock_admin, tock_edge;
 grant execute on function tock.tasks, tock.dead_groups to tock_producer, tock_admin, tock_edge;
 
 -- governing

@@ -33,6 +33,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'GET /v1/stats',
     'GET /v1/tasks',
     'GET /v1/tasks/{id}',
+    'GET /v1/tasks/{id}/parents',
     'PATCH /v1/queues/{queue}/gates/{gate}',
     'PATCH /v1/tasks/{id}',
     'POST /v1/claim',

@@ -14,6 +14,7 @@ import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
 import { asked } from './options.ts';
+import { afterOthers } from './parents.ts';
 import { told } from './progress.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
@@ -34,6 +35,7 @@ export type Bug = {
 
 export const bugs: Bug[] = [
   ...writes,
+  ...afterOthers,
   ...claims,
   ...claimAny,
   ...hots,

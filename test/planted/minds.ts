@@ -49,8 +49,8 @@ export const minds: Bug[] = [
   {
     ...rerun,
     name: 'a rerun keeps the unique key of its task',
-    find: "- 'unique_key'",
-    replace: '',
+    find: "'{unique_key,",
+    replace: "'{",
     caught: ['sql/rerun.test.ts', 'a task with a gate comes back by way of waiting'],
   },
   {

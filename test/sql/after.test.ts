@@ -21,7 +21,11 @@ oneDatabase();
 let queues = 0;
 const newQueue = () => `q${++queues}`;
 const stateOf = async (id: string) => (await task(client, id))?.state;
-const states = (ids: string[]) => Promise.all(ids.map(stateOf));
+async function states(ids: string[]): Promise<(string | undefined)[]> {
+  const all = [];
+  for (const id of ids) all.push(await stateOf(id));
+  return all;
+}
 
 /** Promotes until a task is in a state: what is seen late is seen within a second. */
 async function becomes(id: string, state: string): Promise<void> {
@@ -47,7 +51,7 @@ for (const [how, end] of ends) {
     const queue = newQueue();
     const [parent = ''] = await enqueue(client, queue, [{ payload: 'parent' }]);
     const [child = ''] = await enqueue(client, queue, [{ payload: 'child', after: [parent] }]);
-    const runs = await take(queue, 10);
+    const runs = await take(queue);
     expect(runs.map((run) => run.id)).toEqual([parent]);
     expect(await stateOf(child)).toBe('waiting');
     await end(leaseOf(runs), parent);
@@ -343,4 +347,30 @@ test('in an epoch that is over a parent ends as well', async () => {
   await rows(client, 'select tock.rotate()');
   await complete(client, lease);
   expect(await stateOf(child)).toBe('ready');
+});
+
+test('a cancelled parent that is being claimed is waited for', async () => {
+  const queue = newQueue();
+  const other = await db.connect();
+  const [parent = ''] = await enqueue(client, queue, [{}]);
+  const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
+  await other.query('begin');
+  const lease = leaseOf(await claim(other, queue));
+  await client.query('select tock.cancel(array[$1::bigint])', [parent]);
+  const looked = () =>
+    value<boolean>(
+      client,
+      'select due_at > clock_timestamp() from tock.waiting where position = $1::bigint >> 20',
+      [child],
+    );
+  // it is looked at for a while, and found to be open each time
+  for (let n = 0; n < 3; n++) {
+    await expect.poll(looked).toBe(false);
+    await promote(client);
+    expect(await looked()).toBe(true);
+  }
+  await other.query('commit');
+  await complete(client, lease);
+  expect(await stateOf(child)).toBe('ready');
+  await other.end();
 });

@@ -21,10 +21,10 @@ const door = names('authorize http_enqueue http_claimed http_claimed_any http_co
 
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
 export const mayCall: Record<string, string[]> = {
-  tock_producer: [...giving, 'task'],
-  tock_worker: [...doing, 'task'],
-  tock_admin: [...giving, ...doing, ...governing, ...duties, 'task'],
-  tock_edge: [...giving, ...doing, ...governing, ...door, 'task'],
+  tock_producer: [...giving, 'task', 'parents'],
+  tock_worker: [...doing, 'task', 'parents'],
+  tock_admin: [...giving, ...doing, ...governing, ...duties, 'task', 'parents'],
+  tock_edge: [...giving, ...doing, ...governing, ...door, 'task', 'parents'],
   outsider: [],
 };
 

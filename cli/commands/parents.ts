@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { type Parent, throughDoor } from '../doors/door.ts';
+import { checkedId, unknownTask, whole } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { table } from '../table.ts';
+
+type Given = { after: number; limit: number };
+
+function describe(id: string, parents: Parent[]): string {
+  if (parents.length === 0) return `Task ${id} comes after no other.\n`;
+  const rows = parents.map((one) => {
+    const result = one.result === null ? null : JSON.stringify(one.result);
+    return [one.n, one.id, one.name, one.state, result];
+  });
+  return table([['n', 'task', 'name', 'state', 'result'], ...rows]);
+}
+
+async function show(given: string, options: Options<Given>) {
+  const id = checkedId(given);
+  const parents = await throughDoor(options, (door) =>
+    door.parents(id, options.after, options.limit),
+  );
+  if (!parents) throw unknownTask(id);
+  print(options, { parents }, () => describe(id, parents));
+}
+
+export function addParents(program: Command): void {
+  program
+    .command('parents <id>')
+    .description('the tasks that a task comes after, with their states and results')
+    .option('--after <n>', 'go on after the n-th', whole(0, 10_000), 0)
+    .option('--limit <count>', 'up to so many', whole(1, 10_000), 1000)
+    .action((id: string, _given, command: Command) => show(id, optionsOf(command)));
+}

@@ -1,0 +1,45 @@
+import { z } from '@hono/zod-openapi';
+import { authorized } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const parent = z.strictObject({
+  n: s.count.openapi({ description: 'Its place among those that the task comes after, from 1.' }),
+  id: s.id,
+  name: z.string().nullable(),
+  state: z.string().openapi({ description: 'A state of a task; gone where its history is.' }),
+  result: s.anything,
+});
+
+const listed = `(select coalesce(json_agg(json_build_object('n', l.n, 'id', l.id::text, 'name', l.name, 'state', l.state,
+  'result', l.result) order by l.n), '[]') as parents
+  from tock.parents(p_id => $2::bigint, p_limit => coalesce($3::integer, 1000), p_after => coalesce($4::integer, 0)) as l)`;
+
+/** GET /v1/tasks/:id/parents */
+export function parents(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/tasks/{id}/parents',
+    summary: 'The tasks that a task comes after, with their states and results',
+    description: 'Of one that was run again, the state and result of that one.',
+    params: z.strictObject({ id: s.id }),
+    query: s.options({
+      limit: s.wholeText(1, 10_000).optional(),
+      after: s.wholeText(0, 10_000).optional(),
+    }),
+    statement: authorized(
+      'read',
+      'tock.queue_of_task(p_id => $2::bigint)',
+      'p.parents',
+      `${listed} as p cross join lateral (select where tock.queue_of_task(p_id => $2::bigint) is not null) as known`,
+    ),
+    values: ({ params, query }) => [params.id, query.limit, query.after],
+    answer: z.strictObject({ parents: z.array(parent) }),
+    none: {
+      status: 404,
+      detail: 'There is no task with this id.',
+      hint: 'Use an id that enqueue gave.',
+    },
+  });
+}

@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'vitest';
+import { bothDoors } from './doors.ts';
+import { tock } from './tock.ts';
+
+const { doors } = bothDoors('enqueue,claim,read');
+let count = 0;
+
+describe.each(doors)('over %s', (_name, env) => {
+  const cli = (...args: string[]) => tock(args, { env: env() });
+
+  test('tasks wait for others, and say for which', async () => {
+    const queue = `after${++count}`;
+    const lines = [{ name: 'a' }, { payload: 'b', after: ['a'] }].map((one) => JSON.stringify(one));
+    const made = await tock(['enqueue', queue, '--tasks'], { env: env(), input: lines.join('\n') });
+    const [a = '', b = ''] = made.out.trim().split('\n');
+    const last = ['enqueue', queue, '"c"', '--after', `${a},${b}`, '--gather'];
+    const c = (await cli(...last, '--on-parent-failure', 'run')).out.trim();
+    const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);
+    await cli('complete', lease);
+    expect((await cli('parents', c)).out).toMatch(
+      new RegExp(`n +task +name +state +result\\n1 +${a} +- +done +-\\n2 +${b} +- +ready +-\\n`),
+    );
+    expect((await cli('parents', a)).out).toBe(`Task ${a} comes after no other.\n`);
+    expect(await cli('parents', '99999999')).toMatchObject({ code: 3 });
+    const { options } = JSON.parse((await cli('task', c, '--json')).out);
+    expect(options).toEqual({ after: [a, b], gather: true, on_parent_failure: 'run' });
+  });
+});
