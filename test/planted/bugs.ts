@@ -15,6 +15,7 @@ import { marks } from './marks.ts';
 import { minds } from './minds.ts';
 import { asked } from './options.ts';
 import { told } from './progress.ts';
+import { shown } from './shown.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
@@ -53,4 +54,5 @@ export const bugs: Bug[] = [
   ...history,
   ...told,
   ...limits,
+  ...shown,
 ];
