@@ -30,7 +30,7 @@ const variants: Record<string, RegExp> = {
   'massive-task-scheduling: Archive': /archive/,
   'massive-task-scheduling: Parent and subtask': /\bafter\b/,
   'task-assignment: A task elects a worker': /\bassign\b/,
-  'task-assignment: A worker takes a task': /\bjoin_pool\b/,
+  'task-assignment: A worker takes a task': /\btake\b/,
   'task-assignment: Neither known beforehand': /\bassign\b/,
 };
 
