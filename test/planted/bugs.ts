@@ -16,6 +16,7 @@ import { minds } from './minds.ts';
 import { asked } from './options.ts';
 import { afterOthers } from './parents.ts';
 import { told } from './progress.ts';
+import { shown } from './shown.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
@@ -55,4 +56,5 @@ export const bugs: Bug[] = [
   ...history,
   ...told,
   ...limits,
+  ...shown,
 ];

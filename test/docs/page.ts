@@ -1,0 +1,65 @@
+import { execute } from '../cli/tock.ts';
+
+const answer = '```text\\n[\\s\\S]*?^```\\n';
+const example = new RegExp(`^\`\`\`sql\\n([\\s\\S]*?)^\`\`\`\\n((?:\\n${answer})*)`, 'gm');
+const stray = new RegExp(`(?<!^\`\`\`\\n\\n)^${answer}`, 'gm');
+const mark = '-- the next block';
+
+/** The text under each heading of the third level, by `heading of the second level: heading`. */
+export function sections(page: string): Map<string, string> {
+  const found = new Map<string, string>();
+  let above = '';
+  for (const part of page.split(/^(?=##+ )/m)) {
+    const [, level, title = ''] = /^(##+) (.*)/.exec(part) ?? [];
+    if (level === '##') above = title;
+    if (level === '###') found.set(`${above}: ${title}`, part);
+  }
+  return found;
+}
+
+/** The SQL of a text's blocks, in order. */
+export function sqlOf(text: string): string[] {
+  return [...text.matchAll(example)].map(([, sql = '']) => sql);
+}
+
+/**
+ * The sections whose SQL lacks what they are to show, of what Tock has, and those that don't say of the
+ * rest that it is not there yet.
+ */
+export function unshown(page: string, shows: Record<string, RegExp>, known: string[]): string[] {
+  const found = sections(page);
+  return Object.entries(shows).flatMap(([name, what]) => {
+    const text = found.get(name) ?? '';
+    const later = /Not yet/.test(text);
+    const has = known.some((one) => what.test(one));
+    const good = has ? what.test(sqlOf(text).join('')) && !later : later;
+    return good ? [] : [name];
+  });
+}
+
+/** Whether this machine has psql. */
+export async function hasPsql(): Promise<boolean> {
+  const { code } = await execute(['psql', '--version'], {}).catch(() => ({ code: 1 }));
+  return code === 0;
+}
+
+/** What psql prints for each block, all in one session. A block that is null is left out; an error is thrown. */
+export async function printed(url: string, blocks: (string | null)[]) {
+  const input = blocks.map((sql) => `${sql ?? ''}\\echo ${mark}\n`).join('');
+  const env = { PGCLIENTENCODING: 'UTF8', PGTZ: 'UTC' };
+  const { out, err } = await execute(['psql', '-X', '-f', '-', url], { input, env });
+  if (err) throw new Error(err);
+  const texts = out.replace(/[ \t]+$/gm, '').split(`${mark}\n`);
+  return blocks.map((sql, n) => (sql === null ? null : (texts[n] ?? '').replace(/\n+$/, '')));
+}
+
+/** The page with each block's answer right behind it, and with no others. Where it is null, what stands there stays. */
+export function answered(page: string, answers: (string | null)[]): string {
+  let n = 0;
+  return page.replace(stray, '').replace(example, (whole, sql) => {
+    const given = answers[n++];
+    const block = `\`\`\`sql\n${sql}\`\`\`\n`;
+    if (given === null) return whole;
+    return given ? `${block}\n\`\`\`text\n${given}\n\`\`\`\n` : block;
+  });
+}
