@@ -12,7 +12,7 @@ as $$
     ('unique_seconds', 'number', 1, 31536000, null),
     ('on_conflict', 'word', null, null, array['keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun']),
     ('debounce_max_seconds', 'number', 0, 31536000, null), ('changed_at', 'instant', null, null, null),
-    ('backoff', 'backoff', null, null, null)
+    ('backoff', 'backoff', null, null, null), ('pipeline', 'pipeline', null, null, null)
 $$;
 
 comment on function tock.asked_options is 'The options of a task beside the plain ones, and what each may be.';
@@ -34,6 +34,8 @@ begin
       || 'max_attempts, ' || (select pg_catalog.string_agg(o.name, ', ') from tock.asked_options() o)];
   elsif v_option.kind = 'backoff' then
     return tock.backoff_error(p_value);
+  elsif v_option.kind = 'pipeline' then
+    return tock.pipeline_error(p_value, p_options);
   end if;
   v_good := case v_option.kind
     when 'text' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
@@ -121,7 +123,9 @@ as $$
     'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
       p_due_at + interval '1 second' * coalesce(
         pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8, p_policy.max_wait_seconds)),
-    'backoff', p_task -> 'backoff')), '{}')
+    'backoff', p_task -> 'backoff',
+    'pipeline', p_task -> 'pipeline',
+    'stage', tock.stage_kept(p_task, p_due_at))), '{}')
 $$;
 
 comment on function tock.kept_options is 'What a run keeps of its task''s options, with what its queue asks for; null when that is nothing.';

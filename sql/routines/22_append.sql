@@ -68,6 +68,7 @@ declare
   v_waits boolean;
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  perform tock.check_pipelines(p_queue, p_tasks);
   if v_count >= 1000 then
     v_bulk := array(
       select t.task ->> 'tenant' from pg_catalog.jsonb_array_elements(p_tasks) t (task)
