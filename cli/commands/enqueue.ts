@@ -23,6 +23,7 @@ type Given = {
   expiresAt?: string;
   timeout?: number;
   backoff?: unknown;
+  pipeline?: string[];
   requestId?: string;
   many?: boolean;
 };
@@ -67,6 +68,7 @@ function newTask(payload: string, given: Given): string {
     expires_at: given.expiresAt,
     timeout_seconds: given.timeout,
     backoff: given.backoff,
+    pipeline: given.pipeline,
   };
   const fields = JSON.stringify(options).slice(1, -1);
   return `{"payload":${payload}${fields && `,${fields}`}}`;
@@ -137,6 +139,9 @@ export function addEnqueue(program: Command): void {
     .option('--timeout <seconds>', 'how long a run may take', number)
     .option('--backoff <json>', 'of kind, base_seconds, factor, cap_seconds, jitter', (json) =>
       JSON.parse(checkedJson(json, '--backoff')),
+    )
+    .option('--pipeline <stages>', 'queues it goes through, like fetch,parse,index', (stages) =>
+      stages.split(','),
     )
     .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
     .option('--many', 'read one payload a line from stdin (NDJSON)')

@@ -23,6 +23,7 @@ const options = {
   debounce_max_seconds: s.number(0, 31_536_000).nullish(),
   changed_at: s.instant.nullish(),
   backoff: s.backoff.partial().nullish(),
+  pipeline: s.pipeline.nullish(),
 };
 
 const task = s
@@ -38,6 +39,7 @@ const moment = s.moment.nullable();
 const progress = { progress: z.number().nullable(), note: z.string().nullable() };
 const run = z.strictObject({
   id: s.id,
+  queue: s.queueName,
   attempt: s.count,
   state: z.string(),
   worker: z.string().nullable(),
@@ -46,6 +48,7 @@ const run = z.strictObject({
   ended_at: moment,
   cancel_requested: s.flag,
   ...progress,
+  result: s.anything,
   error: s.anything,
 });
 const found = z.strictObject({
