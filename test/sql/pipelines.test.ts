@@ -4,6 +4,7 @@ import { setQueue, take } from './gates.ts';
 import { pass } from './history.ts';
 import { client, databaseEach, db } from './own.ts';
 import {
+  blocked,
   claim,
   complete,
   enqueue,
@@ -11,6 +12,7 @@ import {
   fail,
   leaseOf,
   makeDue,
+  pidOf,
   promote,
   type Run,
   reap,
@@ -188,9 +190,11 @@ test('two who complete one run at the same time move it once', async () => {
   const id = await add();
   const run = await next('fetch');
   const other = await db.connect();
+  const pid = await pidOf(other);
   await client.query('begin');
   await done(run, { result: 1 });
   const second = complete(other, run.lease, [{ id, result: 1 }]);
+  await blocked(client, pid);
   await client.query('commit');
   expect(await second).toEqual({ completed: 1, refused: [] });
   expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
