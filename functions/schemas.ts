@@ -94,6 +94,14 @@ export const queueOrDefault = shaped(
   `${nameError}; or * for the default policy`,
 ).openapi({ example: 'mail' });
 
+/** A task's stages, in order. */
+export const pipeline = list(queueName, 2, 'a list of 2 to 20 queues, each once')
+  .max(20, { error: 'a list of 2 to 20 queues, each once' })
+  .refine((stages) => new Set(stages).size === stages.length, {
+    error: 'a list of 2 to 20 queues, each once',
+  })
+  .openapi({ description: "A task's stages, in order; the queue it is enqueued into is one." });
+
 export const leaseToken = shaped(
   // No flag: the document would have it in the pattern.
   /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,

@@ -239,9 +239,9 @@ table tock.results -- partition by RANGE ("position")
   state text not null
   result jsonb
   error jsonb
-  constraint only_the_unfinished_go_on CHECK (((next_id IS NULL) OR (state = ANY (ARRAY['failed'::text, 'lost'::text, 'superseded'::text]))))
   constraint results_pkey PRIMARY KEY (stream, "position")
   constraint state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'lost'::text, 'cancelled'::text, 'superseded'::text, 'expired'::text])))
+  constraint the_cancelled_and_expired_end CHECK (((next_id IS NULL) OR (state <> ALL (ARRAY['cancelled'::text, 'expired'::text])))) NOT VALID
   CREATE INDEX dead_results ON ONLY tock.results USING btree (stream, "position") WHERE ((next_id IS NULL) AND (state = ANY (ARRAY['failed'::text, 'lost'::text])))
 
 table tock.runs -- partition by RANGE ("position")
@@ -352,7 +352,11 @@ type tock.dependent (position bigint, upto integer, verdict text, parent bigint,
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
+type tock.ending (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint, queue text, payload jsonb)
+
 type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean, options jsonb, leased_until timestamp with time zone, progress real, note text)
+
+type tock.going (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint, stage_after bigint)
 
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
 
@@ -380,8 +384,8 @@ function tock.add_hours(p_epoch integer, p_stream integer)
   returns void
   -- Adds what ended in a stream of a settled epoch to tock.hours.
 
-function tock.again_hot(p_epoch integer, p_ended ended[])
-  returns again[]
+function tock.again_hot(p_epoch integer, p_ended ending[])
+  returns going[]
   -- again_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
 
 function tock.again_statement(p_epoch integer, p_first bigint)
@@ -586,6 +590,10 @@ function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
   returns void
   -- Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.
 
+function tock.check_pipelines(p_queue text, p_tasks jsonb)
+  returns void
+  -- Raises TK422 for the first task that is enqueued into a queue that is none of its stages.
+
 function tock.check_policy(p_policy jsonb)
   returns jsonb
   -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
@@ -613,6 +621,10 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
 function tock.check_sequence(p_taken bigint)
   returns void
   -- TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some of it.
+
+function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
+  returns void
+  -- Raises TK422 for a result that is too large to be the next stage's payload.
 
 function tock.check_waiting_ids()
   returns void
@@ -679,7 +691,7 @@ function tock.come_to_gates(p_positions bigint[])
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
-  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result}]); a queue without keep_results keeps no result. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
+  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.counts(p_task jsonb, p_state text, p_created_at timestamp with time zone, p_now timestamp with time zone)
@@ -780,11 +792,15 @@ function tock.drop_queue(p_queue text, p_force boolean DEFAULT false)
 
 function tock.each_once(p_ended ended[])
   returns ended[]
+  -- Of Tock before 0015: raises 40001.
+
+function tock.each_once(p_ended ending[])
+  returns ending[]
   -- What ended, without repeats: a retried run goes by its own id and by its task's, and what was said of the first of them stands.
 
 function tock.end_hot(p_token uuid, p_epoch integer)
   returns integer
-  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().
+  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs. Written by write_hot().
 
 function tock.end_runs(p_ended ended[])
   returns integer
@@ -792,13 +808,17 @@ function tock.end_runs(p_ended ended[])
 
 function tock.end_runs(p_epoch integer, p_ended ended[])
   returns integer
+  -- Of Tock before 0015: raises 40001.
+
+function tock.end_runs(p_epoch integer, p_ended ending[])
+  returns integer
   -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.
 
 function tock.end_statement(p_epoch integer, p_again boolean)
   returns text
   -- The statement that writes the results of an epoch's runs and, where some go on (p_again), the next runs and waiting entries.
 
-function tock.ended_gates_hot(p_epoch integer, p_ended ended[])
+function tock.ended_gates_hot(p_epoch integer, p_ended ending[])
   returns text[]
   -- ended_gates_statement() for the epoch in use; null when it is another. Written by write_hot_asked().
 
@@ -806,9 +826,13 @@ function tock.ended_gates_statement(p_epoch integer)
   returns text
   -- The statement that names the queues and gates of runs that ended, in turn.
 
-function tock.ended_hot(p_epoch integer, p_ended ended[], p_again again[], p_streams integer[])
+function tock.ended_hot(p_epoch integer, p_ended ending[], p_again going[], p_streams integer[])
   returns integer
   -- end_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
+
+function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
+  returns boolean
+  -- Whether a run that ended before ended as done and led to this stage, null for none.
 
 function tock.ends_of(p_ids bigint[], p_lock boolean, OUT id bigint, OUT current_id bigint, OUT state text)
   returns SETOF record
@@ -917,8 +941,8 @@ function tock.heavy_tenant(p_stream integer)
   returns text
   -- The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.
 
-function tock.heed_wishes(p_again again[])
-  returns again[]
+function tock.heed_wishes(p_again going[])
+  returns going[]
   -- The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the others, in the same order.
 
 function tock.highest_position(p_all boolean DEFAULT true)
@@ -967,7 +991,7 @@ function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 
 function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
   returns text
-  -- POST /v1/queues/:queue/tasks: authorize() and enqueue(); the answer's body.
+  -- POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); the answer's body.
   -- for tock_edge
 
 function tock.ids_left(p_ids bigint[], p_found bigint[], OUT id bigint, OUT n bigint)
@@ -1050,13 +1074,17 @@ function tock.key_changes(p_key unique_keys, p_task jsonb)
   returns jsonb
   -- What a task brings for the one that has its key.
 
+function tock.key_holders(p_queue text, p_ids bigint[])
+  returns SETOF whereabout
+  -- whereabouts() as a key's queue sees them: what has gone on to another is running.
+
 function tock.key_policy(p_task jsonb)
   returns text
   -- How long a task with this key counts for what comes: pending, unfinished or period.
 
 function tock.keyed(p_ids bigint[])
   returns bigint[]
-  -- Those of these runs and waiting entries that have a gate or a unique key.
+  -- Those of these runs and waiting entries that have a gate, a unique key or a pipeline.
 
 function tock.keys_list()
   returns TABLE(prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone, revoked_at timestamp with time zone)
@@ -1074,6 +1102,14 @@ function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
 function tock.late_from()
   returns timestamp with time zone
   -- From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.
+
+function tock.leads_on(p_lease uuid, p_epoch integer)
+  returns boolean
+  -- Whether a lease has a run that leads on, in whatever epoch.
+
+function tock.leads_on_statement(p_epoch integer)
+  returns text
+  -- The statement that tells whether a lease with options has a run that leads on to another stage, so that it is ended by its runs.
 
 function tock.lease_asks(p_lease uuid)
   returns boolean
@@ -1107,13 +1143,17 @@ function tock.leave_gates(p_lease uuid, p_epoch integer)
   returns void
   -- Opens the gates of a lease's runs for the next.
 
-function tock.leave_gates_at(p_epoch integer, p_ended ended[])
+function tock.leave_gates_at(p_epoch integer, p_ended ending[])
   returns void
   -- Opens the gates of runs that ended for the next.
 
 function tock.leave_gates_of(p_leases uuid[], p_epoch integer, p_wait boolean)
   returns void
   -- Opens the gates of the runs of leases for the next.
+
+function tock.led_to(p_next_id bigint)
+  returns text
+  -- The queue where a task went on with its next run or waiting entry; null when it didn't.
 
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
@@ -1190,7 +1230,7 @@ function tock.make_room()
 
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's.
+  -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.move_up(p_limit integer DEFAULT 1000)
@@ -1233,6 +1273,10 @@ function tock.next_parents(p_open dependent[], p_count integer, p_lock boolean)
   returns dependent[]
   -- Looks at the next p_count parents of children, from the end of their lists: which one is in the way, or how many are left.
 
+function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
+  returns text
+  -- The queue where a task goes on whose run in p_queue is done: the stage that is named, or else the next; null when it ends. TK422 for one that is none of its.
+
 function tock.next_statement(p_epoch integer, p_first bigint)
   returns text
   -- The statement that finds, locks and reads what a claim of one takes.
@@ -1274,6 +1318,10 @@ function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp wi
   returns jsonb
   -- The options of a task that runs again in a queue, from those it had.
 
+function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
+  returns jsonb
+  -- The options of a task that goes on in another queue, after the run at this position: its own, and what that queue asks for.
+
 function tock.options_of(p_epoch integer, p_runs leased_run[])
   returns jsonb
   -- The options of runs of an epoch, by their positions.
@@ -1302,6 +1350,10 @@ function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
 function tock.payload_of(p_id bigint)
   returns jsonb
   -- A task's payload as it is now: of a running one, as its next attempt has it.
+
+function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
+  returns text[]
+  -- What is wrong with a task's pipeline: {field, message}, or null.
 
 function tock.place_hot(p_stream integer)
   returns place
@@ -1558,6 +1610,14 @@ function tock.sources_of(p_state text)
   returns text[]
   -- Where tasks of a state are looked for, in this order.
 
+function tock.stage_kept(p_task jsonb, p_due_at timestamp with time zone)
+  returns jsonb
+  -- What a task with a pipeline asks for itself, for all of its stages.
+
+function tock.stage_policy(p_queue text)
+  returns queues
+  -- The policy of a stage's queue, which is made if it is new.
+
 function tock.standing(p_epoch integer)
   returns text
   -- What to join to a run r of an epoch to learn how it stands: d.state, d.next_id, d.ended_at, and the lease l that holds it.
@@ -1596,7 +1656,7 @@ function tock.take_stream(p_stream integer)
 
 function tock.task(p_id bigint)
   returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
-  -- A task by its id or any of its runs' ids: its state, and all its runs in order with worker, times, progress and error. No row when there is none, or it ended longer than its queue's retention ago.
+  -- A task by its id or any of its runs' ids: its state, and all its runs in order with queue, worker, times, progress, result and error. No row when there is none, or it ended longer than its queue's retention ago.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.tasks(p_filter jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)

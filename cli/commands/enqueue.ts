@@ -27,6 +27,7 @@ type Given = {
   onParentFailure?: string;
   gather?: boolean;
   tasks?: boolean;
+  pipeline?: string[];
   requestId?: string;
   many?: boolean;
 };
@@ -74,6 +75,7 @@ function newTask(payload: string, given: Given): string {
     after: given.after,
     on_parent_failure: given.onParentFailure,
     gather: given.gather,
+    pipeline: given.pipeline,
   };
   const fields = JSON.stringify(options).slice(1, -1);
   return `{"payload":${payload}${fields && `,${fields}`}}`;
@@ -166,6 +168,9 @@ export function addEnqueue(program: Command): void {
     )
     .option('--on-parent-failure <what>', 'when one of them is dead: cancel, run or wait')
     .option('--gather', 'be given their results')
+    .option('--pipeline <stages>', 'queues it goes through, like fetch,parse,index', (stages) =>
+      stages.split(','),
+    )
     .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
     .option('--many', 'read one payload a line from stdin (NDJSON)')
     .option('--tasks', 'read one task with its options a line from stdin, all in one call')

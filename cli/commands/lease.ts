@@ -7,6 +7,7 @@ import { checkedId, checkedLease, givenJson, number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment } from '../table.ts';
 
+type Completing = { result?: string; stage?: string; end?: boolean };
 type Failing = { error?: string; retryIn?: number; fatal?: boolean };
 type Extending = { lease?: number; progress?: number; note?: string };
 
@@ -27,16 +28,27 @@ async function end<T extends { refused: string[] }>(
   );
 }
 
-async function complete(given: string, ids: string[], options: Options<{ result?: string }>) {
+async function complete(given: string, ids: string[], options: Options<Completing>) {
   const lease = checkedLease(given);
   if (options.result !== undefined && ids.length === 0) {
     throw new Failure("--result is a task's own: give its id after the lease.", undefined, 2);
   }
+  if ((options.stage ?? options.end) !== undefined && ids.length === 0) {
+    throw new Failure(
+      "--stage and --end are a task's own: give its id after the lease.",
+      undefined,
+      2,
+    );
+  }
+  if (options.stage !== undefined && options.end) {
+    throw new Failure('Give --stage or --end, not both.', undefined, 2);
+  }
+  const stage = options.end ? null : options.stage;
   const result = options.result && (await givenJson(options.result, 'The result'));
   await end(
     options,
     ids,
-    (door, some) => door.complete(lease, some, result),
+    (door, some) => door.complete(lease, some, result, stage),
     ({ completed }) => `${completed} completed\n`,
   );
 }
@@ -96,6 +108,8 @@ export function addLease(program: Command): void {
     .command('complete <lease> [id...]')
     .description("end a lease's tasks as done: those with an id, or all that are left")
     .option('--result <json>', 'what came of each; "-" reads it from stdin')
+    .option('--stage <queue>', "the stage of their pipeline where they go on; else it's the next")
+    .option('--end', 'they end here, whatever stages are left')
     .action((lease: string, ids: string[], _given, command: Command) =>
       complete(lease, ids, optionsOf(command)),
     );

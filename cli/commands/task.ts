@@ -19,7 +19,7 @@ function runRow(run: Run) {
   const error = run.error as { message?: string } | null;
   const said = error ? (error.message ?? brief(error)) : null;
   const times = [moment(run.started_at), moment(run.ended_at)];
-  return [run.id, run.attempt, run.state, run.worker, ...times, said];
+  return [run.id, run.queue, run.attempt, run.state, run.worker, ...times, said];
 }
 
 function describe(task: Task): string {
@@ -39,7 +39,7 @@ function describe(task: Task): string {
     ['rerun of', task.rerun_of as string | null],
     ['rerun as', (task.reruns ?? []).map(({ id }) => id).join(', ') || null],
   ].filter((fact) => fact[1] !== null && fact[1] !== undefined);
-  const heading = ['run', 'attempt', 'state', 'worker', 'started', 'ended', 'error'];
+  const heading = ['run', 'queue', 'attempt', 'state', 'worker', 'started', 'ended', 'error'];
   const runs = task.runs.length > 0 ? `\n${table([heading, ...task.runs.map(runRow)])}` : '';
   return `${table([['task', task.id], ...facts])}${runs}`;
 }

@@ -6,6 +6,7 @@ import { sqlDoor } from './sql.ts';
 
 export type Run = {
   id: string;
+  queue: string;
   attempt: number;
   state: string;
   worker: string | null;

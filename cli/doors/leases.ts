@@ -23,8 +23,13 @@ export type Progress = { progress?: number | undefined; note?: string | undefine
 
 /** What a worker does. Without ids it is all of a lease; a Failure when the lease is over. */
 export type Leases = Claims & {
-  /** The result as JSON text. */
-  complete(lease: string, ids: string[], result?: string): Promise<Completed>;
+  /** The result as JSON text; the stage as complete() takes it. */
+  complete(
+    lease: string,
+    ids: string[],
+    result?: string,
+    stage?: string | null,
+  ): Promise<Completed>;
   fail(lease: string, ids: string[], outcome: Outcome): Promise<Failed>;
   release(lease: string, ids: string[]): Promise<Released>;
   extend(
@@ -40,8 +45,11 @@ function each<T extends object>(ids: string[], said: T): T | ({ id: string } & T
   return ids.length === 0 ? said : ids.map((id) => ({ id, ...said }));
 }
 
-const results = (ids: string[], result: string | undefined): string | null =>
-  ids.length === 0 ? null : `[${ids.map((id) => `{"id":"${id}","result":${result ?? 'null'}}`)}]`;
+function results(ids: string[], result = 'null', stage?: string | null): string | null {
+  if (ids.length === 0) return null;
+  const to = stage === undefined ? '' : `,"stage":${JSON.stringify(stage)}`;
+  return `[${ids.map((id) => `{"id":"${id}","result":${result}${to}}`)}]`;
+}
 
 /** Null when nothing is said. */
 const progressOf = (ids: string[], said: Progress): string | null =>
@@ -51,8 +59,8 @@ export function httpLeases(post: Post): Leases {
   const at = (lease: string, verb: string) => `POST /v1/leases/${lease}/${verb}`;
   return {
     ...httpClaims(post),
-    complete(lease, ids, result) {
-      const given = results(ids, result);
+    complete(lease, ids, result, stage) {
+      const given = results(ids, result, stage);
       return post(at(lease, 'complete'), given === null ? '{}' : `{"results":${given}}`);
     },
     fail(lease, ids, outcome) {
@@ -82,11 +90,11 @@ export function sqlLeases(client: pg.Client): Leases {
   };
   return {
     ...sqlClaims(client),
-    complete: (lease, ids, result) =>
+    complete: (lease, ids, result, stage) =>
       one(
         `select completed, refused::text[] as refused
          from tock.complete(p_lease => $1, p_results => $2)`,
-        [lease, results(ids, result)],
+        [lease, results(ids, result, stage)],
       ),
     fail: (lease, ids, outcome) =>
       one(

@@ -30,7 +30,8 @@ export function inOptions(said: string): string {
 }
 
 /** What is a word of its own in a sentence is an option as a field only: progress[0].note, tasks[0].backoff.kind */
-const words = /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|gate|progress|note|backoff)(?:\.(\w+))?$/;
+const words =
+  /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|gate|progress|note|backoff|pipeline|stage)(?:\[\d+\])?(?:\.(\w+))?$/;
 
 function named(field: string): string {
   const [, word, part] = words.exec(field) ?? [];

@@ -16,7 +16,10 @@ const runs = s.count.openapi({
     'Runs claimed, also those that have ended since, of each priority and lane where one is left.',
 });
 
-const result = s.options({ id: s.id, result: s.anything.optional() });
+const stage = s.queueName.nullish().openapi({
+  description: 'Of a task with a pipeline: the stage where it goes on; null ends it here.',
+});
+const result = s.options({ id: s.id, result: s.anything.optional(), stage });
 const outcome = {
   error: s.anything.optional(),
   retry_in_seconds: s.seconds.nullish(),
@@ -66,6 +69,8 @@ export function leases(app: App, connect: Connect): void {
   verb({
     name: 'complete',
     summary: 'End runs as done: those in results, or all that are left',
+    description:
+      'A task with a pipeline goes on in its next stage, or in the one that is named, with the result as its payload.',
     body: s.options({ results: s.list(result, 1).optional() }),
     statement: 'select tock.http_complete(p_key => $1, p_lease => $2, p_body => $3) as body',
     values: ({ params, text }) => [params.lease, text],

@@ -27,6 +27,7 @@ const options = {
   after: s.parents.nullish(),
   on_parent_failure: s.word('cancel', 'run', 'wait').nullish(),
   gather: s.flag.nullish(),
+  pipeline: s.pipeline.nullish(),
 };
 
 const task = s
@@ -42,6 +43,7 @@ const moment = s.moment.nullable();
 const progress = { progress: z.number().nullable(), note: z.string().nullable() };
 const run = z.strictObject({
   id: s.id,
+  queue: s.queueName,
   attempt: s.count,
   state: z.string(),
   worker: z.string().nullable(),
@@ -50,6 +52,7 @@ const run = z.strictObject({
   ended_at: moment,
   cancel_requested: s.flag,
   ...progress,
+  result: s.anything,
   error: s.anything,
 });
 const found = z.strictObject({

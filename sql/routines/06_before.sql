@@ -19,6 +19,13 @@ drop function if exists tock.runs_of_lease(uuid, integer, bigint[]);
 drop function if exists tock.list_waiting(text, text, text, integer, timestamptz, bigint, integer, integer);
 drop function if exists tock.close_statement(integer);
 drop function if exists tock.close_ended_statement(integer);
+drop function if exists tock.end_runs(integer, tock.ended[]);
+drop function if exists tock.each_once(tock.ended[]);
+drop function if exists tock.leave_gates_at(integer, tock.ended[]);
+drop function if exists tock.ended_gates_hot(integer, tock.ended[]);
+drop function if exists tock.again_hot(integer, tock.ended[]);
+drop function if exists tock.ended_hot(integer, tock.ended[], tock.again[], integer[]);
+drop function if exists tock.heed_wishes(tock.again[]);
 do $$
 begin
   -- it says since 0009 whether it did anything

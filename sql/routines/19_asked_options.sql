@@ -13,7 +13,8 @@ as $$
     ('on_conflict', 'word', null, null, array['keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun']),
     ('debounce_max_seconds', 'number', 0, 31536000, null), ('changed_at', 'instant', null, null, null),
     ('backoff', 'backoff', null, null, null), ('name', 'name', 1, 200, null), ('after', 'after', null, null, null),
-    ('on_parent_failure', 'word', null, null, array['cancel', 'run', 'wait']), ('gather', 'flag', null, null, null)
+    ('on_parent_failure', 'word', null, null, array['cancel', 'run', 'wait']), ('gather', 'flag', null, null, null),
+    ('pipeline', 'pipeline', null, null, null)
 $$;
 
 comment on function tock.asked_options is 'The options of a task beside the plain ones, and what each may be.';
@@ -35,6 +36,8 @@ begin
       || 'max_attempts, ' || (select pg_catalog.string_agg(o.name, ', ') from tock.asked_options() o)];
   elsif v_option.kind = 'backoff' then
     return tock.backoff_error(p_value);
+  elsif v_option.kind = 'pipeline' then
+    return tock.pipeline_error(p_value, p_options);
   end if;
   v_good := case v_option.kind
     when 'name' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
@@ -137,7 +140,9 @@ as $$
         pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8, p_policy.max_wait_seconds)),
     'backoff', p_task -> 'backoff', 'after', nullif(p_task -> 'after', '[]'),
     'on_parent_failure', case when p_task ->> 'on_parent_failure' <> 'cancel' then p_task -> 'on_parent_failure' end,
-    'gather', case when p_task -> 'gather' = 'true' then p_task -> 'gather' end)), '{}')
+    'gather', case when p_task -> 'gather' = 'true' then p_task -> 'gather' end,
+    'pipeline', p_task -> 'pipeline',
+    'stage', tock.stage_kept(p_task, p_due_at))), '{}')
 $$;
 
 comment on function tock.kept_options is 'What a run keeps of its task''s options, with what its queue asks for; null when that is nothing.';

@@ -72,6 +72,7 @@ begin
   if pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name') then
     perform tock.check_after(p_tasks);
   end if;
+  perform tock.check_pipelines(p_queue, p_tasks);
   if v_count >= 1000 then
     v_bulk := array(
       select t.task ->> 'tenant' from pg_catalog.jsonb_array_elements(p_tasks) t (task)

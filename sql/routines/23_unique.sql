@@ -17,6 +17,7 @@ declare
   v_got bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  perform tock.check_pipelines(p_queue, p_tasks);
   select count(*), min(c.n) filter (where c.of_call > 10000 or c.of_key > 100) into v_keyed, v_excess
   from (
     select t.n, row_number() over (order by t.n) as of_call,
@@ -102,7 +103,7 @@ begin
         order by k.queue desc, k.unique_key desc, k.number desc limit 1) k on true
       order by t.n);
     v_ats := pg_catalog.array_fill(null::tock.whereabout, array[v_count]);
-    for v_at in select w.* from tock.whereabouts(array(
+    for v_at in select w.* from tock.key_holders(p_queue, array(
       select coalesce(k.task_id, 0) from unnest(v_keys) with ordinality k order by k.ordinality)) w
     loop
       v_ats[v_at.n] := v_at;
@@ -115,9 +116,9 @@ begin
       v_number := v_key.number;
       v_changed_at := (v_task ->> 'changed_at')::timestamptz;
       v_older := coalesce(v_changed_at <= v_key.changed_at, false);
-      -- one that was moved to another queue is no longer this queue's
-      v_held := tock.counts(v_task, case when v_at.queue = p_queue then v_at.state end, v_key.created_at, v_now);
-      v_stays := v_older or (v_held and coalesce(v_task ->> 'on_conflict', 'keep') = 'keep');
+      v_held := tock.counts(v_task, v_at.state, v_key.created_at, v_now);
+      -- what is in a later stage has another's payload, which is not to be changed
+      v_stays := v_older or (v_held and (coalesce(v_task ->> 'on_conflict', 'keep') = 'keep' or v_at.queue <> p_queue));
       v_ids[v_n] := case when v_stays then v_key.task_id end;
       continue when v_stays and not p_again[v_n] and (v_older or v_changed_at is null);
       if v_number is not null then
@@ -153,7 +154,7 @@ begin
 
   -- how they stand now, as taking the keys may have taken a while
   v_ats := pg_catalog.array_fill(null::tock.whereabout, array[v_count]);
-  for v_at in select w.* from tock.whereabouts(array(
+  for v_at in select w.* from tock.key_holders(p_queue, array(
     select coalesce(k.task_id, 0) from unnest(v_taken) with ordinality k order by k.ordinality)) w
   loop
     v_ats[v_at.n] := v_at;
@@ -173,7 +174,7 @@ begin
       continue;
     elsif v_key.task_id <> 0 and tock.key_policy(v_task) = 'pending' then
       if v_at.state = 'waiting' then
-        select w.* into v_at from tock.whereabouts(array[v_key.task_id]) w;
+        select w.* into v_at from tock.key_holders(p_queue, array[v_key.task_id]) w;
       end if;
       v_left[v_n] := (select max((w.changes ->> 'left')::bigint) from unnest(tock.wishes(array[v_key.task_id])) w);
       if v_at.state = 'waiting' or (v_at.state = 'ready' and tock.gives_way(v_key, v_task, v_left[v_n])) then

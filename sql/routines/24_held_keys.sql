@@ -22,6 +22,21 @@ $$;
 
 comment on function tock.counts is 'Whether a key''s last task, of which this is known, still counts for the task that comes.';
 
+-- A task holds its key through all stages of its pipeline, and has started once it is in another queue than its key's.
+create or replace function tock.key_holders(p_queue text, p_ids bigint[])
+returns setof tock.whereabout
+language plpgsql
+volatile
+as $$
+begin
+  return query
+    select w.n, w.task_id, w.current_id,
+      case when w.queue <> p_queue and w.state in ('waiting', 'ready') then 'running' else w.state end, w.queue
+    from tock.whereabouts(p_ids) w;
+end $$;
+
+comment on function tock.key_holders is 'whereabouts() as a key''s queue sees them: what has gone on to another is running.';
+
 create or replace function tock.key_changes(p_key tock.unique_keys, p_task jsonb)
 returns jsonb
 language plpgsql
@@ -64,7 +79,9 @@ declare
   v_alone boolean;
   v_changed record;
 begin
-  if v_policy = 'pending' then
+  if p_at.queue <> p_key.queue then
+    return tock.counts(p_task, p_at.state, p_key.created_at, pg_catalog.clock_timestamp());
+  elsif v_policy = 'pending' then
     if p_at.state = 'waiting' then
       select w.replaces is null into v_alone from tock.waiting w where w.position = p_at.current_id >> 20 for update;
     end if;

@@ -1,6 +1,7 @@
 -- What is wanted of a task from its next attempt on is marked on its first run, and on the run that was there:
 -- whoever ends an attempt reads both. (The epoch of the first may go, the other's attempt may be ending just
--- now.) Later wishes are added to earlier ones, so the marks always say all that was wanted.
+-- now.) Later wishes are added to earlier ones, so the marks always say all that was wanted. A payload is for one stage: at says
+-- which run there was when it was changed.
 create or replace function tock.amend(p_found tock.whereabout[], p_changes jsonb)
 returns void
 language sql
@@ -8,9 +9,10 @@ volatile
 as $$
   insert into tock.marks (stream, position, kind, changes)
   select i.id & 1048575, i.id >> 20, 'amended', p_changes
+    || case when p_changes ? 'bytes' then pg_catalog.jsonb_build_object('at', i.current_id) else '{}' end
   from (
-    select f.task_id as id from unnest(p_found) f
-    union select f.current_id from unnest(p_found) f where f.state <> 'waiting') i
+    select f.task_id as id, f.current_id from unnest(p_found) f
+    union select f.current_id, f.current_id from unnest(p_found) f where f.state <> 'waiting') i
   where exists (select from tock.epochs e where i.id >> 20 >= e.first_position and i.id >> 20 < e.end_position)
   order by 2, 1
   on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes

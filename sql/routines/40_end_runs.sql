@@ -1,7 +1,8 @@
 -- What the next attempts of runs would be, in the order of the runs, with nothing for those that end for
 -- good. Where something may be wanted of a task (there is a mark, or its first run lies in another epoch)
 -- cancelled is null: not known yet. The laterals with offset 0 are fences: the planner may not look up by
--- the stream alone, nor begin with all streams. $1 what ended
+-- the stream alone, nor begin with all streams. What goes on in another queue comes to its gate there by way of waiting, so
+-- it is due later than now. $1 what ended
 create or replace function tock.again_statement(p_epoch integer, p_first bigint)
 returns text
 language sql
@@ -9,9 +10,17 @@ stable
 as $$
   select pg_catalog.format($q$
     select array(
-      select row(e.n, r.stream, r.position, r.first_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.bytes, null,
-        r.queue, r.priority, r.lane, e.again_at, case when r.untouched then false end, r.lost)::tock.again
-      from unnest($1) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
+      select row(e.n, r.stream, r.position, r.first_id, r.attempt, r.max_attempts, r.tenant, r.created_at,
+        case when e.payload is null then r.bytes else coalesce(pg_catalog.octet_length(nullif(e.payload, 'null')::text), 0) end,
+        null, coalesce(e.queue, r.queue), r.priority,
+        case when e.queue is null then r.lane
+          else tock.lane_in(e.queue, r.tenant, coalesce(r.options, tock.options_in(null, e.queue, r.position))) end,
+        case when e.queue is not null and r.options ? 'gate'
+          then greatest(e.again_at, pg_catalog.clock_timestamp() + interval '1 millisecond') else e.again_at end,
+        case when r.untouched then false end, r.lost,
+        case when e.payload is null then (r.options #>> '{stage,after}')::bigint else 9223372036854775807 end)::tock.going
+      from unnest($1) with ordinality
+        e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
       left join lateral (
         select r.*, s.queue, s.priority, s.lane, coalesce(r.task_id, r.position << 20 | r.stream) as first_id,
           (select m.position from tock.marks_%1$s m where m.stream = r.stream and m.position = r.position limit 1) is null
@@ -43,9 +52,9 @@ as $$
       from (
         select e.*, not e.cancelled and e.run_position is not null as goes_on
         from unnest($1, $2, $3) with ordinality
-          e(stream, position, state, result, error, again_at, next_attempt, next_lost,
+          e(stream, position, state, result, error, again_at, next_attempt, next_lost, to_queue, new_payload,
             a_n, run_stream, run_position, task_id, attempt, max_attempts, tenant, created_at, bytes, payload_of, queue,
-            priority, lane, due_at, cancelled, lost, next_stream, n)
+            priority, lane, due_at, cancelled, lost, stage_after, next_stream, n)
         order by e.n) e
     ), written as (
       insert into tock.results_%1$s (stream, position, state, result, error, next_id)
@@ -56,7 +65,9 @@ as $$
       on conflict do nothing
       returning stream, position
     ), going_on as (
-      select e.*, r.options, case when e.payload_of is null then r.payload else tock.changed_payload(e.payload_of) end as payload
+      select e.*, case when e.to_queue is null then r.options else tock.options_in(r.options, e.to_queue, e.position) end as options,
+        case when e.payload_of is not null then tock.changed_payload(e.payload_of)
+          when e.new_payload is not null then nullif(e.new_payload, 'null') else r.payload end as payload
       from ended e join written w using (stream, position)
       cross join lateral (
         select r.payload, r.options from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position offset 0) r
@@ -91,11 +102,11 @@ comment on function tock.end_statement is
 
 -- The caller holds the lease row against reaping. Two calls that end the same run both come here:
 -- results' primary key decides, and only who wrote the result goes on with the task.
--- again_at says when the task is to run again: now or earlier appends a run at once, later waits. All
--- runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that
+-- again_at says when the task is to run again, be it that it failed or that it was done and leads on: now or
+-- earlier appends a run at once, later waits. All runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that
 -- somebody wants cancelled doesn't go on, and what was changed holds from now on, both as far as that is
 -- committed.
-create or replace function tock.end_runs(p_epoch integer, p_ended tock.ended[])
+create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[])
 returns integer
 language plpgsql
 volatile
@@ -106,10 +117,10 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_again tock.again[];
+  v_again tock.going[];
   v_streams integer[];
-  v_one tock.ended;
-  v_next tock.again;
+  v_one tock.ending;
+  v_next tock.going;
   v_some boolean;
   v_ready boolean;
   v_later boolean;
@@ -172,8 +183,8 @@ end $$;
 comment on function tock.end_runs is
   'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.';
 
-create or replace function tock.heed_wishes(p_again tock.again[])
-returns tock.again[]
+create or replace function tock.heed_wishes(p_again tock.going[])
+returns tock.going[]
 language plpgsql
 volatile
 as $$
@@ -184,16 +195,20 @@ declare
 begin
   return array(
     select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
-      coalesce((c.changes ->> 'bytes')::integer, a.bytes),
-      case when t.changes ? 'bytes' then t.id when o.changes ? 'bytes' then o.id end,
+      coalesce(p.bytes, a.bytes), p.id,
       a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
       greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz), coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
-      a.lost)::tock.again
+      a.lost, a.stage_after)::tock.going
     from unnest(p_again) a
     left join unnest(v_wishes) t on t.id = a.task_id
     left join unnest(v_wishes) o on o.id = a.position << 20 | a.stream
     cross join lateral (
       select coalesce(o.changes, '{}') || coalesce(t.changes, '{}') as changes) c
+    left join lateral (
+      select w.id, (w.changes ->> 'bytes')::integer as bytes
+      from (values (1, t.id, t.changes), (2, o.id, o.changes)) w (n, id, changes)
+      where w.changes ? 'bytes' and coalesce((w.changes ->> 'at')::bigint >> 20 > a.stage_after, true)
+      order by w.n limit 1) p on true
     order by a.n);
 end $$;
 

@@ -167,8 +167,8 @@ end $$;
 
 comment on function tock.close_lease is 'Closes the rows of a lease whose runs are all accounted for.';
 
-create or replace function tock.each_once(p_ended tock.ended[])
-returns tock.ended[]
+create or replace function tock.each_once(p_ended tock.ending[])
+returns tock.ending[]
 language plpgsql
 immutable
 as $$
@@ -178,8 +178,9 @@ begin
   end if;
   return array(
     select distinct on (e.stream, e.position)
-      row(e.stream, e.position, e.state, e.result, e.error, e.again_at, e.attempt, e.lost)::tock.ended
-    from unnest(p_ended) with ordinality e(stream, position, state, result, error, again_at, attempt, lost, n)
+      row(e.stream, e.position, e.state, e.result, e.error, e.again_at, e.attempt, e.lost, e.queue, e.payload)::tock.ending
+    from unnest(p_ended) with ordinality
+      e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
     order by e.stream, e.position, e.n);
 end $$;
 

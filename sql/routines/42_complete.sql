@@ -14,16 +14,23 @@ declare
   v_epoch integer := tock.token_epoch(p_lease);
   v_ids bigint[];
   v_runs tock.leased_run[];
-  v_ended tock.ended[];
-  v_before tock.ended[] := '{}';
+  v_ended tock.ending[];
+  v_before tock.ending[] := '{}';
   v_good bigint[];
   v_run tock.leased_run;
+  v_item jsonb;
   v_result jsonb;
+  v_payload jsonb;
   v_keep boolean;
   v_done integer;
+  v_asks boolean;
+  v_options jsonb;
+  v_stages boolean;
+  v_stage text;
+  v_policy tock.queues;
 begin
   if p_results is not null and p_results <> 'null' then
-    perform tock.check_rows(p_results, 'results', array['id', 'result']);
+    perform tock.check_rows(p_results, 'results', array['id', 'result', 'stage']);
     v_ids := tock.parse_ids(p_results, 'results');
   end if;
   v_done := case when v_ids is null then tock.end_hot(p_lease, v_epoch) end;
@@ -36,10 +43,12 @@ begin
     v_epoch := tock.lease_epoch(p_lease);
     if v_epoch is null then
       return;
+    elsif v_done = -1 and tock.leads_on(p_lease, v_epoch) then
+      v_done := -2;
     end if;
   end if;
 
-  if v_ids is null then
+  if v_ids is null and v_done is distinct from -2 then
     if v_done < 0 then
       execute tock.close_statement(v_epoch, tock.is_of_one(p_lease)) into v_done using p_lease;
       if v_done is not null then
@@ -64,22 +73,46 @@ begin
     return;
   end if;
 
+  v_asks := tock.lease_asks(p_lease);
+  v_stages := v_ids is not null and pg_catalog.jsonb_path_exists(p_results, '$[*].stage');
   loop
     completed := 0;
     v_good := '{}';
     v_ended := '{}';
-    foreach v_run in array tock.hold_runs(p_lease, v_epoch, v_ids) loop
-      v_result := nullif(p_results -> (v_run.n - 1)::integer -> 'result', 'null');
+    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
+    if v_asks then
+      v_options := tock.options_of(v_epoch, v_runs);
+    end if;
+    foreach v_run in array v_runs loop
+      v_item := case when v_ids is not null then p_results -> (v_run.n - 1)::integer end;
+      v_result := nullif(v_item -> 'result', 'null');
+      v_stage := null;
+      v_payload := null;
+      if v_stages or v_options -> v_run.position::text ? 'pipeline' then
+        v_stage := tock.next_stage(v_options -> v_run.position::text, v_run.queue, v_item,
+          pg_catalog.format('results[%s].stage', v_run.n - 1));
+      end if;
+      if v_stage is not null and v_run.state is null then
+        if v_policy.name is distinct from v_stage then
+          v_policy := tock.stage_policy(v_stage);
+        end if;
+        v_payload := v_result;
+        perform tock.check_stage_takes(v_policy, v_payload, pg_catalog.format('results[%s].result', v_run.n - 1));
+      end if;
       if v_result is not null then
         v_keep := coalesce(v_keep, not exists (select from tock.queues q where q.name = v_run.queue and not q.keep_results));
         v_result := case when v_keep then v_result end;
       end if;
-      continue when v_run.state is not null
-        and (v_run.state <> 'done' or (v_run.result is distinct from v_result and coalesce(v_keep, true)));
+      -- all that are left: those that ended before, by themselves, count as they do when a lease is closed
+      continue when v_run.state is not null and case
+        when v_ids is null then v_run.state <> 'done' and not tock.ended_so(v_run, true, v_stage)
+        else not tock.ended_so(v_run, coalesce(v_options -> v_run.position::text ? 'pipeline', false), v_stage)
+          or (v_run.result is distinct from v_result and coalesce(v_keep, true)) end;
       completed := completed + 1;
       v_good := v_good || v_run.n;
       if v_run.state is null then
-        v_ended := v_ended || row(v_run.stream, v_run.position, 'done', v_result, null, null, null, null)::tock.ended;
+        v_ended := v_ended || row(v_run.stream, v_run.position, 'done', v_result, null,
+          case when v_stage is not null then '-infinity'::timestamptz end, 1, 0, v_stage, v_payload)::tock.ending;
       end if;
     end loop;
     v_ended := tock.each_once(v_ended);
@@ -87,9 +120,13 @@ begin
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
     v_before := v_before || v_ended;
   end loop;
-  if completed > 0 then
+  if v_ids is null and pg_catalog.cardinality(v_before || v_ended) = 0 then
+    -- as of a lease that was closed before: nothing is the caller's when the reaper had some
+    return query select completed, '{}'::bigint[]
+    where completed > 0 and not exists (select from unnest(v_runs) o where o.state = 'lost');
+  elsif completed > 0 then
     perform tock.close_lease(p_lease, v_epoch);
-    if tock.lease_asks(p_lease) then
+    if v_asks then
       perform tock.leave_gates_at(v_epoch, v_before || v_ended);
     end if;
     refused := '{}';
@@ -103,4 +140,4 @@ begin
 end $$;
 
 comment on function tock.complete is
-  'Ends runs of a lease as done: all that are left, or those in results ([{id, result}]); a queue without keep_results keeps no result. Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when the lease is over.';
+  'Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when the lease is over.';

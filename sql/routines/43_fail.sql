@@ -23,9 +23,9 @@ declare
   v_runs tock.leased_run[];
   v_options jsonb;
   v_run tock.leased_run;
-  v_one tock.ended;
-  v_ended tock.ended[];
-  v_before tock.ended[] := '{}';
+  v_one tock.ending;
+  v_ended tock.ending[];
+  v_before tock.ending[] := '{}';
 begin
   perform tock.check_failures(v_given, v_all);
   if not v_all then
@@ -60,7 +60,7 @@ begin
         case when not coalesce((v_item ->> 'fatal')::boolean, false) then tock.next_attempt_at(
           v_policy, v_options -> v_run.position::text, v_run.attempt, v_run.lost, v_run.max_attempts,
           pg_catalog.round((v_item ->> 'retry_in_seconds')::numeric, 6)::float8) end,
-        v_run.attempt + 1, v_run.lost)::tock.ended;
+        v_run.attempt + 1, v_run.lost, null, null)::tock.ending;
     end loop;
     if failed = 0 then
       return query select 0, 0, v_ids where not v_all and tock.is_open(p_lease, v_epoch);

@@ -52,7 +52,7 @@ begin
       return (%4$s);
     end $f$;
 
-    create or replace function tock.ended_gates_hot(p_epoch integer, p_ended tock.ended[])
+    create or replace function tock.ended_gates_hot(p_epoch integer, p_ended tock.ending[])
     returns text[] language plpgsql volatile as $f$
     begin
       if p_epoch <> %1$s then
@@ -64,7 +64,7 @@ begin
     revoke all on function tock.place_hot(integer),
       tock.draw_marked_hot(integer, integer, bigint, integer, uuid, text, timestamptz, integer, boolean, smallint, smallint,
         bigint[], bigint),
-      tock.gates_hot(uuid, integer), tock.ended_gates_hot(integer, tock.ended[])
+      tock.gates_hot(uuid, integer), tock.ended_gates_hot(integer, tock.ending[])
       from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
     p_epoch, p_first, v_draw, pg_catalog.replace(tock.gates_statement(p_epoch), '$1', 'p_lease'),
     pg_catalog.replace(tock.ended_gates_statement(p_epoch), '$1', 'p_ended'));

@@ -65,8 +65,8 @@ begin
         select case when min(i >> 20) >= %7$s and max(i >> 20) < %8$s then (%9$s) end from unnest(p_ids) i);
     end $f$;
 
-    create or replace function tock.again_hot(p_epoch integer, p_ended tock.ended[])
-    returns tock.again[] language plpgsql volatile as $f$
+    create or replace function tock.again_hot(p_epoch integer, p_ended tock.ending[])
+    returns tock.going[] language plpgsql volatile as $f$
     begin
       if p_epoch <> %1$s then
         return null;
@@ -74,7 +74,7 @@ begin
       return (%10$s);
     end $f$;
 
-    create or replace function tock.ended_hot(p_epoch integer, p_ended tock.ended[], p_again tock.again[],
+    create or replace function tock.ended_hot(p_epoch integer, p_ended tock.ending[], p_again tock.going[],
       p_streams integer[])
     returns integer language plpgsql volatile as $f$
     declare
@@ -91,8 +91,8 @@ begin
     end $f$;
 
     revoke all on function tock.hold_runs_hot(uuid, integer, bigint[]), tock.close_ended_hot(uuid, integer),
-      tock.wishes_hot(bigint[]), tock.again_hot(integer, tock.ended[]),
-      tock.ended_hot(integer, tock.ended[], tock.again[], integer[])
+      tock.wishes_hot(bigint[]), tock.again_hot(integer, tock.ending[]),
+      tock.ended_hot(integer, tock.ending[], tock.going[], integer[])
       from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
     p_epoch, v_text[1], v_text[2], v_text[3], v_text[4], v_text[5], p_first, p_end, v_wishes, v_end[1], v_end[2], v_end[3],
     v_text[6], v_text[7]);

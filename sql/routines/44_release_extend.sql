@@ -17,8 +17,8 @@ declare
   v_runs tock.leased_run[];
   v_options jsonb;
   v_run tock.leased_run;
-  v_ended tock.ended[];
-  v_before tock.ended[] := '{}';
+  v_ended tock.ending[];
+  v_before tock.ending[] := '{}';
 begin
   loop
     released := 0;
@@ -34,7 +34,8 @@ begin
       v_good := v_good || v_run.id;
       if v_run.state is null then
         v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null,
-          tock.back_at(v_run.queue, v_options -> v_run.position::text), v_run.attempt, v_run.lost)::tock.ended;
+          tock.back_at(v_run.queue, v_options -> v_run.position::text), v_run.attempt, v_run.lost, null,
+          null)::tock.ending;
       end if;
     end loop;
     if released = 0 then

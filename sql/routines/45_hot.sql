@@ -169,6 +169,7 @@ begin
       v_runs integer;
       v_apart boolean;
       v_watched bigint;
+      v_asks boolean;
     begin
       if p_epoch <> %2$s then
         return -1;
@@ -187,6 +188,10 @@ begin
           end if;
           return v_runs;
         end if;
+      end if;
+      v_asks := tock.lease_asks(p_token);
+      if v_asks and (%14$s) then
+        return -2;
       end if;
       for v_row in
         update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
@@ -208,7 +213,7 @@ begin
       if v_apart then
         v_runs := (%5$s);
       end if;
-      if v_runs is not null and tock.lease_asks(p_token) then
+      if v_runs is not null and v_asks then
         perform tock.leave_gates(p_token, p_epoch);
       end if;
       if v_watched is not null then
@@ -232,7 +237,8 @@ begin
             order by w.due_at limit 1) is not null$q$,
     tock.next_statement(v_epoch.number, v_epoch.first_position), v_end,
     replace(tock.lease_condition(v_epoch.number, true), '$1', 'p_token'),
-    replace(tock.lease_condition(v_epoch.number, false), '$1', 'p_token'));
+    replace(tock.lease_condition(v_epoch.number, false), '$1', 'p_token'),
+    replace(tock.leads_on_statement(v_epoch.number), '$1', 'p_token'));
   perform tock.write_hot_ends(v_epoch.number, v_epoch.first_position, v_epoch.end_position);
   perform tock.write_hot_asked(v_epoch.number, v_epoch.first_position);
 end $$;
@@ -249,4 +255,4 @@ comment on function tock.append_hot is 'Appends one task without options in the 
 comment on function tock.look_hot is 'What a claim sees before it draws: candidates_statement() for the epoch in use, and whether something that waits is due; null when the epoch in use is another. Written by write_hot().';
 comment on function tock.claim_one_hot is 'Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().';
 comment on function tock.take_hot is 'draw_statement() for the epoch in use. Written by write_hot().';
-comment on function tock.end_hot is 'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another. Written by write_hot().';
+comment on function tock.end_hot is 'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs. Written by write_hot().';

@@ -49,7 +49,7 @@ as $$
 declare
   v_expired tock.leases[];
   v_last uuid;
-  v_ended tock.ended[];
+  v_ended tock.ending[];
   v_reaped tock.reaped;
 begin
   execute pg_catalog.format($q$
@@ -83,7 +83,7 @@ begin
             then pg_catalog.format('; lost %%s times, and max_lost is %%s', r.lost + 1, p.max_lost) else '' end),
         case when t.up then tock.next_attempt_at(p, r.options, r.attempt, r.lost, r.max_attempts)
           when r.lost + 1 < p.max_lost then tock.back_at(s.queue, r.options) end,
-        r.attempt + 1, case when t.up then r.lost else r.lost + 1 end)::tock.ended
+        r.attempt + 1, case when t.up then r.lost else r.lost + 1 end, null, null)::tock.ending
       from unnest($1) l
       join tock.streams s on s.number = l.stream
       cross join lateral tock.policy(s.queue) p

@@ -120,7 +120,7 @@ $$;
 comment on function tock.leave_gates is 'Opens the gates of a lease''s runs for the next.';
 
 -- The others of their lease go on: their gates are not looked at.
-create or replace function tock.leave_gates_at(p_epoch integer, p_ended tock.ended[])
+create or replace function tock.leave_gates_at(p_epoch integer, p_ended tock.ending[])
 returns void
 language plpgsql
 volatile

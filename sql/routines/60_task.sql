@@ -123,28 +123,31 @@ begin
         continue when v_next is not null;
         return;  -- unknown, or gone on into an epoch that is gone
       end if;
-      id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options; priority := v_waits.priority;
+      id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options - 'stage'; priority := v_waits.priority;
       ended_at := (v_waits.options ->> 'expires_at')::timestamptz;
       ended_at := case when ended_at <= pg_catalog.clock_timestamp() then ended_at end;
       state := case when ended_at is null then 'waiting' else 'expired' end;
       tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost; created_at := v_waits.created_at;
-      progress := null; note := null;
-      run_at := nullif(coalesce(v_waits.after_due, v_waits.due_at), 'infinity'); payload := v_waits.payload; max_attempts := v_waits.max_attempts;
+      progress := null; note := null; result := null;
+      run_at := nullif(coalesce(v_waits.after_due, v_waits.due_at), 'infinity'); payload := v_waits.payload;
+      max_attempts := v_waits.max_attempts;
       exit;
     end if;
     id := v_run.task_id; queue := v_run.queue; priority := v_run.priority; tenant := v_run.tenant;
     attempt := v_run.attempt; lost := v_run.lost + (v_run.state = 'lost')::integer;
     created_at := v_run.created_at; payload := v_run.payload;
-    max_attempts := v_run.max_attempts; result := v_run.result; options := v_run.options;
+    max_attempts := v_run.max_attempts; result := v_run.result; options := v_run.options - 'stage';
     error := coalesce(v_run.error, case when v_run.state = 'cancelled' then tock.cancelled_for(v_run.options) end);
     ended_at := case when v_run.next_id is null then v_run.ended_at end; run_at := null;
     progress := case when v_run.state = 'running' then v_run.progress end;
     note := case when v_run.state = 'running' then v_run.note end;
     state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;
-    runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'attempt', v_run.attempt,
+    runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'queue', v_run.queue, 'attempt', v_run.attempt,
       'state', v_run.state, 'worker', v_run.worker, 'started_at', v_run.started_at,
       'leased_until', v_run.leased_until, 'ended_at', v_run.ended_at, 'cancel_requested', v_run.cancel_requested,
       'progress', v_run.progress, 'note', v_run.note,
+      'result', case when pg_catalog.octet_length(v_run.result::text) <= 4096 then v_run.result
+        when v_run.result is not null then '{"shortened": true}' end,
       'error', case when pg_catalog.octet_length(v_run.error::text) <= 4096 then v_run.error
         -- a thousand runs have to fit into an answer; the newest one's error is there in full beside them
         when v_run.error is not null then pg_catalog.jsonb_build_object('name', v_run.error -> 'name',
@@ -165,4 +168,4 @@ begin
 end $$;
 
 comment on function tock.task is
-  'A task by its id or any of its runs'' ids: its state, and all its runs in order with worker, times, progress and error. No row when there is none, or it ended longer than its queue''s retention ago.';
+  'A task by its id or any of its runs'' ids: its state, and all its runs in order with queue, worker, times, progress, result and error. No row when there is none, or it ended longer than its queue''s retention ago.';

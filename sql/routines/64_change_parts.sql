@@ -130,7 +130,7 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_due timestamptz := coalesce((p_changes ->> 'run_at')::timestamptz, v_now);
   v_epoch integer;
-  v_runs tock.again[];
+  v_runs tock.going[];
   v_slot integer := -1;
   v_part tock.whereabout[];
   v_replaced tock.whereabout[] := '{}';
@@ -149,7 +149,8 @@ begin
         select row(f.n, r.stream, r.position, f.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at,
           coalesce(($2 ->> 'bytes')::integer, r.bytes), null,
           coalesce($2 ->> 'queue', s.queue), coalesce(($2 ->> 'priority')::smallint, s.priority),
-          case when $2 ? 'queue' then tock.lane_in($2 ->> 'queue', r.tenant, r.options) else s.lane end, $3, false, r.lost)::tock.again
+          case when $2 ? 'queue' then tock.lane_in($2 ->> 'queue', r.tenant, r.options) else s.lane end, $3, false, r.lost,
+          null)::tock.going
         from unnest($1) f
         cross join lateral (
           select r.* from tock.runs_%s r

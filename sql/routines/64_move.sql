@@ -12,7 +12,8 @@ comment on function tock.lane_in is 'The lane that a task of a tenant has in a q
 
 -- As a change does: a waiting entry is another queue's from then on, a ready run is replaced by one in the other
 -- queue, which is judged at its claim: so whoever has the first in a claim under way keeps it, in the first
--- queue. What is held by a key of its queue stays: its turn at a gate is not known to the other.
+-- queue. What is held by a key of its queue stays: its turn at a gate is not known to the other. So does
+-- what has a pipeline: its queue says where it is in that.
 create or replace function tock.move(p_ids bigint[], p_queue text)
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -74,7 +75,7 @@ begin
 end $$;
 
 comment on function tock.move is
-  'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue''s.';
+  'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue''s, or a pipeline, whose stages are its queues.';
 
 create or replace function tock.keyed(p_ids bigint[])
 returns bigint[]
@@ -90,7 +91,7 @@ declare
   v_keyed bigint[] := array(
     select w.position << 20 from tock.waiting w
     where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
-      and (w.gate is not null or w.options ->> 'unique_key' is not null));
+      and w.options ?| array['gate', 'unique_key', 'pipeline']);
 begin
   for v_epoch in
     select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i
@@ -102,13 +103,13 @@ begin
         cross join lateral (
           select r.options from tock.runs_%s r
           where r.stream = (i.id & 1048575)::integer and r.position = i.id >> 20 offset 0) r
-        where r.options ?| array['gate', 'unique_key'])$q$, v_epoch) into v_part using p_ids;
+        where r.options ?| array['gate', 'unique_key', 'pipeline'])$q$, v_epoch) into v_part using p_ids;
     v_keyed := v_keyed || v_part;
   end loop;
   return v_keyed;
 end $$;
 
-comment on function tock.keyed is 'Those of these runs and waiting entries that have a gate or a unique key.';
+comment on function tock.keyed is 'Those of these runs and waiting entries that have a gate, a unique key or a pipeline.';
 
 create or replace function tock.first_id(p_id bigint)
 returns bigint

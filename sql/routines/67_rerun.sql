@@ -1,11 +1,13 @@
 -- expires_at is kept while it is to come. A unique key stays with the first task, and what that one came after.
+-- A pipeline goes on from the stage where the task is run again.
 create or replace function tock.options_again(p_options jsonb, p_policy tock.queues, p_now timestamptz)
 returns jsonb
 language sql
 stable
 as $$
-  select nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}')
-      - '{unique_key,expires_at,after,on_parent_failure,gather,names,cancelled_for}'::text[]
+  select nullif(pg_catalog.jsonb_strip_nulls((coalesce(p_options, '{}')
+        - '{unique_key,expires_at,after,on_parent_failure,gather,names,cancelled_for}'::text[]) #- '{stage,after}'
+      #- case when (p_options #>> '{stage,expires_at}')::timestamptz <= p_now then array['stage', 'expires_at'] else '{}' end
     || pg_catalog.jsonb_build_object(
       'timeout_seconds', coalesce((p_options ->> 'timeout_seconds')::integer, p_policy.timeout_seconds),
       'expires_at', case when (p_options ->> 'expires_at')::timestamptz > p_now then (p_options ->> 'expires_at')::timestamptz
@@ -46,7 +48,8 @@ begin
   execute pg_catalog.format($q$
     with given as materialized (
       select f.n, f.task_id, f.current_id, r.old_priority as priority, r.tenant, r.max_attempts, r.bytes,
-        tock.options_again(r.options, $3, $4) as options
+        tock.options_again(case when r.options -> 'pipeline' ? $2 then r.options
+          else r.options - 'pipeline' - 'stage' end, $3, $4) as options
       from unnest($1) f cross join lateral (%1$s offset 0) r
       where r.bytes >= 0
     ), laned as materialized (

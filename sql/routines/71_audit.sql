@@ -78,7 +78,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_missing tock.ended[];
+  v_missing tock.ending[];
   v_in_leases integer;
   v_requeued integer := 0;
 begin
@@ -107,7 +107,7 @@ begin
     select array(
       select row($1, m.position, 'lost', null,
         pg_catalog.jsonb_build_object('name', 'NeverClaimed', 'message', 'no claim had handed this run out: found by the audit'),
-        '-infinity', m.attempt, m.lost)::tock.ended
+        '-infinity', m.attempt, m.lost, null, null)::tock.ending
       from missing m order by m.position),
       (select count(*) from missing m where m.after_position is not null)$q$, p_epoch)
     into v_missing, v_in_leases using p_stream;

@@ -27,11 +27,16 @@ begin
   if p_body ? 'after' or pg_catalog.jsonb_path_exists(p_body, '$.tasks[*].after') then
     perform tock.check_parents_key(p_key, coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)));
   end if;
+  -- who may not enqueue into a stage doesn't come there by way of another
+  perform tock.authorize(p_key, 'enqueue', s.stage #>> '{}')
+  from (
+    select pg_catalog.jsonb_path_query(p_body, '$.pipeline[*]') as stage
+    union select pg_catalog.jsonb_path_query(p_body, '$.tasks[*].pipeline[*]')) s;
   return '{"ids":' || pg_catalog.to_json(tock.enqueue(p_queue,
     coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id')), p_request_id)::text[]) || '}';
 end $$;
 
-comment on function tock.http_enqueue is 'POST /v1/queues/:queue/tasks: authorize() and enqueue(); the answer''s body.';
+comment on function tock.http_enqueue is 'POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); the answer''s body.';
 
 -- A child is given its parents' results, so a key for some queues names parents of those only.
 create or replace function tock.check_parents_key(p_key text, p_tasks jsonb)

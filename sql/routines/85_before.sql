@@ -1,4 +1,4 @@
--- A call that waited for migration 0007, 0009, 0011 or 0012, or was begun before the ends of runs were hot, goes on with
+-- A call that waited for migration 0007, 0009, 0011, 0012 or 0015, or was begun before the ends of runs were hot, goes on with
 -- the code it began with, and calls what that knew. It has done nothing yet: it is to be made again, like after a
 -- serialization failure. The release after the one with them drops these.
 do $$
@@ -25,6 +25,8 @@ begin
     'exceptions_statement(p_epoch integer, p_newest integer) returns text',
     'end_runs(p_ended tock.ended[]) returns integer',
     'hold_lease(p_lease uuid, p_epoch integer) returns boolean',
+    'end_runs(p_epoch integer, p_ended tock.ended[]) returns integer',
+    'each_once(p_ended tock.ended[]) returns tock.ended[]',
     'close_statement(p_epoch integer) returns text',
     'close_ended_statement(p_epoch integer) returns text',
     'runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[]) returns setof tock.leased_run',
@@ -48,6 +50,8 @@ comment on function tock.draw_hot(integer, bigint, bigint, integer, uuid, text, 
 comment on function tock.close_hot(uuid) is 'Of Tock before 0007: raises 40001.';
 comment on function tock.exceptions_statement(integer, integer) is 'Of Tock before 0007: raises 40001.';
 comment on function tock.end_runs(tock.ended[]) is 'Of Tock before 0007: raises 40001.';
+comment on function tock.end_runs(integer, tock.ended[]) is 'Of Tock before 0015: raises 40001.';
+comment on function tock.each_once(tock.ended[]) is 'Of Tock before 0015: raises 40001.';
 comment on function tock.run_state(integer, bigint) is 'Of Tock before 0007: raises 40001.';
 comment on function tock.candidates_hot(text, integer, integer[], integer) is 'Of Tock before 0009: raises 40001.';
 comment on function tock.draw_hot(integer, integer, integer, uuid, text, timestamptz, integer, boolean, smallint,

@@ -15,6 +15,7 @@ import { marks } from './marks.ts';
 import { minds } from './minds.ts';
 import { asked } from './options.ts';
 import { afterOthers } from './parents.ts';
+import { pipelines } from './pipelines.ts';
 import { told } from './progress.ts';
 import { shown } from './shown.ts';
 import { streams } from './streams.ts';
@@ -57,4 +58,5 @@ export const bugs: Bug[] = [
   ...told,
   ...limits,
   ...shown,
+  ...pipelines,
 ];

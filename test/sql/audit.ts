@@ -48,7 +48,8 @@ const sentences = `
     where c.leased or e.state is not null or c.position << 20 | c.stream not in (select id from late)
   ), heads as (
     select ch.task,
-      count(*) filter (where ch.state = 'done' or (ch.state is null and ch.leased and ch.closed)) as done,
+      count(*) filter (where (ch.state = 'done' and ch.next_id is null)
+        or (ch.state is null and ch.leased and ch.closed)) as done,
       count(*) filter (where ch.state in ('failed', 'lost') and ch.next_id is null) as dead,
       count(*) filter (where ch.state = 'cancelled' or (ch.state is null and not ch.leased and ch.next_id is null
         and (ch.cancelled or ch.purged))) as cancelled,

@@ -72,7 +72,7 @@ test('nothing of an erased task is left anywhere, and its states and times are',
     payload: null,
     result: null,
     error: null,
-    runs: before?.runs.map((run) => ({ ...run, error: null })),
+    runs: before?.runs.map((run) => ({ ...run, result: null, error: null })),
   });
   expect(await erase(client, id)).toBe(4);
   await expectWhole(client);

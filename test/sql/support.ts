@@ -148,6 +148,7 @@ export type TaskRow = {
   note: string | null;
   runs: {
     id: string;
+    queue: string;
     attempt: number;
     state: string;
     worker: string | null;
@@ -156,6 +157,7 @@ export type TaskRow = {
     ended_at: string | null;
     progress: number | null;
     note: string | null;
+    result: unknown;
     error: unknown;
   }[];
 };

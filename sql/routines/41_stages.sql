@@ -1,0 +1,141 @@
+-- $1 token
+create or replace function tock.leads_on_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select exists (
+      select from tock.leases_%1$s l
+      cross join lateral (
+        select r.position from tock.runs_%1$s r
+        where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+          and r.options ? 'pipeline'
+        offset 0) r
+      where %2$s)$q$, p_epoch, tock.lease_condition(p_epoch, false))
+$$;
+
+comment on function tock.leads_on_statement is 'The statement that tells whether a lease with options has a run that leads on to another stage, so that it is ended by its runs.';
+
+create or replace function tock.leads_on(p_lease uuid, p_epoch integer)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_leads boolean := false;
+begin
+  if tock.lease_asks(p_lease) then
+    execute tock.leads_on_statement(p_epoch) into v_leads using p_lease;
+  end if;
+  return v_leads;
+end $$;
+
+comment on function tock.leads_on is 'Whether a lease has a run that leads on, in whatever epoch.';
+
+create or replace function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
+returns text
+language plpgsql
+stable
+as $$
+declare
+  v_pipeline jsonb := p_options -> 'pipeline';
+  v_stage jsonb := p_item -> 'stage';
+begin
+  if v_stage is null then
+    return v_pipeline ->> (
+      select s.n::integer from pg_catalog.jsonb_array_elements_text(v_pipeline) with ordinality s (stage, n)
+      where s.stage = p_queue);
+  elsif v_pipeline is null then
+    perform tock.refuse(422, 'this task has no pipeline, so it has no stages', p_field, 'leave out stage');
+  elsif v_stage <> 'null' and not (case when pg_catalog.jsonb_typeof(v_stage) = 'string' then v_pipeline ? (v_stage #>> '{}')
+    else false end)
+  then
+    perform tock.refuse(422, 'stage is one of this task''s pipeline, or null to end the task here', p_field,
+      'its stages: ' || (select pg_catalog.string_agg(s, ', ') from pg_catalog.jsonb_array_elements_text(v_pipeline) s));
+  end if;
+  return v_stage #>> '{}';
+end $$;
+
+comment on function tock.next_stage is
+  'The queue where a task goes on whose run in p_queue is done: the stage that is named, or else the next; null when it ends. TK422 for one that is none of its.';
+
+create or replace function tock.stage_policy(p_queue text)
+returns tock.queues
+language plpgsql
+volatile
+as $$
+declare
+  v_policy tock.queues := tock.policy(p_queue);
+begin
+  if v_policy.name = '*' then
+    perform tock.make_queue(p_queue);
+  end if;
+  v_policy.name := p_queue;
+  return v_policy;
+end $$;
+
+comment on function tock.stage_policy is 'The policy of a stage''s queue, which is made if it is new.';
+
+create or replace function tock.check_stage_takes(p_policy tock.queues, p_payload jsonb, p_field text)
+returns void
+language plpgsql
+stable
+as $$
+begin
+  if pg_catalog.octet_length(p_payload::text) > p_policy.max_payload_bytes then
+    perform tock.refuse(422, pg_catalog.format('the result is the payload of the next stage, and queue %s takes payloads of up to %s bytes of JSON',
+      p_policy.name, p_policy.max_payload_bytes), p_field, 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+  end if;
+end $$;
+
+comment on function tock.check_stage_takes is 'Raises TK422 for a result that is too large to be the next stage''s payload.';
+
+-- A gate goes on: it is that of the same name in the other queue. So does expires_at, if the task asked for it itself.
+create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
+returns jsonb
+language plpgsql
+stable
+as $$
+declare
+  v_policy tock.queues := tock.policy(p_queue);
+  v_own jsonb := p_options -> 'stage';
+begin
+  return nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}') || pg_catalog.jsonb_build_object(
+    'timeout_seconds', coalesce(v_own -> 'timeout_seconds', pg_catalog.to_jsonb(v_policy.timeout_seconds)),
+    'expires_at', coalesce(v_own -> 'expires_at', pg_catalog.to_jsonb(
+      pg_catalog.clock_timestamp() + v_policy.max_wait_seconds * interval '1 second')),
+    'stage', case when p_options ? 'pipeline' then coalesce(v_own, '{}') || pg_catalog.jsonb_build_object('after', p_after) end)), '{}');
+end $$;
+
+comment on function tock.options_in is
+  'The options of a task that goes on in another queue, after the run at this position: its own, and what that queue asks for.';
+
+create or replace function tock.led_to(p_next_id bigint)
+returns text
+language sql
+stable
+as $$
+  select coalesce(
+    (select s.queue from tock.streams s where s.number = p_next_id & 1048575),
+    (select w.queue from tock.waiting w where w.position = p_next_id >> 20),
+    (select s.queue from tock.promotions p join tock.streams s on s.number = p.run_id & 1048575
+     where p.position = p_next_id >> 20))
+$$;
+
+comment on function tock.led_to is 'The queue where a task went on with its next run or waiting entry; null when it didn''t.';
+
+create or replace function tock.ended_so(p_run tock.leased_run, p_stages boolean, p_stage text)
+returns boolean
+language plpgsql
+stable
+as $$
+begin
+  return case
+    when not p_stages then p_run.state = 'done'
+    when p_run.state = 'done' then coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')
+    -- it was done, and its task had been cancelled
+    else p_run.state = 'cancelled' and p_run.error is null and p_stage is not null end;
+end $$;
+
+comment on function tock.ended_so is 'Whether a run that ended before ended as done and led to this stage, null for none.';
