@@ -241,7 +241,7 @@ table tock.results -- partition by RANGE ("position")
   error jsonb
   constraint results_pkey PRIMARY KEY (stream, "position")
   constraint state_is_known CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'lost'::text, 'cancelled'::text, 'superseded'::text, 'expired'::text])))
-  constraint the_cancelled_and_expired_end CHECK (((next_id IS NULL) OR (state <> ALL (ARRAY['cancelled'::text, 'expired'::text])))) NOT VALID
+  constraint the_cancelled_and_expired_end CHECK (((next_id IS NULL) OR (state <> ALL (ARRAY['cancelled'::text, 'expired'::text]))))
   CREATE INDEX dead_results ON ONLY tock.results USING btree (stream, "position") WHERE ((next_id IS NULL) AND (state = ANY (ARRAY['failed'::text, 'lost'::text])))
 
 table tock.runs -- partition by RANGE ("position")

@@ -2,10 +2,9 @@
 lock table tock.queues, tock.epochs, tock.duties, tock.streams, tock.leases, tock.runs, tock.results, tock.marks, tock.waiting,
   tock.promotions, tock.requests, tock.keys in access exclusive mode;
 
--- A run that is done may lead on: to its task's next stage. Not valid, as what is stored was held to less, and
--- would be read all.
+-- A run that is done may lead on: to its task's next stage. All results are read once.
 alter table tock.results drop constraint only_the_unfinished_go_on,
-  add constraint the_cancelled_and_expired_end check (next_id is null or state not in ('cancelled', 'expired')) not valid;
+  add constraint the_cancelled_and_expired_end check (next_id is null or state not in ('cancelled', 'expired'));
 
 -- A run that ends, in place of tock.ended: where its task goes on (queue null: where it is), and with what (payload
 -- null: as it is; a JSON null is none).

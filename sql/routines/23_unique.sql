@@ -117,8 +117,7 @@ begin
       v_changed_at := (v_task ->> 'changed_at')::timestamptz;
       v_older := coalesce(v_changed_at <= v_key.changed_at, false);
       v_held := tock.counts(v_task, v_at.state, v_key.created_at, v_now);
-      -- what is in a later stage has another's payload, which is not to be changed
-      v_stays := v_older or (v_held and (coalesce(v_task ->> 'on_conflict', 'keep') = 'keep' or v_at.queue <> p_queue));
+      v_stays := v_older or (v_held and coalesce(v_task ->> 'on_conflict', 'keep') = 'keep');
       v_ids[v_n] := case when v_stays then v_key.task_id end;
       continue when v_stays and not p_again[v_n] and (v_older or v_changed_at is null);
       if v_number is not null then

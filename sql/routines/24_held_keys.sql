@@ -79,6 +79,7 @@ declare
   v_alone boolean;
   v_changed record;
 begin
+  -- in a later stage it has that one's payload
   if p_at.queue <> p_key.queue then
     return tock.counts(p_task, p_at.state, p_key.created_at, pg_catalog.clock_timestamp());
   elsif v_policy = 'pending' then

@@ -57,7 +57,7 @@ test('a result names a stage, or ends the task; a whole lease goes to the next',
 test.each([
   [{ pipeline: ['fetch'] }, 'pipeline'],
   [{ pipeline: ['fetch', 'fetch'] }, 'pipeline'],
-  [{ pipeline: ['parse', 'index'] }, 'tasks[0].pipeline'],
+  [{ pipeline: ['parse', 'index'] }, 'pipeline'],
   [{ tasks: [{}, { pipeline: ['fetch', 'a b'] }] }, 'tasks[1].pipeline[1]'],
 ])('what is no pipeline is refused: %j', async (body, field) => {
   expect(await add(body)).toMatchObject({ status: 422, body: { field } });

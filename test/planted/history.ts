@@ -70,8 +70,8 @@ export const history: Bug[] = [
   {
     name: 'a run whose time is up counts as lost',
     file: 'routines/51_reap.sql',
-    find: 'case when t.up then r.lost else r.lost + 1 end)',
-    replace: 'r.lost + 1)',
+    find: 'case when t.up then r.lost else r.lost + 1 end, null, null)',
+    replace: 'r.lost + 1, null, null)',
     caught: ['sql/retry-life.test.ts', 'a run whose time is up has failed'],
   },
   {

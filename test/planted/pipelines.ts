@@ -93,10 +93,10 @@ export const pipelines: Bug[] = [
     caught: [minds, 'a key that counts until the start is free'],
   },
   {
-    file: 'routines/23_unique.sql',
+    file: 'routines/24_held_keys.sql',
     name: 'a newer task of a key gives a later stage its payload',
-    find: ' or v_at.queue <> p_queue));',
-    replace: '));',
+    find: 'if p_at.queue <> p_key.queue then',
+    replace: 'if false then',
     caught: [minds, 'what has a key in a later stage is not given'],
   },
   {
