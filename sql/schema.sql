@@ -622,6 +622,10 @@ function tock.check_sequence(p_taken bigint)
   returns void
   -- TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some of it.
 
+function tock.check_spawns(p_results jsonb)
+  returns void
+  -- Raises TK422 for what no run can spawn, TK403 where the session's role may not enqueue.
+
 function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
   -- Raises TK422 for a result that is too large to be the next stage's payload.
@@ -691,7 +695,7 @@ function tock.come_to_gates(p_positions bigint[])
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
-  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
+  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.counts(p_task jsonb, p_state text, p_created_at timestamp with time zone, p_now timestamp with time zone)
@@ -918,7 +922,7 @@ function tock.gates_statement(p_epoch integer)
 
 function tock.gather(p_children bigint[])
   returns void
-  -- Gives children their parents' ids, names, states and results: {payload, parents}.
+  -- Gives children their parents' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.
 
 function tock.give_up_turns(p_ids bigint[])
   returns void
@@ -1609,6 +1613,14 @@ function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped
 function tock.sources_of(p_state text)
   returns text[]
   -- Where tasks of a state are looked for, in this order.
+
+function tock.spawn(p_epoch integer, p_run leased_run, p_spawn jsonb, p_result jsonb, p_field text)
+  returns void
+  -- Enqueues what a run that was done leaves behind, once; a task that waits for these comes after them, its payload being {payload, result} until their results are added.
+
+function tock.spawned_so(p_run leased_run, p_spawn jsonb)
+  returns boolean
+  -- Whether a run that ended before left these tasks behind, or none.
 
 function tock.stage_kept(p_task jsonb, p_due_at timestamp with time zone)
   returns jsonb

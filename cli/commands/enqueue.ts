@@ -26,6 +26,7 @@ type Given = {
   after?: string[];
   onParentFailure?: string;
   gather?: boolean;
+  parent?: string;
   tasks?: boolean;
   pipeline?: string[];
   requestId?: string;
@@ -75,6 +76,7 @@ function newTask(payload: string, given: Given): string {
     after: given.after,
     on_parent_failure: given.onParentFailure,
     gather: given.gather,
+    parent: given.parent,
     pipeline: given.pipeline,
   };
   const fields = JSON.stringify(options).slice(1, -1);
@@ -168,6 +170,7 @@ export function addEnqueue(program: Command): void {
     )
     .option('--on-parent-failure <what>', 'when one of them is dead: cancel, run or wait')
     .option('--gather', 'be given their results')
+    .option('--parent <id>', 'the task that it is a part of, shown with it')
     .option('--pipeline <stages>', 'queues it goes through, like fetch,parse,index', (stages) =>
       stages.split(','),
     )

@@ -7,7 +7,7 @@ import { checkedId, checkedLease, givenJson, number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment } from '../table.ts';
 
-type Completing = { result?: string; stage?: string; end?: boolean };
+type Completing = { result?: string; stage?: string; end?: boolean; spawn?: string };
 type Failing = { error?: string; retryIn?: number; fatal?: boolean };
 type Extending = { lease?: number; progress?: number; note?: string };
 
@@ -43,12 +43,16 @@ async function complete(given: string, ids: string[], options: Options<Completin
   if (options.stage !== undefined && options.end) {
     throw new Failure('Give --stage or --end, not both.', undefined, 2);
   }
-  const stage = options.end ? null : options.stage;
+  if (options.spawn !== undefined && ids.length !== 1) {
+    throw new Failure("--spawn is one task's own: give its id after the lease.", undefined, 2);
+  }
+  const stage = options.end ? 'null' : options.stage && JSON.stringify(options.stage);
   const result = options.result && (await givenJson(options.result, 'The result'));
+  const spawn = options.spawn && (await givenJson(options.spawn, 'What is spawned'));
   await end(
     options,
     ids,
-    (door, some) => door.complete(lease, some, result, stage),
+    (door, some) => door.complete(lease, some, { result, stage, spawn }),
     ({ completed }) => `${completed} completed\n`,
   );
 }
@@ -110,6 +114,10 @@ export function addLease(program: Command): void {
     .option('--result <json>', 'what came of each; "-" reads it from stdin')
     .option('--stage <queue>', "the stage of their pipeline where they go on; else it's the next")
     .option('--end', 'they end here, whatever stages are left')
+    .option(
+      '--spawn <json>',
+      'tasks to add, {queue, tasks, wait}; with wait it goes on when they have ended; "-" for stdin',
+    )
     .action((lease: string, ids: string[], _given, command: Command) =>
       complete(lease, ids, optionsOf(command)),
     );

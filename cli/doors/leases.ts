@@ -21,15 +21,16 @@ export type Outcome = {
 };
 export type Progress = { progress?: number | undefined; note?: string | undefined };
 
+/** What complete() takes of a task, each as JSON text. */
+export type Given = {
+  result?: string | undefined;
+  stage?: string | undefined;
+  spawn?: string | undefined;
+};
+
 /** What a worker does. Without ids it is all of a lease; a Failure when the lease is over. */
 export type Leases = Claims & {
-  /** The result as JSON text; the stage as complete() takes it. */
-  complete(
-    lease: string,
-    ids: string[],
-    result?: string,
-    stage?: string | null,
-  ): Promise<Completed>;
+  complete(lease: string, ids: string[], given?: Given): Promise<Completed>;
   fail(lease: string, ids: string[], outcome: Outcome): Promise<Failed>;
   release(lease: string, ids: string[]): Promise<Released>;
   extend(
@@ -45,10 +46,11 @@ function each<T extends object>(ids: string[], said: T): T | ({ id: string } & T
   return ids.length === 0 ? said : ids.map((id) => ({ id, ...said }));
 }
 
-function results(ids: string[], result = 'null', stage?: string | null): string | null {
+function results(ids: string[], given: Given = {}): string | null {
   if (ids.length === 0) return null;
-  const to = stage === undefined ? '' : `,"stage":${JSON.stringify(stage)}`;
-  return `[${ids.map((id) => `{"id":"${id}","result":${result}${to}}`)}]`;
+  const said = Object.entries(given).filter(([, json]) => json !== undefined);
+  const fields = said.map(([name, json]) => `,"${name}":${json}`).join('');
+  return `[${ids.map((id) => `{"id":"${id}"${fields}}`)}]`;
 }
 
 /** Null when nothing is said. */
@@ -59,9 +61,9 @@ export function httpLeases(post: Post): Leases {
   const at = (lease: string, verb: string) => `POST /v1/leases/${lease}/${verb}`;
   return {
     ...httpClaims(post),
-    complete(lease, ids, result, stage) {
-      const given = results(ids, result, stage);
-      return post(at(lease, 'complete'), given === null ? '{}' : `{"results":${given}}`);
+    complete(lease, ids, given) {
+      const all = results(ids, given);
+      return post(at(lease, 'complete'), all === null ? '{}' : `{"results":${all}}`);
     },
     fail(lease, ids, outcome) {
       const failures = each(ids, outcome);
@@ -90,11 +92,11 @@ export function sqlLeases(client: pg.Client): Leases {
   };
   return {
     ...sqlClaims(client),
-    complete: (lease, ids, result, stage) =>
+    complete: (lease, ids, given) =>
       one(
         `select completed, refused::text[] as refused
          from tock.complete(p_lease => $1, p_results => $2)`,
-        [lease, results(ids, result, stage)],
+        [lease, results(ids, given)],
       ),
     fail: (lease, ids, outcome) =>
       one(

@@ -3,6 +3,7 @@ import { authorized } from '../authorize.ts';
 import { type App, type Endpoint, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
+import { task } from './tasks.ts';
 
 const params = z.strictObject({ lease: s.leaseToken });
 const refused = z.array(s.id).openapi({ description: "Ids that were not this lease's." });
@@ -19,7 +20,19 @@ const runs = s.count.openapi({
 const stage = s.queueName.nullish().openapi({
   description: 'Of a task with a pipeline: the stage where it goes on; null ends it here.',
 });
-const result = s.options({ id: s.id, result: s.anything.optional(), stage });
+const spawn = s
+  .options({
+    queue: s.queueName.nullish(),
+    tasks: s.list(task, 1),
+    wait: s.flag.nullish(),
+    on_failure: s.word('run', 'cancel', 'wait').nullish(),
+  })
+  .nullish()
+  .openapi({
+    description:
+      'Tasks to add, to its own queue if none is named. With wait it goes on when they have ended.',
+  });
+const result = s.options({ id: s.id, result: s.anything.optional(), stage, spawn });
 const outcome = {
   error: s.anything.optional(),
   retry_in_seconds: s.seconds.nullish(),

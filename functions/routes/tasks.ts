@@ -27,10 +27,11 @@ const options = {
   after: s.parents.nullish(),
   on_parent_failure: s.word('cancel', 'run', 'wait').nullish(),
   gather: s.flag.nullish(),
+  parent: s.id.nullish(),
   pipeline: s.pipeline.nullish(),
 };
 
-const task = s
+export const task = s
   .options(options)
   .refine(...s.oneTime)
   .openapi('Task');

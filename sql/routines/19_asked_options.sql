@@ -14,7 +14,7 @@ as $$
     ('debounce_max_seconds', 'number', 0, 31536000, null), ('changed_at', 'instant', null, null, null),
     ('backoff', 'backoff', null, null, null), ('name', 'name', 1, 200, null), ('after', 'after', null, null, null),
     ('on_parent_failure', 'word', null, null, array['cancel', 'run', 'wait']), ('gather', 'flag', null, null, null),
-    ('pipeline', 'pipeline', null, null, null)
+    ('pipeline', 'pipeline', null, null, null), ('parent', 'id', null, null, null)
 $$;
 
 comment on function tock.asked_options is 'The options of a task beside the plain ones, and what each may be.';
@@ -48,6 +48,7 @@ begin
         and (pg_catalog.jsonb_typeof(a.id) = 'number' or pg_catalog.length(a.id #>> '{}') not between 1 and 200
           or a.id #>> '{}' ~ '^\d+$')) else false end
     when 'flag' then v_type = 'boolean'
+    when 'id' then v_type in ('string', 'number') and p_value #>> '{}' ~ '^\d{1,18}$'
     when 'text' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
     when 'word' then v_type = 'string' and p_value #>> '{}' = any (v_option.words)
     when 'instant' then case when v_type = 'string' then tock.is_instant(p_value #>> '{}') else false end
@@ -59,6 +60,7 @@ begin
       when 'name' then pg_catalog.format(' is a string of %s to %s characters, not only digits and not *', v_option.low, v_option.high)
       when 'after' then ' is an array of up to 10,000 ids of tasks, names of tasks in this call, or * for all before it'
       when 'flag' then ' is true or false'
+      when 'id' then ' is the id of a task'
       when 'word' then ' is ' || pg_catalog.array_to_string(v_option.words, ' or ')
       when 'instant' then ' is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
       else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number' else 'number' end,
@@ -142,6 +144,7 @@ as $$
     'on_parent_failure', case when p_task ->> 'on_parent_failure' <> 'cancel' then p_task -> 'on_parent_failure' end,
     'gather', case when p_task -> 'gather' = 'true' then p_task -> 'gather' end,
     'pipeline', p_task -> 'pipeline',
+    'parent', p_task ->> 'parent',
     'stage', tock.stage_kept(p_task, p_due_at))), '{}')
 $$;
 

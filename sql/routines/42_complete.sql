@@ -28,10 +28,18 @@ declare
   v_stages boolean;
   v_stage text;
   v_policy tock.queues;
+  v_spawns boolean := false;
+  v_spawn jsonb;
+  v_wait boolean := false;
+  v_fresh tock.leased_run[] := '{}';
 begin
   if p_results is not null and p_results <> 'null' then
-    perform tock.check_rows(p_results, 'results', array['id', 'result', 'stage']);
+    perform tock.check_rows(p_results, 'results', array['id', 'result', 'stage', 'spawn']);
     v_ids := tock.parse_ids(p_results, 'results');
+    v_spawns := pg_catalog.jsonb_path_exists(p_results, '$[*].spawn');
+    if v_spawns then
+      perform tock.check_spawns(p_results);
+    end if;
   end if;
   v_done := case when v_ids is null then tock.end_hot(p_lease, v_epoch) end;
   if v_done > 0 then
@@ -88,11 +96,17 @@ begin
       v_result := nullif(v_item -> 'result', 'null');
       v_stage := null;
       v_payload := null;
-      if v_stages or v_options -> v_run.position::text ? 'pipeline' then
+      if v_spawns then
+        v_spawn := nullif(v_item -> 'spawn', 'null');
+        v_wait := coalesce((v_spawn ->> 'wait')::boolean, false);
+      end if;
+      if v_wait then
+        v_stage := v_run.queue;
+      elsif v_stages or v_options -> v_run.position::text ? 'pipeline' then
         v_stage := tock.next_stage(v_options -> v_run.position::text, v_run.queue, v_item,
           pg_catalog.format('results[%s].stage', v_run.n - 1));
       end if;
-      if v_stage is not null and v_run.state is null then
+      if v_stage is not null and v_run.state is null and not v_wait then
         if v_policy.name is distinct from v_stage then
           v_policy := tock.stage_policy(v_stage);
         end if;
@@ -106,19 +120,29 @@ begin
       -- all that are left: those that ended before, by themselves, count as they do when a lease is closed
       continue when v_run.state is not null and case
         when v_ids is null then v_run.state <> 'done' and not tock.ended_so(v_run, true, v_stage)
-        else not tock.ended_so(v_run, coalesce(v_options -> v_run.position::text ? 'pipeline', false), v_stage)
+        else not tock.ended_so(v_run, v_wait or coalesce(v_options -> v_run.position::text ? 'pipeline', false), v_stage)
+          or (v_spawns and not tock.spawned_so(v_run, v_spawn))
           or (v_run.result is distinct from v_result and coalesce(v_keep, true)) end;
       completed := completed + 1;
       v_good := v_good || v_run.n;
       if v_run.state is null then
         v_ended := v_ended || row(v_run.stream, v_run.position, 'done', v_result, null,
-          case when v_stage is not null then '-infinity'::timestamptz end, 1, 0, v_stage, v_payload)::tock.ending;
+          case when v_wait then 'infinity' when v_stage is not null then '-infinity'::timestamptz end, 1, 0,
+          case when not v_wait then v_stage end, v_payload)::tock.ending;
+        if v_spawn is not null then
+          v_fresh := v_fresh || v_run;
+        end if;
       end if;
     end loop;
     v_ended := tock.each_once(v_ended);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
     v_before := v_before || v_ended;
+  end loop;
+  foreach v_run in array v_fresh loop
+    v_item := p_results -> (v_run.n - 1)::integer;
+    perform tock.spawn(v_epoch, v_run, v_item -> 'spawn', nullif(v_item -> 'result', 'null'),
+      pg_catalog.format('results[%s].spawn', v_run.n - 1));
   end loop;
   if v_ids is null and pg_catalog.cardinality(v_before || v_ended) = 0 then
     -- as of a lease that was closed before: nothing is the caller's when the reaper had some
@@ -140,4 +164,4 @@ begin
 end $$;
 
 comment on function tock.complete is
-  'Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when the lease is over.';
+  'Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when the lease is over.';

@@ -166,7 +166,7 @@ begin
   end if;
   delete from tock.watches x where x.child = any (p_children);
   perform tock.gather(array(
-    select w.position from tock.waiting w where w.position = any (p_children) and w.options ? 'gather'));
+    select w.position from tock.waiting w where w.position = any (p_children) and w.options ?| '{gather,resume}'));
   update tock.waiting w set due_at = w.after_due, after_due = null where w.position = any (p_children);
   select pg_catalog.array_agg(w.position) filter (where w.gate is null),
       pg_catalog.array_agg(w.position) filter (where w.gate is not null) into v_ready, v_gated
@@ -334,12 +334,14 @@ begin
         from pg_catalog.jsonb_array_elements(v_parents) with ordinality p (parent, n));
     end if;
     update tock.waiting w set payload = g.payload, bytes = pg_catalog.octet_length(g.payload::text)
-    from (select pg_catalog.jsonb_build_object('payload', v_row.payload, 'parents', v_parents) as payload) g
+    from (
+      select case when v_row.options ? 'resume' then v_row.payload || pg_catalog.jsonb_build_object('children', v_parents)
+        else pg_catalog.jsonb_build_object('payload', v_row.payload, 'parents', v_parents) end as payload) g
     where w.position = v_child;
   end loop;
 end $$;
 
-comment on function tock.gather is 'Gives children their parents'' ids, names, states and results: {payload, parents}.';
+comment on function tock.gather is 'Gives children their parents'' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.';
 
 create or replace function tock.parents(p_id bigint, p_limit integer default 1000, p_after integer default 0)
 returns table (n integer, id bigint, name text, state text, result jsonb)

@@ -181,6 +181,8 @@ begin
   if not coalesce(tock.lets_in(p_key, 'claim', '*'), false) then
     perform tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease));
   end if;
+  perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn ->> 'queue', tock.queue_of_lease(p_lease)))
+  from pg_catalog.jsonb_path_query(p_body, '$.results[*].spawn') s (spawn) where s.spawn <> 'null';
   if p_body -> 'results' is null then
     v_done := tock.end_hot(p_lease, tock.token_epoch(p_lease));
     if v_done > 0 then

@@ -25,4 +25,17 @@ describe.each(doors)('over %s', (_name, env) => {
     const { options } = JSON.parse((await cli('task', c, '--json')).out);
     expect(options).toEqual({ after: [a, b], gather: true, on_parent_failure: 'run' });
   });
+
+  test('a shell script fans out and goes on', async () => {
+    const queue = `spawn${++count}`;
+    const id = (await cli('enqueue', queue, '"whole"')).out.trim();
+    const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);
+    const spawn = JSON.stringify({ queue: `${queue}-parts`, tasks: [{ payload: 1 }], wait: true });
+    expect(await cli('complete', lease, '--spawn', spawn)).toMatchObject({ code: 2 });
+    expect((await cli('complete', lease, id, '--spawn', spawn)).out).toBe('1 completed\n');
+    const part = JSON.parse((await cli('claim', `${queue}-parts`, '--json')).out);
+    await cli('complete', part.lease, part.tasks[0].id, '--result', '"r"');
+    const [run] = JSON.parse((await cli('claim', queue, '--json')).out).tasks;
+    expect(run).toMatchObject({ id, payload: { payload: 'whole', children: [{ result: 'r' }] } });
+  });
 });

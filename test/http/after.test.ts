@@ -65,3 +65,44 @@ test('a key for some queues names no parents of others', async () => {
   expect((await post('queues/open/tasks', { tasks: [{}, task] }, key)).status).toBe(403);
   expect((await post('queues/open/tasks', task)).status).toBe(201);
 });
+
+test('a task fans out in the statement that completes it, and goes on with what came of it', async () => {
+  const { ids } = (await post('queues/whole/tasks', { payload: 'book' })).body;
+  const { lease } = await claim('whole');
+  const spawn = { queue: 'parts', tasks: [{ payload: 1, name: 'one' }], wait: true };
+  const body = { results: [{ id: ids[0], result: 'split', spawn }] };
+  expect((await post(`leases/${lease}/complete`, body)).body).toEqual({
+    completed: 1,
+    refused: [],
+  });
+  const part = await claim('parts');
+  await post(`leases/${part.lease}/complete`, {
+    results: [{ id: part.tasks[0].id, result: 'done' }],
+  });
+  expect((await claim('whole')).tasks).toMatchObject([
+    {
+      id: ids[0],
+      payload: { payload: 'book', result: 'split', children: [{ state: 'done', result: 'done' }] },
+    },
+  ]);
+});
+
+test('what a run spawns is refused like what is enqueued, and so is who may not', async () => {
+  const { ids } = (await post('queues/bad/tasks', {})).body;
+  const { lease } = await claim('bad');
+  const complete = (spawn: object, key?: string) =>
+    post(`leases/${lease}/complete`, { results: [{ id: ids[0], spawn }] }, key);
+  expect((await complete({ tasks: [{ after: ['x'] }] })).body).toMatchObject({
+    status: 422,
+    field: 'results[0].spawn.tasks[0].after[0]',
+  });
+  expect((await complete({ tasks: [{ priority: 11 }] })).body).toMatchObject({
+    status: 422,
+    field: 'results[0].spawn.tasks[0].priority',
+  });
+  const worker = await tock.makeKey(['claim']);
+  expect((await complete({ tasks: [{}] }, worker)).status).toBe(403);
+  const bad = await tock.makeKey(['claim', 'enqueue'], ['bad']);
+  expect((await complete({ queue: 'other', tasks: [{}] }, bad)).status).toBe(403);
+  expect((await complete({ tasks: [{}] }, bad)).status).toBe(200);
+});

@@ -1,6 +1,7 @@
 import type { Bug } from './bugs.ts';
 
 const parents: Pick<Bug, 'file'> = { file: 'routines/55_parents.sql' };
+const spawn: Pick<Bug, 'file'> = { file: 'routines/41_spawn.sql' };
 const hot: Pick<Bug, 'file'> = { file: 'routines/45_hot.sql' };
 
 /** What comes after other tasks, and when. */
@@ -81,5 +82,40 @@ export const afterOthers: Bug[] = [
     find: 'where w.queue <> all (v_queues)',
     replace: 'where false',
     caught: ['http/after.test.ts', 'a key for some queues'],
+  },
+  {
+    ...spawn,
+    name: 'a completion that is repeated at once spawns again',
+    find: 'if not found then\n    return;',
+    replace: 'if false then\n    return;',
+    caught: ['sql/spawn.test.ts', 'a completion that is repeated spawns once'],
+  },
+  {
+    ...spawn,
+    name: 'a completion with other tasks counts as the same',
+    find: 'return v_digest is not distinct from',
+    replace: 'return true or v_digest is not distinct from',
+    caught: ['sql/spawn.test.ts', 'a completion that is repeated spawns once'],
+  },
+  {
+    ...spawn,
+    name: 'a parent goes on before its children have ended',
+    find: 'set after_due = pg_catalog.clock_timestamp(),',
+    replace: 'set after_due = null, due_at = pg_catalog.clock_timestamp(),',
+    caught: ['sql/spawn.test.ts', 'a task waits for what it spawned'],
+  },
+  {
+    ...spawn,
+    name: 'a cancelled parent spawns children that nobody waits for',
+    find: 'if v_next is null then',
+    replace: 'if false then',
+    caught: ['sql/spawn.test.ts', 'a task that somebody wants cancelled'],
+  },
+  {
+    name: 'whoever may claim may enqueue by way of a completion',
+    file: 'routines/81_http.sql',
+    find: "perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn",
+    replace: "perform tock.authorize(p_key, 'claim', coalesce(s.spawn",
+    caught: ['http/after.test.ts', 'what a run spawns is refused'],
   },
 ];

@@ -25,8 +25,8 @@ export const pipelines: Bug[] = [
   {
     ...complete,
     name: 'attempts are counted on from stage to stage',
-    find: "then '-infinity'::timestamptz end, 1, 0, v_stage",
-    replace: "then '-infinity'::timestamptz end, v_run.attempt, v_run.lost, v_stage",
+    find: "then '-infinity'::timestamptz end, 1, 0,\n",
+    replace: "then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,\n",
     caught: [plain, 'a lease that the reaper took back moves nothing'],
   },
   {
