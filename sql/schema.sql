@@ -838,9 +838,9 @@ function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
   -- Whether a run that ended before ended as done and led to this stage, null for none.
 
-function tock.ends_of(p_ids bigint[], p_lock boolean, OUT id bigint, OUT current_id bigint, OUT state text)
+function tock.ends_of(p_ids bigint[], p_lock boolean, OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
-  -- How tasks stand, or what they were run again as: the newest run or waiting entry and the state; unknown ones are left out.
+  -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
 
 function tock.ends_statement(p_epoch integer, p_streams text, p_limit integer)
   returns text
@@ -1342,6 +1342,10 @@ function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer
 function tock.parents_moved(p_ids bigint[])
   returns void
   -- Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.
+
+function tock.parents_passed(p_stream integer, p_after bigint, p_upto bigint)
+  returns void
+  -- Has promotion look at those that watch what was passed over in a stream, up to 10,000.
 
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]

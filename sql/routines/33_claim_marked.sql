@@ -101,6 +101,9 @@ begin
   if v_leading > 0 then
     perform tock.skip_to(p_stream, p_after, v_passed.after_position, v_leading);
   end if;
+  if v_leading > 0 or v_passed.skips <> '{}' then
+    perform tock.parents_passed(p_stream, p_after, v_passed.upto);
+  end if;
   v_gates := pg_catalog.array_remove(v_gates, null);
   if pg_catalog.cardinality(v_gates) > 0 then
     perform tock.open_gates(pg_catalog.array_fill(s.queue, array[pg_catalog.cardinality(v_gates)]), v_gates)

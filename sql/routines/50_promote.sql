@@ -171,6 +171,10 @@ begin
     update tock.watches x set stream = p.run_id & 1048575, position = p.run_id >> 20
     from tock.promotions p
     where x.stream = 0 and x.position = any (p_positions) and p.position = x.position;
+    if p_cancelled then
+      perform tock.parents_passed((p.run_id & 1048575)::integer, (p.run_id >> 20) - 1, p.run_id >> 20)
+      from tock.promotions p where p.position = any (p_positions);
+    end if;
   end if;
 end $$;
 

@@ -7,7 +7,7 @@
 
 -- A task that was run again stands for the one that didn't end well. Whether a cancelled or expired run is over is
 -- asked as for gates; p_lock lets that take its stream's lock. What was cancelled for its parents never was anybody's.
-create or replace function tock.ends_of(p_ids bigint[], p_lock boolean, out id bigint, out current_id bigint, out state text)
+create or replace function tock.ends_of(p_ids bigint[], p_lock boolean, out id bigint, out current_id bigint, out state text, out sure boolean)
 returns setof record
 language plpgsql
 volatile
@@ -33,13 +33,12 @@ begin
     v_found := array(select f from unnest(v_found) f where f.n not in (select a.n from unnest(v_again) a)) || v_later;
   end loop;
   return query
-    select p_ids[f.n], f.current_id,
-      case when f.state in ('cancelled', 'expired') and not coalesce((tock.run_at(f.current_id)).options ? 'cancelled_for', false)
-        and not tock.never_starts(f.current_id, p_lock) then 'running' else f.state end
+    select p_ids[f.n], f.current_id, f.state, f.state not in ('cancelled', 'expired')
+      or coalesce((tock.run_at(f.current_id)).options ? 'cancelled_for', false) or tock.never_starts(f.current_id, p_lock)
     from unnest(v_found) f;
 end $$;
 
-comment on function tock.ends_of is 'How tasks stand, or what they were run again as: the newest run or waiting entry and the state; unknown ones are left out.';
+comment on function tock.ends_of is 'How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.';
 
 create or replace function tock.next_parents(p_open tock.dependent[], p_count integer, p_lock boolean)
 returns tock.dependent[]
@@ -57,10 +56,10 @@ declare
 begin
   return array(
     with ends as materialized (
-      select e.id, e.current_id, e.state from tock.ends_of(v_parents, p_lock) e
+      select e.* from tock.ends_of(v_parents, p_lock) e
     ), judged as (
-      select o.position, a.n, a.id::bigint as parent, e.current_id, e.state,
-        case when e.state in ('waiting', 'ready', 'running') then 'watch'
+      select o.position, a.n, a.id::bigint as parent, e.current_id, case when e.sure is not false then e.state else 'unsure' end as state,
+        case when e.state in ('waiting', 'ready', 'running') or not e.sure then 'watch'
           when e.state = 'done' or w.options ->> 'on_parent_failure' = 'run' then 'over'
           when w.options ->> 'on_parent_failure' = 'wait' and e.state is not null then 'watch'
           else 'cancel' end as verdict
@@ -141,8 +140,10 @@ begin
   insert into tock.watches (stream, position, child, n)
   select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto from unnest(p_watch) o
   on conflict do nothing;
-  update tock.waiting w set due_at = pg_catalog.clock_timestamp() + least(interval '1 hour', greatest(
-    interval '0.1 s', pg_catalog.clock_timestamp() - x.watched_at))
+  update tock.waiting w set due_at = pg_catalog.clock_timestamp() + greatest(interval '0.1 s', least(
+    pg_catalog.clock_timestamp() - x.watched_at,
+    -- of one that is cancelled or expired a claim that is under way may have it
+    case when o.state = 'unsure' then interval '1 s' else interval '1 hour' end))
   from unnest(p_watch) o, tock.watches x
   where w.position = o.position and x.child = o.position;
 end $$;
@@ -281,6 +282,26 @@ begin
 end $$;
 
 comment on function tock.parents_moved is 'Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.';
+
+-- For whoever holds a stream, or gates: it looks at nothing else itself.
+create or replace function tock.parents_passed(p_stream integer, p_after bigint, p_upto bigint)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_children bigint[] := array(
+    select x.child from tock.watches x where x.stream = p_stream and x.position > p_after and x.position <= p_upto
+    order by x.stream, x.position limit 10000);
+begin
+  if v_children <> '{}' then
+    perform tock.look_soon(v_children);
+  end if;
+end $$;
+
+comment on function tock.parents_passed is 'Has promotion look at those that watch what was passed over in a stream, up to 10,000.';
 
 create or replace function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
 returns void

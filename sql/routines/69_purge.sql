@@ -58,6 +58,7 @@ begin
     exit when v_passed is null;
     passed := passed + v_passed;
     purged := purged + v_purged;
+    perform tock.parents_passed(p_stream, v_at.after_position, tock.cursor_of(p_stream));
   end loop;
 end $$;
 

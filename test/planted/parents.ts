@@ -44,14 +44,14 @@ export const afterOthers: Bug[] = [
   {
     ...parents,
     name: 'a cancelled parent that a claim may have counts as over',
-    find: 'and not tock.never_starts(f.current_id, p_lock)',
-    replace: 'and false',
+    find: 'or tock.never_starts(f.current_id, p_lock)',
+    replace: 'or true',
     caught: ['sql/after.test.ts', 'a cancelled parent that is being claimed'],
   },
   {
     ...parents,
     name: 'who watches looks at its parents again when they tell only',
-    find: /due_at = pg_catalog\.clock_timestamp\(\) \+ least\([^;]*x\.watched_at\)\)/,
+    find: /due_at = pg_catalog\.clock_timestamp\(\) \+ greatest\([^;]*'1 hour' end\)\)/,
     replace: "due_at = 'infinity'",
     caught: ['sql/after.test.ts', 'a child that was enqueued in a transaction that is open'],
   },

@@ -374,3 +374,42 @@ test('a cancelled parent that is being claimed is waited for', async () => {
   expect(await stateOf(child)).toBe('ready');
   await other.end();
 });
+
+describe('a child is told soon, whatever it has waited for until then, when its parent', () => {
+  const ends: [string, object, (queue: string, id: string) => Promise<unknown>][] = [
+    [
+      'has expired and is passed over',
+      { expires_in_seconds: 0.05 },
+      async (queue, id) => {
+        await expect.poll(() => stateOf(id)).toBe('expired');
+        expect(await take(queue)).toEqual([]);
+      },
+    ],
+    ['is purged', {}, async (queue) => rows(client, 'select * from tock.purge_queue($1)', [queue])],
+    [
+      'is purged while it waits',
+      { delay_seconds: 3600 },
+      async (queue) => rows(client, 'select * from tock.purge_queue($1)', [queue]),
+    ],
+    [
+      'is cancelled while it waits',
+      { delay_seconds: 3600 },
+      async (_, id) => client.query('select tock.cancel(array[$1::bigint])', [id]),
+    ],
+  ];
+  test.each(ends)('%s', async (_, options, end) => {
+    const queue = newQueue();
+    const [parent = ''] = await enqueue(client, queue, [options]);
+    const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+    await client.query(
+      "update tock.watches set watched_at = watched_at - interval '1 day' where child = $1::bigint >> 20",
+      [child],
+    );
+    await client.query(
+      "update tock.waiting set due_at = now() + interval '1 hour' where position = $1::bigint >> 20",
+      [child],
+    );
+    await end(queue, parent);
+    await becomes(child, 'cancelled');
+  });
+});
