@@ -1525,13 +1525,13 @@ function tock.sources_of(p_state text)
   returns text[]
   -- Where tasks of a state are looked for, in this order.
 
-function tock.stage_kept(p_task jsonb, p_due_at timestamp with time zone)
-  returns jsonb
-  -- What a task with a pipeline asks for itself, for all of its stages.
-
 function tock.stage_policy(p_queue text)
   returns queues
   -- The policy of a stage's queue, which is made if it is new.
+
+function tock.stages_kept(p_task jsonb, p_due_at timestamp with time zone)
+  returns jsonb
+  -- What a run keeps of a task's pipeline.
 
 function tock.standing(p_epoch integer)
   returns text

@@ -123,9 +123,8 @@ as $$
     'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
       p_due_at + interval '1 second' * coalesce(
         pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8, p_policy.max_wait_seconds)),
-    'backoff', p_task -> 'backoff',
-    'pipeline', p_task -> 'pipeline',
-    'stage', tock.stage_kept(p_task, p_due_at))), '{}')
+    'backoff', p_task -> 'backoff')
+    || case when p_task ? 'pipeline' then tock.stages_kept(p_task, p_due_at) else '{}' end), '{}')
 $$;
 
 comment on function tock.kept_options is 'What a run keeps of its task''s options, with what its queue asks for; null when that is nothing.';
