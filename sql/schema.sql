@@ -1095,6 +1095,10 @@ function tock.keys_list()
   -- All keys but for their secret part.
   -- for tock_admin, tock_edge
 
+function tock.kin_kept(p_task jsonb)
+  returns jsonb
+  -- What a run keeps of the tasks that its own comes after, or is a part of.
+
 function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
   returns smallint
   -- The lane that a task of a tenant has in a queue.
@@ -1626,13 +1630,13 @@ function tock.spawned_so(p_run leased_run, p_spawn jsonb)
   returns boolean
   -- Whether a run that ended before left these tasks behind, or none.
 
-function tock.stage_kept(p_task jsonb, p_due_at timestamp with time zone)
-  returns jsonb
-  -- What a task with a pipeline asks for itself, for all of its stages.
-
 function tock.stage_policy(p_queue text)
   returns queues
   -- The policy of a stage's queue, which is made if it is new.
+
+function tock.stages_kept(p_task jsonb, p_due_at timestamp with time zone)
+  returns jsonb
+  -- What a run keeps of a task's pipeline.
 
 function tock.standing(p_epoch integer)
   returns text

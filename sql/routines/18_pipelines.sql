@@ -36,10 +36,13 @@ language plpgsql
 immutable
 as $$
 declare
-  v_n bigint := (
-    select t.n - 1 from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
-    where t.task ->> 'pipeline' is not null and not t.task -> 'pipeline' ? p_queue order by t.n limit 1);
+  v_n bigint;
 begin
+  if not pg_catalog.jsonb_path_exists(p_tasks, '$[*].pipeline') then
+    return;
+  end if;
+  select t.n - 1 into v_n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+  where t.task ->> 'pipeline' is not null and not t.task -> 'pipeline' ? p_queue order by t.n limit 1;
   if v_n is not null then
     perform tock.refuse(422, pg_catalog.format('queue %s is no stage of this pipeline', p_queue),
       pg_catalog.format('tasks[%s].pipeline', v_n), 'enqueue into the stage where the task is to begin');
@@ -48,16 +51,19 @@ end $$;
 
 comment on function tock.check_pipelines is 'Raises TK422 for the first task that is enqueued into a queue that is none of its stages.';
 
--- Beside what its queue asks for, which is another's in the next stage.
-create or replace function tock.stage_kept(p_task jsonb, p_due_at timestamptz)
+-- stage has what the task asks for itself: what its queue adds is another's in the next stage.
+create or replace function tock.stages_kept(p_task jsonb, p_due_at timestamptz)
 returns jsonb
-language sql
+language plpgsql
 stable
 as $$
-  select case when p_task ->> 'pipeline' is not null then pg_catalog.jsonb_build_object(
-    'timeout_seconds', (p_task ->> 'timeout_seconds')::numeric::integer,
-    'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
-      p_due_at + pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8 * interval '1 second')) end
-$$;
+begin
+  return case when p_task ->> 'pipeline' is null then '{}' else pg_catalog.jsonb_build_object(
+    'pipeline', p_task -> 'pipeline',
+    'stage', pg_catalog.jsonb_build_object(
+      'timeout_seconds', (p_task ->> 'timeout_seconds')::numeric::integer,
+      'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
+        p_due_at + pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8 * interval '1 second'))) end;
+end $$;
 
-comment on function tock.stage_kept is 'What a task with a pipeline asks for itself, for all of its stages.';
+comment on function tock.stages_kept is 'What a run keeps of a task''s pipeline.';

@@ -127,6 +127,18 @@ end $$;
 
 comment on function tock.backoff_error is 'What is wrong with a task''s backoff: {field, message}, or null.';
 
+create or replace function tock.kin_kept(p_task jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select pg_catalog.jsonb_build_object('after', nullif(p_task -> 'after', '[]'),
+    'on_parent_failure', case when p_task ->> 'on_parent_failure' <> 'cancel' then p_task -> 'on_parent_failure' end,
+    'gather', case when p_task -> 'gather' = 'true' then p_task -> 'gather' end, 'parent', p_task ->> 'parent')
+$$;
+
+comment on function tock.kin_kept is 'What a run keeps of the tasks that its own comes after, or is a part of.';
+
 -- A key that reruns has a gate of its own, so that what comes while it runs waits for its end. No task may name it.
 create or replace function tock.kept_options(p_task jsonb, p_policy tock.queues, p_due_at timestamptz)
 returns jsonb
@@ -140,12 +152,9 @@ as $$
     'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
       p_due_at + interval '1 second' * coalesce(
         pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8, p_policy.max_wait_seconds)),
-    'backoff', p_task -> 'backoff', 'after', nullif(p_task -> 'after', '[]'),
-    'on_parent_failure', case when p_task ->> 'on_parent_failure' <> 'cancel' then p_task -> 'on_parent_failure' end,
-    'gather', case when p_task -> 'gather' = 'true' then p_task -> 'gather' end,
-    'pipeline', p_task -> 'pipeline',
-    'parent', p_task ->> 'parent',
-    'stage', tock.stage_kept(p_task, p_due_at))), '{}')
+    'backoff', p_task -> 'backoff')
+    || case when p_task ?| '{after,parent}' then tock.kin_kept(p_task) else '{}' end
+    || case when p_task ? 'pipeline' then tock.stages_kept(p_task, p_due_at) else '{}' end), '{}')
 $$;
 
 comment on function tock.kept_options is 'What a run keeps of its task''s options, with what its queue asks for; null when that is nothing.';

@@ -233,7 +233,9 @@ begin
     if (case when pg_catalog.jsonb_typeof(p_rows -> v_n) = 'object' then (p_rows -> v_n) - p_allowed <> '{}' else true end) then
       perform tock.refuse(422, pg_catalog.format('each of %s is an object of %s', p_field,
         pg_catalog.array_to_string(p_allowed, ', ')), pg_catalog.format('%s[%s]', p_field, v_n));
-    elsif pg_catalog.octet_length(((p_rows -> v_n) - 'spawn')::text) > 262144 + 64 then
+    elsif pg_catalog.octet_length((p_rows -> v_n)::text) > 262144 + 64
+      and pg_catalog.octet_length(((p_rows -> v_n) - '{stage,spawn}'::text[])::text) > 262144 + 64
+    then
       v_large := coalesce(v_large, v_n);
     end if;
   end loop;

@@ -158,7 +158,7 @@ begin
       refused := array(select l.id from tock.ids_left(v_ids, v_good) l order by l.n);
     end if;
     return next;
-  elsif tock.is_open(p_lease, v_epoch) then
+  elsif v_ids is not null and tock.is_open(p_lease, v_epoch) then
     return query select 0, v_ids;
   end if;
 end $$;

@@ -4,6 +4,8 @@ const ends: Pick<Bug, 'file'> = { file: 'routines/40_end_runs.sql' };
 const stages: Pick<Bug, 'file'> = { file: 'routines/41_stages.sql' };
 const complete: Pick<Bug, 'file'> = { file: 'routines/42_complete.sql' };
 const plain = 'sql/pipelines.test.ts';
+const refusals = 'sql/pipelines-refusals.test.ts';
+const policies = 'sql/pipelines-stages.test.ts';
 const minds = 'sql/pipelines-minds.test.ts';
 
 /** Pipelines: stages, jumps, and what is wished for on the way. */
@@ -34,14 +36,14 @@ export const pipelines: Bug[] = [
     name: 'a result that is too large is let into the next stage',
     find: /perform tock\.check_stage_takes\([^;]+;/,
     replace: '',
-    caught: [plain, 'a result that the next queue is too small for is refused'],
+    caught: [refusals, 'a result that the next queue is too small for is refused'],
   },
   {
     ...complete,
     name: 'the next payload is the result as it is kept',
     find: /v_payload := v_result;([\s\S]+?)v_result := case when v_keep then v_result end;/,
     replace: '{inside}v_result := case when v_keep then v_result end; v_payload := v_result;',
-    caught: [plain, 'a queue without keep_results hands its result on'],
+    caught: [policies, 'a queue without keep_results hands its result on'],
   },
   {
     ...stages,
@@ -55,14 +57,14 @@ export const pipelines: Bug[] = [
     name: 'a time limit of a queue goes on to the next',
     find: "coalesce(v_own -> 'timeout_seconds',",
     replace: "coalesce(p_options -> 'timeout_seconds',",
-    caught: [plain, 'how long a task may wait and run is asked of each stage anew'],
+    caught: [policies, 'how long a task may wait and run is asked of each stage anew'],
   },
   {
     ...ends,
     name: 'a task passes the gate of the next stage',
     find: "when e.queue is not null and r.options ? 'gate'",
     replace: 'when false',
-    caught: [plain, 'at a gate a task stands in each stage anew'],
+    caught: [policies, 'at a gate a task stands in each stage anew'],
   },
   {
     ...ends,
@@ -104,7 +106,7 @@ export const pipelines: Bug[] = [
     name: 'a task is moved out of its pipeline',
     find: "?| array['gate', 'unique_key', 'pipeline']",
     replace: "?| array['gate', 'unique_key']",
-    caught: [plain, 'a task with a pipeline is not moved'],
+    caught: [policies, 'a task with a pipeline is not moved'],
   },
   {
     file: 'routines/81_http.sql',

@@ -3,39 +3,10 @@ import { expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
 import { setQueue } from './gates.ts';
 import { client, databaseEach, db } from './own.ts';
-import {
-  blocked,
-  claim,
-  complete,
-  enqueue,
-  fail,
-  leaseOf,
-  pidOf,
-  type Run,
-  type TaskRow,
-  task,
-  value,
-} from './support.ts';
+import { add, done, look, next, stages } from './pipelines.ts';
+import { blocked, claim, complete, fail, leaseOf, pidOf, type Run, value } from './support.ts';
 
 databaseEach();
-
-const stages = ['fetch', 'parse', 'index'];
-
-const add = async (options: object = {}) =>
-  (
-    await enqueue(client, 'fetch', [{ payload: 'begun', pipeline: stages, ...options }])
-  )[0] as string;
-
-const look = async (id: string) => (await task(client, id)) as TaskRow;
-
-async function next(queue: string): Promise<Run> {
-  const [run] = await claim(client, queue);
-  expect(run, `something in ${queue}`).toBeDefined();
-  return run as Run;
-}
-
-const done = (run: Run, said: object = {}, on: pg.Client = client) =>
-  complete(on, run.lease, [{ id: run.id, ...said }]);
 
 const cancel = (id: string, on: pg.Client = client) =>
   on.query('select * from tock.cancel(array[$1::bigint])', [id]);

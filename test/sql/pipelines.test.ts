@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import { expectWhole } from './audit.ts';
-import { setQueue, take } from './gates.ts';
 import { pass } from './history.ts';
 import { client, databaseEach, db } from './own.ts';
+import { add, done, look, next, slowRetries, stages } from './pipelines.ts';
 import {
   blocked,
   claim,
@@ -11,41 +11,16 @@ import {
   expire,
   fail,
   leaseOf,
-  makeDue,
   pidOf,
-  promote,
-  type Run,
   reap,
   refusal,
   release,
-  rows,
-  type TaskRow,
-  task,
   value,
 } from './support.ts';
 
 databaseEach();
 
-const stages = ['fetch', 'parse', 'index'];
-
-beforeEach(async () => {
-  await setQueue(client, '*', { backoff_jitter: 0, backoff_base_seconds: 60 });
-});
-
-const add = async (options: object = {}, queue = 'fetch') =>
-  (await enqueue(client, queue, [{ payload: 'begun', pipeline: stages, ...options }]))[0] as string;
-
-const look = async (id: string) => (await task(client, id)) as TaskRow;
-
-async function next(queue: string): Promise<Run> {
-  const [run] = await claim(client, queue, { worker: `w of ${queue}` });
-  expect(run, `something in ${queue}`).toBeDefined();
-  return run as Run;
-}
-
-/** Completes one run of the task, with a result and a stage if those are given. */
-const done = (run: Run, said: object = {}) =>
-  complete(client, run.lease, [{ id: run.id, ...said }]);
+beforeEach(slowRetries);
 
 test('a task goes through its stages, each result the next payload, under one id', async () => {
   const id = await add({ tenant: 'a', priority: 3 });
@@ -247,201 +222,6 @@ test('a task begins in the stage where it is enqueued', async () => {
   expect(await next('index')).toMatchObject({ id, payload: 'parsed' });
 });
 
-for (const [what, item, pipeline] of [
-  ['no stage of the pipeline', { stage: 'mail' }, true],
-  ['no name', { stage: 7 }, true],
-  ['a list', { stage: ['parse'] }, true],
-  ['a stage of a task without a pipeline', { stage: 'parse' }, false],
-  ['an end of a task without a pipeline', { stage: null }, false],
-] as const) {
-  test(`a stage is refused that is ${what}, and nothing is done`, async () => {
-    const good = await add();
-    const bad = pipeline
-      ? await add()
-      : ((await enqueue(client, 'fetch', [{ expires_in_seconds: 60 }]))[0] as string);
-    const runs = await claim(client, 'fetch', { limit: 2 });
-    const items = [{ id: good }, { id: bad, ...item }];
-    expect(await refusal(complete(client, leaseOf(runs), items))).toMatchObject({
-      code: 'TK422',
-      detail: 'results[1].stage',
-    });
-    expect(await look(good)).toMatchObject({ state: 'running', queue: 'fetch' });
-  });
-}
-
-test('a stage of a plain task is refused', async () => {
-  const [id] = await enqueue(client, 'fetch', [{}]);
-  const run = await next('fetch');
-  expect(await refusal(done(run, { stage: 'parse' }))).toMatchObject({
-    code: 'TK422',
-    detail: 'results[0].stage',
-  });
-  expect(await look(id as string)).toMatchObject({ state: 'running' });
-});
-
-test('a result that the next queue is too small for is refused; the last one is not asked', async () => {
-  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
-  const id = await add();
-  const run = await next('fetch');
-  const large = 'x'.repeat(2000);
-  expect(await refusal(done(run, { result: large }))).toMatchObject({
-    code: 'TK422',
-    detail: 'results[0].result',
-  });
-  expect(await look(id)).toMatchObject({ state: 'running' });
-  expect(await done(run, { result: large, stage: null })).toMatchObject({ completed: 1 });
-});
-
-for (const [what, pipeline, field] of [
-  ['not a list', 'fetch', 'pipeline'],
-  ['of one stage', ['fetch'], 'pipeline'],
-  ['of 21 stages', Array.from({ length: 21 }, (_, n) => `q${n}`), 'pipeline'],
-  ['with a name that is none', ['fetch', 'a b'], 'pipeline[1]'],
-  ['with a number', ['fetch', 1], 'pipeline[1]'],
-  ['with a stage twice', ['fetch', 'parse', 'fetch'], 'pipeline[2]'],
-  ['of other queues', ['parse', 'index'], 'pipeline'],
-] as const) {
-  test(`a pipeline is refused that is ${what}`, async () => {
-    const given = (more = {}) => enqueue(client, 'fetch', [{}, { pipeline, ...more }]);
-    const refused = { code: 'TK422', detail: `tasks[1].${field}` };
-    expect(await refusal(given())).toMatchObject(refused);
-    expect(await refusal(given({ unique_key: 'k' }))).toMatchObject(refused);
-    expect(await value(client, 'select count(*)::integer from tock.runs')).toBe(0);
-  });
-}
-
-test('a pipeline is refused beside a key that reruns, as its gate is one queue’s', async () => {
-  expect(await refusal(add({ unique_key: 'k', on_conflict: 'rerun' }))).toMatchObject({
-    code: 'TK422',
-    detail: 'tasks[0].pipeline',
-  });
-});
-
-test('a pipeline of null is none', async () => {
-  const id = await add({ pipeline: null });
-  await complete(client, (await next('fetch')).lease);
-  expect(await look(id)).toMatchObject({ state: 'done', options: null });
-});
-
-test('each stage has its policy: attempts, backoff, lost runs, time limit, lease', async () => {
-  await setQueue(client, 'fetch', { max_attempts: 2, backoff_base_seconds: 0 });
-  await setQueue(client, 'parse', {
-    max_attempts: 3,
-    timeout_seconds: 77,
-    lease_seconds: 50,
-    max_lost: 1,
-  });
-  const id = await add();
-  await fail(client, (await next('fetch')).lease);
-  const second = await next('fetch');
-  expect(second).toMatchObject({ attempt: 2, max_attempts: 2 });
-  await done(second);
-  const parse = await next('parse');
-  expect(parse).toMatchObject({ attempt: 1, max_attempts: 3 });
-  const [lease] = await rows<{ limit: number }>(
-    client,
-    'select extract(epoch from timeout_at - claimed_at)::float8 as limit from tock.leases where token = $1',
-    [parse.lease],
-  );
-  expect(lease?.limit).toBeCloseTo(77, 0);
-  await fail(client, parse.lease, { retry_in_seconds: 0 });
-  await fail(client, (await next('parse')).lease, { retry_in_seconds: 0 });
-  const third = await next('parse');
-  expect(third).toMatchObject({ attempt: 3, payload: 'begun' });
-  await expire(client, third.lease);
-  await reap(client);
-  expect(await look(id)).toMatchObject({ state: 'dead', queue: 'parse', lost: 1 });
-});
-
-test("a task's own attempts, time limit and expiry hold in every stage", async () => {
-  await setQueue(client, 'parse', { max_attempts: 9, timeout_seconds: 77, max_wait_seconds: 5 });
-  const expires_at = '2099-01-01T00:00:00+00:00';
-  const id = await add({ max_attempts: 2, timeout_seconds: 11, expires_at });
-  await done(await next('fetch'));
-  expect((await look(id)).options).toEqual({ pipeline: stages, timeout_seconds: 11, expires_at });
-  expect(await next('parse')).toMatchObject({ max_attempts: 2 });
-});
-
-test('how long a task may wait and run is asked of each stage anew', async () => {
-  await setQueue(client, 'fetch', { timeout_seconds: 11, max_wait_seconds: 5 });
-  await setQueue(client, 'index', { max_wait_seconds: 500 });
-  const id = await add();
-  await done(await next('fetch'));
-  expect((await look(id)).options).toEqual({ pipeline: stages });
-  await done(await next('parse'));
-  const { options } = await look(id);
-  const wait = Date.parse(options?.expires_at as string) - Date.now();
-  expect(wait).toBeGreaterThan(480_000);
-  expect(wait).toBeLessThan(520_000);
-});
-
-test('a task that is dead in a stage is run again from there', async () => {
-  const id = await add();
-  await done(await next('fetch'), { result: 'fetched' });
-  await fail(client, (await next('parse')).lease, { fatal: true });
-  expect(await look(id)).toMatchObject({ state: 'dead', queue: 'parse', payload: 'fetched' });
-  const again = await value<string>(client, 'select rerun_id from tock.rerun(array[$1::bigint])', [
-    id,
-  ]);
-  expect(await next('parse')).toMatchObject({ id: again, payload: 'fetched', attempt: 1 });
-  const [redriven] = await value<string[]>(
-    client,
-    "select ids from tock.redrive('parse', p_again => true)",
-  );
-  const run = await next('parse');
-  expect(run).toMatchObject({ id: redriven, payload: 'fetched' });
-  await done(run, { result: 'parsed' });
-  expect(await next('index')).toMatchObject({ id: redriven, payload: 'parsed' });
-});
-
-test('what is redriven to another queue goes on only where that is one of its stages', async () => {
-  const id = await add();
-  await fail(client, (await next('fetch')).lease, { fatal: true });
-  const redrive = (queue: string) =>
-    value<string[]>(
-      client,
-      "select ids from tock.redrive('fetch', p_to_queue => $1, p_again => true)",
-      [queue],
-    );
-  const [aside] = await redrive('aside');
-  await complete(client, (await next('aside')).lease);
-  expect(await look(aside as string)).toMatchObject({ state: 'done', options: null });
-  const [later] = await redrive('parse');
-  await complete(client, (await next('parse')).lease);
-  expect(await look(later as string)).toMatchObject({ state: 'ready', queue: 'index' });
-  expect(await look(id)).toMatchObject({ state: 'dead' });
-});
-
-test('a task with a pipeline is not moved to another queue', async () => {
-  const id = await add();
-  const waits = await add({ delay_seconds: 100 });
-  expect(
-    await rows(
-      client,
-      "select id, changed from tock.move(array[$1, $2]::bigint[], 'index') order by id",
-      [id, waits],
-    ),
-  ).toEqual([id, waits].sort().map((one) => ({ id: one, changed: false })));
-  expect(await look(id)).toMatchObject({ queue: 'fetch' });
-});
-
-test('a queue without keep_results hands its result on and keeps it not', async () => {
-  await setQueue(client, 'fetch', { keep_results: false });
-  const id = await add();
-  const run = await next('fetch');
-  for (let again = 0; again < 2; again++) {
-    expect(await done(run, { result: 'fetched' })).toEqual({ completed: 1, refused: [] });
-  }
-  expect(await next('parse')).toMatchObject({ payload: 'fetched' });
-  expect((await look(id)).runs[0]).toMatchObject({ result: null });
-});
-
-test('a large result of a stage is shortened among the runs', async () => {
-  const id = await add();
-  await done(await next('fetch'), { result: 'x'.repeat(5000) });
-  expect((await look(id)).runs[0]).toMatchObject({ result: { shortened: true } });
-});
-
 test('a given-back run is ready in its stage', async () => {
   const id = await add();
   await done(await next('fetch'), { result: 1 });
@@ -449,34 +229,10 @@ test('a given-back run is ready in its stage', async () => {
   expect(await next('parse')).toMatchObject({ id, payload: 1, attempt: 1 });
 });
 
-test('at a gate a task stands in each stage anew, by that queue’s settings', async () => {
-  await setQueue(client, 'parse', { gate_limit: 2 });
-  const ids = await enqueue(
-    client,
-    'fetch',
-    [0, 1, 2].map((payload) => ({ payload, gate: 'user 7', pipeline: stages })),
-  );
-  const taken = async (queue: string) => (await take(client, queue)).map((run) => run.id);
-  for (const id of ids) {
-    const runs = await take(client, 'fetch');
-    expect(runs.map((run) => run.id)).toEqual([id]);
-    await complete(client, leaseOf(runs));
-  }
-  expect(await taken('parse')).toEqual(ids.slice(0, 2));
-  expect(await look(ids[2] as string)).toMatchObject({
-    state: 'waiting',
-    queue: 'parse',
-    result: null,
-  });
-  await expectWhole(client);
-});
-
-test('the epoch of the first stage may go while the task is in a later one', async () => {
-  const id = await add();
-  await done(await next('fetch'), { result: 1 });
-  await pass(client);
-  await done(await next('parse'), { result: 2 });
-  await makeDue(client, 'index');
-  await promote(client);
-  expect(await look(id)).toMatchObject({ id, state: 'ready', queue: 'index', payload: 2 });
-});
+test('five thousand tasks of one lease go on together', async () => {
+  const tasks = Array.from({ length: 5000 }, (_, payload) => ({ payload, pipeline: stages }));
+  await enqueue(client, 'fetch', tasks);
+  const runs = await claim(client, 'fetch', { limit: 5000 });
+  expect(await complete(client, leaseOf(runs))).toEqual({ completed: 5000, refused: [] });
+  expect(await claim(client, 'parse', { limit: 5000 })).toHaveLength(5000);
+}, 60_000);

@@ -111,6 +111,14 @@ async function day(on: pg.Client): Promise<void> {
   await complete(on, leaseOf(some), [first]);
   await on.query("select tock.limits(), tock.reset_limits('few')");
   await settle(on, 'few');
+  await enqueue(on, 'first', numbered(30, 0, { pipeline: ['first', 'second'] }));
+  const going = await claim(on, 'first', { limit: 20 });
+  const said = going.slice(0, 5).map(({ id }) => ({ id, result: 1, stage: 'second' }));
+  for (let again = 0; again < 2; again++) {
+    await complete(on, leaseOf(going), said);
+    await complete(on, leaseOf(going));
+  }
+  await complete(on, leaseOf(await claim(on, 'second', { limit: 20 })));
   const lost = leaseOf(await claim(on, 'hot', { limit: 20 }));
   await on.query(
     'update tock.leases set leased_until = now() where token = $1 and closed_at is null',
