@@ -139,15 +139,17 @@ as $$
       then pg_catalog.jsonb_build_object('names', pg_catalog.jsonb_object_agg(d.id, d.name) filter (where d.name is not null))
       else '{}' end
   from (
-    select f.id, min(f.m) as m, min(f.k) as k, min(n.key) as name
+    select f.id, min(f.m) as m, min(f.k) as k, min(f.name) as name
     from (
-      select coalesce(p_names ->> a.id, a.id) as id, a.m, 0 as k
+      select coalesce(p_names ->> a.id, a.id) as id, a.m, 0 as k, case when p_names ? a.id then a.id end as name
       from pg_catalog.jsonb_array_elements_text(p_after) with ordinality a (id, m) where a.id <> '*'
       union all
-      select p_ids[k]::text, a.m, k
+      select p_ids[k]::text, a.m, k, n.name
       from pg_catalog.jsonb_array_elements_text(p_after) with ordinality a (id, m)
-      cross join pg_catalog.generate_series(1, p_n - 1) k where a.id = '*') f
-    left join pg_catalog.jsonb_each_text(p_names) n on n.value = f.id
+      cross join pg_catalog.generate_series(1, p_n - 1) k
+      left join pg_catalog.jsonb_each_text(case when p_options ? 'gather' and p_after ? '*' then p_names else '{}' end)
+        n (name, id) on n.id = p_ids[k]::text
+      where a.id = '*') f
     group by f.id) d
 $$;
 

@@ -97,7 +97,9 @@ begin
     set after_due = pg_catalog.clock_timestamp(),
       lane = case when w.lane < 1024 then w.lane + 1024 else w.lane end,
       options = coalesce(w.options, '{}') - 'names' || pg_catalog.jsonb_build_object('resume', true, 'after', pg_catalog.to_jsonb(v_ids::text[]),
-        'on_parent_failure', coalesce(p_spawn ->> 'on_failure', 'run')),
+        'on_parent_failure', coalesce(p_spawn ->> 'on_failure', 'run'),
+        -- a payload that is wanted until it goes on is in this one
+        'stage', coalesce(w.options -> 'stage', '{}') || pg_catalog.jsonb_build_object('after', v_next)),
       payload = case when w.options ? 'resume' then w.payload - 'children' || pg_catalog.jsonb_build_object('result', p_result)
         else pg_catalog.jsonb_build_object('payload', w.payload, 'result', p_result) end
     where w.position = v_next;

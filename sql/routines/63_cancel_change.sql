@@ -10,6 +10,7 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '2s'
+set enable_seqscan = off
 set plan_cache_mode = auto
 as $$
 #variable_conflict use_column
@@ -111,6 +112,7 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '2s'
+set enable_seqscan = off
 set plan_cache_mode = auto
 as $$
 #variable_conflict use_column

@@ -79,7 +79,10 @@ begin
     after_due = case when w.after_due is not null then coalesce((p_changes ->> 'run_at')::timestamptz, w.after_due) end,
     -- who is put off gives up its place in the line
     ticket = case when not v_at_once and p_changes ? 'run_at' then null else w.ticket end,
-    payload = case when p_changes ? 'payload' then nullif(p_changes -> 'payload', 'null') else w.payload end,
+    payload = case
+      when p_changes ? 'payload' and w.after_due is not null and w.options ? 'resume'
+        then w.payload || pg_catalog.jsonb_build_object('payload', p_changes -> 'payload')
+      when p_changes ? 'payload' then nullif(p_changes -> 'payload', 'null') else w.payload end,
     bytes = coalesce((p_changes ->> 'bytes')::integer, w.bytes)
   where w.position = any (v_positions);
   if v_at_once then

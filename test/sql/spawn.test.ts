@@ -119,6 +119,25 @@ for (const wait of [false, true]) {
   });
 }
 
+test('a payload that is changed on the way is that of the whole, and comes once', async () => {
+  const queue = newQueue();
+  const [id = ''] = await enqueue(client, queue, [{ payload: 1 }]);
+  const change = (payload: unknown) =>
+    client.query('select tock.change(array[$1::bigint], $2)', [id, JSON.stringify({ payload })]);
+  const lease = leaseOf(await claim(client, queue));
+  await change(2);
+  const spawn = { queue: newQueue(), tasks: [{}], wait: true };
+  await complete(client, lease, [{ id, result: 'r', spawn }]);
+  expect((await task(client, id))?.payload).toEqual({ payload: 2, result: 'r' });
+  await change(3);
+  await complete(client, leaseOf(await claim(client, spawn.queue)));
+  const whole = { payload: 3, result: 'r', children: [{ state: 'done' }] };
+  const [run] = await claim(client, queue);
+  expect(run?.payload).toMatchObject(whole);
+  await fail(client, run?.lease as string, { retry_in_seconds: 0 });
+  expect((await claim(client, queue))[0]?.payload).toMatchObject(whole);
+});
+
 test('a task that somebody wants cancelled spawns nothing to wait for', async () => {
   const queue = newQueue();
   const children = newQueue();
