@@ -18,6 +18,18 @@ end $$;
 
 comment on function tock.check_place is 'Raises TK422 for what can''t be a pool, a worker, a task or a lease''s length.';
 
+-- Only saves work, as the keys decide: who waits here keeps no other worker and no other task from anybody meanwhile.
+create or replace function tock.one_at_a_time(p_pool text, p_side text, p_name text)
+returns void
+language sql
+volatile
+as $$
+  select pg_catalog.pg_advisory_xact_lock(
+    pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name), tock.lock_space()))
+$$;
+
+comment on function tock.one_at_a_time is 'Waits for who is pairing the same task, or the same worker.';
+
 create or replace function tock.place_of_worker(p_pool text, p_worker text)
 returns tock.places
 language sql

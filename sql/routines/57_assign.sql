@@ -28,6 +28,9 @@ begin
     elsif v_task.worker is not null then
       perform tock.part(v_task, v_task.offered, true);
       continue;
+    elsif v_try = 1 then
+      perform tock.one_at_a_time(p_pool, 'task', p_task);
+      continue;
     elsif v_task.number is not null then
       select p.* into v_task from tock.places p where p.number = v_task.number for update;
       continue when not found;
@@ -79,6 +82,7 @@ declare
   v_until timestamptz;
 begin
   perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
+  perform tock.one_at_a_time(p_pool, 'worker', p_worker);
   for v_try in 1 .. 10 loop
     v_own := tock.place_of_worker(p_pool, p_worker);
     if v_own.task is not null then
