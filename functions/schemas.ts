@@ -77,6 +77,10 @@ export const queueOrDefault = shaped(
   `${nameError}; or * for the default policy`,
 ).openapi({ example: 'mail' });
 
+export const poolName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
+  example: 'shard-7',
+});
+
 export const leaseToken = shaped(
   // No flag: the document would have it in the pattern.
   /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,

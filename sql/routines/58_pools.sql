@@ -12,7 +12,7 @@ begin
   foreach v_place in array array(
     select d.place from (
       select p::tock.places as place, p.leased_until from tock.places p
-      where p.pool = p_pool and p.look_at >= v_now - interval '1 minute' and p.look_at <= v_now
+      where p.pool = p_pool and p.look_at >= v_now - interval '1 minute' and p.look_at <= v_now and p.look_at < 'infinity'
       order by p.pool, p.look_at limit 100) d
     where d.leased_until <= v_now and (d.place).offered and (d.place).worker is not null)
   loop
@@ -34,7 +34,7 @@ as $$
 declare
   v_due tock.places[] := array(
     select p::tock.places from tock.places p
-    where p.pool = p_pool and p.look_at >= p_from and p.look_at <= p_now
+    where p.pool = p_pool and p.look_at >= p_from and p.look_at <= p_now and p.look_at < 'infinity'
     order by p.pool, p.look_at limit p_limit for update skip locked);
 begin
   delete from tock.places p using unnest(v_due) d where p.number = d.number and d.leased_until <= p_now;
