@@ -15,6 +15,7 @@ import { addLease } from './commands/lease.ts';
 import { addLimits } from './commands/limits.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addMove } from './commands/move.ts';
+import { addPool } from './commands/pool.ts';
 import { addPurge } from './commands/purge.ts';
 import { addRerun } from './commands/rerun.ts';
 import { addStatus } from './commands/status.ts';
@@ -62,7 +63,7 @@ function program(): Command {
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
     .exitOverride();
   const changes = [addEnqueue, addTask, addTasks, addCancel, addChange, addMove, addErase, addGate];
-  const work = [addClaim, addLease];
+  const work = [addClaim, addLease, addPool];
   const many = [addDead, addRerun, addWhere, addPurge];
   const looks = [addStatus, addHours, addLimits, addDoctor];
   for (const add of [addMigrate, addKey, ...looks, ...changes, ...work, ...many]) add(tock);

@@ -1277,6 +1277,10 @@ function tock.oldest_live_epoch()
   returns integer
   -- Of Tock before 0007: raises 40001.
 
+function tock.one_at_a_time(p_pool text, p_side text, p_name text)
+  returns void
+  -- Waits for who is pairing the same task, or the same worker.
+
 function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean DEFAULT true)
   returns integer
   -- Lets in whoever there is room for at these gates; returns how many.

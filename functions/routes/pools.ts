@@ -200,7 +200,8 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/unassign`,
-    summary: 'Take a task out of a pool, or let it wait there for another; its worker is free again',
+    summary:
+      'Take a task out of a pool, or let it wait there for another; its worker is free again',
     description: 'With fence only while that holding goes on.',
     params,
     body: s.options({ task: name, fence: s.id.nullish(), again: s.flag.default(false) }),

@@ -1,11 +1,25 @@
 import { expect, test } from 'vitest';
 import { client, db, oneDatabase } from './own.ts';
-import { complete, enqueue, expire, numbered, type Run, reap, refusal, rows, value } from './support.ts';
+import {
+  complete,
+  enqueue,
+  expire,
+  numbered,
+  type Run,
+  reap,
+  refusal,
+  rows,
+  value,
+} from './support.ts';
 
 oneDatabase();
 
-const own = (on: Pick<typeof client, 'query'>, queue: string, worker: unknown, seconds: unknown = null) =>
-  rows<Run>(on, 'select * from tock.claim_own($1, $2, $3)', [queue, worker, seconds]);
+const own = (
+  on: Pick<typeof client, 'query'>,
+  queue: string,
+  worker: unknown,
+  seconds: unknown = null,
+) => rows<Run>(on, 'select * from tock.claim_own($1, $2, $3)', [queue, worker, seconds]);
 
 test('a worker that claims one at a time gets its own task back rather than a second one', async () => {
   await enqueue(client, 'own', numbered(3));
@@ -44,9 +58,14 @@ test('a lease that was lost is no longer its own', async () => {
 });
 
 test('what nobody needs any more is forgotten', async () => {
-  await client.query("update tock.own_leases set claimed_at = now() - interval '3 days' where queue = 'own'");
+  await client.query(
+    "update tock.own_leases set claimed_at = now() - interval '3 days' where queue = 'own'",
+  );
   await client.query('select tock.tidy()');
-  const kept = await rows(client, "select queue from tock.own_leases where queue in ('own', 'lost')");
+  const kept = await rows(
+    client,
+    "select queue from tock.own_leases where queue in ('own', 'lost')",
+  );
   expect(kept.map(({ queue }) => queue)).toEqual(['lost', 'lost']);
 });
 

@@ -25,7 +25,9 @@ const range = (from: number, to: number, what: string) =>
 
 test('beside an open transaction the last of 10,000 elections reads as much as the first', async () => {
   await client.query("select tock.join_pool('p', 'w' || n, 600) from generate_series(1, 5000) n");
-  await client.query(`select tock.offer('p', array(select 'o' || n from generate_series(1, 11000) n))`);
+  await client.query(
+    `select tock.offer('p', array(select 'o' || n from generate_series(1, 11000) n))`,
+  );
   const holder = await db.connect();
   await holder.query('begin isolation level repeatable read; select 1 from tock.places');
   const assigning: number[] = [];
@@ -45,22 +47,35 @@ test('beside an open transaction the last of 10,000 elections reads as much as t
   expect([taking, (taking.at(-1) ?? 0) < firstTake * 1.3 + 40]).toEqual([taking, true]);
 }, 120_000);
 
-test.each(statistics)('no statement scans a pool of 5,000 and more, with %s statistics', async (_, known) => {
-  await stopAutovacuum(client);
-  const on = await planning(db, known, 'auto');
-  const bad = await badScans(
-    on,
-    async () => {
-      await on.query("select tock.join_pool('p', 'me', 600), tock.join_pool('p', 'you')");
-      await on.query("select tock.join_pool('p', 'me'), tock.assign('p', 'mine', 'me')");
-      await on.query("select tock.assign('p', 'some'), tock.assign('p', 'some'), tock.offer('p', '{z1,z2}')");
-      await on.query("select tock.take('p', 'you'), tock.take('p', 'you'), tock.unassign('p', 'z1', null, true)");
-      await on.query("select tock.unassign('p', 'some'), tock.leave_pool('p', 'me'), tock.leave_pool('p', 'you')");
-      await on.query("select tock.bring_up('p', 'free', 100), tock.bring_up('p', 'waiting', 100)");
-      await on.query("select tock.reap_pools(p_sweep => true), tock.pool('p', p_limit => 10), tock.pool('p', 'w7')");
-      await on.query("select tock.take('empty', 'me')");
-    },
-    { tables: /places|line_marks/, most: 1200, least: 40 },
-  );
-  expect(bad).toEqual([]);
-});
+test.each(statistics)(
+  'no statement scans a pool of 5,000 and more, with %s statistics',
+  async (_, known) => {
+    await stopAutovacuum(client);
+    const on = await planning(db, known, 'auto');
+    const bad = await badScans(
+      on,
+      async () => {
+        await on.query("select tock.join_pool('p', 'me', 600), tock.join_pool('p', 'you')");
+        await on.query("select tock.join_pool('p', 'me'), tock.assign('p', 'mine', 'me')");
+        await on.query(
+          "select tock.assign('p', 'some'), tock.assign('p', 'some'), tock.offer('p', '{z1,z2}')",
+        );
+        await on.query(
+          "select tock.take('p', 'you'), tock.take('p', 'you'), tock.unassign('p', 'z1', null, true)",
+        );
+        await on.query(
+          "select tock.unassign('p', 'some'), tock.leave_pool('p', 'me'), tock.leave_pool('p', 'you')",
+        );
+        await on.query(
+          "select tock.bring_up('p', 'free', 100), tock.bring_up('p', 'waiting', 100)",
+        );
+        await on.query(
+          "select tock.reap_pools(p_sweep => true), tock.pool('p', p_limit => 10), tock.pool('p', 'w7')",
+        );
+        await on.query("select tock.take('empty', 'me')");
+      },
+      { tables: /places|line_marks/, most: 1200, least: 40 },
+    );
+    expect(bad).toEqual([]);
+  },
+);

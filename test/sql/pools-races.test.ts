@@ -2,7 +2,17 @@ import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { dice } from './load.ts';
 import { client, db, oneDatabase } from './own.ts';
-import { assign, join, leave, offer, reapPools, standing, take, unassign, vanish } from './pools.ts';
+import {
+  assign,
+  join,
+  leave,
+  offer,
+  reapPools,
+  standing,
+  take,
+  unassign,
+  vanish,
+} from './pools.ts';
 import { blocked, pidOf, value } from './support.ts';
 
 oneDatabase();
@@ -37,7 +47,10 @@ test('sixteen who assign, end, beat and leave: nobody has two tasks, no task two
       tasks.set(task, worker);
       assigned++;
       const { fence } = given;
-      expect(await join(on, 'load', worker, { fence, seconds: 600 })).toMatchObject({ task, fence });
+      expect(await join(on, 'load', worker, { fence, seconds: 600 })).toMatchObject({
+        task,
+        fence,
+      });
       // From here on others may have either.
       workers.delete(worker);
       tasks.delete(task);

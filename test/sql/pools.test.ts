@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import { client, db, oneDatabase } from './own.ts';
-import { assign, join, leave, offer, reapPools, standing, take, unassign, vanish } from './pools.ts';
+import {
+  assign,
+  join,
+  leave,
+  offer,
+  reapPools,
+  standing,
+  take,
+  unassign,
+  vanish,
+} from './pools.ts';
 import { refusal, value } from './support.ts';
 
 oneDatabase();
@@ -62,7 +72,10 @@ test('where neither is known beforehand, who is first on both sides has it', asy
 });
 
 test('a task can wait for a worker', async () => {
-  expect(await assign(client, 'wait', 't1', { wait: true })).toEqual({ state: 'waiting', ...nobody });
+  expect(await assign(client, 'wait', 't1', { wait: true })).toEqual({
+    state: 'waiting',
+    ...nobody,
+  });
   expect(await assign(client, 'wait', 't1')).toEqual({ state: 'waiting', ...nobody });
   await join(client, 'wait', 'a');
   expect(await take(client, 'wait', 'a')).toMatchObject({ state: 'taken', task: 't1' });
@@ -147,12 +160,17 @@ test('workers that vanish are let go: what was offered waits again, the rest is 
 test('a worker with heartbeats stays, however often it is looked at', async () => {
   await join(client, 'alive', 'a');
   const { fence } = await assign(client, 'alive', 't');
-  await client.query("update tock.places set look_at = now() - interval '1 minute' where pool = 'alive'");
+  await client.query(
+    "update tock.places set look_at = now() - interval '1 minute' where pool = 'alive'",
+  );
   await reapPools(client);
   expect(await standing(client, 'alive')).toEqual([['a', 't', 'held']]);
   expect(await join(client, 'alive', 'a', { fence })).toMatchObject({ state: 'held' });
   expect(
-    await value(client, "select leased_until >= look_at and look_at > now() from tock.places where pool = 'alive'"),
+    await value(
+      client,
+      "select leased_until >= look_at and look_at > now() from tock.places where pool = 'alive'",
+    ),
   ).toBe(true);
   await vanish(client, 'alive', 'a');
   await client.query("select tock.run_duty('pools')");

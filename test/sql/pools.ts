@@ -43,12 +43,7 @@ export const assign = (
     [pool, task, worker, seconds, wait],
   );
 
-export const take = (
-  client: Client,
-  pool: string,
-  worker: string,
-  seconds: number | null = null,
-) =>
+export const take = (client: Client, pool: string, worker: string, seconds: number | null = null) =>
   one(client, 'select * from tock.take(p_pool => $1, p_worker => $2, p_lease_seconds => $3)', [
     pool,
     worker,

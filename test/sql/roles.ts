@@ -16,7 +16,9 @@ const governing = names(
   `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats purge_queue drop_queue doctor erase
    create_key keys_list revoke_key tick pools`,
 );
-const duties = names('run_duty promote reap reap_pools rest rotate audit retain guard balance tidy');
+const duties = names(
+  'run_duty promote reap reap_pools rest rotate audit retain guard balance tidy',
+);
 
 const door = names('authorize http_enqueue http_claimed http_claimed_any http_complete');
 
