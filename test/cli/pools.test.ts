@@ -46,9 +46,7 @@ describe.each(doors)('over %s', (name, env) => {
     const fence = first.trim().split('\t')[1] as string;
     expect(await cli('pool', 'unassign', pool, 'a', '--fence', '1')).toMatchObject({ code: 1 });
     expect(await out('unassign', pool, 'a', '--fence', fence, '--again')).toBe('a waits again\n');
-    expect(await out('list', pool, '--waiting')).toMatch(/
- +- +waiting +a .*
- +- +waiting +b /);
+    expect(await out('list', pool, '--waiting')).toMatch(/\n +- +waiting +a .*\n +- +waiting +b /);
     expect(await out('take', pool, 'v', '--lease', '9')).toMatch(/^b\t/);
     expect(await out('leave', pool, 'v')).toBe('v has left\n');
     expect(await cli('pool', 'leave', pool, 'v')).toMatchObject({ code: 3 });
