@@ -1,0 +1,221 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { startPgbench } from '../pgbench.ts';
+import { setMaster, setTid } from '../systems/seed-assign.ts';
+import type { Case, Group, Place, Run, System } from '../types.ts';
+import { ratio, rounded, tockOf } from '../windows.ts';
+
+/** What is called, and how many are assigned by now. */
+type Race = { script: string; done: string };
+
+type Raced = {
+  /** Seconds until each tenth was assigned, as far as it came. */
+  tenths: number[];
+  assigned: number;
+  seconds: number;
+};
+
+/** Has all clients assign until all is assigned, or the time is up. */
+async function race(run: Run, place: Place, { script, done }: Race, tasks: number, most: number) {
+  const worker = await startPgbench(run.stack.cluster.host, place, script, run.clients);
+  const raced: Raced = { tenths: [], assigned: 0, seconds: 0 };
+  try {
+    const from = performance.now();
+    await worker.ready;
+    while (raced.assigned < tasks && raced.seconds < most) {
+      await Promise.race([pause(200), worker.over]);
+      const before = { ...raced };
+      const { rows } = await place.client.query({ name: 'done', text: done });
+      raced.assigned = rows[0].done;
+      raced.seconds = (performance.now() - from) / 1000;
+      for (;;) {
+        const next = ((raced.tenths.length + 1) * tasks) / 10;
+        if (raced.assigned < next || raced.tenths.length === 10) break;
+        const share = (next - before.assigned) / (raced.assigned - before.assigned);
+        raced.tenths.push(before.seconds + share * (raced.seconds - before.seconds));
+      }
+    }
+    return raced;
+  } finally {
+    await worker.close();
+  }
+}
+
+const lengths = ({ tenths }: Raced) => tenths.map((at, n) => at - (tenths[n - 1] ?? 0));
+
+/** Tasks a second in each tenth. */
+const rates = (raced: Raced, tasks: number) => lengths(raced).map((length) => tasks / 10 / length);
+
+const whole = ({ assigned, seconds }: Raced) => assigned / seconds;
+
+type Side = { system: System; ready(place: Place): Promise<void>; race: Race };
+
+async function raced(run: Run, { system, ready, race: asked }: Side, tasks: number, most: number) {
+  const place = await run.open(system);
+  try {
+    await ready(place);
+    await run.settle(place);
+    return await race(run, place, asked, tasks, most);
+  } finally {
+    await run.close(place);
+  }
+}
+
+/** Both to the end or to the time's: the rate over the whole, and whether it stays what it was. */
+async function compared(run: Run, name: string, tock: Side, seed: Side, tasks: number) {
+  // what has not come to its end by then is compared by what it did, which flatters it
+  const most = run.quick ? 20 : 90;
+  const [ours, theirs] = [await raced(run, tock, tasks, most), await raced(run, seed, tasks, most)];
+  const told = (one: Raced) => {
+    const row = rates(one, tasks).map(rounded).join(' ');
+    return `${rounded(one.assigned)} in ${one.seconds.toFixed(1)} s, by tenths ${row} a second`;
+  };
+  const flat = (one: Raced) => {
+    const all = rates(one, tasks);
+    return all.length > 1 ? ratio(all.at(-1), all[0]) : null;
+  };
+  const peer = seed.system.name;
+  const shared = { floor: null };
+  const note = `Tock ${told(ours)}; ${peer} ${told(theirs)}`;
+  return [
+    {
+      ...shared,
+      name: `${name}: over the whole`,
+      unit: 'tasks/s',
+      tock: whole(ours),
+      peers: { [peer]: whole(theirs) },
+      note,
+    },
+    {
+      ...shared,
+      name: `${name}: last tenth of first`,
+      unit: 'ratio',
+      tock: flat(ours),
+      peers: { [peer]: flat(theirs) },
+      note: `of the tenths that it came to: ${ours.tenths.length} and ${theirs.tenths.length}`,
+    },
+  ] satisfies Case[];
+}
+
+const pairs = `select count(*)::int as done from tock.places where worker is not null and task is not null`;
+
+/** Example 2: known tasks, each for one of up to a million workers that come. */
+function taking(run: Run, tasks: number): Promise<Case[]> {
+  const tock: Side = {
+    system: tockOf(run),
+    ready: async ({ client }) =>
+      void (await client.query(
+        `select tock.offer('p', array(select 't' || n from generate_series(1, ${tasks}) n))`,
+      )),
+    race: {
+      script: `\\set tid random(1, 1000000)\nselect * from tock.take('p', :tid::text, 3600);\n`,
+      done: pairs,
+    },
+  };
+  const seed: Side = {
+    system: setTid(tasks),
+    ready: async () => {},
+    race: {
+      script: '\\set tid random(1, 1000000)\nselect set_tid(:tid);\n',
+      done: 'select count(tid)::int as done from task_pool',
+    },
+  };
+  return compared(run, `take ${rounded(tasks)}`, tock, seed, tasks);
+}
+
+/** Example 1 at the size of example 2: each of so many tasks elects one of as many known workers. */
+function electing(run: Run, tasks: number): Promise<Case[]> {
+  const tock: Side = {
+    system: tockOf(run),
+    ready: async ({ client }) =>
+      void (await client.query(
+        `select tock.join_pool('p', 'w' || n, 3600) from generate_series(1, ${tasks}) n`,
+      )),
+    race: {
+      script: `\\set task random(1, 1000000)\nselect * from tock.assign('p', :task::text);\n`,
+      done: pairs,
+    },
+  };
+  const seed: Side = {
+    system: setMaster(tasks),
+    ready: async () => {},
+    race: {
+      script: '\\set task random(1, 1000000)\nselect set_master(:task);\n',
+      done: 'select count(taskid)::int as done from java_pool',
+    },
+  };
+  return compared(run, `elect of ${rounded(tasks)} workers`, tock, seed, tasks);
+}
+
+/** Example 1: of a thousand workers one is elected, and free again: pgbench counts. */
+async function cycling(run: Run): Promise<Case[]> {
+  const { host } = run.stack.cluster;
+  const file = `${host.folder}/assign.sql`;
+  const sides = [
+    {
+      system: tockOf(run),
+      ready: "select tock.join_pool('p', 'w' || n, 3600) from generate_series(1, 1000) n",
+      script: `\\set task random(100, 100000)
+select * from tock.assign('p', :task::text);
+select tock.unassign('p', :task::text);\n`,
+    },
+    {
+      system: setMaster(1000),
+      ready: 'select 1',
+      script: `\\set task random(100, 100000)
+\\set tid 0
+select coalesce(set_master(:task), 0) as tid \\gset
+update java_pool set taskid=null where tid=:tid and pg_try_advisory_xact_lock(:tid) and taskid is not null;\n`,
+    },
+  ];
+  const places = await Promise.all(sides.map(({ system }) => run.open(system)));
+  try {
+    const entries = sides.map(({ system, ready, script }, n) => {
+      const place = places[n] as Place;
+      return {
+        name: system.name,
+        async window() {
+          if (
+            n === 1 ||
+            (await place.client.query('select from tock.places limit 1')).rowCount === 0
+          )
+            await place.client.query(ready);
+          await run.settle(place);
+          await host.write(file, script);
+          const argv = ['-n', '-M', 'prepared', '-T', String(run.seconds * 2), '-j', '2'];
+          const out = await host.run([
+            ...[`${run.bin}/pgbench`, ...argv, '-c', String(run.clients), '-f', file, place.url],
+          ]);
+          return Number(/tps = ([\d.]+)/.exec(out)?.[1] ?? Number.NaN);
+        },
+      };
+    });
+    const figures = await run.interleave(entries);
+    const tock = figures[tockOf(run).name];
+    const seed = figures.set_master;
+    const windows = Object.fromEntries(
+      Object.entries(figures).map(([name, figure]) => [name, figure.windows]),
+    );
+    return [
+      {
+        name: 'elect of 1,000 workers and free again',
+        unit: 'tasks/s',
+        tock: tock?.value ?? null,
+        floor: null,
+        peers: { set_master: seed?.value ?? null },
+        note: 'elections, of which each is ended at once: two statements',
+        windows,
+      },
+    ];
+  } finally {
+    await host.remove(file);
+    for (const place of places) await run.close(place);
+  }
+}
+
+async function measured(run: Run): Promise<Case[]> {
+  const tasks = run.quick ? 20_000 : 100_000;
+  return [...(await taking(run, tasks)), ...(await electing(run, tasks)), ...(await cycling(run))];
+}
+
+/** Assignment beside the seed's functions: how fast, and whether the last task is as cheap as the first. */
+export const groups: Group[] = [{ name: 'assign', slow: true, run: measured }];
