@@ -475,6 +475,11 @@ function tock.assign(p_pool text, p_task text, p_worker text DEFAULT NULL::text,
   -- Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds another), or waiting, with p_wait until a worker takes it.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer DEFAULT NULL::integer)
+  returns TABLE(task text, state text, worker text, fence bigint, leased_until timestamp with time zone)
+  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting and none.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
   -- Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, about p_limit a call, and goes on from there the next time; returns how many it looked at.
@@ -644,6 +649,10 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
 function tock.check_sequence(p_taken bigint)
   returns void
   -- TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some of it.
+
+function tock.check_tasks(p_tasks text[], p_most integer)
+  returns void
+  -- Raises TK422 for what can't be a list of tasks.
 
 function tock.check_waiting_ids()
   returns void
@@ -911,6 +920,10 @@ function tock.free_worker(p_pool text)
   returns places
   -- Locks the worker that has been free for longest; null when nobody is.
 
+function tock.free_workers(p_pool text, p_limit integer)
+  returns places[]
+  -- Locks the workers that have been free for longest, up to so many.
+
 function tock.gate_key(p_queue text, p_gate text)
   returns integer
   -- Second key of the lock of making a gate: one of 64.
@@ -1033,6 +1046,10 @@ function tock.is_idle_gate(p_gate gates)
 function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
+
+function tock.is_nowhere(p_pool text, p_task text)
+  returns boolean
+  -- Whether a pool doesn't know a task.
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
@@ -1320,6 +1337,10 @@ function tock.own_policy(p_policy queues, p_options jsonb)
 function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_waiting places, p_lease_seconds integer)
   returns places
   -- Gives a task to a worker; all null when one of them has been paired by somebody else.
+
+function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
+  returns bigint[]
+  -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
 
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]

@@ -60,91 +60,100 @@ async function raced(run: Run, { system, ready, race: asked }: Side, tasks: numb
   }
 }
 
-/** Both to the end or to the time's: the rate over the whole, and whether it stays what it was. */
-async function compared(run: Run, name: string, tock: Side, seed: Side, tasks: number) {
-  // what has not come to its end by then is compared by what it did, which flatters it
-  const most = run.quick ? 20 : 90;
-  const [ours, theirs] = [await raced(run, tock, tasks, most), await raced(run, seed, tasks, most)];
-  const told = (one: Raced) => {
-    const row = rates(one, tasks).map(rounded).join(' ');
-    return `${rounded(one.assigned)} in ${one.seconds.toFixed(1)} s, by tenths ${row} a second`;
-  };
-  const flat = (one: Raced) => {
-    const all = rates(one, tasks);
-    return all.length > 1 ? ratio(all.at(-1), all[0]) : null;
-  };
-  const peer = seed.system.name;
-  const shared = { floor: null };
-  const note = `Tock ${told(ours)}; ${peer} ${told(theirs)}`;
+/** What has not come to its end by then is compared by what it did, which flatters it. */
+const most = ({ quick }: Run) => (quick ? 15 : 60);
+
+const told = (one: Raced, tasks: number) => {
+  const row = rates(one, tasks).map(rounded).join(' ');
+  return `${rounded(one.assigned)} in ${one.seconds.toFixed(1)} s, by tenths ${row} a second`;
+};
+
+function flat(one: Raced, tasks: number): number | null {
+  const all = rates(one, tasks);
+  return all.length > 1 ? ratio(all.at(-1), all[0]) : null;
+}
+
+/** The rate over the whole, and whether it stays what it was. */
+function compared(name: string, ours: Raced, peer: string, theirs: Raced, tasks: number): Case[] {
+  const note = `Tock ${told(ours, tasks)}; ${peer} ${told(theirs, tasks)}`;
+  const [tock, other] = [whole(ours), whole(theirs)];
+  const [first, second] = [flat(ours, tasks), flat(theirs, tasks)];
   return [
     {
-      ...shared,
-      name: `${name}: over the whole`,
+      name: `${name}, over the whole`,
       unit: 'tasks/s',
-      tock: whole(ours),
-      peers: { [peer]: whole(theirs) },
+      tock,
+      floor: null,
+      peers: { [peer]: other },
       note,
     },
     {
-      ...shared,
-      name: `${name}: last tenth of first`,
+      name: `${name}, last tenth of first`,
       unit: 'ratio',
-      tock: flat(ours),
-      peers: { [peer]: flat(theirs) },
-      note: `of the tenths that it came to: ${ours.tenths.length} and ${theirs.tenths.length}`,
+      tock: first,
+      floor: null,
+      peers: { [peer]: second },
+      note: '',
     },
-  ] satisfies Case[];
+  ];
 }
 
 const pairs = `select count(*)::int as done from tock.places where worker is not null and task is not null`;
 
-/** Example 2: known tasks, each for one of up to a million workers that come. */
-function taking(run: Run, tasks: number): Promise<Case[]> {
-  const tock: Side = {
-    system: tockOf(run),
-    ready: async ({ client }) =>
-      void (await client.query(
-        `select tock.offer('p', array(select 't' || n from generate_series(1, ${tasks}) n))`,
-      )),
-    race: {
-      script: `\\set tid random(1, 1000000)\nselect * from tock.take('p', :tid::text, 3600);\n`,
-      done: pairs,
-    },
-  };
-  const seed: Side = {
-    system: setTid(tasks),
-    ready: async () => {},
-    race: {
-      script: '\\set tid random(1, 1000000)\nselect set_tid(:tid);\n',
-      done: 'select count(tid)::int as done from task_pool',
-    },
-  };
-  return compared(run, `take ${rounded(tasks)}`, tock, seed, tasks);
-}
+const joined = async (place: Place, workers: number) =>
+  void (await place.client.query(
+    `select tock.join_pool('p', 'w' || n, 3600) from generate_series(1, ${workers}) n`,
+  ));
 
-/** Example 1 at the size of example 2: each of so many tasks elects one of as many known workers. */
-function electing(run: Run, tasks: number): Promise<Case[]> {
-  const tock: Side = {
-    system: tockOf(run),
-    ready: async ({ client }) =>
-      void (await client.query(
-        `select tock.join_pool('p', 'w' || n, 3600) from generate_series(1, ${tasks}) n`,
-      )),
-    race: {
-      script: `\\set task random(1, 1000000)\nselect * from tock.assign('p', :task::text);\n`,
-      done: pairs,
-    },
-  };
-  const seed: Side = {
-    system: setMaster(tasks),
-    ready: async () => {},
-    race: {
-      script: '\\set task random(1, 1000000)\nselect set_master(:task);\n',
-      done: 'select count(taskid)::int as done from java_pool',
-    },
-  };
-  return compared(run, `elect of ${rounded(tasks)} workers`, tock, seed, tasks);
-}
+/** Known tasks, each for one of up to a million workers that come. */
+const taking = (run: Run, tasks: number): Side => ({
+  system: tockOf(run),
+  ready: async ({ client }) =>
+    void (await client.query(
+      `select tock.offer('p', array(select 't' || n from generate_series(1, ${tasks}) n))`,
+    )),
+  race: {
+    script: `\\set tid random(1, 1000000)\nselect * from tock.take('p', :tid::text, 3600);\n`,
+    done: pairs,
+  },
+});
+
+/** Known workers, and up to a million tasks that come by the hundred. */
+const byTheHundred = (run: Run, tasks: number): Side => ({
+  system: tockOf(run),
+  ready: (place) => joined(place, tasks),
+  race: {
+    script: `select count(fence) from tock.assign_all('p', array(select (random() * 1000000)::integer::text from generate_series(1, 100)));\n`,
+    done: pairs,
+  },
+});
+
+const electing = (run: Run, tasks: number): Side => ({
+  system: tockOf(run),
+  ready: (place) => joined(place, tasks),
+  race: {
+    script: `\\set task random(1, 1000000)\nselect * from tock.assign('p', :task::text);\n`,
+    done: pairs,
+  },
+});
+
+const seedTaking = (tasks: number): Side => ({
+  system: setTid(tasks),
+  ready: async () => {},
+  race: {
+    script: '\\set tid random(1, 1000000)\nselect set_tid(:tid);\n',
+    done: 'select count(tid)::int as done from task_pool',
+  },
+});
+
+const seedElecting = (tasks: number): Side => ({
+  system: setMaster(tasks),
+  ready: async () => {},
+  race: {
+    script: '\\set task random(1, 1000000)\nselect set_master(:task);\n',
+    done: 'select count(taskid)::int as done from java_pool',
+  },
+});
 
 /** Example 1: of a thousand workers one is elected, and free again: pgbench counts. */
 async function cycling(run: Run): Promise<Case[]> {
@@ -214,8 +223,31 @@ update java_pool set taskid=null where tid=:tid and pg_try_advisory_xact_lock(:t
 
 async function measured(run: Run): Promise<Case[]> {
   const tasks = run.quick ? 20_000 : 100_000;
-  return [...(await taking(run, tasks)), ...(await electing(run, tasks)), ...(await cycling(run))];
+  const count = rounded(tasks);
+  const one = (side: Side) => raced(run, side, tasks, most(run));
+  const cases: Case[] = [];
+  if (run.wants('assign known tasks')) {
+    const seed = await one(seedTaking(tasks));
+    const ours = await one(taking(run, tasks));
+    cases.push(...compared(`take each of ${count} tasks`, ours, 'set_tid', seed, tasks));
+    const many = await one(byTheHundred(run, tasks));
+    cases.push(...compared(`assign ${count} by the hundred`, many, 'set_tid', seed, tasks));
+  }
+  if (run.wants('assign known workers')) {
+    const seed = await one(seedElecting(tasks));
+    const ours = await one(electing(run, tasks));
+    cases.push(...compared(`elect of ${count} workers`, ours, 'set_master', seed, tasks));
+  }
+  if (run.wants('assign again')) cases.push(...(await cycling(run)));
+  return cases;
 }
 
 /** Assignment beside the seed's functions: how fast, and whether the last task is as cheap as the first. */
-export const groups: Group[] = [{ name: 'assign', slow: true, run: measured }];
+export const groups: Group[] = [
+  {
+    name: 'assign',
+    cases: ['assign known tasks', 'assign known workers', 'assign again'],
+    slow: true,
+    run: measured,
+  },
+];

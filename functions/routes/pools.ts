@@ -22,6 +22,12 @@ const taken = z.strictObject({
   fence: fence.nullable(),
   leased_until: s.moment.nullable(),
 });
+const assigned = z.strictObject({
+  state: z.enum(['assigned', 'held', 'waiting', 'none']),
+  worker: nameOrNull,
+  fence: fence.nullable(),
+  leased_until: s.moment.nullable(),
+});
 const held = 'v.state, v.task, v.fence::text, v.leased_until';
 
 const place = z.strictObject({
@@ -153,12 +159,27 @@ export function pools(app: App, connect: Connect): void {
       body.lease_seconds,
       body.wait,
     ],
-    answer: z.strictObject({
-      state: z.enum(['assigned', 'held', 'waiting', 'none']),
-      worker: nameOrNull,
-      fence: fence.nullable(),
-      leased_until: s.moment.nullable(),
-    }),
+    answer: assigned,
+  });
+
+  serve(app, connect, {
+    method: 'post',
+    path: `${path}/assign-all`,
+    summary: 'Give each task a free worker of its own, while there are any',
+    params,
+    body: s.options({ tasks: s.list(name, 1), lease_seconds: leaseSeconds }),
+    needsBody: true,
+    statement: authorized(
+      'enqueue',
+      '$2',
+      `coalesce(json_agg(json_build_object('task', a.task, 'state', a.state, 'worker', a.worker, 'fence', a.fence::text,
+        'leased_until', a.leased_until) order by a.n), '[]') as tasks`,
+      `(select v.*
+        from tock.assign_all(p_pool => $2, p_tasks => $3, p_lease_seconds => $4) with ordinality
+          as v (task, state, worker, fence, leased_until, n)) as a`,
+    ),
+    values: ({ params: { pool }, body }) => [pool, body.tasks, body.lease_seconds],
+    answer: z.strictObject({ tasks: z.array(assigned.extend({ task: z.string() })) }),
   });
 
   serve(app, connect, {

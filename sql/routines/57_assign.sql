@@ -132,12 +132,7 @@ declare
   v_added integer;
 begin
   perform tock.check_place(p_pool, '-', '-', null);
-  if not coalesce(pg_catalog.cardinality(p_tasks) between 1 and 100000 and pg_catalog.array_ndims(p_tasks) = 1, false) then
-    perform tock.refuse(422, 'tasks are 1 to 100,000 names', 'tasks');
-  end if;
-  perform tock.refuse(422, 'a task is 1 to 200 characters', pg_catalog.format('tasks[%s]', t.n - 1))
-  from unnest(p_tasks) with ordinality t(task, n) where not coalesce(pg_catalog.length(t.task) between 1 and 200, false)
-  order by t.n limit 1;
+  perform tock.check_tasks(p_tasks, 100000);
   insert into tock.places (number, pool, task, offered, turn)
   select o.number, p_pool, o.task, true, o.number
   from (

@@ -10,7 +10,7 @@ grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 -- giving work, and changing one's mind about it
 grant execute on function
   tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule, tock.queue_of_task,
-  tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive, tock.assign, tock.offer
+  tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive, tock.assign, tock.assign_all, tock.offer
   to tock_producer, tock_admin, tock_edge;
 
 -- doing it

@@ -60,6 +60,7 @@ test('every request is one statement: check and work together', async () => {
     await statements('GET /v1/limits'),
     await statements('PUT /v1/pools/p/workers/w', {}),
     await statements('POST /v1/pools/p/assign', { task: 't' }),
+    await statements('POST /v1/pools/p/assign-all', { tasks: ['s'] }),
     await statements('POST /v1/pools/p/unassign', { task: 't' }),
     await statements('POST /v1/pools/p/tasks', { tasks: ['u'] }),
     await statements('POST /v1/pools/p/take', { worker: 'w' }),

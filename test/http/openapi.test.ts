@@ -45,6 +45,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'POST /v1/leases/{lease}/fail',
     'POST /v1/leases/{lease}/release',
     'POST /v1/pools/{pool}/assign',
+    'POST /v1/pools/{pool}/assign-all',
     'POST /v1/pools/{pool}/take',
     'POST /v1/pools/{pool}/tasks',
     'POST /v1/pools/{pool}/unassign',

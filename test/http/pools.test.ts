@@ -64,6 +64,16 @@ test('tasks are put down, taken, given back and ended', async () => {
   expect(await leave()).toMatchObject({ status: 404 });
 });
 
+test('many tasks are assigned in one call', async () => {
+  for (const worker of ['a', 'b']) await call(`PUT /v1/pools/many/workers/${worker}`, {});
+  const { tasks } = await call('POST /v1/pools/many/assign-all', { tasks: ['z', 'y', 'x'] });
+  expect(tasks).toMatchObject([
+    { task: 'z', state: 'assigned', worker: 'a', fence: expect.stringMatching(/^\d+$/) },
+    { task: 'y', state: 'assigned', worker: 'b', leased_until: expect.any(String) },
+    { task: 'x', state: 'none', worker: null, fence: null, leased_until: null },
+  ]);
+});
+
 test('a worker claims one of a queue at a time', async () => {
   await call('POST /v1/queues/own/tasks', { tasks: [{ payload: 1 }, { payload: 2 }] });
   const claim = () => call('POST /v1/queues/own/claim-own', { worker: 'w' });
@@ -106,9 +116,15 @@ test('what can not be is refused with its field, and a key for other queues is',
     expect(await tock.send(route, { key, body }), route).toMatchObject({ status: 403 });
   }
   const reader = await tock.makeKey(['read']);
-  for (const verb of ['assign', 'tasks', 'take', 'unassign']) {
+  for (const verb of ['assign', 'assign-all', 'tasks', 'take', 'unassign']) {
     const body = { task: 't', tasks: ['t'], worker: 'w' };
-    const only = { assign: ['task'], tasks: ['tasks'], take: ['worker'], unassign: ['task'] }[verb];
+    const only = {
+      assign: ['task'],
+      'assign-all': ['tasks'],
+      tasks: ['tasks'],
+      take: ['worker'],
+      unassign: ['task'],
+    }[verb];
     const sent = Object.fromEntries(Object.entries(body).filter(([key]) => only?.includes(key)));
     const refused = await tock.send(`POST /v1/pools/taking/${verb}`, { key: reader, body: sent });
     expect(refused, verb).toMatchObject({ status: 403 });

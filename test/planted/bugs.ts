@@ -14,6 +14,7 @@ import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
 import { asked } from './options.ts';
+import { pools } from './pools.ts';
 import { told } from './progress.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
@@ -53,4 +54,5 @@ export const bugs: Bug[] = [
   ...history,
   ...told,
   ...limits,
+  ...pools,
 ];

@@ -4,6 +4,7 @@ import { dice } from './load.ts';
 import { client, db, oneDatabase } from './own.ts';
 import {
   assign,
+  assignAll,
   join,
   leave,
   offer,
@@ -118,6 +119,23 @@ test('sixteen who assign one task at once elect one worker, and the others stay 
   }
   const free = (await standing(client, 'elect')).filter(([, , state]) => state === 'free');
   expect(free).toHaveLength(10);
+});
+
+test('sixteen who assign the same many tasks at once give each one worker', async () => {
+  await fill('lists', 260);
+  const tasks = Array.from({ length: 200 }, (_, n) => `t${(n * 37) % 200}`);
+  const all = await connections(16);
+  const lists = await Promise.all(
+    all.map((on, n) => assignAll(on, 'lists', [...tasks.slice(n * 10), ...tasks.slice(0, n * 10)])),
+  );
+  const assigned = lists.flat().filter(({ state }) => state === 'assigned');
+  expect(new Set(assigned.map(({ task }) => task)).size).toBe(assigned.length);
+  const held = (await standing(client, 'lists')).filter(([, , state]) => state === 'held');
+  expect(held).toHaveLength(assigned.length);
+  for (const { task, state } of await assignAll(client, 'lists', tasks)) {
+    expect([task, ['held', 'assigned'].includes(state)]).toEqual([task, true]);
+  }
+  expect(await places('lists')).toBe(260);
 });
 
 test('pairs of which both sides are wanted by many: who was first on both has it', async () => {

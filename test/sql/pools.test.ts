@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { client, db, oneDatabase } from './own.ts';
 import {
   assign,
+  assignAll,
   join,
   leave,
   offer,
@@ -140,6 +141,32 @@ test('a leader is elected by those who take, too', async () => {
   expect(await take(client, 'lead', leader)).toMatchObject({ state: 'empty' });
 });
 
+test('many tasks are assigned in one call, each to a worker of its own', async () => {
+  for (let n = 0; n < 6; n++) await join(client, 'all', `w${n}`);
+  const first = await assign(client, 'all', 'a');
+  await assign(client, 'all', 'b');
+  for (const worker of ['w1', 'w2']) await vanish(client, 'all', worker);
+  await assign(client, 'all', 'z', { worker: 'elsewhere' });
+  const given = await assignAll(client, 'all', ['d', 'a', 'c', 'b', 'd', 'e', 'f']);
+  expect(given.map(({ task, state, worker }) => [task, state, worker])).toEqual([
+    ['d', 'assigned', 'w3'],
+    ['a', 'held', 'w0'],
+    ['c', 'assigned', 'w4'],
+    ['b', 'none', null],
+    ['d', 'assigned', 'w3'],
+    ['e', 'assigned', 'w5'],
+    ['f', 'none', null],
+  ]);
+  expect(given[1]?.fence).toBe(first.fence);
+  expect(await standing(client, 'all')).toEqual([
+    ['elsewhere', 'z', 'held'],
+    ['w0', 'a', 'held'],
+    ['w3', 'd', 'held'],
+    ['w4', 'c', 'held'],
+    ['w5', 'e', 'held'],
+  ]);
+});
+
 test('workers that vanish are let go: what was offered waits again, the rest is over', async () => {
   await offer(client, 'gone', ['offered']);
   await take(client, 'gone', 'a');
@@ -213,6 +240,8 @@ test.each([
   ['task', () => assign(client, 'bad', 'x'.repeat(201))],
   ['task', () => unassign(client, 'bad', null as never)],
   ['tasks', () => offer(client, 'bad', [])],
+  ['tasks', () => assignAll(client, 'bad', Array(10_001).fill('t'))],
+  ['tasks[1]', () => assignAll(client, 'bad', ['t', ''])],
   ['tasks', () => offer(client, 'bad', [['t'], ['u']])],
   ['tasks[1]', () => offer(client, 'bad', ['t', '', 'u'])],
   ['tasks[2]', () => offer(client, 'bad', ['t', 'u', null])],

@@ -91,3 +91,7 @@ export async function vanish(client: Client, pool: string, worker: string): Prom
 
 export const reapPools = (client: Client) =>
   value<number>(client, 'select tock.reap_pools(p_sweep => true)');
+
+/** As assign(), for many: the answers in order. */
+export const assignAll = (client: Client, pool: string, tasks: unknown) =>
+  rows<Stand>(client, 'select * from tock.assign_all(p_pool => $1, p_tasks => $2)', [pool, tasks]);
