@@ -35,9 +35,9 @@ export const pools: Bug[] = [
   {
     name: 'a worker that was locked in vain is gone',
     file: places,
-    find: 'insert into tock.places select o.* from',
-    replace: 'perform from',
-    caught: [races, 'pairs of which both sides are wanted by many'],
+    find: 'o where o.number is not null\n      on conflict',
+    replace: 'o where false\n      on conflict',
+    caught: [races, 'a worker that was given a task in vain is free again'],
   },
   {
     name: 'whoever knows the task may end what another holds',
@@ -49,8 +49,8 @@ export const pools: Bug[] = [
   {
     name: 'a stale heartbeat revives what was lost',
     file: 'routines/56_workers.sql',
-    find: ' or v_place.leased_until <= pg_catalog.clock_timestamp())',
-    replace: ')',
+    find: /v_(?:place|held)\.leased_until <= (?:v_now|pg_catalog\.clock_timestamp\(\))/,
+    replace: 'false',
     caught: [own, 'a heartbeat says what the worker holds'],
   },
   {
@@ -73,6 +73,13 @@ export const pools: Bug[] = [
     find: 'where f.leased_until <= pg_catalog.clock_timestamp()',
     replace: 'where false',
     caught: [own, 'many tasks are assigned in one call'],
+  },
+  {
+    name: 'of many, those that were locked in vain are gone',
+    file: all,
+    find: 'if pg_catalog.cardinality(v_workers) < pg_catalog.cardinality(v_free) then',
+    replace: 'if false then',
+    caught: [races, 'sixteen who assign the same many tasks at once'],
   },
   {
     name: 'the duty takes workers that are alive',
@@ -115,6 +122,13 @@ export const pools: Bug[] = [
     find: 'perform tock.bring_up(v_pool, v_line, tock.line_start(v_pool, v_line));',
     replace: 'null;',
     caught: [races, 'who is left behind comes up by the duty'],
+  },
+  {
+    name: 'fences that a lost server gave out are given again',
+    file: 'routines/17_guard.sql',
+    find: "setval('tock.place_numbers', 1048576 + ",
+    replace: "setval('tock.place_numbers', 1 + ",
+    caught: [own, 'after a restore fences go on'],
   },
   {
     name: 'each claim of its own is a new one',

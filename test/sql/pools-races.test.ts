@@ -175,6 +175,19 @@ test('an election in an open transaction holds up nobody but who wants the same 
   expect(await assign(client, 'open', 't3')).toMatchObject({ state: 'assigned', worker: 'w2' });
 });
 
+test('a worker that was given a task in vain is free again, and in its turn', async () => {
+  await fill('vain', 3);
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(other);
+  await open.query('begin');
+  expect(await assignAll(open, 'vain', ['t'])).toMatchObject([{ state: 'assigned' }]);
+  const same = assign(other, 'vain', 't');
+  await blocked(client, pid);
+  await open.query('commit');
+  expect(await same).toMatchObject({ state: 'held', worker: 'w0' });
+  expect(await assign(client, 'vain', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
+});
+
 test('what was rolled back, or killed in the middle, leaves worker and task free', async () => {
   await fill('undone', 1);
   await offer(client, 'undone', ['o']);

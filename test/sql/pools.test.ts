@@ -215,6 +215,15 @@ test('a worker that leaves takes what it holds with it, unless that was offered'
   expect(await standing(client, 'leave')).toEqual([[null, 'o', 'waiting']]);
 });
 
+test('after a restore fences go on far above those that may have been given out', async () => {
+  await join(client, 'restored', 'a');
+  const { fence } = await assign(client, 'restored', 't');
+  await client.query("select tock.guard(), setval('tock.identity', 7), tock.guard()");
+  await unassign(client, 'restored', 't');
+  const later = (await assign(client, 'restored', 't')).fence;
+  expect(Number(later) - Number(fence)).toBeGreaterThan(1_000_000);
+});
+
 test('pools are apart, and counted', async () => {
   await join(client, 'one.pool', 'a');
   await join(client, 'other.pool', 'a');
