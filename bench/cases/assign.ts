@@ -61,7 +61,7 @@ async function raced(run: Run, { system, ready, race: asked }: Side, tasks: numb
 }
 
 /** What has not come to its end by then is compared by what it did, which flatters it. */
-const most = ({ quick }: Run) => (quick ? 15 : 60);
+const most = ({ quick }: Run) => (quick ? 15 : 45);
 
 const told = (one: Raced, tasks: number) => {
   const row = rates(one, tasks).map(rounded).join(' ');

@@ -18,35 +18,45 @@ end $$;
 
 comment on function tock.check_place is 'Raises TK422 for what can''t be a pool, a worker, a task or a lease''s length.';
 
--- Only saves work, as the keys decide: who waits here keeps no other worker and no other task from anybody meanwhile.
+-- What is called once a transaction is plpgsql here: a function in SQL would be planned anew for each.
+-- This one only saves work, as the keys decide: who waits here keeps no other worker and no other task from anybody meanwhile.
 create or replace function tock.one_at_a_time(p_pool text, p_side text, p_name text)
 returns void
-language sql
+language plpgsql
 volatile
 as $$
-  select pg_catalog.pg_advisory_xact_lock(
-    pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name), tock.lock_space()))
-$$;
+begin
+  perform pg_catalog.pg_advisory_xact_lock(
+    pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name), 'tock'::regnamespace::oid::bigint));
+end $$;
 
 comment on function tock.one_at_a_time is 'Waits for who is pairing the same task, or the same worker.';
 
 create or replace function tock.place_of_worker(p_pool text, p_worker text)
 returns tock.places
-language sql
+language plpgsql
 volatile
 as $$
-  select p from tock.places p where p.pool = p_pool and p.worker = p_worker
-$$;
+declare
+  v_place tock.places;
+begin
+  select p.* into v_place from tock.places p where p.pool = p_pool and p.worker = p_worker;
+  return v_place;
+end $$;
 
 comment on function tock.place_of_worker is 'Where a worker is in a pool, whether it is over or not.';
 
 create or replace function tock.place_of_task(p_pool text, p_task text)
 returns tock.places
-language sql
+language plpgsql
 volatile
 as $$
-  select p from tock.places p where p.pool = p_pool and p.task = p_task
-$$;
+declare
+  v_place tock.places;
+begin
+  select p.* into v_place from tock.places p where p.pool = p_pool and p.task = p_task;
+  return v_place;
+end $$;
 
 comment on function tock.place_of_task is 'Where a task is in a pool, whether it is over or not.';
 
@@ -54,14 +64,16 @@ comment on function tock.place_of_task is 'Where a task is in a pool, whether it
 -- no dead ones are. Who lies below it came late, or was let go: bring_up() finds those.
 create or replace function tock.line_start(p_pool text, p_line text)
 returns bigint
-language sql
+language plpgsql
 volatile
 as $$
-  select case when count(*) = 4 then min(m.reached) else 0 end
-  from (
-    select k.reached from tock.line_marks k where k.pool = p_pool and k.line = p_line
-    order by k.pool desc, k.line desc, k.number desc limit 4) m
-$$;
+begin
+  return (
+    select case when count(*) = 4 then min(m.reached) else 0 end
+    from (
+      select k.reached from tock.line_marks k where k.pool = p_pool and k.line = p_line
+      order by k.pool desc, k.line desc, k.number desc limit 4) m);
+end $$;
 
 comment on function tock.line_start is 'From which turn on a line is read.';
 

@@ -64,11 +64,12 @@ comment on function tock.check_tasks is 'Raises TK422 for what can''t be a list 
 
 create or replace function tock.is_nowhere(p_pool text, p_task text)
 returns boolean
-language sql
+language plpgsql
 volatile
 as $$
-  select (select p.number from tock.places p where p.pool = p_pool and p.task = p_task) is null
-$$;
+begin
+  return (select p.number from tock.places p where p.pool = p_pool and p.task = p_task) is null;
+end $$;
 
 comment on function tock.is_nowhere is 'Whether a pool doesn''t know a task.';
 
