@@ -137,43 +137,44 @@ export type Gate = {
   [setting: string]: unknown;
 };
 
+type Work = Leases & Pools;
+
 /** The same few verbs, over HTTP or in SQL. */
-export type Door = Leases &
-  Pools & {
-    /** Each task as its JSON text. */
-    enqueue(queue: string, tasks: string[], requestId: string): Promise<string[]>;
-    /** As it is, or up to so many seconds later when it has ended. Null when there is no such task. */
-    task(id: string, waitSeconds: number): Promise<Task | null>;
-    stats(): Promise<QueueStats[]>;
-    /** Instants as they were given; null for a day ago, and for no end. */
-    hours(queue: string, from: string | null, to: string | null): Promise<Hour[]>;
-    /** Up to 10,000; those that nobody knows are left out. */
-    cancel(ids: string[]): Promise<Changed[]>;
-    /** `changes` as JSON text. Null when there is no such task; a Failure when it has ended. */
-    change(id: string, changes: string): Promise<Changed | null>;
-    /** How many runs were emptied; null when there is no such task. */
-    erase(id: string): Promise<number | null>;
-    gates(queue: string): Promise<Gate[]>;
-    /** Null when there is none. */
-    gate(queue: string, gate: string): Promise<Gate | null>;
-    putGate(queue: string, gate: string, settings: object): Promise<void>;
-    /** False when there is no such gate. */
-    resetGate(queue: string, gate: string): Promise<boolean>;
-    list(filter: Filter, cursor: string | null, limit: number): Promise<Page>;
-    dead(queue: string, limit: number): Promise<Dead>;
-    /** Up to 10,000; those that nobody knows are left out. */
-    rerun(ids: string[], requestId: string, reason?: string): Promise<Rerun[]>;
-    redrive(queue: string, wish: Redrive): Promise<Redriven>;
-    move(ids: string[], queue: string): Promise<Changed[]>;
-    changeWhere(queue: string, where: Where): Promise<Part>;
-    purge(queue: string, state?: string): Promise<Purged>;
-    /** Null when there is no such queue. */
-    drop(queue: string, force: boolean): Promise<Dropped | null>;
-    doctor(): Promise<Finding[]>;
-    /** Of all queues that have limits, or of one: none when that has none. */
-    limits(queue?: string): Promise<Limits[]>;
-    resetLimits(queue: string): Promise<Limits[]>;
-  };
+export type Door = Work & {
+  /** Each task as its JSON text. */
+  enqueue(queue: string, tasks: string[], requestId: string): Promise<string[]>;
+  /** As it is, or up to so many seconds later when it has ended. Null when there is no such task. */
+  task(id: string, waitSeconds: number): Promise<Task | null>;
+  stats(): Promise<QueueStats[]>;
+  /** Instants as they were given; null for a day ago, and for no end. */
+  hours(queue: string, from: string | null, to: string | null): Promise<Hour[]>;
+  /** Up to 10,000; those that nobody knows are left out. */
+  cancel(ids: string[]): Promise<Changed[]>;
+  /** `changes` as JSON text. Null when there is no such task; a Failure when it has ended. */
+  change(id: string, changes: string): Promise<Changed | null>;
+  /** How many runs were emptied; null when there is no such task. */
+  erase(id: string): Promise<number | null>;
+  gates(queue: string): Promise<Gate[]>;
+  /** Null when there is none. */
+  gate(queue: string, gate: string): Promise<Gate | null>;
+  putGate(queue: string, gate: string, settings: object): Promise<void>;
+  /** False when there is no such gate. */
+  resetGate(queue: string, gate: string): Promise<boolean>;
+  list(filter: Filter, cursor: string | null, limit: number): Promise<Page>;
+  dead(queue: string, limit: number): Promise<Dead>;
+  /** Up to 10,000; those that nobody knows are left out. */
+  rerun(ids: string[], requestId: string, reason?: string): Promise<Rerun[]>;
+  redrive(queue: string, wish: Redrive): Promise<Redriven>;
+  move(ids: string[], queue: string): Promise<Changed[]>;
+  changeWhere(queue: string, where: Where): Promise<Part>;
+  purge(queue: string, state?: string): Promise<Purged>;
+  /** Null when there is no such queue. */
+  drop(queue: string, force: boolean): Promise<Dropped | null>;
+  doctor(): Promise<Finding[]>;
+  /** Of all queues that have limits, or of one: none when that has none. */
+  limits(queue?: string): Promise<Limits[]>;
+  resetLimits(queue: string): Promise<Limits[]>;
+};
 
 export async function throughDoor<T>(
   options: GlobalOptions,
