@@ -16,6 +16,7 @@ import { addLimits } from './commands/limits.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addMove } from './commands/move.ts';
 import { addParents } from './commands/parents.ts';
+import { addPool } from './commands/pool.ts';
 import { addPurge } from './commands/purge.ts';
 import { addRerun } from './commands/rerun.ts';
 import { addStatus } from './commands/status.ts';
@@ -73,7 +74,7 @@ function program(): Command {
     addErase,
     addGate,
   ];
-  const work = [addClaim, addLease];
+  const work = [addClaim, addLease, addPool];
   const many = [addDead, addRerun, addWhere, addPurge];
   const looks = [addStatus, addHours, addLimits, addDoctor];
   for (const add of [addMigrate, addKey, ...looks, ...changes, ...work, ...many]) add(tock);

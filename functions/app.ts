@@ -18,13 +18,14 @@ import { listing } from './routes/listing.ts';
 import { moves } from './routes/moves.ts';
 import { openapi } from './routes/openapi.ts';
 import { parents } from './routes/parents.ts';
+import { pools } from './routes/pools.ts';
 import { queues } from './routes/queues.ts';
 import { reruns } from './routes/reruns.ts';
 import { stats } from './routes/stats.ts';
 import { tasks } from './routes/tasks.ts';
 import { tick } from './routes/tick.ts';
 
-const work = [tasks, parents, changes, moves, reruns, listing, claim, leases];
+const work = [tasks, parents, changes, moves, reruns, listing, claim, leases, pools];
 const rule = [queues, gates, limits, clearing, keys, tick, stats, doctor, health, openapi];
 
 /** The HTTP door; `connect` is its way to the database. */

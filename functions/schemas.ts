@@ -102,6 +102,10 @@ export const pipeline = list(queueName, 2, 'a list of 2 to 20 queues, each once'
   })
   .openapi({ description: "A task's stages, in order; the queue it is enqueued into is one." });
 
+export const poolName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
+  example: 'shard-7',
+});
+
 export const leaseToken = shaped(
   // No flag: the document would have it in the pattern.
   /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,

@@ -99,6 +99,15 @@ table tock.leases -- partition by RANGE (after_position)
   CREATE INDEX leases_by_token ON ONLY tock.leases USING btree (token) WHERE (alone IS NULL)
   CREATE INDEX open_leases_by_deadline ON ONLY tock.leases USING btree (leased_until) WHERE (closed_at IS NULL)
 
+table tock.line_marks
+  pool text not null
+  line text not null
+  number bigint not null
+  reached bigint not null
+  rest_until timestamp with time zone
+  constraint line_is_known CHECK ((line = ANY (ARRAY['free'::text, 'waiting'::text])))
+  constraint line_marks_pkey PRIMARY KEY (pool, line, number)
+
 table tock.marks -- partition by RANGE ("position")
   "position" bigint not null
   other_id bigint
@@ -123,6 +132,37 @@ table tock.moves
   id bigint not null
   moved_at timestamp with time zone not null default now()
   constraint moves_pkey PRIMARY KEY (id)
+
+table tock.own_leases
+  queue text not null
+  worker text not null
+  token uuid
+  claimed_at timestamp with time zone not null default now()
+  constraint own_leases_pkey PRIMARY KEY (queue, worker)
+  CREATE INDEX own_leases_by_time ON tock.own_leases USING btree (claimed_at)
+
+table tock.places
+  number bigint not null
+  pool text not null
+  worker text
+  task text
+  joined boolean not null default false
+  offered boolean not null default false
+  turn bigint
+  lease_seconds integer not null default 60
+  since timestamp with time zone not null default now()
+  leased_until timestamp with time zone not null default 'infinity'::timestamp with time zone
+  look_at timestamp with time zone not null default 'infinity'::timestamp with time zone
+  constraint pair_is_in_no_line CHECK (((turn IS NULL) = ((worker IS NOT NULL) AND (task IS NOT NULL))))
+  constraint place_is_of_somebody CHECK (((worker IS NOT NULL) OR (task IS NOT NULL)))
+  constraint places_pkey PRIMARY KEY (number)
+  constraint worker_has_a_deadline CHECK (((worker IS NULL) = (leased_until = 'infinity'::timestamp with time zone)))
+  CREATE INDEX free_workers ON tock.places USING btree (pool, turn) WHERE (task IS NULL)
+  CREATE INDEX places_by_look ON tock.places USING btree (pool, look_at) WHERE (look_at < 'infinity'::timestamp with time zone)
+  CREATE UNIQUE INDEX places_by_task ON tock.places USING btree (pool, task) WHERE (task IS NOT NULL)
+  CREATE UNIQUE INDEX places_by_worker ON tock.places USING btree (pool, worker) WHERE (worker IS NOT NULL)
+  CREATE INDEX waiting_tasks ON tock.places USING btree (pool, turn) WHERE (worker IS NULL)
+  with (fillfactor=80)
 
 table tock.progress
   "position" bigint not null
@@ -332,6 +372,8 @@ table tock.watches
 
 sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
 
+sequence tock.place_numbers 1 to 9223372036854775807 cache 1
+
 sequence tock.positions 1 to 8796093022207 cache 1
 
 sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
@@ -444,6 +486,16 @@ function tock.asked_options()
   returns TABLE(name text, kind text, low numeric, high numeric, words text[])
   -- The options of a task beside the plain ones, and what each may be.
 
+function tock.assign(p_pool text, p_task text, p_worker text DEFAULT NULL::text, p_lease_seconds integer DEFAULT NULL::integer, p_wait boolean DEFAULT false)
+  returns TABLE(state text, worker text, fence bigint, leased_until timestamp with time zone)
+  -- Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds another), or waiting, with p_wait until a worker takes it.
+  -- for tock_admin, tock_edge, tock_producer
+
+function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer DEFAULT NULL::integer)
+  returns TABLE(task text, state text, worker text, fence bigint, leased_until timestamp with time zone)
+  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting and none.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
   -- Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, about p_limit a call, and goes on from there the next time; returns how many it looked at.
@@ -475,6 +527,10 @@ function tock.balance(p_streams integer DEFAULT 1000)
   -- Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.
   -- for tock_admin
 
+function tock.beat(p_place places, p_lease_seconds integer, p_joined boolean)
+  returns timestamp with time zone
+  -- Moves a worker's end, or gives the one it has while somebody else holds its row; null when its place is over or gone.
+
 function tock.behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
   -- Those of some waiting entries that are due at a gate which come after one that is not among them.
@@ -486,6 +542,10 @@ function tock.bound_of(p_at jsonb)
 function tock.bounded_cursor(p_cursor text, p_state text)
   returns text
   -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
+
+function tock.bring_up(p_pool text, p_line text, p_start bigint)
+  returns boolean
+  -- Sends those to the end of a line who are below where it is read, up to 1,000; whether there were any. It rests for twenty times as long as it took, a tenth of a second at least.
 
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
@@ -594,6 +654,10 @@ function tock.check_pipelines(p_queue text, p_tasks jsonb)
   returns void
   -- Raises TK422 for the first task that is enqueued into a queue that is none of its stages.
 
+function tock.check_place(p_pool text, p_worker text, p_task text, p_lease_seconds integer)
+  returns void
+  -- Raises TK422 for what can't be a pool, a worker, a task or a lease's length.
+
 function tock.check_policy(p_policy jsonb)
   returns jsonb
   -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
@@ -630,6 +694,10 @@ function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
   -- Raises TK422 for a result that is too large to be the next stage's payload.
 
+function tock.check_tasks(p_tasks text[], p_most integer)
+  returns void
+  -- Raises TK422 for what can't be a list of tasks.
+
 function tock.check_waiting_ids()
   returns void
   -- TK503 when an id for a waiting entry might be given out twice.
@@ -652,6 +720,11 @@ function tock.claim_any(p_queues text[], p_worker text DEFAULT NULL::text, p_lim
 function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
   returns claimed
   -- Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().
+
+function tock.claim_own(p_queue text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
+  returns SETOF claimed
+  -- Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one again, with a later end.
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.claimed_of(p_queue text, p_run claimed)
   returns claimed_from
@@ -903,6 +976,14 @@ function tock.forget_promotions(p_epoch integer, p_limit integer)
   returns integer
   -- Takes away what points into an epoch from promotions, about p_limit rows; returns how many it took.
 
+function tock.free_worker(p_pool text)
+  returns places
+  -- Locks the worker that has been free for longest; null when nobody is.
+
+function tock.free_workers(p_pool text, p_limit integer)
+  returns places[]
+  -- Locks the workers that have been free for longest, up to so many.
+
 function tock.gate_key(p_queue text, p_gate text)
   returns integer
   -- Second key of the lock of making a gate: one of 64.
@@ -1030,6 +1111,10 @@ function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
 
+function tock.is_nowhere(p_pool text, p_task text)
+  returns boolean
+  -- Whether a pool doesn't know a task.
+
 function tock.is_of_one(p_lease uuid)
   returns boolean
   -- Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().
@@ -1049,6 +1134,11 @@ function tock.is_paused_gate(p_queue text, p_gate text)
 function tock.is_plain_one(p_tasks jsonb)
   returns boolean
   -- Whether these tasks are one, with nothing but a payload.
+
+function tock.join_pool(p_pool text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer, p_fence bigint DEFAULT NULL::bigint)
+  returns TABLE(state text, task text, fence bigint, leased_until timestamp with time zone)
+  -- Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and says which task it holds. With p_fence it is a heartbeat for that holding alone: state lost, and nothing else is done, when that is over.
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.judge(p_id bigint, p_replaced bigint)
   returns text
@@ -1159,6 +1249,11 @@ function tock.leave_gates_of(p_leases uuid[], p_epoch integer, p_wait boolean)
   returns void
   -- Opens the gates of the runs of leases for the next.
 
+function tock.leave_pool(p_pool text, p_worker text)
+  returns boolean
+  -- Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False when it isn't there.
+  -- for tock_admin, tock_edge, tock_worker
+
 function tock.led_to(p_next_id bigint)
   returns text
   -- The queue where a task went on with its next run or waiting entry; null when it didn't.
@@ -1175,6 +1270,14 @@ function tock.limits(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
   -- Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can't be told.
   -- for tock_admin, tock_edge
+
+function tock.line_start(p_pool text, p_line text)
+  returns bigint
+  -- From which turn on a line is read.
+
+function tock.line_up(p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamp with time zone)
+  returns boolean
+  -- Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere in the pool already.
 
 function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamp with time zone, p_position bigint, p_limit integer, p_look integer, p_upto bigint)
   returns TABLE(found listed[], looked_at integer, last_at timestamp with time zone, last_position bigint)
@@ -1294,9 +1397,18 @@ function tock.next_wake_at()
   -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.offer(p_pool text, p_tasks text[])
+  returns integer
+  -- Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. Returns how many it put in.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.oldest_live_epoch()
   returns integer
   -- Of Tock before 0007: raises 40001.
+
+function tock.one_at_a_time(p_pool text, p_side text, p_name text)
+  returns void
+  -- Waits for who is pairing the same task, or the same worker.
 
 function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean DEFAULT true)
   returns integer
@@ -1338,6 +1450,14 @@ function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
   -- A queue's policy as it is for a task that asks for a backoff of its own.
 
+function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_waiting places, p_lease_seconds integer)
+  returns places
+  -- Gives a task to a worker; all null when one of them has been paired by somebody else.
+
+function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
+  returns bigint[]
+  -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
+
 function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
   -- The tasks that a task comes after, in their order, from the p_after-th on: each one's state and result (of one that was run again, that one's); gone where its history is.
@@ -1354,6 +1474,10 @@ function tock.parents_passed(p_stream integer, p_after bigint, p_upto bigint)
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
   -- The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.
+
+function tock.part(p_place places, p_again boolean, p_vanished boolean)
+  returns boolean
+  -- Ends a pair, of one whose worker has vanished only where it still has: the task waits again or is gone, the worker is free again if it had joined and is there.
 
 function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer)
   returns passed
@@ -1375,6 +1499,14 @@ function tock.place_of(p_stream integer, p_alone boolean)
   returns place
   -- The epoch of a stream's next run, and the cursor to claim it from; null when nothing is unread.
 
+function tock.place_of_task(p_pool text, p_task text)
+  returns places
+  -- Where a task is in a pool, whether it is over or not.
+
+function tock.place_of_worker(p_pool text, p_worker text)
+  returns places
+  -- Where a worker is in a pool, whether it is over or not.
+
 function tock.plan_for(p_ids integer)
   returns void
   -- Has the calling function, which sets plan_cache_mode, plan anew for many ids.
@@ -1382,6 +1514,16 @@ function tock.plan_for(p_ids integer)
 function tock.policy(p_queue text)
   returns queues
   -- The policy a queue follows: its own row, or the default row '*'.
+
+function tock.pool(p_pool text, p_worker text DEFAULT NULL::text, p_task text DEFAULT NULL::text, p_waiting boolean DEFAULT false, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
+  returns TABLE(worker text, task text, state text, fence bigint, since timestamp with time zone, leased_until timestamp with time zone)
+  -- Who is where in a pool: workers by name, free and holding; with p_waiting the tasks that wait; or the one that is named. On from p_after, up to p_limit. Who is past its end is left out.
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
+
+function tock.pools()
+  returns TABLE(pool text, free bigint, held bigint, waiting bigint)
+  -- All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each pool's workers and tasks at most.
+  -- for tock_admin, tock_edge
 
 function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
   returns boolean
@@ -1456,6 +1598,15 @@ function tock.reap_epoch(p_epoch integer, p_from timestamp with time zone, p_now
   returns reaped
   -- Reaps what lies in one epoch: how many runs, and up to which deadline when that was not all.
 
+function tock.reap_pool(p_pool text, p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
+  returns integer
+  -- Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; returns how many it looked at.
+
+function tock.reap_pools(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
+  returns integer
+  -- Lets go of workers past their end in all pools: tasks that were offered wait again, others are over. Looks at p_limit places a call and returns how many. p_sweep reads from the bottom, by itself once a minute.
+  -- for tock_admin
+
 function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit integer DEFAULT 1000, p_cursor text DEFAULT NULL::text, p_request_id text DEFAULT NULL::text, p_to_queue text DEFAULT NULL::text, p_again boolean DEFAULT false, p_reason text DEFAULT NULL::text)
   returns TABLE(redriven integer, ids bigint[], cursor text, looked_at integer)
   -- Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with, null when all have been looked at; what dies after the first call is left out by those that go on from it. A call repeated with its request_id within 24 hours gives the same.
@@ -1477,6 +1628,10 @@ function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
   -- Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease's to release are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.release_vanished(p_pool text)
+  returns boolean
+  -- Lets the offered tasks of workers that have just vanished wait again; whether there were any.
 
 function tock.replaced_in(p_epoch integer)
   returns bigint
@@ -1662,6 +1817,11 @@ function tock.sweep_gates(p_limit integer DEFAULT 500)
   returns integer
   -- Looks at gates that somebody stands at, up to p_limit a call, and lets in whoever was missed; returns how many.
 
+function tock.take(p_pool text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
+  returns TABLE(state text, task text, fence bigint, leased_until timestamp with time zone)
+  -- Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has joined; busy while somebody is giving it one.
+  -- for tock_admin, tock_edge, tock_worker
+
 function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
@@ -1691,7 +1851,7 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, and hours older than 400 days, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, and hours older than 400 days, up to p_limit of each.
   -- for tock_admin
 
 function tock.tidy_gates(p_limit integer)
@@ -1701,6 +1861,10 @@ function tock.tidy_gates(p_limit integer)
 function tock.tidy_keys(p_limit integer)
   returns integer
   -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.
+
+function tock.tidy_lines()
+  returns void
+  -- Brings up who has been left behind in any line, and keeps the four newest marks of each.
 
 function tock.token_cursor(p_lease uuid, p_first bigint)
   returns bigint
@@ -1718,6 +1882,11 @@ function tock.turn_gates(p_locked gates[], p_sweep boolean DEFAULT false)
   returns integer
   -- Lets in through locked gates whoever there is room for, first come, first served; returns how many.
 
+function tock.unassign(p_pool text, p_task text, p_fence bigint DEFAULT NULL::bigint, p_again boolean DEFAULT false)
+  returns boolean
+  -- Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free again. With p_fence only while that holding goes on. False when there was nothing to end.
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
+
 function tock.unsettled_epochs()
   returns integer[]
   -- The epochs in which something is still unread or running, oldest first.
@@ -1725,6 +1894,10 @@ function tock.unsettled_epochs()
 function tock.wait_for_lock(p_key integer)
   returns boolean
   -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
+
+function tock.waiting_task(p_pool text)
+  returns places
+  -- Locks the task that has waited for longest in a pool; null when none waits.
 
 function tock.watch(p_watch dependent[])
   returns void

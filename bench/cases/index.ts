@@ -1,4 +1,5 @@
 import type { Group } from '../types.ts';
+import { groups as assign } from './assign.ts';
 import { groups as backlog } from './backlog.ts';
 import { groups as batches } from './batches.ts';
 import { groups as commitDelay } from './commit_delay.ts';
@@ -32,4 +33,5 @@ export const groups: Group[] = [
   ...latency,
   ...tenants,
   ...memory,
+  ...assign,
 ];

@@ -2,6 +2,7 @@ import { withDatabase } from '../connect.ts';
 import { type GlobalOptions, way } from '../settings.ts';
 import { httpDoor } from './http.ts';
 import type { Leases } from './leases.ts';
+import type { Pools } from './pools.ts';
 import { sqlDoor } from './sql.ts';
 
 export type Run = {
@@ -140,8 +141,10 @@ export type Gate = {
 /** One that a task comes after. */
 export type Parent = { n: number; id: string; name: string | null; state: string; result: unknown };
 
+type Work = Leases & Pools;
+
 /** The same few verbs, over HTTP or in SQL. */
-export type Door = Leases & {
+export type Door = Work & {
   /** Each task as its JSON text. */
   enqueue(queue: string, tasks: string[], requestId: string): Promise<string[]>;
   /** As it is, or up to so many seconds later when it has ended. Null when there is no such task. */

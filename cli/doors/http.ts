@@ -13,6 +13,7 @@ import {
   type Task,
 } from './door.ts';
 import { httpLeases } from './leases.ts';
+import { httpPools } from './pools.ts';
 import { inOptions, told } from './told.ts';
 
 type Problem = {
@@ -119,6 +120,7 @@ export function httpDoor(origin: string, key: string): Door {
   const at = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}`;
   return {
     ...httpLeases(found),
+    ...httpPools({ found, foundOrNull }),
     async enqueue(queue, tasks, requestId) {
       const route = `POST ${at(queue)}/tasks`;
       const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;

@@ -21,6 +21,7 @@ import {
   type Task,
 } from './door.ts';
 import { sqlLeases } from './leases.ts';
+import { sqlPools } from './pools.ts';
 
 const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost, created_at, run_at,
   ended_at, payload, result, error, options, progress, note, runs, rerun_of, reruns`;
@@ -33,6 +34,7 @@ const limits = 'queue, max_running, running, rate_limit, rate_seconds, rate_burs
 export function sqlDoor(client: pg.Client): Door {
   return {
     ...sqlLeases(client),
+    ...sqlPools(client),
     async enqueue(queue, tasks, requestId) {
       const [row] = await ask<{ ids: string[] }>(
         client,

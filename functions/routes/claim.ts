@@ -111,6 +111,25 @@ where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
 
   serve(app, connect, {
     method: 'post',
+    path: '/v1/queues/{queue}/claim-own',
+    summary: 'Lease one task for a worker, or the one that it has, with a later end',
+    params: s.queueParams,
+    body: s.options({ worker: s.text(200), lease_seconds: s.leaseSeconds.nullish() }),
+    needsBody: true,
+    statement: `select tock.http_claimed(p_queue => $2, p_runs => array(
+  select c from tock.claim_own(p_queue => $2, p_worker => $3, p_lease_seconds => $4) as c)) as body
+where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
+    values: ({ params, body }) => [params.queue, body.worker, body.lease_seconds],
+    answer: z.strictObject({
+      lease: s.leaseToken.nullable(),
+      leased_until: s.moment.nullable(),
+      tasks: z.array(run),
+      ...said,
+    }),
+  });
+
+  serve(app, connect, {
+    method: 'post',
     path: '/v1/claim',
     summary: 'Lease what is ready in several queues, in order or by weight',
     description: `Each queue's tasks have a lease of their own. state is of all queues together: found, or the best that one of them said. ${description}`,

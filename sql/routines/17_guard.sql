@@ -93,6 +93,8 @@ begin
     -- epochs first: a sequence beyond them would refuse everybody
     perform tock.make_epochs_to(v_target + 1048576);
     perform pg_catalog.setval('tock.positions', v_target);
+    perform pg_catalog.setval('tock.place_numbers', 1048576 + greatest((select s.last_value from tock.place_numbers s),
+      (select p.number from tock.places p order by p.number desc limit 1)));
     v_jumped := 1;
   end if;
   if v_seen <> v_identity then

@@ -49,6 +49,7 @@ begin
       when 'audit' then tock.audit()
       when 'balance' then tock.balance()
       when 'guard' then tock.guard()
+      when 'pools' then tock.reap_pools()
       when 'promote' then tock.promote(10000, true)
       when 'reap' then tock.reap()
       when 'rest' then tock.rest()
@@ -59,7 +60,7 @@ begin
     v_amount := v_amount + v_done;
     -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
     -- sees what comes back before the end, and a claim on its way must not wait for more than one
-    exit when v_done = 0 or p_duty not in ('audit', 'promote', 'reap', 'tidy')
+    exit when v_done = 0 or p_duty not in ('audit', 'pools', 'promote', 'reap', 'tidy')
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.duties d set
@@ -95,7 +96,7 @@ begin
     -- one that looks long and finds nothing does so less often: a twentieth of the time is enough
     where coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(d.every_seconds - 1, case d.last_amount when 0 then 20 * d.last_seconds end) * interval '1 second'
-    order by d.name <> 'guard', d.name = 'retain', d.name = 'rest', d.name  -- these two hold locks until the end
+    order by d.name <> 'guard', d.name = 'pools', d.name = 'retain', d.name = 'rest', d.name  -- these three hold locks until the end
   loop
     perform tock.run_duty(v_duty);
   end loop;
@@ -162,13 +163,16 @@ begin
         order by d.runid limit $1)$q$ using p_limit;
     get diagnostics v_details = row_count;
   end if;
+  delete from tock.own_leases o where (o.queue, o.worker) in (
+    select w.queue, w.worker from tock.own_leases w
+    where w.claimed_at < pg_catalog.now() - interval '2 days' order by w.claimed_at limit p_limit);
   delete from tock.hours h where (h.queue, h.hour) in (
     select o.queue, o.hour from tock.hours o where o.hour < pg_catalog.now() - interval '400 days' order by o.hour limit p_limit);
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
   return v_requests + v_details + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
 end $$;
 
-comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, and hours older than 400 days, up to p_limit of each.';
+comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, and hours older than 400 days, up to p_limit of each.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text

@@ -10,29 +10,29 @@ grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 -- giving work, and changing one's mind about it
 grant execute on function
   tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule, tock.queue_of_task,
-  tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive
+  tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive, tock.assign, tock.assign_all, tock.offer
   to tock_producer, tock_admin, tock_edge;
 
 -- doing it
 grant execute on function
   tock.claim, tock.claim_any, tock.claim_answer, tock.retry_after_seconds, tock.complete, tock.fail, tock.release, tock.extend,
-  tock.queue_of_lease, tock.next_wake_at
+  tock.queue_of_lease, tock.next_wake_at, tock.claim_own, tock.join_pool, tock.leave_pool, tock.take
   to tock_worker, tock_admin, tock_edge;
 
 -- asking how it went
-grant execute on function tock.task, tock.parents to tock_producer, tock_worker, tock_admin, tock_edge;
+grant execute on function tock.task, tock.parents, tock.pool, tock.unassign to tock_producer, tock_worker, tock_admin, tock_edge;
 grant execute on function tock.tasks, tock.dead_groups to tock_producer, tock_admin, tock_edge;
 
 -- governing
 grant execute on function
   tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits, tock.queue_stats,
   tock.hourly_stats, tock.purge_queue, tock.drop_queue, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
-  tock.revoke_key, tock.tick
+  tock.revoke_key, tock.tick, tock.pools
   to tock_admin, tock_edge;
 
 -- the duties one by one
 grant execute on function
-  tock.run_duty, tock.promote, tock.reap, tock.rest, tock.rotate, tock.audit, tock.retain, tock.guard, tock.balance, tock.tidy
+  tock.run_duty, tock.promote, tock.reap, tock.reap_pools, tock.rest, tock.rotate, tock.audit, tock.retain, tock.guard, tock.balance, tock.tidy
   to tock_admin;
 
 -- letting a key in, and what the door calls most

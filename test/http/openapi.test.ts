@@ -16,6 +16,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
   );
   expect(routes.sort()).toEqual([
     'DELETE /v1/keys/{prefix}',
+    'DELETE /v1/pools/{pool}/workers/{worker}',
     'DELETE /v1/queues/{queue}',
     'DELETE /v1/queues/{queue}/gates/{gate}',
     'DELETE /v1/tasks/{id}/payload',
@@ -23,6 +24,8 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'GET /v1/health',
     'GET /v1/keys',
     'GET /v1/limits',
+    'GET /v1/pools',
+    'GET /v1/pools/{pool}',
     'GET /v1/queues',
     'GET /v1/queues/{queue}',
     'GET /v1/queues/{queue}/dead',
@@ -42,8 +45,14 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'POST /v1/leases/{lease}/extend',
     'POST /v1/leases/{lease}/fail',
     'POST /v1/leases/{lease}/release',
+    'POST /v1/pools/{pool}/assign',
+    'POST /v1/pools/{pool}/assign-all',
+    'POST /v1/pools/{pool}/take',
+    'POST /v1/pools/{pool}/tasks',
+    'POST /v1/pools/{pool}/unassign',
     'POST /v1/queues/{queue}/cancel',
     'POST /v1/queues/{queue}/claim',
+    'POST /v1/queues/{queue}/claim-own',
     'POST /v1/queues/{queue}/limits/reset',
     'POST /v1/queues/{queue}/purge',
     'POST /v1/queues/{queue}/redrive',
@@ -55,6 +64,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'POST /v1/tasks/{id}/cancel',
     'POST /v1/tasks/{id}/rerun',
     'POST /v1/tick',
+    'PUT /v1/pools/{pool}/workers/{worker}',
     'PUT /v1/queues/{queue}',
   ]);
 });

@@ -26,6 +26,8 @@ const document = (await (await app.request('/openapi.json')).json()) as Document
 
 const values: Record<string, string> = {
   queue: 'q',
+  pool: 'p',
+  worker: 'w',
   id: '1',
   lease: '00000000-0000-4000-8000-00000000000f',
   prefix: 'tock_00000000',

@@ -16,6 +16,7 @@ import { minds } from './minds.ts';
 import { asked } from './options.ts';
 import { afterOthers } from './parents.ts';
 import { pipelines } from './pipelines.ts';
+import { pools } from './pools.ts';
 import { told } from './progress.ts';
 import { shown } from './shown.ts';
 import { streams } from './streams.ts';
@@ -59,4 +60,5 @@ export const bugs: Bug[] = [
   ...limits,
   ...shown,
   ...pipelines,
+  ...pools,
 ];

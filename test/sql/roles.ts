@@ -8,23 +8,29 @@ const names = (text: string) => text.trim().split(/\s+/);
 
 const giving = names(`
   enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
-  tasks dead_groups`);
+  tasks dead_groups assign assign_all offer`);
 const doing = names(`
-  claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at`);
+  claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at
+  claim_own join_pool leave_pool take`);
 const governing = names(
   `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats purge_queue drop_queue doctor erase
-   create_key keys_list revoke_key tick`,
+   create_key keys_list revoke_key tick pools`,
 );
-const duties = names('run_duty promote reap rest rotate audit retain guard balance tidy');
+const duties = names(
+  'run_duty promote reap reap_pools rest rotate audit retain guard balance tidy',
+);
 
 const door = names('authorize http_enqueue http_claimed http_claimed_any http_complete');
 
+/** Whoever gives work or does it. */
+const asking = ['task', 'parents', 'pool', 'unassign'];
+
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
 export const mayCall: Record<string, string[]> = {
-  tock_producer: [...giving, 'task', 'parents'],
-  tock_worker: [...doing, 'task', 'parents'],
-  tock_admin: [...giving, ...doing, ...governing, ...duties, 'task', 'parents'],
-  tock_edge: [...giving, ...doing, ...governing, ...door, 'task', 'parents'],
+  tock_producer: [...giving, ...asking],
+  tock_worker: [...doing, ...asking],
+  tock_admin: [...giving, ...doing, ...governing, ...duties, ...asking],
+  tock_edge: [...giving, ...doing, ...governing, ...door, ...asking],
   outsider: [],
 };
 

@@ -1,0 +1,60 @@
+import type { System } from '../types.ts';
+
+/** Not called by windows of cycles: the case `assign` has scripts of its own. */
+const nothing = {
+  lacks: ['no lease: a worker that vanishes keeps its task', 'no heartbeat, no fence'],
+  fill: async () => {},
+  enqueue: () => null,
+  cycle: () => null,
+  counts: async () => ({ enqueued: 0, finished: 0 }),
+};
+
+// As the seed task-assignment has them, word for word but for the table and the columns of what is searched.
+const elect = (name: string, table: string, found: string, given: string) => `
+  create function ${name}(v_${given} int) returns int as $$
+  declare
+    res int;
+  begin
+    update ${table} set ${given}=$1
+    where ${found} in
+    (select ${found} from ${table}
+     where pg_try_advisory_xact_lock(${found}) and pg_try_advisory_xact_lock($1) and ${given} is null limit 1)
+    and pg_try_advisory_xact_lock($1)
+    returning ${found} into res;
+    return res;
+    exception when unique_violation then
+      return -1;
+    when others then
+      return -2;
+  end;
+  $$ language plpgsql strict`;
+
+/** Example 1 of the seed: a task elects one of so many known workers. */
+export const setMaster = (workers: number): System => ({
+  ...nothing,
+  name: 'set_master',
+  version: 'the seed task-assignment, example 1',
+  settings: ['`java_pool` with a row a worker; one call of set_master elects'],
+  async prepare({ client }) {
+    await client.query(`
+      create table java_pool (tid int primary key, taskid int unique);
+      insert into java_pool select generate_series(1, ${workers});
+      ${elect('set_master', 'java_pool', 'tid', 'taskid')};
+      analyze java_pool`);
+  },
+});
+
+/** Example 2 of the seed: so many known tasks, and workers that nobody knows. */
+export const setTid = (tasks: number): System => ({
+  ...nothing,
+  name: 'set_tid',
+  version: 'the seed task-assignment, example 2',
+  settings: ['`task_pool` with a row a task; one call of set_tid takes'],
+  async prepare({ client }) {
+    await client.query(`
+      create table task_pool (taskid int primary key, tid int unique);
+      insert into task_pool select generate_series(1, ${tasks});
+      ${elect('set_tid', 'task_pool', 'taskid', 'tid')};
+      analyze task_pool`);
+  },
+});

@@ -1,0 +1,173 @@
+import type { Command } from 'commander';
+import { throughDoor } from '../doors/door.ts';
+import type { Place, Pool } from '../doors/pools.ts';
+import { Failure } from '../failure.ts';
+import { checkedId, whole } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { moment, table } from '../table.ts';
+
+const counted = (pools: Pool[]) =>
+  pools.length === 0
+    ? 'There are no pools.\n'
+    : table([
+        ['pool', 'free', 'held', 'waiting'],
+        ...pools.map(({ pool, free, held, waiting }) => [pool, free, held, waiting]),
+      ]);
+
+const shown = (places: Place[]) =>
+  places.length === 0
+    ? 'Nobody is there, and nothing.\n'
+    : table([
+        ['worker', 'state', 'task', 'fence', 'until'],
+        ...places.map(({ worker, state, task, fence, leased_until }) => [
+          worker,
+          state,
+          task,
+          fence,
+          moment(leased_until),
+        ]),
+      ]);
+
+type Look = { waiting?: boolean; after?: string; limit?: number };
+
+async function list(pool: string | undefined, options: Options<Look>) {
+  const { waiting, after, limit } = options;
+  const look = {
+    ...(waiting && { waiting }),
+    ...(after !== undefined && { after }),
+    ...(limit !== undefined && { limit }),
+  };
+  if (pool === undefined) {
+    const pools = await throughDoor(options, (door) => door.pools());
+    print(options, { pools }, () => counted(pools));
+  } else {
+    const places = await throughDoor(options, (door) => door.pool(pool, look));
+    print(options, { places }, () => shown(places));
+  }
+}
+
+/** For a shell to read: what was found and its fence, or nothing and why on stderr. */
+function told(options: Options, answer: { state: string; fence: string | null }, name: unknown) {
+  print(options, answer, () => (name ? `${name}\t${answer.fence}\n` : ''));
+  if (!name && !options.json) process.stderr.write(`Nothing: ${answer.state}.\n`);
+}
+
+async function join(pool: string, worker: string, options: Options<Given>) {
+  const fence = options.fence && checkedId(options.fence);
+  const answer = await throughDoor(options, (door) =>
+    door.joinPool(pool, worker, options.lease, fence),
+  );
+  const { state, task, leased_until } = answer;
+  print(options, answer, () =>
+    state === 'lost' ? '' : `${task ? `holds ${task}` : 'free'} until ${moment(leased_until)}\n`,
+  );
+  if (state !== 'lost') return;
+  throw new Failure(
+    `${worker} no longer holds what it had with fence ${fence}.`,
+    'Drop the work, then join without --fence.',
+  );
+}
+
+async function leave(pool: string, worker: string, options: Options) {
+  const left = await throughDoor(options, (door) => door.leavePool(pool, worker));
+  if (!left) throw new Failure(`There is no worker ${worker} in pool ${pool}.`, undefined, 3);
+  print(options, { left }, () => `${worker} has left\n`);
+}
+
+type Given = {
+  lease?: number;
+  fence?: string;
+  worker?: string;
+  wait?: boolean;
+  again?: boolean;
+};
+
+async function assign(pool: string, task: string, options: Options<Given>) {
+  const { worker, lease, wait = false } = options;
+  const wish = { worker, lease_seconds: lease, wait };
+  const answer = await throughDoor(options, (door) => door.assign(pool, task, wish));
+  told(options, answer, answer.worker);
+}
+
+async function take(pool: string, worker: string, options: Options<Given>) {
+  const answer = await throughDoor(options, (door) => door.take(pool, worker, options.lease));
+  told(options, answer, answer.task);
+}
+
+async function offer(pool: string, tasks: string[], options: Options) {
+  const added = await throughDoor(options, (door) => door.offer(pool, tasks));
+  print(options, { added }, () => `${added} added\n`);
+}
+
+async function unassign(pool: string, task: string, options: Options<Given>) {
+  const fence = options.fence && checkedId(options.fence);
+  const again = options.again ?? false;
+  await throughDoor(options, (door) => door.unassign(pool, task, fence, again));
+  print(
+    options,
+    { unassigned: true },
+    () => `${task} ${options.again ? 'waits again' : 'is over'}\n`,
+  );
+}
+
+export function addPool(program: Command): void {
+  const pool = program
+    .command('pool')
+    .description('pools of workers, each of which holds one task at most');
+  const lease = [
+    '--lease <seconds>',
+    'how long from now, 1 to 86400; else as before, or 60',
+    whole(1, 86_400),
+  ] as const;
+  pool
+    .command('list [pool]')
+    .description('all pools, or who is where in one')
+    .option('--waiting', 'the tasks that wait, instead of the workers')
+    .option('--after <name>', 'on from this worker or task')
+    .option('--limit <n>', 'so many at most, 1 to 1000', whole(1, 1000))
+    .action((name: string | undefined, _given, command: Command) => list(name, optionsOf(command)));
+  pool
+    .command('join <pool> <worker>')
+    .description('make a worker free, or its heartbeat: says what it holds')
+    .option(...lease)
+    .option('--fence <number>', 'a heartbeat for this holding alone; exit code 1 when it is over')
+    .action((name: string, worker: string, _given, command: Command) =>
+      join(name, worker, optionsOf(command)),
+    );
+  pool
+    .command('leave <pool> <worker>')
+    .description('take a worker out: an offered task waits again, another is over')
+    .action((name: string, worker: string, _given, command: Command) =>
+      leave(name, worker, optionsOf(command)),
+    );
+  pool
+    .command('assign <pool> <task>')
+    .description('give a task to one free worker: prints it, tab, and the fence')
+    .option('--worker <name>', 'to this one, whether it has joined or not')
+    .option('--wait', 'where nobody is free, until a worker takes it')
+    .option(...lease)
+    .action((name: string, task: string, _given, command: Command) =>
+      assign(name, task, optionsOf(command)),
+    );
+  pool
+    .command('take <pool> <worker>')
+    .description('take the oldest task, or hear of the one that is held: prints it, tab, the fence')
+    .option(...lease)
+    .action((name: string, worker: string, _given, command: Command) =>
+      take(name, worker, optionsOf(command)),
+    );
+  pool
+    .command('offer <pool> <task...>')
+    .description('put tasks into a pool, for workers to take')
+    .action((name: string, tasks: string[], _given, command: Command) =>
+      offer(name, tasks, optionsOf(command)),
+    );
+  pool
+    .command('unassign <pool> <task>')
+    .description('take a task out of a pool; its worker is free again')
+    .option('--fence <number>', 'only while that holding goes on')
+    .option('--again', 'let it wait for another worker')
+    .action((name: string, task: string, _given, command: Command) =>
+      unassign(name, task, optionsOf(command)),
+    );
+}

@@ -1,0 +1,192 @@
+-- The duty does this for all; a worker that finds nothing looks at the ends of the last minute, a hundred of them.
+create or replace function tock.release_vanished(p_pool text)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_place tock.places;
+  v_any boolean := false;
+begin
+  foreach v_place in array array(
+    select d.place from (
+      select p::tock.places as place, p.leased_until from tock.places p
+      where p.pool = p_pool and p.look_at >= v_now - interval '1 minute' and p.look_at <= v_now and p.look_at < 'infinity'
+      order by p.pool, p.look_at limit 100) d
+    where d.leased_until <= v_now and (d.place).offered and (d.place).worker is not null)
+  loop
+    perform from tock.places p where p.number = v_place.number for update skip locked;
+    v_any := (found and tock.part(v_place, true, true)) or v_any;
+  end loop;
+  return v_any;
+end $$;
+
+comment on function tock.release_vanished is 'Lets the offered tasks of workers that have just vanished wait again; whether there were any.';
+
+create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now timestamptz, p_limit integer)
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_due tock.places[] := array(
+    select p::tock.places from tock.places p
+    where p.pool = p_pool and p.look_at >= p_from and p.look_at <= p_now and p.look_at < 'infinity'
+    order by p.pool, p.look_at limit p_limit for update skip locked);
+begin
+  delete from tock.places p using unnest(v_due) d where p.number = d.number and d.leased_until <= p_now;
+  perform tock.line_up(d.pool, null, d.task, null, null) from unnest(v_due) d where d.leased_until <= p_now and d.offered;
+  update tock.places p set look_at = d.leased_until from unnest(v_due) d where p.number = d.number and d.leased_until > p_now;
+  return pg_catalog.cardinality(v_due);
+end $$;
+
+comment on function tock.reap_pool is 'Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; returns how many it looked at.';
+
+create or replace function tock.tidy_lines()
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_mark tock.line_marks;
+  v_pool text := '~';
+  v_line text := '';
+begin
+  loop
+    -- from the top of each, where no dead ones are
+    select m.* into v_mark from tock.line_marks m where (m.pool, m.line) < (v_pool, v_line)
+    order by m.pool desc, m.line desc, m.number desc limit 1;
+    exit when not found;
+    v_pool := v_mark.pool;
+    v_line := v_mark.line;
+    perform tock.bring_up(v_pool, v_line, tock.line_start(v_pool, v_line));
+    delete from tock.line_marks m where m.pool = v_pool and m.line = v_line and m.number < (
+      select k.number from tock.line_marks k where k.pool = v_pool and k.line = v_line
+      order by k.pool desc, k.line desc, k.number desc offset 3 limit 1);
+  end loop;
+end $$;
+
+comment on function tock.tidy_lines is 'Brings up who has been left behind in any line, and keeps the four newest marks of each.';
+
+-- Reads on from where it came to, and once a minute from the bottom, where somebody may have committed late.
+create or replace function tock.reap_pools(p_limit integer default 10000, p_sweep boolean default null)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_duty tock.duties := (select d from tock.duties d where d.name = 'pools');
+  v_sweep boolean := coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute');
+  v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end;
+  v_pool text := '~';
+  v_done integer := 0;
+begin
+  loop
+    v_pool := (
+      select p.pool from tock.places p where p.look_at < 'infinity' and p.pool < v_pool
+      order by p.pool desc, p.look_at desc limit 1);
+    exit when v_pool is null or v_done >= p_limit;
+    v_done := v_done + tock.reap_pool(v_pool, v_from, v_now, p_limit - v_done);
+  end loop;
+  perform tock.tidy_lines();
+  update tock.duties d
+  set reached_at = case when v_done < p_limit then greatest(d.reached_at, v_now) else d.reached_at end,
+    swept_at = case when v_sweep and v_done < p_limit
+      then v_now + 20 * (pg_catalog.clock_timestamp() - v_now) else d.swept_at end
+  where d.name = 'pools';
+  return v_done;
+end $$;
+
+comment on function tock.reap_pools is
+  'Lets go of workers past their end in all pools: tasks that were offered wait again, others are over. Looks at p_limit places a call and returns how many. p_sweep reads from the bottom, by itself once a minute.';
+
+create or replace function tock.pool(
+  p_pool text, p_worker text default null, p_task text default null, p_waiting boolean default false,
+  p_after text default null, p_limit integer default 1000)
+returns table (worker text, task text, state text, fence bigint, since timestamptz, leased_until timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_places tock.places[];
+begin
+  perform tock.check_place(p_pool, coalesce(p_worker, '-'), coalesce(p_task, '-'), null);
+  if not coalesce(p_limit between 1 and 10000, false) then
+    perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
+  elsif p_task is not null then
+    v_places := array[tock.place_of_task(p_pool, p_task)];
+  elsif p_worker is not null then
+    v_places := array[tock.place_of_worker(p_pool, p_worker)];
+  elsif p_waiting then
+    v_places := array(
+      select p::tock.places from tock.places p
+      where p.pool = p_pool and p.worker is null and p.task is not null and p.task > coalesce(p_after, '')
+      order by p.pool, p.task limit p_limit);
+  else
+    v_places := array(
+      select p::tock.places from tock.places p
+      where p.pool = p_pool and p.worker is not null and p.worker > coalesce(p_after, '')
+      order by p.pool, p.worker limit p_limit);
+  end if;
+  return query
+    select p.worker, p.task, case when p.task is null then 'free' when p.worker is null then 'waiting' else 'held' end,
+      case when p.worker is not null and p.task is not null then p.number end, p.since,
+      nullif(p.leased_until, 'infinity')
+    from unnest(v_places) with ordinality p
+    where p.number is not null and p.leased_until > pg_catalog.clock_timestamp()
+      and (p_task is null or p_worker is null or p.worker = p_worker)
+    order by p.ordinality;
+end $$;
+
+comment on function tock.pool is
+  'Who is where in a pool: workers by name, free and holding; with p_waiting the tasks that wait; or the one that is named. On from p_after, up to p_limit. Who is past its end is left out.';
+
+create or replace function tock.pools()
+returns table (pool text, free bigint, held bigint, waiting bigint)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_pool text := '';
+begin
+  loop
+    v_pool := least(
+      (select p.pool from tock.places p where p.pool > v_pool and p.worker is not null order by p.pool, p.worker limit 1),
+      (select p.pool from tock.places p where p.pool > v_pool and p.task is not null order by p.pool, p.task limit 1));
+    exit when v_pool is null;
+    return query
+      select v_pool, count(*) filter (where w.task is null), count(*) filter (where w.task is not null),
+        (select count(*) from (
+          select from tock.places p where p.pool = v_pool and p.worker is null order by p.pool, p.turn limit 100000) t)
+      from (
+        select p.task, p.leased_until from tock.places p where p.pool = v_pool and p.worker is not null
+        order by p.pool, p.worker limit 100000) w
+      where w.leased_until > pg_catalog.clock_timestamp();
+  end loop;
+end $$;
+
+comment on function tock.pools is 'All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each pool''s workers and tasks at most.';

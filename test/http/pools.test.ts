@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+const call = async (route: string, body?: object) => (await tock.send(route, { body })).body;
+
+test('a leader is elected, found, and replaced when it dies', async () => {
+  const pool = '/v1/pools/shard-7';
+  for (const one of ['x/1', 'y', 'z']) {
+    const joined = await call(`PUT ${pool}/workers/${encodeURIComponent(one)}`, {
+      lease_seconds: 10,
+    });
+    expect(joined).toMatchObject({ state: 'free', task: null, fence: null });
+  }
+  const assign = () => call(`POST ${pool}/assign`, { task: 'leader' });
+  const answers = await Promise.all([assign(), assign(), assign()]);
+  const states = answers.map(({ state }) => state);
+  expect(states.sort()).toEqual(['assigned', 'held', 'held']);
+  const [{ worker, fence }] = answers;
+  expect(worker).toBe('x/1');
+  const seen = await call(`GET ${pool}?task=leader`);
+  expect(seen.places).toMatchObject([{ worker, task: 'leader', state: 'held', fence }]);
+  const beat = () => call(`PUT ${pool}/workers/x%2F1`, { fence, lease_seconds: 10 });
+  expect(await beat()).toMatchObject({ state: 'held', task: 'leader', fence });
+  await tock.owner.query(
+    "update tock.places set leased_until = now() - interval '1 second' where worker = 'x/1'",
+  );
+  const next = await assign();
+  expect(next).toMatchObject({ state: 'assigned', worker: 'y' });
+  expect(Number(next.fence)).toBeGreaterThan(Number(fence));
+  expect(await beat()).toEqual({ state: 'lost', task: null, fence: null, leased_until: null });
+  expect((await call(`GET ${pool}`)).places).toMatchObject([
+    { worker: 'y', task: 'leader', state: 'held' },
+    { worker: 'z', task: null, state: 'free', fence: null },
+  ]);
+});
+
+test('tasks are put down, taken, given back and ended', async () => {
+  const pool = '/v1/pools/taking';
+  expect(await call(`POST ${pool}/tasks`, { tasks: ['a', 'b'] })).toEqual({ added: 2 });
+  const take = (worker: string) => call(`POST ${pool}/take`, { worker });
+  const first = await take('w');
+  expect(first).toMatchObject({ state: 'taken', task: 'a' });
+  expect(await take('w')).toMatchObject({ state: 'held', task: 'a', fence: first.fence });
+  expect(await take('v')).toMatchObject({ state: 'taken', task: 'b' });
+  expect(await take('u')).toMatchObject({ state: 'empty', task: null, leased_until: null });
+  const unassign = (body: object) => tock.send(`POST ${pool}/unassign`, { body });
+  expect(await unassign({ task: 'b', fence: first.fence })).toMatchObject({ status: 409 });
+  const back = await unassign({ task: 'a', fence: first.fence, again: true });
+  expect(back).toMatchObject({ status: 200, body: { unassigned: true } });
+  expect((await call(`GET ${pool}?waiting=true`)).places).toMatchObject([
+    { worker: null, task: 'a', state: 'waiting', leased_until: null },
+  ]);
+  expect(await call('GET /v1/pools')).toMatchObject({
+    pools: [{ pool: 'shard-7' }, { pool: 'taking', free: 0, held: 1, waiting: 1 }],
+  });
+  const leave = () => tock.send(`DELETE ${pool}/workers/v`);
+  expect(await leave()).toMatchObject({ status: 200, body: { left: true } });
+  expect(await leave()).toMatchObject({ status: 404 });
+});
+
+test('many tasks are assigned in one call', async () => {
+  for (const worker of ['a', 'b']) await call(`PUT /v1/pools/many/workers/${worker}`, {});
+  const { tasks } = await call('POST /v1/pools/many/assign-all', { tasks: ['z', 'y', 'x'] });
+  expect(tasks).toMatchObject([
+    { task: 'z', state: 'assigned', worker: 'a', fence: expect.stringMatching(/^\d+$/) },
+    { task: 'y', state: 'assigned', worker: 'b', leased_until: expect.any(String) },
+    { task: 'x', state: 'none', worker: null, fence: null, leased_until: null },
+  ]);
+});
+
+test('a worker claims one of a queue at a time', async () => {
+  await call('POST /v1/queues/own/tasks', { tasks: [{ payload: 1 }, { payload: 2 }] });
+  const claim = () => call('POST /v1/queues/own/claim-own', { worker: 'w' });
+  const first = await claim();
+  expect(first).toMatchObject({ state: 'found', tasks: [{ payload: 1 }] });
+  expect(await claim()).toMatchObject({ lease: first.lease, tasks: first.tasks });
+  await call(`POST /v1/leases/${first.lease}/complete`, {});
+  expect(await claim()).toMatchObject({ state: 'found', tasks: [{ payload: 2 }] });
+});
+
+test('what can not be is refused with its field, and a key for other queues is', async () => {
+  for (const [route, body, field] of [
+    ['PUT /v1/pools/a%20b/workers/w', {}, 'pool'],
+    [`PUT /v1/pools/p/workers/${'w'.repeat(201)}`, {}, 'worker'],
+    ['PUT /v1/pools/p/workers/w', { lease_seconds: 0 }, 'lease_seconds'],
+    ['PUT /v1/pools/p/workers/w', { fence: 5 }, 'fence'],
+    ['PUT /v1/pools/p/workers/w', { fence: '9223372036854775808' }, 'fence'],
+    ['POST /v1/pools/p/assign', {}, 'task'],
+    ['POST /v1/pools/p/assign', { task: 't', worker: '' }, 'worker'],
+    ['POST /v1/pools/p/assign', { task: 't\0' }, 'task'],
+    ['POST /v1/pools/p/take', { worker: null }, 'worker'],
+    ['POST /v1/pools/p/tasks', { tasks: [] }, 'tasks'],
+    ['POST /v1/pools/p/tasks', { tasks: ['t', 1] }, 'tasks[1]'],
+    ['POST /v1/pools/p/unassign', { task: 't', again: 1 }, 'again'],
+    ['GET /v1/pools/p?limit=0', undefined, 'limit'],
+    ['GET /v1/pools/p?state=free', undefined, 'state'],
+  ] as const) {
+    const refused = await tock.send(route, { body });
+    expect([route, refused.status, refused.body.field]).toEqual([route, 422, field]);
+  }
+  expect((await tock.owner.query("select from tock.places where pool = 'p'")).rowCount).toBe(0);
+  const key = await tock.makeKey(['claim', 'enqueue', 'read'], ['taking']);
+  expect(await tock.send('GET /v1/pools/taking', { key })).toMatchObject({ status: 200 });
+  for (const [route, body] of [
+    ['GET /v1/pools/shard-7', undefined],
+    ['GET /v1/pools', undefined],
+    ['POST /v1/pools/shard-7/assign', { task: 't' }],
+    ['PUT /v1/pools/shard-7/workers/w', {}],
+  ] as const) {
+    expect(await tock.send(route, { key, body }), route).toMatchObject({ status: 403 });
+  }
+  const reader = await tock.makeKey(['read']);
+  for (const verb of ['assign', 'assign-all', 'tasks', 'take', 'unassign']) {
+    const body = { task: 't', tasks: ['t'], worker: 'w' };
+    const only = {
+      assign: ['task'],
+      'assign-all': ['tasks'],
+      tasks: ['tasks'],
+      take: ['worker'],
+      unassign: ['task'],
+    }[verb];
+    const sent = Object.fromEntries(Object.entries(body).filter(([key]) => only?.includes(key)));
+    const refused = await tock.send(`POST /v1/pools/taking/${verb}`, { key: reader, body: sent });
+    expect(refused, verb).toMatchObject({ status: 403 });
+  }
+});

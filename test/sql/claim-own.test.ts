@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { client, db, oneDatabase } from './own.ts';
+import {
+  complete,
+  enqueue,
+  expire,
+  numbered,
+  type Run,
+  reap,
+  refusal,
+  rows,
+  value,
+} from './support.ts';
+
+oneDatabase();
+
+const own = (
+  on: Pick<typeof client, 'query'>,
+  queue: string,
+  worker: unknown,
+  seconds: unknown = null,
+) => rows<Run>(on, 'select * from tock.claim_own($1, $2, $3)', [queue, worker, seconds]);
+
+test('a worker that claims one at a time gets its own task back rather than a second one', async () => {
+  await enqueue(client, 'own', numbered(3));
+  const [first] = await own(client, 'own', 'a');
+  const [again] = await own(client, 'own', 'a', 600);
+  expect(again).toMatchObject({ lease: first?.lease, id: first?.id, payload: first?.payload });
+  expect(Number(again?.leased_until)).toBeGreaterThan(Number(first?.leased_until));
+  const [other] = await own(client, 'own', 'b');
+  expect(other?.id).not.toBe(first?.id);
+  await complete(client, first?.lease as string);
+  const [next] = await own(client, 'own', 'a');
+  expect(new Set([first?.id, other?.id, next?.id]).size).toBe(3);
+  expect(await own(client, 'own', 'c')).toEqual([]);
+  expect(await value(client, 'select tock.claim_answer()')).toBe('empty');
+});
+
+test('sixteen calls of a worker at once get one task', async () => {
+  await enqueue(client, 'many', numbered(20));
+  const all = await Promise.all(Array.from({ length: 16 }, () => db.connect()));
+  for (let round = 0; round < 5; round++) {
+    const answers = (await Promise.all(all.map((on) => own(on, 'many', 'a')))).flat();
+    expect(answers).toHaveLength(16);
+    expect(new Set(answers.map(({ lease, id }) => `${lease} ${id}`)).size).toBe(1);
+    await complete(client, answers[0]?.lease as string);
+  }
+});
+
+test('a lease that was lost is no longer its own', async () => {
+  await enqueue(client, 'lost', numbered(1));
+  const [first] = await own(client, 'lost', 'a');
+  await expire(client, first?.lease as string);
+  await reap(client);
+  const [next] = await own(client, 'lost', 'b');
+  expect(next).toMatchObject({ id: first?.id, attempt: 2 });
+  expect(await own(client, 'lost', 'a')).toEqual([]);
+});
+
+test('what nobody needs any more is forgotten', async () => {
+  await client.query(
+    "update tock.own_leases set claimed_at = now() - interval '3 days' where queue = 'own'",
+  );
+  await client.query('select tock.tidy()');
+  const kept = await rows(
+    client,
+    "select queue from tock.own_leases where queue in ('own', 'lost')",
+  );
+  expect(kept.map(({ queue }) => queue)).toEqual(['lost', 'lost']);
+});
+
+test.each([
+  ['worker', ['own', null]],
+  ['worker', ['own', '']],
+  ['worker', ['own', 'x'.repeat(201)]],
+  ['lease_seconds', ['own', 'a', 0]],
+  ['queue', ['no queue', 'a']],
+] as const)('%s is refused where it can not be (%#)', async (field, [queue, worker, seconds]) => {
+  const refused = await refusal(own(client, queue, worker, seconds ?? null));
+  expect(refused).toMatchObject({ code: 'TK422', detail: field });
+});
