@@ -1826,6 +1826,10 @@ function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limi
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
 
+function tock.take_next(p_pool text, p_worker text, p_lease_seconds integer, OUT task text, OUT fence bigint, OUT leased_until timestamp with time zone)
+  returns record
+  -- Gives a worker that holds nothing and has not joined the next task; null when none waits, or the worker is in the pool.
+
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
   -- The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.

@@ -62,6 +62,48 @@ end $$;
 comment on function tock.assign is
   'Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds another), or waiting, with p_wait until a worker takes it.';
 
+-- The commonest take in one statement: of a worker that is in no place of the pool. The caller has the worker's lock.
+create or replace function tock.take_next(
+  p_pool text, p_worker text, p_lease_seconds integer, out task text, out fence bigint, out leased_until timestamptz)
+language plpgsql
+volatile
+as $$
+declare
+  v_start bigint := tock.line_start(p_pool, 'waiting');
+  v_until timestamptz := pg_catalog.clock_timestamp() + coalesce(p_lease_seconds, 60) * interval '1 second';
+  v_both record;
+begin
+  with next as (
+    delete from tock.places p
+    where p.number = (
+      select w.number from tock.places w
+      where w.pool = p_pool and w.worker is null and w.turn >= v_start
+        and (select o.number from tock.places o where o.pool = p_pool and o.worker = p_worker) is null
+      order by w.pool, w.turn limit 1 for update of w skip locked)
+    returning p.number, p.task, p.offered, p.turn, p.lease_seconds, p.since
+  ), pair as (
+    insert into tock.places (number, pool, worker, task, offered, lease_seconds, leased_until, look_at)
+    select pg_catalog.nextval('tock.place_numbers'), p_pool, p_worker, n.task, n.offered, coalesce(p_lease_seconds, 60),
+      v_until, v_until
+    from next n
+    on conflict do nothing
+    returning places.number)
+  select n.*, p.number as fence into v_both from next n left join pair p on true;
+  if v_both.fence is not null then
+    task := v_both.task; fence := v_both.fence; leased_until := v_until;
+    if pg_catalog.random() < 0.0625 then
+      insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'waiting', v_both.fence, v_both.turn);
+    end if;
+  elsif v_both.number is not null then
+    -- somebody has given it one in between
+    insert into tock.places (number, pool, task, offered, turn, lease_seconds, since)
+      values (v_both.number, p_pool, v_both.task, v_both.offered, v_both.turn, v_both.lease_seconds, v_both.since)
+      on conflict do nothing;
+  end if;
+end $$;
+
+comment on function tock.take_next is 'Gives a worker that holds nothing and has not joined the next task; null when none waits, or the worker is in the pool.';
+
 create or replace function tock.take(p_pool text, p_worker text, p_lease_seconds integer default null)
 returns table (state text, task text, fence bigint, leased_until timestamptz)
 language plpgsql
@@ -83,6 +125,12 @@ declare
 begin
   perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
   perform tock.one_at_a_time(p_pool, 'worker', p_worker);
+  select t.* into task, fence, leased_until from tock.take_next(p_pool, p_worker, p_lease_seconds) t;
+  if fence is not null then
+    state := 'taken';
+    return next;
+    return;
+  end if;
   for v_try in 1 .. 10 loop
     v_own := tock.place_of_worker(p_pool, p_worker);
     if v_own.task is not null then
