@@ -96,7 +96,7 @@ begin
     -- one that looks long and finds nothing does so less often: a twentieth of the time is enough
     where coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(d.every_seconds - 1, case d.last_amount when 0 then 20 * d.last_seconds end) * interval '1 second'
-    order by d.name <> 'guard', d.name = 'pools', d.name = 'retain', d.name = 'rest', d.name  -- these three hold locks until the end
+    order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name  -- these three hold locks until the end
   loop
     perform tock.run_duty(v_duty);
   end loop;
