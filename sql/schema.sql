@@ -133,6 +133,9 @@ table tock.moves
   moved_at timestamp with time zone not null default now()
   constraint moves_pkey PRIMARY KEY (id)
 
+table tock.nudges
+  child bigint not null
+
 table tock.own_leases
   queue text not null
   worker text not null
@@ -950,6 +953,10 @@ function tock.exceptions_statement(p_epoch integer, p_newest integer)
   returns text
   -- Of Tock before 0007: raises 40001.
 
+function tock.expires_at(p_id bigint)
+  returns timestamp with time zone
+  -- When a run or waiting entry expires; null for never.
+
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_progress jsonb DEFAULT NULL::jsonb)
   returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[], refused bigint[])
   -- Moves an open lease's deadline to p_seconds (by default the queue's lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. p_progress says how far its runs are, {progress, note} for all or [{id, progress, note}]; refused are ids that are none of its running ones. No row when the lease is no longer open.
@@ -1025,6 +1032,10 @@ function tock.guard_now()
 function tock.heavy_tenant(p_stream integer)
   returns text
   -- The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.
+
+function tock.heed_nudges()
+  returns void
+  -- Has promotion look at those that could not be told before.
 
 function tock.heed_wishes(p_again going[])
   returns going[]
@@ -1102,6 +1113,10 @@ function tock.is_cancelled(p_id bigint)
 function tock.is_erased(p_id bigint)
   returns boolean
   -- Whether the content of a run or waiting entry has been erased.
+
+function tock.is_id(p_text text)
+  returns boolean
+  -- Whether a text may be the id of a task.
 
 function tock.is_idle_gate(p_gate gates)
   returns boolean
@@ -1197,6 +1212,10 @@ function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
   -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
 
+function tock.last_parents(p_after jsonb, p_upto integer, p_count integer, OUT id text, OUT n bigint)
+  returns SETOF record
+  -- So many ids of a list up to the p_upto-th; one is found without taking the list apart.
+
 function tock.late_from()
   returns timestamp with time zone
   -- From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.
@@ -1289,7 +1308,7 @@ function tock.listing_statement(p_epoch integer, p_source text)
 
 function tock.lock_children(p_children bigint[])
   returns bigint[]
-  -- Locks up to a thousand children to be looked at and returns them; the others promotion looks at in a moment.
+  -- Locks up to a thousand children to be looked at, with up to 1 MiB of options, and returns them; the others promotion looks at in a moment.
 
 function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
   returns gates[]
@@ -1313,7 +1332,7 @@ function tock.look_hot(p_queue text, p_seed integer, p_seen integer[], p_limit i
 
 function tock.look_soon(p_children bigint[])
   returns void
-  -- Has promotion look at children in a moment.
+  -- Has promotion look at children in a moment, also at those whose row somebody has.
 
 function tock.make_epoch(p_first bigint, p_end bigint)
   returns void
@@ -1680,7 +1699,11 @@ function tock.rest(p_limit integer DEFAULT 20000)
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
   -- for tock_admin
 
-function tock.results_of(p_ids bigint[], OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
+function tock.results_fit(p_ids bigint[], p_bytes bigint)
+  returns boolean
+  -- Whether the results of these tasks are up to so many bytes of JSON.
+
+function tock.results_of(p_ids bigint[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
   returns SETOF record
   -- How tasks ended and with which results, n in their order: of one that was run again, how that did.
 

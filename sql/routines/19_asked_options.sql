@@ -1,3 +1,13 @@
+create or replace function tock.is_id(p_text text)
+returns boolean
+language sql
+immutable
+as $$
+  select p_text ~ '^\d{1,18}$' or (p_text ~ '^\d{19}$' and p_text <= '9223372036854775807')
+$$;
+
+comment on function tock.is_id is 'Whether a text may be the id of a task.';
+
 -- The options that a task keeps: those of claims and ends are in runs.options, the others are used up by
 -- enqueue(). A table of them, as each is checked alike.
 create or replace function tock.asked_options()
@@ -44,11 +54,11 @@ begin
       and p_value #>> '{}' !~ '^(\d+|\*)$'
     when 'after' then case when v_type = 'array' then pg_catalog.jsonb_array_length(p_value) <= 10000 and not exists (
       select from pg_catalog.jsonb_array_elements(p_value) a (id)
-      where pg_catalog.jsonb_typeof(a.id) not in ('string', 'number') or a.id #>> '{}' !~ '^\d{1,18}$'
+      where pg_catalog.jsonb_typeof(a.id) not in ('string', 'number') or not tock.is_id(a.id #>> '{}')
         and (pg_catalog.jsonb_typeof(a.id) = 'number' or pg_catalog.length(a.id #>> '{}') not between 1 and 200
           or a.id #>> '{}' ~ '^\d+$')) else false end
     when 'flag' then v_type = 'boolean'
-    when 'id' then v_type in ('string', 'number') and p_value #>> '{}' ~ '^\d{1,18}$'
+    when 'id' then v_type in ('string', 'number') and tock.is_id(p_value #>> '{}')
     when 'text' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
     when 'word' then v_type = 'string' and p_value #>> '{}' = any (v_option.words)
     when 'instant' then case when v_type = 'string' then tock.is_instant(p_value #>> '{}') else false end
@@ -89,6 +99,8 @@ begin
       then 'unique_seconds is for unique_policy period or on_conflict throttle'
     when p_key in ('on_parent_failure', 'gather') and coalesce(p_options -> 'after', '[]') in ('[]', 'null')
       then p_key || ' is for a task that comes after others: give after'
+    when p_key = 'after' and coalesce(p_options ->> 'on_conflict', 'keep') <> 'keep'
+      then 'on_conflict ' || (p_options ->> 'on_conflict') || ' changes a task that is there, and what that comes after stays: leave out after'
     when p_key = 'debounce_max_seconds' and coalesce(p_options ->> 'on_conflict', '') <> 'debounce'
       then 'debounce_max_seconds is for on_conflict debounce' end;
   return case when v_of is not null then array[p_key, v_of] end;
@@ -151,7 +163,8 @@ as $$
     'timeout_seconds', coalesce((p_task ->> 'timeout_seconds')::numeric::integer, p_policy.timeout_seconds),
     'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
       p_due_at + interval '1 second' * coalesce(
-        pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8, p_policy.max_wait_seconds)),
+        pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8,
+        case when coalesce(p_task -> 'after', '[]') in ('[]', 'null') then p_policy.max_wait_seconds end)),
     'backoff', p_task -> 'backoff')
     || case when p_task ?| '{after,parent}' then tock.kin_kept(p_task) else '{}' end
     || case when p_task ? 'pipeline' then tock.stages_kept(p_task, p_due_at) else '{}' end), '{}')

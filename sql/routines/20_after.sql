@@ -23,7 +23,7 @@ begin
   v_names := (
     select coalesce(pg_catalog.jsonb_object_agg(t.task ->> 'name', t.n), '{}')
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n) where t.task ->> 'name' is not null);
-  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key')
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key ? (@ != null)')
     and (v_names <> '{}' or pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*] ? (@ == "*")'))
   then
     perform tock.refuse(422, 'tasks of one call that wait for each other have no unique_key, which may be another task''s',
@@ -34,7 +34,7 @@ begin
   select e.child, e.m, e.id, e.n_bad into v_bad
   from (
     select a.*, sum(case a.id when '*' then a.child - 1 else 1 end) over (order by a.child, a.m) as edges,
-      case when a.id ~ '^\d{1,18}$' or a.id = '*' then null when v_names ? a.id then null else true end as n_bad
+      case when tock.is_id(a.id) or a.id = '*' then null when v_names ? a.id then null else true end as n_bad
     from (
       select t.n as child, l.m, l.id
       from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
@@ -53,14 +53,14 @@ begin
   v_ids := array(
     select distinct l.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
     cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') l (id)
-    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and l.id ~ '^\d{1,18}$');
+    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(l.id));
   if v_ids <> '{}' then
     v_known := array(select v_ids[w.n] from tock.whereabouts(v_ids) w);
     if pg_catalog.cardinality(v_known) < pg_catalog.cardinality(v_ids) then
       select t.n, l.m, l.id into v_bad
       from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
       cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') with ordinality l (id, m)
-      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and l.id ~ '^\d{1,18}$' and l.id::bigint <> all (v_known)
+      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(l.id) and l.id::bigint <> all (v_known)
       order by t.n, l.m limit 1;
       perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_bad.id),
         pg_catalog.format('tasks[%s].after[%s]', v_bad.n - 1, v_bad.m - 1));
@@ -74,7 +74,7 @@ begin
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
     cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') l (id)
     cross join lateral (
-      select (v_names ->> l.id)::integer where l.id <> '*' and l.id !~ '^\d{1,18}$'
+      select (v_names ->> l.id)::integer where l.id <> '*' and not tock.is_id(l.id)
       union all
       select pg_catalog.generate_series(1, t.n - 1) where l.id = '*') p (parent)
     where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array') e;
@@ -134,7 +134,7 @@ returns jsonb
 language sql
 immutable
 as $$
-  select p_options || pg_catalog.jsonb_build_object('after', pg_catalog.jsonb_agg(d.id order by d.m, d.k))
+  select p_options || pg_catalog.jsonb_build_object('after', coalesce(pg_catalog.jsonb_agg(d.id order by d.m, d.k), '[]'))
     || case when p_options ? 'gather' and pg_catalog.count(d.name) > 0
       then pg_catalog.jsonb_build_object('names', pg_catalog.jsonb_object_agg(d.id, d.name) filter (where d.name is not null))
       else '{}' end

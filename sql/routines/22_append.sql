@@ -69,9 +69,6 @@ declare
   v_children bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
-  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name') then
-    perform tock.check_after(p_tasks);
-  end if;
   perform tock.check_pipelines(p_queue, p_tasks);
   if v_count >= 1000 then
     v_bulk := array(

@@ -66,7 +66,9 @@ as $$
       returning stream, position
     ), going_on as (
       select e.*, case when e.to_queue is null then r.options else tock.options_in(r.options, e.to_queue, e.position) end as options,
-        case when e.payload_of is not null then tock.changed_payload(e.payload_of)
+        case when e.payload_of is not null and r.options ? 'gathered'
+            then r.payload || pg_catalog.jsonb_build_object('payload', tock.changed_payload(e.payload_of))
+          when e.payload_of is not null then tock.changed_payload(e.payload_of)
           when e.new_payload is not null then nullif(e.new_payload, 'null') else r.payload end as payload
       from ended e join written w using (stream, position)
       cross join lateral (

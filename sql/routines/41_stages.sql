@@ -101,7 +101,7 @@ declare
   v_policy tock.queues := tock.policy(p_queue);
   v_own jsonb := p_options -> 'stage';
 begin
-  return nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}') || pg_catalog.jsonb_build_object(
+  return nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}') - '{gathered,resume}'::text[] || pg_catalog.jsonb_build_object(
     'timeout_seconds', coalesce(v_own -> 'timeout_seconds', pg_catalog.to_jsonb(v_policy.timeout_seconds)),
     'expires_at', coalesce(v_own -> 'expires_at', pg_catalog.to_jsonb(
       pg_catalog.clock_timestamp() + v_policy.max_wait_seconds * interval '1 second')),

@@ -23,6 +23,7 @@ declare
   v_off bigint[] := '{}';
   v_behind bigint[];
 begin
+  perform tock.heed_nudges();
   if not p_sweep then
     v_from := coalesce(
       (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
@@ -47,6 +48,7 @@ begin
   end if;
   v_count := coalesce(pg_catalog.cardinality(v_due), 0);
   if v_children is not null then
+    v_children := tock.lock_children(v_children);
     perform tock.read_on_from(v_children);
     v_count := v_count + tock.look_at_parents(v_children, true);
   end if;
@@ -162,15 +164,22 @@ begin
   if v_gates is not null then
     perform tock.open_gates(v_queues, v_gates);
   end if;
-  -- who waits for one of these waits for its run now
+  if p_cancelled then
+    delete from tock.watches x where x.child = any (p_positions);
+  end if;
+  -- who waits for one of these waits for its run now; a child that somebody has will see so itself
   if (select x.position from tock.watches x
     where x.stream = 0 and x.position >= (select min(p) from unnest(p_positions) p)
       and x.position <= (select max(p) from unnest(p_positions) p)
     order by x.stream, x.position limit 1) is not null
   then
     update tock.watches x set stream = p.run_id & 1048575, position = p.run_id >> 20
-    from tock.promotions p
-    where x.stream = 0 and x.position = any (p_positions) and p.position = x.position;
+    from (
+      select w.position from tock.waiting w
+      where w.position = any (array(
+        select y.child from tock.watches y where y.stream = 0 and y.position = any (p_positions)))
+      order by w.position for update skip locked) c, tock.promotions p
+    where x.stream = 0 and x.position = any (p_positions) and x.child = c.position and p.position = x.position;
     if p_cancelled then
       perform tock.parents_passed((p.run_id & 1048575)::integer, (p.run_id >> 20) - 1, p.run_id >> 20)
       from tock.promotions p where p.position = any (p_positions);

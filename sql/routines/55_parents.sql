@@ -6,7 +6,7 @@
 -- it has watched the same one since, up to an hour. Promotion makes these looks.
 
 -- A task that was run again stands for the one that didn't end well. Whether a cancelled or expired run is over is
--- asked as for gates; p_lock lets that take its stream's lock. What was cancelled for its parents never was anybody's.
+-- asked as for gates; p_lock lets that take its stream's lock, and null leaves it open. What was cancelled for its parents never was anybody's.
 create or replace function tock.ends_of(p_ids bigint[], p_lock boolean, out id bigint, out current_id bigint, out state text, out sure boolean)
 returns setof record
 language plpgsql
@@ -33,12 +33,30 @@ begin
     v_found := array(select f from unnest(v_found) f where f.n not in (select a.n from unnest(v_again) a)) || v_later;
   end loop;
   return query
-    select p_ids[f.n], f.current_id, f.state, f.state not in ('cancelled', 'expired')
+    select p_ids[f.n], f.current_id, f.state, f.state not in ('cancelled', 'expired') or p_lock is null
       or coalesce((tock.run_at(f.current_id)).options ? 'cancelled_for', false) or tock.never_starts(f.current_id, p_lock)
     from unnest(v_found) f;
 end $$;
 
 comment on function tock.ends_of is 'How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.';
+
+create or replace function tock.last_parents(p_after jsonb, p_upto integer, p_count integer, out id text, out n bigint)
+returns setof record
+language plpgsql
+immutable
+rows 10
+as $$
+begin
+  if p_count = 1 then
+    return query select p_after ->> p_upto - 1, p_upto::bigint where p_upto > 0;
+  else
+    return query
+      select a.id, a.n from pg_catalog.jsonb_array_elements_text(p_after) with ordinality a (id, n)
+      where a.n <= p_upto and a.n > p_upto - p_count;
+  end if;
+end $$;
+
+comment on function tock.last_parents is 'So many ids of a list up to the p_upto-th; one is found without taking the list apart.';
 
 create or replace function tock.next_parents(p_open tock.dependent[], p_count integer, p_lock boolean)
 returns tock.dependent[]
@@ -51,8 +69,7 @@ declare
   v_parents bigint[] := array(
     select distinct a.id::bigint
     from unnest(p_open) o join tock.waiting w on w.position = o.position
-    cross join lateral pg_catalog.jsonb_array_elements_text(w.options -> 'after') with ordinality a (id, n)
-    where a.n <= o.upto and a.n > o.upto - p_count);
+    cross join lateral tock.last_parents(w.options -> 'after', o.upto, p_count) a);
 begin
   return array(
     with ends as materialized (
@@ -62,11 +79,12 @@ begin
         case when e.state in ('waiting', 'ready', 'running') or not e.sure then 'watch'
           when e.state = 'done' or w.options ->> 'on_parent_failure' = 'run' then 'over'
           when w.options ->> 'on_parent_failure' = 'wait' and e.state is not null then 'watch'
+          -- its history is gone: not of the one that was watched, or it would be known how it ended
+          when e.state is null and not (p_count = 1 and w.options ->> 'on_parent_failure' = 'wait') then 'over'
           else 'cancel' end as verdict
       from unnest(p_open) o join tock.waiting w on w.position = o.position
-      cross join lateral pg_catalog.jsonb_array_elements_text(w.options -> 'after') with ordinality a (id, n)
+      cross join lateral tock.last_parents(w.options -> 'after', o.upto, p_count) a
       left join ends e on e.id = a.id::bigint
-      where a.n <= o.upto and a.n > o.upto - p_count
     ), first as (
       select distinct on (j.position) j.* from judged j where j.verdict <> 'over' order by j.position, j.n desc)
     select row(o.position, coalesce(f.n, greatest(o.upto - p_count, 0)), f.verdict, f.parent, f.current_id, f.state)::tock.dependent
@@ -98,13 +116,16 @@ begin
     exit when v_children = '{}';
     v_watch := '{}';
     v_off := '{}';
-    v_free := '{}';
+    -- who has expired goes on, to be passed over
+    v_free := array(
+      select w.position from tock.waiting w where w.position = any (v_children) and w.after_due is not null
+        and (w.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp());
     v_count := 1;
     v_open := array(
       select row(w.position, coalesce(
         (select x.n from tock.watches x where x.child = w.position limit 1),
         pg_catalog.jsonb_array_length(w.options -> 'after')), null, null, null, null)::tock.dependent
-      from tock.waiting w where w.position = any (v_children) and w.after_due is not null);
+      from tock.waiting w where w.position = any (v_children) and w.after_due is not null and w.position <> all (v_free));
     while pg_catalog.cardinality(v_open) > 0 loop
       v_open := tock.next_parents(v_open, v_count, p_lock);
       v_count := v_count * 10;
@@ -124,6 +145,18 @@ end $$;
 
 comment on function tock.look_at_parents is 'Has children whose parents are over come next, and the others watch one that isn''t; returns how many came to their turn.';
 
+create or replace function tock.expires_at(p_id bigint)
+returns timestamptz
+language plpgsql
+volatile
+as $$
+begin
+  return (coalesce((tock.run_at(p_id)).options, (select w.options from tock.waiting w where w.position = p_id >> 20))
+    ->> 'expires_at')::timestamptz;
+end $$;
+
+comment on function tock.expires_at is 'When a run or waiting entry expires; null for never.';
+
 create or replace function tock.watch(p_watch tock.dependent[])
 returns void
 language plpgsql
@@ -140,11 +173,18 @@ begin
   insert into tock.watches (stream, position, child, n)
   select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto from unnest(p_watch) o
   on conflict do nothing;
-  update tock.waiting w set due_at = pg_catalog.clock_timestamp() + greatest(interval '0.1 s', least(
-    pg_catalog.clock_timestamp() - x.watched_at,
-    -- of one that is cancelled or expired a claim that is under way may have it
-    case when o.state = 'unsure' then interval '1 s' else interval '1 hour' end))
+  update tock.waiting w set due_at = case when i.wait < interval '30 minutes' then pg_catalog.clock_timestamp() + i.wait
+      -- together, so that a database that sleeps isn't woken for each
+      else pg_catalog.date_trunc('hour', pg_catalog.clock_timestamp() + i.wait) + interval '1 hour' end
   from unnest(p_watch) o, tock.watches x
+  cross join lateral (
+    select greatest(interval '0.1 s', least(pg_catalog.clock_timestamp() - x.watched_at, case
+      -- a claim that is under way may have it
+      when o.state = 'unsure' then interval '1 s'
+      -- who runs it again tells
+      when o.state in ('dead', 'cancelled', 'expired') then interval '1 day'
+      when x.watched_at > pg_catalog.clock_timestamp() - interval '1 minute' then interval '1 hour'
+      else least(interval '1 hour', tock.expires_at(o.current_id) - pg_catalog.clock_timestamp() + interval '1 s') end)) as wait) i
   where w.position = o.position and x.child = o.position;
 end $$;
 
@@ -167,8 +207,12 @@ begin
   end if;
   delete from tock.watches x where x.child = any (p_children);
   perform tock.gather(array(
-    select w.position from tock.waiting w where w.position = any (p_children) and w.options ?| '{gather,resume}'));
-  update tock.waiting w set due_at = w.after_due, after_due = null where w.position = any (p_children);
+    select w.position from tock.waiting w where w.position = any (p_children) and w.options ?| '{gather,resume}' and w.bytes >= 0));
+  -- how long it may wait for its start counts from now on, if its queue says so
+  update tock.waiting w set due_at = w.after_due, after_due = null, options = case when w.options ? 'expires_at' then w.options
+    else w.options || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('expires_at',
+      greatest(w.after_due, v_now) + (tock.policy(w.queue)).max_wait_seconds * interval '1 second')) end
+  where w.position = any (p_children);
   select pg_catalog.array_agg(w.position) filter (where w.gate is null),
       pg_catalog.array_agg(w.position) filter (where w.gate is not null) into v_ready, v_gated
   from tock.waiting w where w.position = any (p_children) and w.due_at <= v_now;
@@ -217,15 +261,42 @@ volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
+declare
+  v_told bigint[];
 begin
-  update tock.waiting w set due_at = pg_catalog.clock_timestamp() + interval '0.05 s'
-  from (
-    select l.position from tock.waiting l where l.position = any (p_children) and l.after_due is not null
-    order by l.position for update skip locked) l
-  where w.position = l.position;
+  with told as (
+    update tock.waiting w set due_at = pg_catalog.clock_timestamp() + interval '0.05 s'
+    from (
+      select l.position from tock.waiting l where l.position = any (p_children) and l.after_due is not null
+      order by l.position for update skip locked) l
+    where w.position = l.position
+    returning w.position)
+  select pg_catalog.array_agg(t.position) into v_told from told t;
+  insert into tock.nudges (child)
+  select w.position from tock.waiting w
+  where w.position = any (p_children) and w.after_due is not null and w.position <> all (coalesce(v_told, '{}'));
 end $$;
 
-comment on function tock.look_soon is 'Has promotion look at children in a moment.';
+comment on function tock.look_soon is 'Has promotion look at children in a moment, also at those whose row somebody has.';
+
+create or replace function tock.heed_nudges()
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_children bigint[];
+begin
+  with nudged as (
+    delete from tock.nudges n
+    where n.ctid = any (array(select o.ctid from tock.nudges o limit 1000 for update skip locked)) returning n.child)
+  select pg_catalog.array_agg(distinct n.child) into v_children from nudged n;
+  if v_children is not null then
+    perform tock.look_soon(v_children);
+  end if;
+end $$;
+
+comment on function tock.heed_nudges is 'Has promotion look at those that could not be told before.';
 
 create or replace function tock.lock_children(p_children bigint[])
 returns bigint[]
@@ -236,16 +307,21 @@ set enable_bitmapscan = off
 as $$
 declare
   v_locked bigint[] := array(
-    select w.position from tock.waiting w where w.position = any (p_children) and w.after_due is not null
-    order by w.position limit 1000 for update skip locked);
+    select c.position from (
+      select l.position, sum(l.size) over (order by l.position) - l.size as before
+      from (
+        select w.position, pg_catalog.pg_column_size(w.options) as size
+        from tock.waiting w where w.position = any (p_children) and w.after_due is not null
+        order by w.position limit 1000 for update skip locked) l) c
+    where c.before < 1048576);
 begin
-  if pg_catalog.cardinality(p_children) > 1000 then
+  if pg_catalog.cardinality(p_children) > pg_catalog.cardinality(v_locked) then
     perform tock.look_soon(array(select unnest(p_children) except select unnest(v_locked)));
   end if;
   return v_locked;
 end $$;
 
-comment on function tock.lock_children is 'Locks up to a thousand children to be looked at and returns them; the others promotion looks at in a moment.';
+comment on function tock.lock_children is 'Locks up to a thousand children to be looked at, with up to 1 MiB of options, and returns them; the others promotion looks at in a moment.';
 
 -- Who isn't waiting any more has left its watch.
 create or replace function tock.look_again(p_children bigint[])
@@ -259,9 +335,18 @@ begin
   if p_children = '{}' then
     return;
   end if;
+  -- an old snapshot doesn't show who else has ended
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    insert into tock.nudges (child) select unnest(p_children);
+    return;
+  end if;
   perform tock.look_at_parents(tock.lock_children(p_children));
-  delete from tock.watches x where x.child = any (p_children)
-    and (select w.position from tock.waiting w where w.position = x.child) is null;
+  delete from tock.watches x
+  using (
+    select y.stream, y.position, y.child from tock.watches y
+    where y.child = any (p_children) and (select w.position from tock.waiting w where w.position = y.child) is null
+    for update skip locked) y
+  where x.stream = y.stream and x.position = y.position and x.child = y.child;
 end $$;
 
 comment on function tock.look_again is 'Has children look at their parents.';
@@ -337,24 +422,23 @@ declare
   v_child bigint;
   v_row tock.waiting;
   v_parents jsonb;
+  v_ids bigint[];
+  v_fits boolean;
   v_max integer;
 begin
   foreach v_child in array p_children loop
     v_row := (select w from tock.waiting w where w.position = v_child);
     v_max := (tock.policy(v_row.queue)).max_payload_bytes;
+    v_ids := array(
+      select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_row.options -> 'after') with ordinality a (id, n)
+      order by a.n);
+    v_fits := tock.results_fit(v_ids, v_max - v_row.bytes - 100 * pg_catalog.cardinality(v_ids));
     v_parents := (
-      select pg_catalog.jsonb_agg(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('id', r.id::text,
-        'name', v_row.options -> 'names' ->> r.id::text, 'state', r.state)) || pg_catalog.jsonb_build_object('result', r.result)
-        order by r.n)
-      from tock.results_of(array(
-        select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_row.options -> 'after') with ordinality a (id, n)
-        order by a.n)) r);
-    if pg_catalog.octet_length(v_parents::text) > v_max then
-      v_parents := (
-        select pg_catalog.jsonb_agg(p.parent - 'result' order by p.n)
-        from pg_catalog.jsonb_array_elements(v_parents) with ordinality p (parent, n));
-    end if;
-    update tock.waiting w set payload = g.payload, bytes = pg_catalog.octet_length(g.payload::text)
+      select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('id', r.id::text,
+        'name', v_row.options -> 'names' ->> r.id::text, 'state', r.state))
+        || case when v_fits then pg_catalog.jsonb_build_object('result', r.result) else '{}' end order by r.n), '[]')
+      from tock.results_of(v_ids, v_fits) r);
+    update tock.waiting w set options = w.options || '{"gathered": true}', payload = g.payload, bytes = pg_catalog.octet_length(g.payload::text)
     from (
       select case when v_row.options ? 'resume' then v_row.payload || pg_catalog.jsonb_build_object('children', v_parents)
         else pg_catalog.jsonb_build_object('payload', v_row.payload, 'parents', v_parents) end as payload) g
@@ -384,14 +468,50 @@ begin
     select (p_after + r.n)::integer, r.id, v_options -> 'names' ->> r.id::text, r.state, r.result
     from tock.results_of(array(
       select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_options -> 'after') with ordinality a (id, n)
-      where a.n > p_after and a.n <= p_after::bigint + p_limit order by a.n)) r
+      where a.n > p_after and a.n <= p_after::bigint + p_limit order by a.n), true) r
     order by r.n;
 end $$;
 
 comment on function tock.parents is
   'The tasks that a task comes after, in their order, from the p_after-th on: each one''s state and result (of one that was run again, that one''s); gone where its history is.';
 
-create or replace function tock.results_of(p_ids bigint[], out n bigint, out id bigint, out state text, out result jsonb)
+-- Sizes as they are stored first, which costs nothing: no more than fits is ever unpacked.
+create or replace function tock.results_fit(p_ids bigint[], p_bytes bigint)
+returns boolean
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_ends bigint[] := array(select w.current_id from tock.whereabouts(p_ids) w where w.state = 'done');
+  v_epoch integer;
+  v_size text;
+  v_part bigint;
+  v_sum bigint;
+begin
+  foreach v_size in array array['pg_catalog.pg_column_size(r.result)', 'pg_catalog.octet_length(r.result::text)'] loop
+    v_sum := 0;
+    for v_epoch in select distinct tock.epoch_of(e >> 20) from unnest(v_ends) e loop
+      execute pg_catalog.format($q$
+        select coalesce(sum(%1$s), 0) from unnest($1) e
+        cross join lateral (
+          select r.result from tock.results_%2$s r
+          where r.stream = (e & 1048575)::integer and r.position = e >> 20 offset 0) r$q$, v_size, v_epoch)
+        into v_part using v_ends;
+      v_sum := v_sum + v_part;
+    end loop;
+    if v_sum > p_bytes then
+      return false;
+    end if;
+  end loop;
+  return true;
+end $$;
+
+comment on function tock.results_fit is 'Whether the results of these tasks are up to so many bytes of JSON.';
+
+create or replace function tock.results_of(p_ids bigint[], p_results boolean, out n bigint, out id bigint, out state text, out result jsonb)
 returns setof record
 language plpgsql
 volatile
@@ -403,7 +523,7 @@ as $$
 declare
   v_ends tock.whereabout[] := array(
     select row(i.n, e.id, e.current_id, e.state, null)::tock.whereabout
-    from unnest(p_ids) with ordinality i (id, n) join tock.ends_of(p_ids, false) e on e.id = i.id);
+    from unnest(p_ids) with ordinality i (id, n) join tock.ends_of(p_ids, null) e on e.id = i.id);
   v_epoch integer;
 begin
   for v_epoch in select distinct tock.epoch_of(e.current_id >> 20) from unnest(v_ends) e where e.state = 'done' loop
@@ -411,9 +531,9 @@ begin
       select e.n, e.task_id, e.state, r.result
       from unnest($1) e
       left join lateral (
-        select r.result from tock.results_%1$s r
+        select case when $2 then r.result end as result from tock.results_%1$s r
         where r.stream = (e.current_id & 1048575)::integer and r.position = e.current_id >> 20 offset 0) r on true
-      where e.state = 'done' and tock.epoch_of(e.current_id >> 20) = %1$s$q$, v_epoch) using v_ends;
+      where e.state = 'done' and tock.epoch_of(e.current_id >> 20) = %1$s$q$, v_epoch) using v_ends, p_results;
   end loop;
   return query select e.n, e.task_id, e.state, null::jsonb from unnest(v_ends) e where e.state <> 'done';
   return query

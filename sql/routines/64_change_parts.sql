@@ -80,7 +80,8 @@ begin
     -- who is put off gives up its place in the line
     ticket = case when not v_at_once and p_changes ? 'run_at' then null else w.ticket end,
     payload = case
-      when p_changes ? 'payload' and w.after_due is not null and w.options ? 'resume'
+      -- beside what its parents or children gave
+      when p_changes ? 'payload' and (w.options ? 'gathered' or (w.after_due is not null and w.options ? 'resume'))
         then w.payload || pg_catalog.jsonb_build_object('payload', p_changes -> 'payload')
       when p_changes ? 'payload' then nullif(p_changes -> 'payload', 'null') else w.payload end,
     bytes = coalesce((p_changes ->> 'bytes')::integer, w.bytes)
@@ -178,7 +179,9 @@ begin
         on conflict do nothing
         returning stream, position
       ), replacing as (
-        select p.*, r.options, case when $3 ? 'payload' then nullif($3 -> 'payload', 'null') else r.payload end as payload
+        select p.*, r.options, case when $3 ? 'payload' and r.options ? 'gathered'
+            then r.payload || pg_catalog.jsonb_build_object('payload', $3 -> 'payload')
+          when $3 ? 'payload' then nullif($3 -> 'payload', 'null') else r.payload end as payload
         from placed p join marked m using (stream, position)
         cross join lateral (
           select r.payload, r.options from tock.runs_%s r where r.stream = p.stream and r.position = p.position offset 0) r

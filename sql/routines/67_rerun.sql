@@ -6,7 +6,7 @@ language sql
 stable
 as $$
   select nullif(pg_catalog.jsonb_strip_nulls((coalesce(p_options, '{}')
-        - '{unique_key,expires_at,after,on_parent_failure,gather,names,cancelled_for}'::text[]) #- '{stage,after}'
+        - '{unique_key,expires_at,after,on_parent_failure,gather,names,cancelled_for,gathered}'::text[]) #- '{stage,after}'
       #- case when (p_options #>> '{stage,expires_at}')::timestamptz <= p_now then array['stage', 'expires_at'] else '{}' end
     || pg_catalog.jsonb_build_object(
       'timeout_seconds', coalesce((p_options ->> 'timeout_seconds')::integer, p_policy.timeout_seconds),

@@ -49,14 +49,22 @@ declare
   v_ids bigint[];
   v_id bigint;
 begin
-  if v_queues is null then
+  if v_queues is null or pg_catalog.jsonb_typeof(p_tasks) <> 'array' then
     return;
   end if;
   v_ids := array(
     select distinct a.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
     cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') a (id)
-    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and a.id ~ '^\d{1,18}$');
-  v_id := (select w.task_id from tock.whereabouts(v_ids) w where w.queue <> all (v_queues) limit 1);
+    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(a.id));
+  -- as for reading it; of a pipeline the result is the last stage's
+  v_id := (
+    select i from unnest(v_ids) i
+    where tock.queue_of_task(i) <> all (v_queues)
+      or exists (
+        select from tock.task(i) t
+        cross join lateral pg_catalog.jsonb_array_elements_text(t.options -> 'pipeline') s (stage)
+        where s.stage <> all (v_queues))
+    limit 1);
   if v_id is not null then
     perform tock.refuse(403, pg_catalog.format('this key is not for the queue of task %s', v_id), 'after',
       'use another; this one is for: ' || pg_catalog.array_to_string(v_queues, ', '));

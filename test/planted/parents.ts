@@ -51,8 +51,8 @@ export const afterOthers: Bug[] = [
   {
     ...parents,
     name: 'who watches looks at its parents again when they tell only',
-    find: /due_at = pg_catalog\.clock_timestamp\(\) \+ greatest\([^;]*'1 hour' end\)\)/,
-    replace: "due_at = 'infinity'",
+    find: 'then pg_catalog.clock_timestamp() + i.wait\n',
+    replace: "then 'infinity'\n",
     caught: ['sql/after.test.ts', 'a child that was enqueued in a transaction that is open'],
   },
   {
@@ -79,7 +79,7 @@ export const afterOthers: Bug[] = [
   {
     name: 'a key for some queues reads the results of others',
     file: 'routines/81_http.sql',
-    find: 'where w.queue <> all (v_queues)',
+    find: 'where tock.queue_of_task(i) <> all (v_queues)',
     replace: 'where false',
     caught: ['http/after.test.ts', 'a key for some queues'],
   },
@@ -117,5 +117,40 @@ export const afterOthers: Bug[] = [
     find: "perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn",
     replace: "perform tock.authorize(p_key, 'claim', coalesce(s.spawn",
     caught: ['http/after.test.ts', 'what a run spawns is refused'],
+  },
+  {
+    name: "a watch is written without its child's row",
+    file: 'routines/50_promote.sql',
+    find: 'order by w.position for update skip locked) c, tock.promotions p',
+    replace: 'order by w.position) c, tock.promotions p',
+    caught: ['sql/after-open.test.ts', 'a chain of three'],
+  },
+  {
+    ...parents,
+    name: 'results are put together however large they are',
+    find: 'if v_sum > p_bytes then',
+    replace: 'if false then',
+    caught: ['sql/after-open.test.ts', 'results of 256 MiB in all'],
+  },
+  {
+    ...parents,
+    name: 'a parent whose history is gone was not done',
+    find: "when e.state is null and not (p_count = 1 and w.options ->> 'on_parent_failure' = 'wait') then 'over'",
+    replace: '',
+    caught: ['sql/after-open.test.ts', 'a parent that was done long ago'],
+  },
+  {
+    ...parents,
+    name: 'a child whose row somebody has is told nothing',
+    find: "and w.position <> all (coalesce(v_told, '{}'));",
+    replace: 'and false;',
+    caught: ['sql/after-told.test.ts', 'lost wake-ups'],
+  },
+  {
+    name: 'a cancelled child leaves its watch behind',
+    file: 'routines/50_promote.sql',
+    find: 'delete from tock.watches x where x.child = any (p_positions);',
+    replace: 'null;',
+    caught: ['sql/after-told.test.ts', 'stale watches'],
   },
 ];
