@@ -134,7 +134,9 @@ table tock.moves
   constraint moves_pkey PRIMARY KEY (id)
 
 table tock.nudges
+  id uuid not null default gen_random_uuid()
   child bigint not null
+  constraint nudges_pkey PRIMARY KEY (id)
 
 table tock.own_leases
   queue text not null

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Claimable, Claimed, ClaimedAny } from '../doors/claims.ts';
 import { throughDoor } from '../doors/door.ts';
+import { Failure } from '../failure.ts';
 import { checkedWeights, number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
@@ -11,6 +12,7 @@ type Given = {
   lease?: number;
   wait?: number;
   requestId?: string;
+  own?: boolean;
 };
 
 /** For a shell to read: the lease, then a line for each task. JSON has neither tab nor newline in it. */
@@ -29,7 +31,22 @@ function text(claimed: Claimed | ClaimedAny): string {
   return claimed.lease ? lines(claimed.lease, claimed.tasks) : '';
 }
 
+/** What goes with --own. */
+function checkedOwner(
+  others: string[],
+  { worker, limit, weights, wait, requestId }: Given,
+): string {
+  const more = [limit, weights, wait, requestId].some((one) => one !== undefined);
+  if (worker !== undefined && others.length === 0 && !more) return worker;
+  throw new Failure(
+    '--own is for one task of one queue, and needs --worker: leave out --limit, --weights, --wait and --request-id.',
+    undefined,
+    2,
+  );
+}
+
 async function claim(queue: string, others: string[], options: Options<Given>) {
+  const owner = options.own ? checkedOwner(others, options) : undefined;
   const { limit, worker, lease, requestId, wait = 0 } = options;
   const wish = { limit, worker, lease_seconds: lease, request_id: requestId };
   const queues = [queue, ...others];
@@ -38,9 +55,11 @@ async function claim(queue: string, others: string[], options: Options<Given>) {
   const claimed = await throughDoor(
     options,
     (door): Promise<Claimed | ClaimedAny> =>
-      others.length === 0
-        ? door.claim(queue, wish, wait)
-        : door.claimAny(queues, weights, wish, wait),
+      owner !== undefined
+        ? door.claimOwn(queue, owner, lease)
+        : others.length === 0
+          ? door.claim(queue, wish, wait)
+          : door.claimAny(queues, weights, wish, wait),
   );
   print(options, claimed, () => text(claimed));
   if (claimed.state !== 'found' && !options.json) {
@@ -62,6 +81,7 @@ export function addClaim(program: Command): void {
       whole(1, 86_400),
     )
     .option('--worker <name>', 'who works on them, as tock task shows it')
+    .option('--own', 'the one that --worker has, while its lease is open; else one')
     .option('--request-id <id>', 'a repeat with the same id gives the same lease (24 hours)')
     .addHelpText(
       'after',

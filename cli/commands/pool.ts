@@ -89,6 +89,19 @@ async function assign(pool: string, task: string, options: Options<Given>) {
   told(options, answer, answer.worker);
 }
 
+async function assignAll(pool: string, tasks: string[], options: Options<Given>) {
+  if (options.worker !== undefined || options.wait) {
+    throw new Failure('--worker and --wait are for one task.', undefined, 2);
+  }
+  const all = await throughDoor(options, (door) => door.assignAll(pool, tasks, options.lease));
+  print(options, { tasks: all }, () =>
+    table([
+      ['task', 'state', 'worker', 'fence'],
+      ...all.map(({ task, state, worker, fence }) => [task, state, worker, fence]),
+    ]),
+  );
+}
+
 async function take(pool: string, worker: string, options: Options<Given>) {
   const answer = await throughDoor(options, (door) => door.take(pool, worker, options.lease));
   told(options, answer, answer.task);
@@ -141,13 +154,17 @@ export function addPool(program: Command): void {
       leave(name, worker, optionsOf(command)),
     );
   pool
-    .command('assign <pool> <task>')
-    .description('give a task to one free worker: prints it, tab, and the fence')
+    .command('assign <pool> <task...>')
+    .description(
+      'give a task to one free worker: prints it, tab, and the fence; or each of several to one',
+    )
     .option('--worker <name>', 'to this one, whether it has joined or not')
     .option('--wait', 'where nobody is free, until a worker takes it')
     .option(...lease)
-    .action((name: string, task: string, _given, command: Command) =>
-      assign(name, task, optionsOf(command)),
+    .action((name: string, [task = '', ...more]: string[], _given, command: Command) =>
+      more.length === 0
+        ? assign(name, task, optionsOf(command))
+        : assignAll(name, [task, ...more], optionsOf(command)),
     );
   pool
     .command('take <pool> <worker>')

@@ -26,6 +26,8 @@ export type Claimed = Said & {
 export type ClaimedAny = { leases: Lease[] } & Said;
 
 export type Claims = {
+  /** One task for a worker: while its lease is open the same again, with a later end. */
+  claimOwn(queue: string, worker: string, seconds: number | undefined): Promise<Claimed>;
   /** At once, or when there is something, up to so many seconds later. */
   claim(queue: string, wish: Claiming, waitSeconds: number): Promise<Claimed>;
   /** The same from several queues: in this order, or with weights in one that is drawn by them. */
@@ -55,6 +57,12 @@ export function httpClaims(post: Post): Claims {
     }
   };
   return {
+    claimOwn: (queue, worker, lease_seconds) =>
+      post(
+        `POST /v1/queues/${encodeURIComponent(queue)}/claim-own`,
+        JSON.stringify({ worker, lease_seconds }),
+        exactly,
+      ),
     claim: (queue, wish, waitSeconds) =>
       claim(`POST /v1/queues/${encodeURIComponent(queue)}/claim`, wish, waitSeconds),
     claimAny(names, weights, wish, waitSeconds) {
@@ -90,6 +98,11 @@ const claimedOne = claimed(
   '$1',
 );
 
+const claimedOwn = claimed(
+  `select $1::text as queue, c.* from tock.claim_own(p_queue => $1, p_worker => $2, p_lease_seconds => $3) with ordinality c`,
+  '$1',
+);
+
 // claim_any() itself says when to come back.
 const claimedAny = claimed(
   `select c.* from tock.claim_any(p_queues => $1, ${wished}, p_weights => $6) with ordinality c`,
@@ -117,12 +130,14 @@ export function sqlClaims(client: pg.Client): Claims {
     lease_seconds,
     request_id,
   ];
+  const one = async (sql: string, values: unknown[], waitSeconds: number): Promise<Claimed> => {
+    const { leases, ...said } = await claim(sql, values, waitSeconds);
+    const { lease = null, leased_until = null, tasks = [] } = leases[0] ?? {};
+    return { lease, leased_until, tasks, ...said };
+  };
   return {
-    async claim(queue, wish, waitSeconds) {
-      const { leases, ...said } = await claim(claimedOne, [queue, ...values(wish)], waitSeconds);
-      const { lease = null, leased_until = null, tasks = [] } = leases[0] ?? {};
-      return { lease, leased_until, tasks, ...said };
-    },
+    claimOwn: (queue, worker, seconds) => one(claimedOwn, [queue, worker, seconds], 0),
+    claim: (queue, wish, waitSeconds) => one(claimedOne, [queue, ...values(wish)], waitSeconds),
     claimAny: (queues, weights, wish, waitSeconds) =>
       claim(claimedAny, [queues, ...values(wish), weights], waitSeconds),
   };

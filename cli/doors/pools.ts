@@ -9,6 +9,7 @@ export type Held = {
   leased_until: string | null;
 };
 export type Assigned = Omit<Held, 'task'> & { worker: string | null };
+export type AssignedTask = Assigned & { task: string };
 export type Place = {
   worker: string | null;
   task: string | null;
@@ -30,6 +31,8 @@ export type Pools = {
   /** False when it isn't there. */
   leavePool(pool: string, worker: string): Promise<boolean>;
   assign(pool: string, task: string, wish: Wish): Promise<Assigned>;
+  /** Each to a free worker of its own, while there are any. */
+  assignAll(pool: string, tasks: string[], seconds?: number): Promise<AssignedTask[]>;
   take(pool: string, worker: string, seconds?: number): Promise<Held>;
   offer(pool: string, tasks: string[]): Promise<number>;
   /** A Failure when there was nothing to end. */
@@ -56,6 +59,10 @@ export function httpPools({ found, foundOrNull }: Call): Pools {
     leavePool: async (pool, worker) => (await foundOrNull(`DELETE ${one(pool, worker)}`)) !== null,
     assign: (pool, task, wish) =>
       found(`POST ${at(pool)}/assign`, JSON.stringify({ task, ...wish })),
+    async assignAll(pool, tasks, lease_seconds) {
+      const body = JSON.stringify({ tasks, lease_seconds });
+      return (await found<{ tasks: AssignedTask[] }>(`POST ${at(pool)}/assign-all`, body)).tasks;
+    },
     take: (pool, worker, lease_seconds) =>
       found(`POST ${at(pool)}/take`, JSON.stringify({ worker, lease_seconds })),
     offer: async (pool, tasks) =>
@@ -98,6 +105,13 @@ export function sqlPools(client: pg.Client): Pools {
         `select state, worker, fence::text, to_json(leased_until) as leased_until
          from tock.assign(p_pool => $1, p_task => $2, p_worker => $3, p_lease_seconds => $4, p_wait => $5)`,
         [pool, task, worker, lease_seconds, wait],
+      ),
+    assignAll: (pool, tasks, seconds) =>
+      ask<AssignedTask>(
+        client,
+        `select task, state, worker, fence::text, to_json(leased_until) as leased_until
+         from tock.assign_all(p_pool => $1, p_tasks => $2, p_lease_seconds => $3)`,
+        [pool, tasks, seconds],
       ),
     take: (pool, worker, seconds) =>
       one<Held>(

@@ -16,10 +16,10 @@ export type Version = { major: number } & (Outcome | { cannot: string });
  * What runs where several versions are tested one after another: each verb and duty, the plans, the
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
-const sql = `audit audit-duty cancel change claim claim-any claim-any-repeats claim-transactions complete conventions
+const sql = `after audit audit-duty cancel change claim claim-any claim-any-repeats claim-transactions complete conventions
   dead doctor drop duties enqueue erase fail gates hours let-go let-go-late limits limits-rates locks marks-put-off
-  minds-plans move overlap plans progress progress-kept promote purge reap release-extend rerun rest results retention
-  retry retry-life roles schema settle task tasks time-limits unique unique-held where`;
+  minds-plans move overlap pipelines plans pools progress progress-kept promote purge reap release-extend rerun rest results retention
+  retry retry-life roles schema settle spawn task tasks time-limits unique unique-held where`;
 const short = [
   ...sql.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
   'test/upgrade/data.test.ts',

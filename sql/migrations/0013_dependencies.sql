@@ -20,7 +20,10 @@ create table tock.watches (
 create index watches_by_child on tock.watches (child);
 
 -- Children to be looked at whose row somebody had, so that it couldn't be said there. Read whole: there are hardly ever any.
-create table tock.nudges (child bigint not null);
+create table tock.nudges (
+  id uuid primary key default gen_random_uuid(),
+  child bigint not null
+);
 
 -- Rows on their way between routines: a child, how many of its parents are still to be looked at, and the first of
 -- them that is in its way.

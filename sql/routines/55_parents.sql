@@ -289,7 +289,8 @@ declare
 begin
   with nudged as (
     delete from tock.nudges n
-    where n.ctid = any (array(select o.ctid from tock.nudges o limit 1000 for update skip locked)) returning n.child)
+    where n.id = any (array(select o.id from tock.nudges o limit 1000 for update skip locked))
+    returning n.child)
   select pg_catalog.array_agg(distinct n.child) into v_children from nudged n;
   if v_children is not null then
     perform tock.look_soon(v_children);

@@ -37,6 +37,28 @@ describe.each(doors)('over %s', (name, env) => {
     );
   });
 
+  test('several tasks are given to a worker each, while there are any', async () => {
+    const pool = `all-${name}`;
+    for (const worker of ['x', 'y']) await out('join', pool, worker);
+    expect(await out('assign', pool, 'a', 'b', 'c')).toMatch(
+      /task +state +worker +fence\na +assigned +x +\d+\nb +assigned +y +\d+\nc +none +- +-\n/,
+    );
+    expect(await cli('pool', 'assign', pool, 'a', 'b', '--wait')).toMatchObject({ code: 2 });
+  });
+
+  test('a worker that claims one at a time gets its own again', async () => {
+    const queue = `own-${name}`;
+    for (const payload of ['1', '2']) await cli('enqueue', queue, payload);
+    const own = (...args: string[]) => cli('claim', queue, '--own', ...args);
+    const first = await own('--worker', 'w', '--lease', '60');
+    expect(first.out).toMatch(/^[0-9a-f-]{36}\n\d+\t1\n$/);
+    expect((await own('--worker', 'w')).out).toBe(first.out);
+    expect((await own('--worker', 'v')).out).toMatch(/\t2\n$/);
+    expect((await own('--worker', 'u')).err).toMatch(/^Nothing to claim: empty/);
+    expect(await own()).toMatchObject({ code: 2 });
+    expect(await own('--worker', 'w', '--limit', '2')).toMatchObject({ code: 2 });
+  });
+
   test('tasks are offered, taken, given back and ended', async () => {
     const pool = `take-${name}`;
     expect(await out('offer', pool, 'a', 'b')).toBe('2 added\n');
