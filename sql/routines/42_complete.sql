@@ -81,6 +81,11 @@ begin
     return;
   end if;
 
+  -- alone with the lease: else, of a run that another call ends meanwhile, this one would spawn all the same
+  if v_spawns and tock.lease_epoch(p_lease) is not null then
+    execute pg_catalog.format('select count(*) from (select from tock.leases_%s l where %s for no key update) h', v_epoch,
+      tock.lease_condition(v_epoch, tock.is_of_one(p_lease))) into v_done using p_lease;
+  end if;
   v_asks := tock.lease_asks(p_lease);
   v_stages := v_ids is not null and pg_catalog.jsonb_path_exists(p_results, '$[*].stage');
   loop

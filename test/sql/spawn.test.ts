@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { client, db, oneDatabase } from './own.ts';
 import {
+  blocked,
   claim,
   complete,
   enqueue,
   fail,
   leaseOf,
+  pidOf,
   promote,
   refusal,
   rows,
@@ -136,6 +138,28 @@ test('a payload that is changed on the way is that of the whole, and comes once'
   expect(run?.payload).toMatchObject(whole);
   await fail(client, run?.lease as string, { retry_in_seconds: 0 });
   expect((await claim(client, queue))[0]?.payload).toMatchObject(whole);
+});
+
+test('a run that another call ends meanwhile spawns nothing', async () => {
+  const queue = newQueue();
+  const children = newQueue();
+  const [id = '', second = ''] = await enqueue(client, queue, [{}, {}]);
+  const lease = leaseOf(await claim(client, queue, { limit: 2 }));
+  const other = await db.connect();
+  await other.query('begin');
+  await complete(other, lease, [{ id, result: 1 }]);
+  const both = [id, second].map((one) => ({
+    id: one,
+    result: 1,
+    spawn: { queue: children, tasks: [{ payload: one }] },
+  }));
+  const pid = await pidOf(client);
+  const answer = complete(client, lease, both);
+  await blocked(await db.connect(), pid);
+  await other.query('commit');
+  expect(await answer).toEqual({ completed: 1, refused: [id] });
+  expect((await claim(client, children, { limit: 5 })).map((run) => run.payload)).toEqual([second]);
+  await other.end();
 });
 
 test('a task that somebody wants cancelled spawns nothing to wait for', async () => {
