@@ -46,14 +46,14 @@ export const afterOthers: Bug[] = [
     name: 'a cancelled parent that a claim may have counts as over',
     find: 'or tock.never_starts(f.current_id, p_lock)',
     replace: 'or true',
-    caught: ['sql/after.test.ts', 'a cancelled parent that is being claimed'],
+    caught: ['sql/after-late.test.ts', 'a cancelled parent that is being claimed'],
   },
   {
     ...parents,
     name: 'who watches looks at its parents again when they tell only',
     find: 'then pg_catalog.clock_timestamp() + i.wait\n',
     replace: "then 'infinity'\n",
-    caught: ['sql/after.test.ts', 'a child that was enqueued in a transaction that is open'],
+    caught: ['sql/after-late.test.ts', 'a child that was enqueued in a transaction that is open'],
   },
   {
     ...parents,
@@ -126,8 +126,8 @@ export const afterOthers: Bug[] = [
     caught: ['sql/after-open.test.ts', 'a chain of three'],
   },
   {
-    ...parents,
     name: 'results are put together however large they are',
+    file: 'routines/55_parents_results.sql',
     find: 'if v_sum > p_bytes then',
     replace: 'if false then',
     caught: ['sql/after-open.test.ts', 'results of 256 MiB in all'],
@@ -140,8 +140,8 @@ export const afterOthers: Bug[] = [
     caught: ['sql/after-open.test.ts', 'a parent that was done long ago'],
   },
   {
-    ...parents,
     name: 'a child whose row somebody has is told nothing',
+    file: 'routines/55_parents_told.sql',
     find: "and w.position <> all (coalesce(v_told, '{}'));",
     replace: 'and false;',
     caught: ['sql/after-told.test.ts', 'lost wake-ups'],

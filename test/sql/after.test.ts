@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { client, db, oneDatabase } from './own.ts';
+import { client, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -11,7 +11,6 @@ import {
   promote,
   reap,
   refusal,
-  rows,
   task,
   value,
 } from './support.ts';
@@ -305,111 +304,5 @@ test('results that are too large for a payload are left out', async () => {
   expect((await take(queue))[0]?.payload).toEqual({
     payload: null,
     parents: [{ id, state: 'done' }],
-  });
-});
-
-test('a child that was enqueued in a transaction that is open for long sees its parent end', async () => {
-  const queue = newQueue();
-  const other = await db.connect();
-  const [parent = ''] = await enqueue(client, queue, [{}]);
-  await other.query('begin');
-  const [child = ''] = await enqueue(other, queue, [{ after: [parent] }]);
-  await complete(client, leaseOf(await take(queue)));
-  await other.query('commit');
-  await becomes(child, 'ready');
-  await other.end();
-});
-
-test('a parent that is completed in a transaction that is open for long holds up nobody', async () => {
-  const queue = newQueue();
-  const other = await db.connect();
-  const [a = '', b = ''] = await enqueue(client, queue, [{}, {}]);
-  const [child = ''] = await enqueue(client, queue, [{ after: [a, b] }]);
-  const first = leaseOf(await take(queue));
-  const second = leaseOf(await take(queue));
-  await other.query('begin');
-  await complete(other, first);
-  await complete(client, second);
-  expect(await stateOf(child)).toBe('waiting');
-  await other.query('commit');
-  await becomes(child, 'ready');
-  await other.end();
-});
-
-test('in an epoch that is over a parent ends as well', async () => {
-  const queue = newQueue();
-  const [parent = ''] = await enqueue(client, queue, [{}]);
-  const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
-  const lease = leaseOf(await take(queue));
-  await client.query(
-    "select setval('tock.positions', (select end_position from tock.epochs where number = tock.newest_epoch()))",
-  );
-  await rows(client, 'select tock.rotate()');
-  await complete(client, lease);
-  expect(await stateOf(child)).toBe('ready');
-});
-
-test('a cancelled parent that is being claimed is waited for', async () => {
-  const queue = newQueue();
-  const other = await db.connect();
-  const [parent = ''] = await enqueue(client, queue, [{}]);
-  const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
-  await other.query('begin');
-  const lease = leaseOf(await claim(other, queue));
-  await client.query('select tock.cancel(array[$1::bigint])', [parent]);
-  const looked = () =>
-    value<boolean>(
-      client,
-      'select due_at > clock_timestamp() from tock.waiting where position = $1::bigint >> 20',
-      [child],
-    );
-  // it is looked at for a while, and found to be open each time
-  for (let n = 0; n < 3; n++) {
-    await expect.poll(looked).toBe(false);
-    await promote(client);
-    expect(await looked()).toBe(true);
-  }
-  await other.query('commit');
-  await complete(client, lease);
-  expect(await stateOf(child)).toBe('ready');
-  await other.end();
-});
-
-describe('a child is told soon, whatever it has waited for until then, when its parent', () => {
-  const ends: [string, object, (queue: string, id: string) => Promise<unknown>][] = [
-    [
-      'has expired and is passed over',
-      { expires_in_seconds: 0.05 },
-      async (queue, id) => {
-        await expect.poll(() => stateOf(id)).toBe('expired');
-        expect(await take(queue)).toEqual([]);
-      },
-    ],
-    ['is purged', {}, async (queue) => rows(client, 'select * from tock.purge_queue($1)', [queue])],
-    [
-      'is purged while it waits',
-      { delay_seconds: 3600 },
-      async (queue) => rows(client, 'select * from tock.purge_queue($1)', [queue]),
-    ],
-    [
-      'is cancelled while it waits',
-      { delay_seconds: 3600 },
-      async (_, id) => client.query('select tock.cancel(array[$1::bigint])', [id]),
-    ],
-  ];
-  test.each(ends)('%s', async (_, options, end) => {
-    const queue = newQueue();
-    const [parent = ''] = await enqueue(client, queue, [options]);
-    const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
-    await client.query(
-      "update tock.watches set watched_at = watched_at - interval '1 day' where child = $1::bigint >> 20",
-      [child],
-    );
-    await client.query(
-      "update tock.waiting set due_at = now() + interval '1 hour' where position = $1::bigint >> 20",
-      [child],
-    );
-    await end(queue, parent);
-    await becomes(child, 'cancelled');
   });
 });
