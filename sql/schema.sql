@@ -699,6 +699,10 @@ function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
   -- Raises TK422 for a result that is too large to be the next stage's payload.
 
+function tock.check_stages_take(p_again going[], p_fields text[])
+  returns void
+  -- Raises TK422, naming the field, for the first payload that goes on as it is and is too large for the next stage.
+
 function tock.check_tasks(p_tasks text[], p_most integer)
   returns void
   -- Raises TK422 for what can't be a list of tasks.
@@ -892,9 +896,9 @@ function tock.end_runs(p_epoch integer, p_ended ended[])
   returns integer
   -- Of Tock before 0015: raises 40001.
 
-function tock.end_runs(p_epoch integer, p_ended ending[])
+function tock.end_runs(p_epoch integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
-  -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.
+  -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.
 
 function tock.end_statement(p_epoch integer, p_again boolean)
   returns text
@@ -1915,6 +1919,10 @@ function tock.unassign(p_pool text, p_task text, p_fence bigint DEFAULT NULL::bi
   returns boolean
   -- Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free again. With p_fence only while that holding goes on. False when there was nothing to end.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
+
+function tock.unchanged_fields(p_ended ending[], p_runs leased_run[], p_all boolean)
+  returns text[]
+  -- The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.
 
 function tock.unsettled_epochs()
   returns integer[]

@@ -20,6 +20,7 @@ drop function if exists tock.list_waiting(text, text, text, integer, timestamptz
 drop function if exists tock.close_statement(integer);
 drop function if exists tock.close_ended_statement(integer);
 drop function if exists tock.end_runs(integer, tock.ended[]);
+drop function if exists tock.end_runs(integer, tock.ending[]);
 drop function if exists tock.each_once(tock.ended[]);
 drop function if exists tock.leave_gates_at(integer, tock.ended[]);
 drop function if exists tock.ended_gates_hot(integer, tock.ended[]);

@@ -108,7 +108,7 @@ comment on function tock.end_statement is
 -- earlier appends a run at once, later waits. All runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that
 -- somebody wants cancelled doesn't go on, and what was changed holds from now on, both as far as that is
 -- committed.
-create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[])
+create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[], p_fields text[] default null)
 returns integer
 language plpgsql
 volatile
@@ -155,6 +155,9 @@ begin
         v_later := true;
       end if;
     end loop;
+    if p_fields is not null then
+      perform tock.check_stages_take(v_again, p_fields);
+    end if;
     if v_ready then
       v_slot := tock.take_slot();
       if pg_catalog.cardinality(v_again) = 1 then
@@ -183,7 +186,7 @@ begin
 end $$;
 
 comment on function tock.end_runs is
-  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.';
+  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.';
 
 create or replace function tock.heed_wishes(p_again tock.going[])
 returns tock.going[]

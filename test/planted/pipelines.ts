@@ -39,6 +39,13 @@ export const pipelines: Bug[] = [
     caught: [refusals, 'a result that the next queue is too small for is refused'],
   },
   {
+    ...ends,
+    name: 'a payload that is too large goes on as it is',
+    find: 'perform tock.check_stages_take(v_again, p_fields);',
+    replace: '',
+    caught: [refusals, 'a payload that goes on as it is, or as it was changed, is refused'],
+  },
+  {
     ...complete,
     name: 'the next payload is the result as it is kept',
     find: /v_payload := v_result;([\s\S]+?)v_result := case when v_keep then v_result end;/,
