@@ -1191,7 +1191,7 @@ function tock.key_changes(p_key unique_keys, p_task jsonb)
 
 function tock.key_holders(p_queue text, p_ids bigint[])
   returns SETOF whereabout
-  -- whereabouts() as a key's queue sees them: what has gone on to another is running.
+  -- whereabouts() as a key's queue sees them: what has gone on to another stage is running, its queue null.
 
 function tock.key_policy(p_task jsonb)
   returns text
@@ -1278,6 +1278,10 @@ function tock.leave_pool(p_pool text, p_worker text)
   returns boolean
   -- Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False when it isn't there.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.led_on(p_ids bigint[])
+  returns bigint[]
+  -- Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after what it spawned.
 
 function tock.led_to(p_next_id bigint)
   returns text

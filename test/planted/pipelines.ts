@@ -97,16 +97,23 @@ export const pipelines: Bug[] = [
   {
     file: 'routines/24_held_keys.sql',
     name: 'a key that counts until the start is held by a later stage',
-    find: "case when w.queue <> p_queue and w.state in ('waiting', 'ready') then 'running' else w.state end",
-    replace: 'w.state',
+    find: "case when l.later and a.state in ('waiting', 'ready') then 'running' else a.state end",
+    replace: 'a.state',
     caught: [minds, 'a key that counts until the start is free'],
   },
   {
     file: 'routines/24_held_keys.sql',
     name: 'a newer task of a key gives a later stage its payload',
-    find: 'if p_at.queue <> p_key.queue then',
+    find: 'if p_at.queue is null then',
     replace: 'if false then',
     caught: [minds, 'what has a key in a later stage is not given'],
+  },
+  {
+    file: 'routines/24_held_keys.sql',
+    name: 'what was sent back to its first stage waits for its start again',
+    find: 'select a.queue <> p_queue or a.current_id = any (v_led) as later',
+    replace: 'select a.queue <> p_queue as later',
+    caught: [minds, 'what was sent back to its first stage has started'],
   },
   {
     file: 'routines/64_move.sql',

@@ -145,6 +145,39 @@ test('a key that counts until the start is free from the second stage on', async
   }
 });
 
+const back = { stage: 'fetch', result: 'back' };
+
+for (const on_conflict of ['replace', 'merge', 'debounce']) {
+  test(`what was sent back to its first stage has started, and stays beside a newer task of its key: ${on_conflict}`, async () => {
+    for (const waits of [false, true]) {
+      const key = { unique_key: `k ${waits}`, on_conflict };
+      const id = await add(key);
+      await done(await next('fetch'));
+      const parse = await next('parse');
+      if (waits) await change(id, { run_at: '2030-01-01T00:00:00Z' });
+      await done(parse, back);
+      expect(await add({ ...key, payload: 'newer' })).not.toBe(id);
+      if (waits) await change(id, { delay_seconds: 0 });
+      const runs = await claim(client, 'fetch', { limit: 2 });
+      expect(runs.find((run) => run.id === id)).toMatchObject({ payload: 'back' });
+      expect(runs).toHaveLength(2);
+    }
+  });
+}
+
+test('what was sent back to its first stage is not given a newer task’s payload', async () => {
+  await setQueue(client, 'fetch', { backoff_base_seconds: 0, backoff_jitter: 0 });
+  const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
+  const id = await add(key);
+  await done(await next('fetch'), back);
+  expect(await add({ ...key, payload: 'newer' })).toBe(id);
+  const run = await next('fetch');
+  expect(run).toMatchObject({ payload: 'back' });
+  expect(await add({ ...key, payload: 'newer' })).toBe(id);
+  await fail(client, run.lease, { retry_in_seconds: 0 });
+  expect(await next('fetch')).toMatchObject({ payload: 'back' });
+});
+
 test('what has a key in a later stage is not given a newer task’s payload', async () => {
   await setQueue(client, 'fetch', { backoff_base_seconds: 0 });
   const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
