@@ -959,9 +959,9 @@ function tock.exceptions_statement(p_epoch integer, p_newest integer)
   returns text
   -- Of Tock before 0007: raises 40001.
 
-function tock.expires_at(p_id bigint)
-  returns timestamp with time zone
-  -- When a run or waiting entry expires; null for never.
+function tock.expiries(p_ids bigint[], OUT id bigint, OUT expires_at timestamp with time zone)
+  returns SETOF record
+  -- When runs and waiting entries expire, those that do.
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_progress jsonb DEFAULT NULL::jsonb)
   returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[], refused bigint[])

@@ -27,6 +27,7 @@ drop function if exists tock.ended_gates_hot(integer, tock.ended[]);
 drop function if exists tock.again_hot(integer, tock.ended[]);
 drop function if exists tock.ended_hot(integer, tock.ended[], tock.again[], integer[]);
 drop function if exists tock.heed_wishes(tock.again[]);
+drop function if exists tock.expires_at(bigint);
 do $$
 begin
   -- it says since 0009 whether it did anything
