@@ -39,7 +39,8 @@ comment on function tock.again_statement is
   'The statement that reads what goes on of the runs of an epoch that ended, with the epoch''s first position.';
 
 -- The results' primary key decides who ended a run; only what is written here goes on. New runs go by the
--- parent: the sequence may be in a later epoch. The arrays have one order; what goes on without a stream waits.
+-- parent: the sequence may be in a later epoch. What was done, of a task that was cancelled, has the error JSON null: so
+-- the same completion, made again, is told from one of a run that was given back. The arrays have one order; what goes on without a stream waits.
 -- $1 what ended, and where something goes on $2 the next attempts, $3 their streams
 create or replace function tock.end_statement(p_epoch integer, p_again boolean)
 returns text
@@ -59,7 +60,7 @@ as $$
     ), written as (
       insert into tock.results_%1$s (stream, position, state, result, error, next_id)
       select e.stream, e.position, case when e.again_at is not null and not e.goes_on then 'cancelled' else e.state end,
-        e.result, e.error, e.next_position << 20 | coalesce(e.next_stream, 0)
+        e.result, case when e.state = 'done' and e.again_at is not null and not e.goes_on then 'null' else e.error end, e.next_position << 20 | coalesce(e.next_stream, 0)
       from ended e
       order by e.stream, e.position
       on conflict do nothing

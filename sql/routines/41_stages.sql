@@ -179,7 +179,7 @@ begin
     when not p_stages then p_run.state = 'done'
     when p_run.state = 'done' then coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')
     -- it was done, and its task had been cancelled
-    else p_run.state = 'cancelled' and p_run.error is null and p_stage is not null end;
+    else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end;
 end $$;
 
 comment on function tock.ended_so is 'Whether a run that ended before ended as done and led to this stage, null for none.';

@@ -90,9 +90,16 @@ export const pipelines: Bug[] = [
   {
     ...stages,
     name: 'a repeat of what was done and cancelled is refused',
-    find: "else p_run.state = 'cancelled' and p_run.error is null and p_stage is not null end",
+    find: "else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end",
     replace: 'else false end',
     caught: [minds, 'a task that is cancelled while a stage runs goes no further'],
+  },
+  {
+    ...stages,
+    name: 'a run that was given back, its task cancelled, counts as completed',
+    find: "and p_run.error is not distinct from 'null' and",
+    replace: "and coalesce(p_run.error, 'null') = 'null' and",
+    caught: [minds, 'a run that was not completed before its task was cancelled'],
   },
   {
     file: 'routines/24_held_keys.sql',

@@ -4,7 +4,18 @@ import { expectWhole } from './audit.ts';
 import { setQueue } from './gates.ts';
 import { client, databaseEach, db } from './own.ts';
 import { add, done, look, next, stages } from './pipelines.ts';
-import { blocked, claim, complete, fail, leaseOf, pidOf, type Run, value } from './support.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  pidOf,
+  type Run,
+  release,
+  value,
+} from './support.ts';
 
 databaseEach();
 
@@ -30,6 +41,36 @@ for (const [how, end] of [
     await expectWhole(client);
   });
 }
+
+test.each([
+  ['given back', (run: Run) => release(client, run.lease)],
+  ['failed', (run: Run) => fail(client, run.lease)],
+])(
+  'a run that was not completed before its task was cancelled, but %s, is as refused as a plain one',
+  async (_, end) => {
+    const [plain = ''] = await enqueue(client, 'plain', [{}]);
+    for (const [queue, id] of [
+      ['plain', plain],
+      ['fetch', await add()],
+    ] as const) {
+      const run = await next(queue);
+      await cancel(id);
+      await end(run);
+      expect(await done(run), queue).toBeUndefined();
+      expect(await complete(client, run.lease), queue).toBeUndefined();
+    }
+  },
+);
+
+test('a run that was completed, its task cancelled, is not failed as well', async () => {
+  const id = await add();
+  const run = await next('fetch');
+  await cancel(id);
+  await done(run);
+  expect(await fail(client, run.lease, [{ id }])).toBeUndefined();
+  const { error, runs } = await look(id);
+  expect([error, runs[0]?.error]).toEqual([null, null]);
+});
 
 test('a task that is cancelled in a later stage goes no further, and its last stage is done', async () => {
   const [stopped, last] = [await add(), await add()];
