@@ -22,6 +22,7 @@ table tock.duties
   reached_at timestamp with time zone
   swept_at timestamp with time zone
   reached_gate text[]
+  writers text[] not null default '{}'::text[]
   constraint duties_pkey PRIMARY KEY (name)
 
 table tock.epochs
@@ -1368,6 +1369,10 @@ function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
 
+function tock.may_be_late(p_writers text[])
+  returns boolean
+  -- Whether some of those who were writing to waiting at its last sweep have ended since.
+
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
@@ -1423,7 +1428,7 @@ function tock.next_statement(p_epoch integer, p_first bigint)
 
 function tock.next_wake_at()
   returns timestamp with time zone
-  -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet; null when nothing is pending.
+  -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.offer(p_pool text, p_tasks text[])
@@ -1939,6 +1944,10 @@ function tock.wait_for_lock(p_key integer)
 function tock.waiting_task(p_pool text)
   returns places
   -- Locks the task that has waited for longest in a pool; null when none waits.
+
+function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
+  returns text[]
+  -- The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.
 
 function tock.watch(p_watch dependent[])
   returns void
