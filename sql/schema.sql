@@ -921,7 +921,7 @@ function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
   -- Whether a run that ended before ended as done and led to this stage, null for none.
 
-function tock.ends_of(p_ids bigint[], p_lock boolean, OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
+function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
   -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
 
@@ -1953,9 +1953,13 @@ function tock.watch(p_watch dependent[])
   returns void
   -- Has children watch the parents that are in their way, and look at them again in a while.
 
-function tock.whereabouts(p_ids bigint[])
+function tock.watched_runs(p_parents bigint[], p_children bigint[])
+  returns bigint[]
+  -- Which runs of these parents children watch that surely are links of their chains; null for the others, or in place of all.
+
+function tock.whereabouts(p_ids bigint[], p_from bigint[] DEFAULT NULL::bigint[])
   returns SETOF whereabout
-  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
+  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.
 
 function tock.wishes(p_ids bigint[])
   returns wish[]

@@ -28,6 +28,8 @@ drop function if exists tock.again_hot(integer, tock.ended[]);
 drop function if exists tock.ended_hot(integer, tock.ended[], tock.again[], integer[]);
 drop function if exists tock.heed_wishes(tock.again[]);
 drop function if exists tock.expires_at(bigint);
+drop function if exists tock.whereabouts(bigint[]);
+drop function if exists tock.ends_of(bigint[], boolean);
 do $$
 begin
   -- it says since 0009 whether it did anything

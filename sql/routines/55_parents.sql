@@ -7,14 +7,14 @@
 
 -- A task that was run again stands for the one that didn't end well. Whether a cancelled or expired run is over is
 -- asked as for gates; p_lock lets that take its stream's lock, and null leaves it open. What was cancelled for its parents never was anybody's.
-create or replace function tock.ends_of(p_ids bigint[], p_lock boolean, out id bigint, out current_id bigint, out state text, out sure boolean)
+create or replace function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] default null, out id bigint, out current_id bigint, out state text, out sure boolean)
 returns setof record
 language plpgsql
 volatile
 rows 1000
 as $$
 declare
-  v_found tock.whereabout[] := array(select w from tock.whereabouts(p_ids) w);
+  v_found tock.whereabout[] := array(select w from tock.whereabouts(p_ids, p_from) w);
   v_again tock.whereabout[];
   v_later tock.whereabout[];
 begin
@@ -69,11 +69,16 @@ declare
   v_parents bigint[] := array(
     select distinct a.id::bigint
     from unnest(p_open) o join tock.waiting w on w.position = o.position
-    cross join lateral tock.last_parents(w.options -> 'after', o.upto, p_count) a);
+    cross join lateral tock.last_parents(w.options -> 'after', o.upto, p_count) a
+    order by 1);
+  v_from bigint[];
 begin
+  if p_count = 1 then
+    v_from := tock.watched_runs(v_parents, array(select o.position from unnest(p_open) o));
+  end if;
   return array(
     with ends as materialized (
-      select e.* from tock.ends_of(v_parents, p_lock) e
+      select e.* from tock.ends_of(v_parents, p_lock, v_from) e
     ), judged as (
       select o.position, a.n, a.id::bigint as parent, e.current_id, case when e.sure is not false then e.state else 'unsure' end as state,
         case when e.state in ('waiting', 'ready', 'running') or not e.sure then 'watch'

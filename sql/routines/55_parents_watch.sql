@@ -68,3 +68,42 @@ begin
 end $$;
 
 comment on function tock.watch is 'Has children watch the parents that are in their way, and look at them again in a while.';
+
+-- Of a parent with many runs behind it, so that each look doesn't go through all of them. A run that replaces another is
+-- no sure link: it may have come too late.
+create or replace function tock.watched_runs(p_parents bigint[], p_children bigint[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_watched bigint[] := array(
+    select distinct x.position << 20 | x.stream from tock.watches x
+    where x.child = any (p_children) and x.stream <> 0 and x.position << 20 | x.stream <> all (p_parents));
+  v_links tock.whereabout[] := '{}';
+  v_part tock.whereabout[];
+  v_epoch integer;
+begin
+  if v_watched = '{}' then
+    return null;
+  end if;
+  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(v_watched) i where tock.epoch_of(i >> 20) is not null loop
+    execute pg_catalog.format($q$
+      select array(
+        select row(null, r.task_id, i, null, null)::tock.whereabout from unnest($1) i
+        cross join lateral (
+          select r.task_id from tock.runs_%1$s r where r.stream = (i & 1048575)::integer and r.position = i >> 20 offset 0) r
+        where not exists (
+          select from tock.marks_%1$s m
+          where m.stream = (i & 1048575)::integer and m.position = i >> 20 and m.kind = 'replaces'))$q$, v_epoch)
+      into v_part using v_watched;
+    v_links := v_links || v_part;
+  end loop;
+  return array(
+    select max(l.current_id) from unnest(p_parents) with ordinality p (id, n) left join unnest(v_links) l on l.task_id = p.id
+    group by p.n order by p.n);
+end $$;
+
+comment on function tock.watched_runs is 'Which runs of these parents children watch that surely are links of their chains; null for the others, or in place of all.';

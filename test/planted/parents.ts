@@ -174,4 +174,18 @@ export const afterOthers: Bug[] = [
     replace: '',
     caught: ['sql/after-late.test.ts', 'a child looks soon when its parent comes to its turn'],
   },
+  {
+    ...parents,
+    name: 'each look at a parent goes through all its runs',
+    find: 'v_from := tock.watched_runs(v_parents, array(select o.position from unnest(p_open) o));',
+    replace: '',
+    caught: ['sql/after-runs.test.ts', 'a look at a parent reads as little'],
+  },
+  {
+    file: 'routines/55_parents_watch.sql',
+    name: 'a watched run that replaces another is taken for a link',
+    find: "m.kind = 'replaces'",
+    replace: 'false',
+    caught: ['sql/after-runs.test.ts', 'a child that watches a replacement which came too late'],
+  },
 ];
