@@ -22,6 +22,7 @@ table tock.duties
   reached_at timestamp with time zone
   swept_at timestamp with time zone
   reached_gate text[]
+  writers text[] not null default '{}'::text[]
   constraint duties_pkey PRIMARY KEY (name)
 
 table tock.epochs
@@ -699,6 +700,10 @@ function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
   -- Raises TK422 for a result that is too large to be the next stage's payload.
 
+function tock.check_stages_take(p_again going[], p_fields text[])
+  returns void
+  -- Raises TK422, naming the field, for the first payload that goes on as it is and is too large for the next stage.
+
 function tock.check_tasks(p_tasks text[], p_most integer)
   returns void
   -- Raises TK422 for what can't be a list of tasks.
@@ -892,9 +897,9 @@ function tock.end_runs(p_epoch integer, p_ended ended[])
   returns integer
   -- Of Tock before 0015: raises 40001.
 
-function tock.end_runs(p_epoch integer, p_ended ending[])
+function tock.end_runs(p_epoch integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
-  -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.
+  -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.
 
 function tock.end_statement(p_epoch integer, p_again boolean)
   returns text
@@ -916,7 +921,7 @@ function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
   -- Whether a run that ended before ended as done and led to this stage, null for none.
 
-function tock.ends_of(p_ids bigint[], p_lock boolean, OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
+function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
   -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
 
@@ -955,9 +960,9 @@ function tock.exceptions_statement(p_epoch integer, p_newest integer)
   returns text
   -- Of Tock before 0007: raises 40001.
 
-function tock.expires_at(p_id bigint)
-  returns timestamp with time zone
-  -- When a run or waiting entry expires; null for never.
+function tock.expiries(p_ids bigint[], OUT id bigint, OUT expires_at timestamp with time zone)
+  returns SETOF record
+  -- When runs and waiting entries expire, those that do.
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_progress jsonb DEFAULT NULL::jsonb)
   returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[], refused bigint[])
@@ -1187,7 +1192,7 @@ function tock.key_changes(p_key unique_keys, p_task jsonb)
 
 function tock.key_holders(p_queue text, p_ids bigint[])
   returns SETOF whereabout
-  -- whereabouts() as a key's queue sees them: what has gone on to another is running.
+  -- whereabouts() as a key's queue sees them: what has gone on to another stage is running, its queue null.
 
 function tock.key_policy(p_task jsonb)
   returns text
@@ -1275,6 +1280,10 @@ function tock.leave_pool(p_pool text, p_worker text)
   -- Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False when it isn't there.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.led_on(p_ids bigint[])
+  returns bigint[]
+  -- Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after what it spawned.
+
 function tock.led_to(p_next_id bigint)
   returns text
   -- The queue where a task went on with its next run or waiting entry; null when it didn't.
@@ -1360,6 +1369,10 @@ function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
 
+function tock.may_be_late(p_writers text[])
+  returns boolean
+  -- Whether some of those who were writing to waiting at its last sweep have ended since.
+
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
@@ -1415,7 +1428,7 @@ function tock.next_statement(p_epoch integer, p_first bigint)
 
 function tock.next_wake_at()
   returns timestamp with time zone
-  -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet; null when nothing is pending.
+  -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.offer(p_pool text, p_tasks text[])
@@ -1916,6 +1929,10 @@ function tock.unassign(p_pool text, p_task text, p_fence bigint DEFAULT NULL::bi
   -- Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free again. With p_fence only while that holding goes on. False when there was nothing to end.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
+function tock.unchanged_fields(p_ended ending[], p_runs leased_run[], p_all boolean)
+  returns text[]
+  -- The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.
+
 function tock.unsettled_epochs()
   returns integer[]
   -- The epochs in which something is still unread or running, oldest first.
@@ -1928,13 +1945,21 @@ function tock.waiting_task(p_pool text)
   returns places
   -- Locks the task that has waited for longest in a pool; null when none waits.
 
+function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
+  returns text[]
+  -- The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.
+
 function tock.watch(p_watch dependent[])
   returns void
   -- Has children watch the parents that are in their way, and look at them again in a while.
 
-function tock.whereabouts(p_ids bigint[])
+function tock.watched_runs(p_parents bigint[], p_children bigint[])
+  returns bigint[]
+  -- Which runs of these parents children watch that surely are links of their chains; null for the others, or in place of all.
+
+function tock.whereabouts(p_ids bigint[], p_from bigint[] DEFAULT NULL::bigint[])
   returns SETOF whereabout
-  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
+  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.
 
 function tock.wishes(p_ids bigint[])
   returns wish[]

@@ -115,11 +115,10 @@ async function offer(pool: string, tasks: string[], options: Options) {
 async function unassign(pool: string, task: string, options: Options<Given>) {
   const fence = options.fence && checkedId(options.fence);
   const again = options.again ?? false;
-  await throughDoor(options, (door) => door.unassign(pool, task, fence, again));
-  print(
-    options,
-    { unassigned: true },
-    () => `${task} ${options.again ? 'waits again' : 'is over'}\n`,
+  const unassigned = await throughDoor(options, (door) => door.unassign(pool, task, fence, again));
+  const now = again ? 'waits again' : 'is over';
+  print(options, { unassigned }, () =>
+    unassigned ? `${task} ${now}\n` : `${task} is no longer held under ${fence}\n`,
   );
 }
 
