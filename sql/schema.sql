@@ -1674,7 +1674,7 @@ function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
 
 function tock.release_vanished(p_pool text)
   returns boolean
-  -- Lets the offered tasks of workers that have just vanished wait again; whether there were any.
+  -- Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.
 
 function tock.replaced_in(p_epoch integer)
   returns bigint

@@ -105,6 +105,7 @@ end $$;
 
 comment on function tock.tick is 'Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.';
 
+-- Pools wake nobody: who asks for a task, or for a worker, lets go itself of those that have vanished.
 create or replace function tock.next_wake_at()
 returns timestamptz
 language plpgsql
