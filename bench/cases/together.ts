@@ -11,6 +11,8 @@ const batch = 100;
 const data = JSON.parse(payload(100));
 /** The limit of what one call takes over HTTP. */
 const tasks = 10_000;
+/** How often each is done, after once for plans and caches. */
+const turns = (run: Run) => (run.quick ? 1 : run.rounds);
 
 type Client = pg.Client;
 
@@ -148,7 +150,7 @@ async function flows(run: Run): Promise<{ out: Out; into: Into }[]> {
     const task = {
       url: place.url,
       clients: run.clients,
-      rounds: run.rounds,
+      rounds: turns(run),
       tasks,
       batch,
     };
@@ -169,8 +171,7 @@ async function rounds<T>(run: Run, round: (all: Client[], n: number) => Promise<
   const all = await connections(run, place);
   try {
     const found: T[] = [];
-    // the first is for plans and caches
-    for (let n = 0; n <= run.rounds; n++) {
+    for (let n = 0; n <= turns(run); n++) {
       await run.settle(place);
       found.push(await round(all, n));
     }
