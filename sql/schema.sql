@@ -373,8 +373,10 @@ table tock.watches
   watched_at timestamp with time zone not null default clock_timestamp()
   stream integer not null
   n integer not null
+  held_up boolean not null default false
   constraint watches_pkey PRIMARY KEY (stream, "position", child)
   CREATE INDEX watches_by_child ON tock.watches USING btree (child)
+  CREATE INDEX watches_held_up ON tock.watches USING btree (stream, "position") WHERE held_up
 
 sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
 
@@ -815,6 +817,10 @@ function tock.dead_in(p_epoch integer)
   returns jsonb
   -- How many tasks died in an epoch, by queue.
 
+function tock.deserted_pools()
+  returns SETOF places
+  -- The oldest tasks of pools, among the first 1,000, where it has waited for over ten minutes while no worker holds any.
+
 function tock.doctor()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What is not as it should be, critical first, and what to do about each; no row when all is well.
@@ -823,6 +829,14 @@ function tock.doctor()
 function tock.doctor_of_duties()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of the duties: those that fail or are late.
+
+function tock.doctor_of_parents()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of tasks with on_parent_failure wait whose parent died, was cancelled or expired: of up to five parents, up to 1,000 tasks each.
+
+function tock.doctor_of_pools()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of pools, the first 1,000: where a task waits and nobody takes, and whose workers are past their end for longer than the duty should need.
 
 function tock.doctor_of_positions()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1288,6 +1302,10 @@ function tock.led_to(p_next_id bigint)
   returns text
   -- The queue where a task went on with its next run or waiting entry; null when it didn't.
 
+function tock.left_behind_in(p_pool text)
+  returns integer
+  -- How many workers of a pool, of the first 1,000 to be looked at, are past their end and have not been let go.
+
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
@@ -1435,6 +1453,10 @@ function tock.offer(p_pool text, p_tasks text[])
   returns integer
   -- Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. Returns how many it put in.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.oldest_in_line(p_pool text)
+  returns places
+  -- The task that has waited for longest in a pool, as take() reads them, and locks nothing.
 
 function tock.oldest_live_epoch()
   returns integer
@@ -1665,7 +1687,7 @@ function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
 
 function tock.release_vanished(p_pool text)
   returns boolean
-  -- Lets the offered tasks of workers that have just vanished wait again; whether there were any.
+  -- Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.
 
 function tock.replaced_in(p_epoch integer)
   returns bigint
@@ -1810,6 +1832,10 @@ function tock.settle()
 function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
   -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
+
+function tock.somebody_works(p_pool text)
+  returns boolean
+  -- Whether one of a pool's workers, among the first 1,000 by name, holds a task.
 
 function tock.sources_of(p_state text)
   returns text[]

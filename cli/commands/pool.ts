@@ -49,7 +49,9 @@ async function list(pool: string | undefined, options: Options<Look>) {
 /** For a shell to read: what was found and its fence, or nothing and why on stderr. */
 function told(options: Options, answer: { state: string; fence: string | null }, name: unknown) {
   print(options, answer, () => (name ? `${name}\t${answer.fence}\n` : ''));
-  if (!name && !options.json) process.stderr.write(`Nothing: ${answer.state}.\n`);
+  const why =
+    answer.state === 'none' ? 'nobody is free, or the worker holds another' : answer.state;
+  if (!name && !options.json) process.stderr.write(`Nothing: ${why}.\n`);
 }
 
 async function join(pool: string, worker: string, options: Options<Given>) {

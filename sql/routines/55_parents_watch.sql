@@ -42,9 +42,13 @@ begin
   end if;
   delete from tock.watches x using unnest(p_watch) o
   where x.child = o.position and (x.position <> o.current_id >> 20 or x.stream <> o.current_id & 1048575);
-  insert into tock.watches (stream, position, child, n)
-  select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto from unnest(p_watch) o
+  insert into tock.watches (stream, position, child, n, held_up)
+  select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto, o.state in ('dead', 'cancelled', 'expired')
+  from unnest(p_watch) o
   on conflict do nothing;
+  update tock.watches x set held_up = true
+  from unnest(p_watch) o
+  where x.child = o.position and not x.held_up and o.state in ('dead', 'cancelled', 'expired');
   -- in the first second it looks often enough
   v_long := array(
     select distinct o.current_id from unnest(p_watch) o join tock.watches x on x.child = o.position

@@ -145,6 +145,7 @@ comment on function tock.tick is 'Does every duty that is due and returns next_w
 -- What the last sweep has passed is read no more: dead entries may lie there. It was all that had been committed then;
 -- what comes after is due later, or ten seconds before if its call took so long. Whoever had begun earlier and was still
 -- at it then may leave something below: as soon as one of them has ended, it is time for another sweep.
+-- Pools wake nobody: who asks for a task, or for a worker, lets go itself of those that have vanished.
 create or replace function tock.next_wake_at()
 returns timestamptz
 language plpgsql
