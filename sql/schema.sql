@@ -158,10 +158,7 @@ table tock.places
   since timestamp with time zone not null default now()
   leased_until timestamp with time zone not null default 'infinity'::timestamp with time zone
   look_at timestamp with time zone not null default 'infinity'::timestamp with time zone
-  constraint pair_is_in_no_line CHECK (((turn IS NULL) = ((worker IS NOT NULL) AND (task IS NOT NULL))))
-  constraint place_is_of_somebody CHECK (((worker IS NOT NULL) OR (task IS NOT NULL)))
   constraint places_pkey PRIMARY KEY (number)
-  constraint worker_has_a_deadline CHECK (((worker IS NULL) = (leased_until = 'infinity'::timestamp with time zone)))
   CREATE INDEX free_workers ON tock.places USING btree (pool, turn) WHERE (task IS NULL)
   CREATE INDEX places_by_look ON tock.places USING btree (pool, look_at) WHERE (look_at < 'infinity'::timestamp with time zone)
   CREATE UNIQUE INDEX places_by_task ON tock.places USING btree (pool, task) WHERE (task IS NOT NULL)
@@ -1479,6 +1476,10 @@ function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
   returns bigint[]
   -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
 
+function tock.pairing_key(p_pool text, p_side text, p_name text)
+  returns bigint
+  -- The advisory lock of a task or a worker in a pool.
+
 function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
   -- The tasks that a task comes after, in their order, from the p_after-th on: each one's state and result (of one that was run again, that one's); gone where its history is.
@@ -1850,10 +1851,6 @@ function tock.take(p_pool text, p_worker text, p_lease_seconds integer DEFAULT N
 function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
-
-function tock.take_next(p_pool text, p_worker text, p_lease_seconds integer, OUT task text, OUT fence bigint, OUT leased_until timestamp with time zone)
-  returns record
-  -- Gives a worker that holds nothing and has not joined the next task; null when none waits, or the worker is in the pool.
 
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer

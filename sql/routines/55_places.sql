@@ -18,16 +18,26 @@ end $$;
 
 comment on function tock.check_place is 'Raises TK422 for what can''t be a pool, a worker, a task or a lease''s length.';
 
+create or replace function tock.pairing_key(p_pool text, p_side text, p_name text)
+returns bigint
+language sql
+stable
+as $$
+  select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name), 'tock'::regnamespace::oid::bigint)
+$$;
+
+comment on function tock.pairing_key is 'The advisory lock of a task or a worker in a pool.';
+
 -- What is called once a transaction is plpgsql here: a function in SQL would be planned anew for each.
--- This one only saves work, as the keys decide: who waits here keeps no other worker and no other task from anybody meanwhile.
+-- Who puts a worker into a pool that was nowhere in it comes by here. Otherwise it only saves work, as the keys decide:
+-- who waits here keeps no other worker and no other task from anybody meanwhile.
 create or replace function tock.one_at_a_time(p_pool text, p_side text, p_name text)
 returns void
 language plpgsql
 volatile
 as $$
 begin
-  perform pg_catalog.pg_advisory_xact_lock(
-    pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name), 'tock'::regnamespace::oid::bigint));
+  perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, p_side, p_name));
 end $$;
 
 comment on function tock.one_at_a_time is 'Waits for who is pairing the same task, or the same worker.';

@@ -18,13 +18,15 @@ declare
   v_until timestamptz;
 begin
   perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
-  for v_try in 1 .. 3 loop
+  for v_try in 1 .. 4 loop
     v_place := tock.place_of_worker(p_pool, p_worker);
     if p_fence is not null
       and (v_place.task is null or v_place.number <> p_fence or v_place.leased_until <= pg_catalog.clock_timestamp())
     then
       return query select 'lost', null::text, null::bigint, null::timestamptz;
       return;
+    elsif v_place.number is null and v_try = 1 then
+      perform tock.one_at_a_time(p_pool, 'worker', p_worker);
     elsif v_place.number is null then
       v_until := pg_catalog.clock_timestamp() + coalesce(p_lease_seconds, 60) * interval '1 second';
       if tock.line_up(p_pool, p_worker, null, p_lease_seconds, v_until) then

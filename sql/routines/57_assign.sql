@@ -15,10 +15,45 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_turn bigint;
   v_task tock.places;
   v_worker tock.places;
   v_pair tock.places;
 begin
+  -- The commonest: somebody is free, for a task that is nowhere in the pool. What is wrong with the call is said below.
+  if p_worker is null and pg_catalog.length(p_task) between 1 and 200 and coalesce(p_lease_seconds, 60) between 1 and 86400
+    and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'task', p_task))
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+  then
+    begin
+      update tock.places p
+      set number = pg_catalog.nextval('tock.place_numbers'), task = p_task,
+        lease_seconds = coalesce(p_lease_seconds, p.lease_seconds), since = pg_catalog.now(),
+        leased_until = v_now + coalesce(p_lease_seconds, p.lease_seconds) * interval '1 second',
+        look_at = v_now + coalesce(p_lease_seconds, p.lease_seconds) * interval '1 second'
+      where p.leased_until > v_now and p.ctid = (
+        select w.ctid from tock.places w
+        where w.pool = p_pool and w.task is null
+          and w.turn >= coalesce((
+            select m.reached from tock.line_marks m where m.pool = p_pool and m.line = 'free'
+            order by m.pool desc, m.line desc, m.number desc offset 3 limit 1), 0)
+          and (select o.number from tock.places o where o.pool = p_pool and o.task = p_task) is null
+        order by w.pool, w.turn limit 1 for update of w skip locked)
+      returning p.worker, p.number, p.leased_until, p.turn into worker, fence, leased_until, v_turn;
+    exception when unique_violation then
+      -- offered in between
+      fence := null;
+    end;
+    if fence is not null then
+      if pg_catalog.random() < 0.0625 then
+        insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'free', fence, v_turn);
+      end if;
+      state := 'assigned';
+      return next;
+      return;
+    end if;
+  end if;
   perform tock.check_place(p_pool, coalesce(p_worker, '-'), p_task, p_lease_seconds);
   for v_try in 1 .. 10 loop
     v_task := tock.place_of_task(p_pool, p_task);
@@ -30,6 +65,9 @@ begin
       continue;
     elsif v_try = 1 then
       perform tock.one_at_a_time(p_pool, 'task', p_task);
+      if p_worker is not null then
+        perform tock.one_at_a_time(p_pool, 'worker', p_worker);
+      end if;
       continue;
     elsif v_task.number is not null then
       select p.* into v_task from tock.places p where p.number = v_task.number for update;
@@ -62,48 +100,6 @@ end $$;
 comment on function tock.assign is
   'Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds another), or waiting, with p_wait until a worker takes it.';
 
--- The commonest take in one statement: of a worker that is in no place of the pool. The caller has the worker's lock.
-create or replace function tock.take_next(
-  p_pool text, p_worker text, p_lease_seconds integer, out task text, out fence bigint, out leased_until timestamptz)
-language plpgsql
-volatile
-as $$
-declare
-  v_start bigint := tock.line_start(p_pool, 'waiting');
-  v_until timestamptz := pg_catalog.clock_timestamp() + coalesce(p_lease_seconds, 60) * interval '1 second';
-  v_both record;
-begin
-  with next as (
-    delete from tock.places p
-    where p.number = (
-      select w.number from tock.places w
-      where w.pool = p_pool and w.worker is null and w.turn >= v_start
-        and (select o.number from tock.places o where o.pool = p_pool and o.worker = p_worker) is null
-      order by w.pool, w.turn limit 1 for update of w skip locked)
-    returning p.number, p.task, p.offered, p.turn, p.lease_seconds, p.since
-  ), pair as (
-    insert into tock.places (number, pool, worker, task, offered, lease_seconds, leased_until, look_at)
-    select pg_catalog.nextval('tock.place_numbers'), p_pool, p_worker, n.task, n.offered, coalesce(p_lease_seconds, 60),
-      v_until, v_until
-    from next n
-    on conflict do nothing
-    returning places.number)
-  select n.*, p.number as fence into v_both from next n left join pair p on true;
-  if v_both.fence is not null then
-    task := v_both.task; fence := v_both.fence; leased_until := v_until;
-    if pg_catalog.random() < 0.0625 then
-      insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'waiting', v_both.fence, v_both.turn);
-    end if;
-  elsif v_both.number is not null then
-    -- somebody has given it one in between
-    insert into tock.places (number, pool, task, offered, turn, lease_seconds, since)
-      values (v_both.number, p_pool, v_both.task, v_both.offered, v_both.turn, v_both.lease_seconds, v_both.since)
-      on conflict do nothing;
-  end if;
-end $$;
-
-comment on function tock.take_next is 'Gives a worker that holds nothing and has not joined the next task; null when none waits, or the worker is in the pool.';
-
 create or replace function tock.take(p_pool text, p_worker text, p_lease_seconds integer default null)
 returns table (state text, task text, fence bigint, leased_until timestamptz)
 language plpgsql
@@ -118,19 +114,43 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
+  v_seconds integer := coalesce(p_lease_seconds, 60);
+  v_turn bigint;
   v_own tock.places;
   v_task tock.places;
   v_pair tock.places;
   v_until timestamptz;
 begin
+  -- The commonest take is one statement: of a worker that is nowhere in the pool. What is wrong with the call is said
+  -- below, where it comes to by finding nothing. Who puts a worker in anew has its lock, so no key can be there already.
+  if pg_catalog.length(p_worker) between 1 and 200 and v_seconds between 1 and 86400
+    and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker))
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+  then
+    leased_until := pg_catalog.clock_timestamp() + v_seconds * interval '1 second';
+    update tock.places p
+    set number = pg_catalog.nextval('tock.place_numbers'), worker = p_worker, lease_seconds = v_seconds,
+      since = pg_catalog.now(), leased_until = take.leased_until, look_at = take.leased_until
+    where p.ctid = (
+      select w.ctid from tock.places w
+      where w.pool = p_pool and w.worker is null
+        and w.turn >= coalesce((
+          select m.reached from tock.line_marks m where m.pool = p_pool and m.line = 'waiting'
+          order by m.pool desc, m.line desc, m.number desc offset 3 limit 1), 0)
+        and (select o.number from tock.places o where o.pool = p_pool and o.worker = p_worker) is null
+      order by w.pool, w.turn limit 1 for update of w skip locked)
+    returning p.task, p.number, p.turn into task, fence, v_turn;
+    if fence is not null then
+      if pg_catalog.random() < 0.0625 then
+        insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'waiting', fence, v_turn);
+      end if;
+      state := 'taken';
+      return next;
+      return;
+    end if;
+  end if;
   perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
   perform tock.one_at_a_time(p_pool, 'worker', p_worker);
-  select t.* into task, fence, leased_until from tock.take_next(p_pool, p_worker, p_lease_seconds) t;
-  if fence is not null then
-    state := 'taken';
-    return next;
-    return;
-  end if;
   for v_try in 1 .. 10 loop
     v_own := tock.place_of_worker(p_pool, p_worker);
     if v_own.task is not null then
@@ -206,8 +226,20 @@ set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s'
 as $$
 declare
+  v_number bigint;
   v_place tock.places;
 begin
+  -- The commonest: its worker has joined, is there, and goes to the end of its line.
+  if not coalesce(p_again, false) then
+    v_number := pg_catalog.nextval('tock.place_numbers');
+    update tock.places p
+    set number = v_number, turn = v_number, task = null, offered = false, since = pg_catalog.now()
+    where p.pool = p_pool and p.task = p_task and p.number = coalesce(p_fence, p.number) and p.joined
+      and p.leased_until > pg_catalog.clock_timestamp();
+    if found then
+      return true;
+    end if;
+  end if;
   perform tock.check_place(p_pool, '-', p_task, null);
   for v_try in 1 .. 10 loop
     v_place := tock.place_of_task(p_pool, p_task);
