@@ -8,6 +8,7 @@ const migration = 'migrations/0014_pools.sql';
 const own = 'sql/pools.test.ts';
 const races = 'sql/pools-races.test.ts';
 const flat = 'sql/pools-flat.test.ts';
+const anew = 'sql/pools-anew.test.ts';
 
 /** Pools of workers, and claims of one at a time. */
 export const pools: Bug[] = [
@@ -143,5 +144,54 @@ export const pools: Bug[] = [
     find: 'o.worker = p_worker for update;',
     replace: 'o.worker = p_worker;',
     caught: ['sql/claim-own.test.ts', 'sixteen calls of a worker at once'],
+  },
+  {
+    name: 'a worker joins beside its own take',
+    file: 'routines/56_workers.sql',
+    find: "perform tock.one_at_a_time(p_pool, 'worker', p_worker);",
+    replace: 'null;',
+    caught: [anew, 'a worker that comes anew by all doors at once'],
+  },
+  {
+    name: 'what was offered in between is an error',
+    file: assign,
+    find: 'exception when unique_violation then',
+    replace: 'exception when division_by_zero then',
+    caught: [anew, 'a task that is offered and assigned at once'],
+  },
+  {
+    name: 'who vanished first in its line is elected at once',
+    file: assign,
+    find: 'where p.leased_until > v_now and p.ctid = (',
+    replace: 'where p.ctid = (',
+    caught: [anew, 'the free worker that vanished first'],
+  },
+  {
+    name: 'any fence ends what is held',
+    file: assign,
+    find: 'p.number = coalesce(p_fence, p.number)',
+    replace: 'true',
+    caught: [anew, 'who is free again stands at the end'],
+  },
+  {
+    name: 'who is free again is the next at once',
+    file: assign,
+    find: 'set number = v_number, turn = v_number,',
+    replace: 'set number = v_number,',
+    caught: [anew, 'who is free again stands at the end'],
+  },
+  {
+    name: 'a worker that had vanished is free by what it held',
+    file: assign,
+    find: 'p.joined\n      and p.leased_until > pg_catalog.clock_timestamp();',
+    replace: 'p.joined;',
+    caught: [anew, 'what is ended past its lease'],
+  },
+  {
+    name: 'a take under an old snapshot is a broken key',
+    file: assign,
+    find: /(?<=tock\.pairing_key\(p_pool, 'worker', p_worker\)\)\n) *and pg_catalog\.current_setting\('transaction_isolation'\) = 'read committed'/,
+    replace: '',
+    caught: [anew, 'a worker takes under repeatable read'],
   },
 ];
