@@ -105,6 +105,7 @@ table tock.line_marks
   number bigint not null
   reached bigint not null
   rest_until timestamp with time zone
+  made_at timestamp with time zone not null default now()
   constraint line_is_known CHECK ((line = ANY (ARRAY['free'::text, 'waiting'::text])))
   constraint line_marks_pkey PRIMARY KEY (pool, line, number)
 
@@ -495,7 +496,7 @@ function tock.assign(p_pool text, p_task text, p_worker text DEFAULT NULL::text,
 
 function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer DEFAULT NULL::integer)
   returns TABLE(task text, state text, worker text, fence bigint, leased_until timestamp with time zone)
-  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting and none.
+  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting, none, and busy for what others are giving away at this moment.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.audit(p_limit integer DEFAULT 1000000)
@@ -544,10 +545,6 @@ function tock.bound_of(p_at jsonb)
 function tock.bounded_cursor(p_cursor text, p_state text)
   returns text
   -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
-
-function tock.bring_up(p_pool text, p_line text, p_start bigint)
-  returns boolean
-  -- Sends those to the end of a line who are below where it is read, up to 1,000; whether there were any. It rests for twenty times as long as it took, a tenth of a second at least.
 
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
@@ -970,6 +967,10 @@ function tock.first_id(p_id bigint)
   returns bigint
   -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
 
+function tock.first_in_line(p_pool text, p_line text)
+  returns places
+  -- Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.
+
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
@@ -1015,6 +1016,10 @@ function tock.give_up_turns(p_ids bigint[])
   returns void
   -- Opens the gates of waiting entries that were inside and are put off, for the next.
 
+function tock.given_tasks(p_pool text, p_tasks text[], p_limit integer)
+  returns places[]
+  -- The first of a list that are to be had: new ones, and those that wait, which it locks; numbers are of these alone.
+
 function tock.gives_way(p_key unique_keys, p_task jsonb, p_left bigint)
   returns boolean
   -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
@@ -1023,6 +1028,10 @@ function tock.guard()
   returns integer
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
   -- for tock_admin
+
+function tock.guard_fences()
+  returns void
+  -- As guard_now(), where hot_epoch() doesn't vouch for this server.
 
 function tock.guard_now()
   returns void
@@ -1097,6 +1106,14 @@ function tock.in_its_place(p_key unique_keys, p_at whereabout, p_task jsonb)
   returns jsonb
   -- The task that is appended for one that is cancelled, which has its key.
 
+function tock.in_line(p_pool text, p_line text, p_from bigint, p_below bigint, p_limit integer)
+  returns places[]
+  -- Locks the first of a line between two turns, up to so many.
+
+function tock.in_line_below(p_pool text, p_line text, p_start bigint, p_limit integer)
+  returns places[]
+  -- Locks the first of those who are below where their line is read, up to so many; none while that search rests.
+
 function tock.inside_gate(p_queue text, p_gate text, p_retry text)
   returns bigint[]
   -- The tasks that a gate has let in and that are not over.
@@ -1125,9 +1142,9 @@ function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
 
-function tock.is_nowhere(p_pool text, p_task text)
+function tock.is_left(p_pool text)
   returns boolean
-  -- Whether a pool doesn't know a task.
+  -- Whether nobody is in a pool, and nothing.
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
@@ -1280,6 +1297,10 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
 
+function tock.let_go_from(p_pool text, p_turn bigint)
+  returns void
+  -- Takes out those who have vanished among the next 1,000 in the line of free workers.
+
 function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
@@ -1357,10 +1378,18 @@ function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
 
+function tock.mark_line(p_pool text, p_line text, p_reached bigint, p_marks integer, p_rest_until timestamp with time zone)
+  returns void
+  -- Notes how far a line has come; four marks have it read from there on.
+
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.move_start(p_pool text, p_line text)
+  returns void
+  -- Has a line read from where it begins, where that is elsewhere than its marks say.
 
 function tock.move_up(p_limit integer DEFAULT 1000)
   returns integer
@@ -1448,6 +1477,10 @@ function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_sl
   returns integer
   -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
 
+function tock.open_tasks(p_pool text, p_tasks text[])
+  returns text[]
+  -- Those of a list that nobody holds, in its order, each once; lets go of workers that have vanished with one.
+
 function tock.option_error(p_options jsonb)
   returns text[]
   -- What is wrong with a task's options: {field, message}, or null.
@@ -1475,6 +1508,10 @@ function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_wai
 function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
   returns bigint[]
   -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
+
+function tock.pair_parts(p_pool text, p_tasks text[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT busy text[])
+  returns record
+  -- As pair_all(); where somebody else has one of the tasks, each half by itself, to the single one that is busy, or until that takes too long.
 
 function tock.pairing_key(p_pool text, p_side text, p_name text)
   returns bigint
@@ -1877,7 +1914,7 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, and hours older than 400 days, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), and hours older than 400 days, up to p_limit of each.
   -- for tock_admin
 
 function tock.tidy_gates(p_limit integer)
@@ -1890,7 +1927,11 @@ function tock.tidy_keys(p_limit integer)
 
 function tock.tidy_lines()
   returns void
-  -- Brings up who has been left behind in any line, and keeps the four newest marks of each.
+  -- Has lines read from where they begin, keeps the four newest marks of each, and none of 500 pools a call that everybody has left.
+
+function tock.tidy_own(p_limit integer)
+  returns void
+  -- Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.
 
 function tock.token_cursor(p_lease uuid, p_first bigint)
   returns bigint
@@ -1920,10 +1961,6 @@ function tock.unsettled_epochs()
 function tock.wait_for_lock(p_key integer)
   returns boolean
   -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
-
-function tock.waiting_task(p_pool text)
-  returns places
-  -- Locks the task that has waited for longest in a pool; null when none waits.
 
 function tock.watch(p_watch dependent[])
   returns void

@@ -4,3 +4,6 @@ alter table tock.places
   drop constraint place_is_of_somebody,
   drop constraint pair_is_in_no_line,
   drop constraint worker_has_a_deadline;
+
+-- Those of pools that everybody has left are deleted after a while.
+alter table tock.line_marks add column made_at timestamptz not null default now();

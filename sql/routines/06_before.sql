@@ -26,6 +26,9 @@ drop function if exists tock.ended_gates_hot(integer, tock.ended[]);
 drop function if exists tock.again_hot(integer, tock.ended[]);
 drop function if exists tock.ended_hot(integer, tock.ended[], tock.again[], integer[]);
 drop function if exists tock.heed_wishes(tock.again[]);
+drop function if exists tock.bring_up(text, text, bigint);
+drop function if exists tock.waiting_task(text);
+drop function if exists tock.is_nowhere(text, text);
 do $$
 begin
   -- it says since 0009 whether it did anything

@@ -1,5 +1,6 @@
 -- Lock order: the task's row, then a free worker's by skipping those that are locked; only who wants the same task or
--- the same worker waits, 2 s at most. The unique keys decide.
+-- the same worker waits, 2 s at most. The unique keys decide. No fence is drawn before a wait but at a task's key, see pair().
+-- The quick ways keep to a server that hot_epoch() vouches for; the others have it guarded.
 create or replace function tock.assign(
   p_pool text, p_task text, p_worker text default null, p_lease_seconds integer default null, p_wait boolean default false)
 returns table (state text, worker text, fence bigint, leased_until timestamptz)
@@ -17,6 +18,7 @@ as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_turn bigint;
+  v_alone boolean := false;
   v_task tock.places;
   v_worker tock.places;
   v_pair tock.places;
@@ -24,7 +26,7 @@ begin
   -- The commonest: somebody is free, for a task that is nowhere in the pool. What is wrong with the call is said below.
   if p_worker is null and pg_catalog.length(p_task) between 1 and 200 and coalesce(p_lease_seconds, 60) between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'task', p_task))
-    and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.hot_epoch() is not null
   then
     begin
       update tock.places p
@@ -55,6 +57,7 @@ begin
     end if;
   end if;
   perform tock.check_place(p_pool, coalesce(p_worker, '-'), p_task, p_lease_seconds);
+  perform tock.guard_fences();
   for v_try in 1 .. 10 loop
     v_task := tock.place_of_task(p_pool, p_task);
     if v_task.worker is not null and v_task.leased_until > pg_catalog.clock_timestamp() then
@@ -63,7 +66,8 @@ begin
     elsif v_task.worker is not null then
       perform tock.part(v_task, v_task.offered, true);
       continue;
-    elsif v_try = 1 then
+    elsif not v_alone then
+      v_alone := true;
       perform tock.one_at_a_time(p_pool, 'task', p_task);
       if p_worker is not null then
         perform tock.one_at_a_time(p_pool, 'worker', p_worker);
@@ -125,7 +129,7 @@ begin
   -- below, where it comes to by finding nothing. Who puts a worker in anew has its lock, so no key can be there already.
   if pg_catalog.length(p_worker) between 1 and 200 and v_seconds between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker))
-    and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.hot_epoch() is not null
   then
     leased_until := pg_catalog.clock_timestamp() + v_seconds * interval '1 second';
     update tock.places p
@@ -150,6 +154,7 @@ begin
     end if;
   end if;
   perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
+  perform tock.guard_fences();
   perform tock.one_at_a_time(p_pool, 'worker', p_worker);
   for v_try in 1 .. 10 loop
     v_own := tock.place_of_worker(p_pool, p_worker);
@@ -169,7 +174,7 @@ begin
         return;
       end if;
     end if;
-    v_task := tock.waiting_task(p_pool);
+    v_task := tock.first_in_line(p_pool, 'waiting');
     if v_task.number is null then
       continue when tock.release_vanished(p_pool);
       v_until := case when v_own.number is not null then tock.beat(v_own, p_lease_seconds, true) end;
@@ -187,31 +192,6 @@ end $$;
 
 comment on function tock.take is
   'Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has joined; busy while somebody is giving it one.';
-
-create or replace function tock.offer(p_pool text, p_tasks text[])
-returns integer
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '2s'
-as $$
-declare
-  v_added integer;
-begin
-  perform tock.check_place(p_pool, '-', '-', null);
-  perform tock.check_tasks(p_tasks, 100000);
-  insert into tock.places (number, pool, task, offered, turn)
-  select o.number, p_pool, o.task, true, o.number
-  from (
-    select pg_catalog.nextval('tock.place_numbers') as number, t.task
-    from (select u.task from unnest(p_tasks) with ordinality u(task, n) order by u.n) t) o
-  on conflict do nothing;
-  get diagnostics v_added = row_count;
-  return v_added;
-end $$;
-
-comment on function tock.offer is 'Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. Returns how many it put in.';
 
 create or replace function tock.unassign(p_pool text, p_task text, p_fence bigint default null, p_again boolean default false)
 returns boolean
