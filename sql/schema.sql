@@ -1146,6 +1146,10 @@ function tock.is_left(p_pool text)
   returns boolean
   -- Whether nobody is in a pool, and nothing.
 
+function tock.is_let_alone(p_pool text, p_task text)
+  returns boolean
+  -- Whether no assign() is giving away a task at this moment.
+
 function tock.is_of_one(p_lease uuid)
   returns boolean
   -- Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().
@@ -1479,7 +1483,7 @@ function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_sl
 
 function tock.open_tasks(p_pool text, p_tasks text[])
   returns text[]
-  -- Those of a list that nobody holds, in its order, each once; lets go of workers that have vanished with one.
+  -- Those of a list that nobody holds, or is giving away, in its order, each once; lets go of workers that have vanished with one.
 
 function tock.option_error(p_options jsonb)
   returns text[]
@@ -1509,9 +1513,9 @@ function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
   returns bigint[]
   -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
 
-function tock.pair_parts(p_pool text, p_tasks text[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT busy text[])
+function tock.pair_parts(p_pool text, p_tasks text[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT tried text[])
   returns record
-  -- As pair_all(); where somebody else has one of the tasks, each half by itself, to the single one that is busy, or until that takes too long.
+  -- As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.
 
 function tock.pairing_key(p_pool text, p_side text, p_name text)
   returns bigint

@@ -16,18 +16,17 @@ as $$
 declare
   v_open text[];
   v_pairs bigint[] := '{}';
-  v_busy text[] := '{}';
 begin
   perform tock.check_place(p_pool, '-', '-', p_lease_seconds);
   perform tock.check_tasks(p_tasks, 10000);
   perform tock.guard_fences();
   v_open := tock.open_tasks(p_pool, p_tasks);
   if pg_catalog.cardinality(v_open) > 0 then
-    select e.pairs, e.busy into v_pairs, v_busy
+    select e.pairs, e.tried into v_pairs, v_open
     from tock.pair_parts(p_pool, v_open, p_lease_seconds, pg_catalog.clock_timestamp() + interval '1 second') e;
   end if;
   return query
-    select t.task, case when p.number is null and t.task in (select b from unnest(v_busy) b) then 'busy' when p.number is null then 'none'
+    select t.task, case when p.number is null and t.task in (select o from unnest(v_open) o) then 'none' when p.number is null then 'busy'
         when p.worker is null then 'waiting' when p.number in (select a from unnest(v_pairs) a) then 'assigned' else 'held' end,
       p.worker, case when p.worker is not null then p.number end, nullif(p.leased_until, 'infinity')
     from unnest(p_tasks) with ordinality t(task, n)
@@ -60,6 +59,8 @@ begin
       perform from tock.places p where p.number = v_place.number for update skip locked;
       continue when not found;
       perform tock.part(v_place, v_place.offered, true);
+    elsif v_place.number = 0 then
+      continue when not tock.is_let_alone(p_pool, v_place.task);
     end if;
     v_open := v_open || v_place.task;
   end loop;
@@ -67,10 +68,24 @@ begin
 end $$;
 
 comment on function tock.open_tasks is
-  'Those of a list that nobody holds, in its order, each once; lets go of workers that have vanished with one.';
+  'Those of a list that nobody holds, or is giving away, in its order, each once; lets go of workers that have vanished with one.';
+
+-- Let go at once, as ten thousand locks are more than a server has room for.
+create or replace function tock.is_let_alone(p_pool text, p_task text)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_key bigint := tock.pairing_key(p_pool, 'task', p_task);
+begin
+  return case when pg_catalog.pg_try_advisory_lock(v_key) then pg_catalog.pg_advisory_unlock(v_key) else false end;
+end $$;
+
+comment on function tock.is_let_alone is 'Whether no assign() is giving away a task at this moment.';
 
 create or replace function tock.pair_parts(
-  p_pool text, p_tasks text[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[], out busy text[])
+  p_pool text, p_tasks text[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[], out tried text[])
 language plpgsql
 volatile
 as $$
@@ -80,21 +95,21 @@ declare
   v_second record;
 begin
   pairs := tock.pair_all(p_pool, p_tasks, p_lease_seconds);
-  busy := '{}';
+  tried := p_tasks;
 exception when lock_not_available then
   if v_half = 0 or pg_catalog.clock_timestamp() > p_until then
     pairs := '{}';
-    busy := p_tasks;
+    tried := '{}';
     return;
   end if;
   select * into v_first from tock.pair_parts(p_pool, p_tasks[:v_half], p_lease_seconds, p_until);
   select * into v_second from tock.pair_parts(p_pool, p_tasks[v_half + 1:], p_lease_seconds, p_until);
   pairs := v_first.pairs || v_second.pairs;
-  busy := v_first.busy || v_second.busy;
+  tried := v_first.tried || v_second.tried;
 end $$;
 
 comment on function tock.pair_parts is
-  'As pair_all(); where somebody else has one of the tasks, each half by itself, to the single one that is busy, or until that takes too long.';
+  'As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.';
 
 -- As pair(), of which it keeps the order: lock, delete, insert, put back. Inserted in order of their names, so that two
 -- calls with the same tasks can't wait for each other.
@@ -118,8 +133,9 @@ begin
     return '{}';
   end if;
   v_given := tock.given_tasks(p_pool, p_tasks, v_count);
-  delete from tock.places p where p.number = any (array(select f.number from unnest(v_free[:pg_catalog.cardinality(v_given)]) f))
-    or p.number = any (array(select g.number from unnest(v_given) g where g.number is not null));
+  delete from tock.places p where p.number = any (array(
+    select f.number from unnest(v_free[:pg_catalog.cardinality(v_given)]) f
+    union all select g.number from unnest(v_given) g where g.number is not null));
   with pairs as (
     insert into tock.places (number, pool, worker, task, joined, offered, lease_seconds, leased_until, look_at)
     select pg_catalog.nextval('tock.place_numbers'), p_pool, o.worker, o.task, true, o.offered, o.seconds,

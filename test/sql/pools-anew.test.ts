@@ -1,8 +1,19 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { client, db, oneDatabase } from './own.ts';
-import { assign, join, leave, offer, standing, take, unassign, vanish } from './pools.ts';
-import { blocked, pidOf } from './support.ts';
+import {
+  assign,
+  assignAll,
+  join,
+  leave,
+  offer,
+  type Stand,
+  standing,
+  take,
+  unassign,
+  vanish,
+} from './pools.ts';
+import { blocked, pidOf, value } from './support.ts';
 
 oneDatabase();
 
@@ -89,11 +100,60 @@ test('what is ended past its lease is not free', async () => {
 });
 
 test('a worker takes under repeatable read, too, or is told to come again', async () => {
-  await offer(client, 'old', ['t1', 't2']);
+  await offer(client, 'old', ['t1', 't2', 't3']);
   const old = await db.connect();
   await old.query('begin isolation level repeatable read; select 1');
   expect(await take(old, 'old', 'mine')).toMatchObject({ state: 'taken', task: 't1' });
-  await take(client, 'old', 'his');
+  await assign(client, 'old', 'elsewhere', { worker: 'his' });
   await expect(take(old, 'old', 'his')).rejects.toMatchObject({ code: '40001' });
   await old.query('rollback');
+});
+
+test('the fence of a task grows, also where an assign waited for the worker', async () => {
+  const [open, slow] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(slow);
+  await open.query('begin');
+  await join(open, 'fence', 'w');
+  const waiting = assign(slow, 'fence', 't', { worker: 'w' });
+  await blocked(client, pid);
+  await offer(client, 'fence', ['t']);
+  const first = await take(client, 'fence', 'v');
+  expect(first).toMatchObject({ state: 'taken', task: 't' });
+  expect(await unassign(client, 'fence', 't', { fence: first.fence })).toBe(true);
+  await open.query('rollback');
+  const second = await waiting;
+  expect(second).toMatchObject({ state: 'assigned', worker: 'w' });
+  expect(Number(second.fence)).toBeGreaterThan(Number(first.fence));
+});
+
+test('a worker that was taken out while it joined comes anew alone', async () => {
+  await join(client, 'out', 'w');
+  await assign(client, 'out', 't');
+  await vanish(client, 'out', 'w');
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(other);
+  // Who has its lock may be making it a place in one statement.
+  await open.query("begin; select tock.one_at_a_time('out', 'worker', 'w')");
+  const joined = join(other, 'out', 'w');
+  await blocked(client, pid);
+  await open.query('commit');
+  expect(await joined).toMatchObject({ state: 'free' });
+});
+
+test.each([
+  ['take', (pool: string) => take(client, pool, 'me')],
+  ['assign', (pool: string) => assign(client, pool, 'new')],
+  ['assign_all', async (pool: string) => (await assignAll(client, pool, ['new']))[0] as Stand],
+])('after a restore no fence is given twice, %s being the first verb', async (verb, call) => {
+  const pool = `restored-${verb}`;
+  await join(client, pool, 'w');
+  await offer(client, pool, ['t']);
+  const before = await value<string>(client, 'select last_value from tock.place_numbers');
+  // As another server: hot_epoch() vouches for the one it was written on alone.
+  await client.query(`select tock.guard(), setval('tock.identity', 7);
+    create or replace function tock.hot_epoch() returns integer language plpgsql stable as 'begin return null; end'`);
+  const { fence } = await call(pool);
+  await client.query('select tock.write_hot()');
+  expect(Number(fence)).toBeGreaterThan(Number(before) + 1_000_000);
+  expect(await value(client, 'select tock.hot_epoch() is not null')).toBe(true);
 });
