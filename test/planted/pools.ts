@@ -7,10 +7,9 @@ const duty = 'routines/58_pools.sql';
 const migration = 'migrations/0014_pools.sql';
 const own = 'sql/pools.test.ts';
 const races = 'sql/pools-races.test.ts';
-const flat = 'sql/pools-flat.test.ts';
 const anew = 'sql/pools-anew.test.ts';
 
-/** Pools of workers, and claims of one at a time. */
+/** Pools of workers. */
 export const pools: Bug[] = [
   {
     name: 'a task may have two workers',
@@ -24,13 +23,13 @@ export const pools: Bug[] = [
     file: migration,
     find: 'create unique index places_by_worker',
     replace: 'create index places_by_worker',
-    caught: [races, 'pairs of which both sides are wanted by many'],
+    caught: [anew, 'a worker takes under repeatable read'],
   },
   {
     name: 'who finds a worker locked waits for it',
-    file: places,
-    find: 'and p.turn >= v_start\n    order by p.pool, p.turn limit 1 for update skip locked',
-    replace: 'and p.turn >= v_start\n    order by p.pool, p.turn limit 1 for update',
+    file: assign,
+    find: 'for update of w skip locked',
+    replace: 'for update of w',
     caught: [races, 'an election in an open transaction holds up nobody'],
   },
   {
@@ -38,7 +37,7 @@ export const pools: Bug[] = [
     file: places,
     find: 'o where o.number is not null\n      on conflict',
     replace: 'o where false\n      on conflict',
-    caught: [races, 'a worker that was given a task in vain is free again'],
+    caught: [races, 'a worker that was to have a task which is offered meanwhile'],
   },
   {
     name: 'whoever knows the task may end what another holds',
@@ -62,23 +61,9 @@ export const pools: Bug[] = [
     caught: [own, 'of three that want to lead'],
   },
   {
-    name: 'who has vanished is elected',
-    file: places,
-    find: 'elsif v_place.leased_until > pg_catalog.clock_timestamp() then',
-    replace: 'elsif true then',
-    caught: [own, 'workers that vanish are let go'],
-  },
-  {
-    name: 'many are assigned to who has vanished',
-    file: all,
-    find: 'where f.leased_until <= pg_catalog.clock_timestamp()',
-    replace: 'where false',
-    caught: [own, 'many tasks are assigned in one call'],
-  },
-  {
     name: 'of many, those that were locked in vain are gone',
     file: all,
-    find: 'if pg_catalog.cardinality(v_workers) < pg_catalog.cardinality(v_free) then',
+    find: 'if pg_catalog.cardinality(v_workers) < v_count then',
     replace: 'if false then',
     caught: [races, 'sixteen who assign the same many tasks at once'],
   },
@@ -104,46 +89,11 @@ export const pools: Bug[] = [
     caught: [own, 'a worker that takes gets the oldest task'],
   },
   {
-    name: 'who came late is never found',
-    file: places,
-    find: 'if p_start = 0 or (',
-    replace: 'if true or (',
-    caught: [races, 'who joined in a transaction that was open for long'],
-  },
-  {
-    name: 'a line is read from the bottom',
-    file: places,
-    find: 'then min(m.reached) else 0 end',
-    replace: 'then 0 else 0 end',
-    caught: [flat, 'beside an open transaction'],
-  },
-  {
-    name: 'the duty leaves behind who is below the marks',
-    file: duty,
-    find: 'perform tock.bring_up(v_pool, v_line, tock.line_start(v_pool, v_line));',
-    replace: 'null;',
-    caught: [races, 'who is left behind comes up by the duty'],
-  },
-  {
     name: 'fences that a lost server gave out are given again',
     file: 'routines/17_guard.sql',
     find: "setval('tock.place_numbers', 1048576 + ",
     replace: "setval('tock.place_numbers', 1 + ",
     caught: [own, 'after a restore fences go on'],
-  },
-  {
-    name: 'each claim of its own is a new one',
-    file: 'routines/38_claim_own.sql',
-    find: 'if v_token is not null then',
-    replace: 'if false then',
-    caught: ['sql/claim-own.test.ts', 'a worker that claims one at a time'],
-  },
-  {
-    name: 'two claims of their own do not follow each other',
-    file: 'routines/38_claim_own.sql',
-    find: 'o.worker = p_worker for update;',
-    replace: 'o.worker = p_worker;',
-    caught: ['sql/claim-own.test.ts', 'sixteen calls of a worker at once'],
   },
   {
     name: 'a worker joins beside its own take',
@@ -190,8 +140,43 @@ export const pools: Bug[] = [
   {
     name: 'a take under an old snapshot is a broken key',
     file: assign,
-    find: /(?<=tock\.pairing_key\(p_pool, 'worker', p_worker\)\)\n) *and pg_catalog\.current_setting\('transaction_isolation'\) = 'read committed'/,
-    replace: '',
+    find: /(?<='worker', p_worker\)\)\n *)and pg_catalog\.current_setting\('transaction_isolation'\) = 'read committed'/,
+    replace: 'and true',
     caught: [anew, 'a worker takes under repeatable read'],
+  },
+  {
+    name: 'a worker that was taken out joins beside its own take',
+    file: 'routines/56_workers.sql',
+    find: 'v_place.number is null and not v_alone',
+    replace: 'v_place.number is null and v_try = 1',
+    caught: [anew, 'a worker that was taken out while it joined'],
+  },
+  {
+    name: 'a fence is drawn before its worker is waited for',
+    file: assign,
+    find: "perform tock.one_at_a_time(p_pool, 'worker', p_worker);\n      end if;",
+    replace: 'null;\n      end if;',
+    caught: [anew, 'the fence of a task grows'],
+  },
+  {
+    name: 'a server that was restored gives fences twice at once',
+    file: assign,
+    find: ' and tock.hot_epoch() is not null',
+    replace: '',
+    caught: [anew, 'after a restore no fence is given twice'],
+  },
+  {
+    name: 'a server that was restored gives fences twice the slow way',
+    file: assign,
+    find: 'perform tock.guard_fences();',
+    replace: 'null;',
+    caught: [anew, 'after a restore no fence is given twice'],
+  },
+  {
+    name: 'a server that was restored gives a list fences twice',
+    file: all,
+    find: 'perform tock.guard_fences();',
+    replace: 'null;',
+    caught: [anew, 'after a restore no fence is given twice'],
   },
 ];
