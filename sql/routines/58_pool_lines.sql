@@ -19,8 +19,7 @@ begin
     v_pool := v_mark.pool;
     v_line := v_mark.line;
     if v_mark.made_at < pg_catalog.now() - interval '10 minutes' and tock.is_left(v_pool) then
-      delete from tock.line_marks m where m.pool = v_pool and v_left < 500;
-      v_line := '';
+      delete from tock.line_marks m where m.pool = v_pool and m.line = v_line and v_left < 500;
       v_left := v_left + 1;
     else
       perform tock.move_start(v_pool, v_line);
@@ -32,7 +31,7 @@ begin
 end $$;
 
 comment on function tock.tidy_lines is
-  'Has lines read from where they begin, keeps the four newest marks of each, and none of 500 pools a call that everybody has left.';
+  'Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose pool everybody has left.';
 
 create or replace function tock.is_left(p_pool text)
 returns boolean

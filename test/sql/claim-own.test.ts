@@ -103,14 +103,20 @@ test('a worker that is forgotten while it claims has one task', async () => {
   const [first] = await own(client, 'forgotten', 'a');
   await complete(client, first?.lease as string);
   await days('forgotten');
+  // Between the two statements of which one puts down the worker, and the other locks it.
+  await client.query(`create function public.pause() returns trigger language plpgsql
+      as 'begin perform pg_advisory_xact_lock_shared(4711); return null; end';
+    create trigger pause after insert on tock.own_leases execute function public.pause()`);
   const [open, other] = await Promise.all([db.connect(), db.connect()]);
   const pid = await pidOf(other);
-  await open.query('begin; select tock.tidy()');
+  await open.query('select pg_advisory_lock(4711)');
   const claimed = own(other, 'forgotten', 'a');
   await blocked(client, pid);
-  await open.query('commit');
+  await client.query('select tock.tidy()');
+  await open.query('select pg_advisory_unlock(4711)');
   const [second] = await claimed;
   expect((await own(client, 'forgotten', 'a'))[0]?.id).toBe(second?.id);
+  await client.query('drop function public.pause() cascade');
 });
 
 test.each([

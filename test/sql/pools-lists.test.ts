@@ -32,21 +32,19 @@ test('two that offer the same tasks in different orders both succeed, and the fi
 test('a list leaves out what is given away in an open transaction, and nobody waits', async () => {
   const [open, list] = await two();
   await fill('listed', 10);
-  await offer(client, 'listed', ['m']);
+  await offer(client, 'listed', names('m', 40));
   await open.query('begin');
   await assign(open, 'listed', 't1');
-  await take(open, 'listed', 'x');
-  const started = performance.now();
-  const given = await assignAll(list, 'listed', ['t1', 'm', 't2', 't3']);
-  expect(performance.now() - started).toBeLessThan(1500);
-  expect(given.map(({ task, state }) => [task, state])).toEqual([
-    ['t1', 'busy'],
-    ['m', 'waiting'],
-    ['t2', 'assigned'],
-    ['t3', 'assigned'],
+  for (const worker of names('x', 40)) await take(open, 'listed', worker);
+  const given = await assignAll(list, 'listed', ['t1', ...names('m', 40), 't2', 't3']);
+  expect(given.map(({ state }) => state)).toEqual([
+    'busy',
+    ...Array(40).fill('waiting'),
+    'assigned',
+    'assigned',
   ]);
   await open.query('rollback');
-  const again = await assignAll(list, 'listed', ['t1', 'm', 't2']);
+  const again = await assignAll(list, 'listed', ['t1', 'm1', 't2']);
   expect(again.map(({ state }) => state)).toEqual(['assigned', 'assigned', 'held']);
 });
 
