@@ -1016,9 +1016,9 @@ function tock.give_up_turns(p_ids bigint[])
   returns void
   -- Opens the gates of waiting entries that were inside and are put off, for the next.
 
-function tock.given_tasks(p_pool text, p_tasks text[], p_limit integer)
+function tock.given_tasks(p_tasks places[], p_limit integer)
   returns places[]
-  -- The first of a list that are to be had: new ones, and those that wait, which it locks; numbers are of these alone.
+  -- The first of a list that are to be had: new ones, and those that still wait, which it locks.
 
 function tock.gives_way(p_key unique_keys, p_task jsonb, p_left bigint)
   returns boolean
@@ -1305,6 +1305,10 @@ function tock.let_go_from(p_pool text, p_turn bigint)
   returns void
   -- Takes out those who have vanished among the next 1,000 in the line of free workers.
 
+function tock.let_go_of(p_places places[])
+  returns boolean
+  -- Ends those of a list that are held by workers that have vanished; whether there were any.
+
 function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
@@ -1482,8 +1486,8 @@ function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_sl
   -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
 
 function tock.open_tasks(p_pool text, p_tasks text[])
-  returns text[]
-  -- Those of a list that nobody holds, or is giving away, in its order, each once; lets go of workers that have vanished with one.
+  returns places[]
+  -- Those of a list that nobody holds who is there, or is giving away, in its order, each once.
 
 function tock.option_error(p_options jsonb)
   returns text[]
@@ -1509,11 +1513,11 @@ function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_wai
   returns places
   -- Gives a task to a worker; all null when one of them has been paired by somebody else.
 
-function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
+function tock.pair_all(p_pool text, p_tasks places[], p_lease_seconds integer)
   returns bigint[]
   -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
 
-function tock.pair_parts(p_pool text, p_tasks text[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT tried text[])
+function tock.pair_parts(p_pool text, p_tasks places[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT tried text[])
   returns record
   -- As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.
 
@@ -1931,7 +1935,7 @@ function tock.tidy_keys(p_limit integer)
 
 function tock.tidy_lines()
   returns void
-  -- Has lines read from where they begin, keeps the four newest marks of each, and none of 500 pools a call that everybody has left.
+  -- Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose pool everybody has left.
 
 function tock.tidy_own(p_limit integer)
   returns void

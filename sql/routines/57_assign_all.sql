@@ -14,19 +14,23 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
-  v_open text[];
+  v_open tock.places[];
+  v_tried text[] := '{}';
   v_pairs bigint[] := '{}';
 begin
   perform tock.check_place(p_pool, '-', '-', p_lease_seconds);
   perform tock.check_tasks(p_tasks, 10000);
   perform tock.guard_fences();
   v_open := tock.open_tasks(p_pool, p_tasks);
+  if tock.let_go_of(v_open) then
+    v_open := tock.open_tasks(p_pool, p_tasks);
+  end if;
   if pg_catalog.cardinality(v_open) > 0 then
-    select e.pairs, e.tried into v_pairs, v_open
+    select e.pairs, e.tried into v_pairs, v_tried
     from tock.pair_parts(p_pool, v_open, p_lease_seconds, pg_catalog.clock_timestamp() + interval '1 second') e;
   end if;
   return query
-    select t.task, case when p.number is null and t.task in (select o from unnest(v_open) o) then 'none' when p.number is null then 'busy'
+    select t.task, case when p.number is null and t.task in (select o from unnest(v_tried) o) then 'none' when p.number is null then 'busy'
         when p.worker is null then 'waiting' when p.number in (select a from unnest(v_pairs) a) then 'assigned' else 'held' end,
       p.worker, case when p.worker is not null then p.number end, nullif(p.leased_until, 'infinity')
     from unnest(p_tasks) with ordinality t(task, n)
@@ -37,38 +41,44 @@ end $$;
 comment on function tock.assign_all is
   'As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting, none, and busy for what others are giving away at this moment.';
 
+-- New ones have no number.
 create or replace function tock.open_tasks(p_pool text, p_tasks text[])
-returns text[]
+returns tock.places[]
+language plpgsql
+volatile
+as $$
+begin
+  return array(
+    select row(p.number, p_pool, p.worker, t.task, coalesce(p.joined, false), coalesce(p.offered, false), p.turn,
+      coalesce(p.lease_seconds, 60), p.since, p.leased_until, p.look_at)::tock.places
+    from (select u.task, min(u.n) as n from unnest(p_tasks) with ordinality u(task, n) group by u.task) t
+    cross join lateral tock.place_of_task(p_pool, t.task) p
+    where case when p.number is null then tock.is_let_alone(p_pool, t.task)
+      else p.worker is null or p.leased_until <= pg_catalog.clock_timestamp() end
+    order by t.n);
+end $$;
+
+comment on function tock.open_tasks is 'Those of a list that nobody holds who is there, or is giving away, in its order, each once.';
+
+create or replace function tock.let_go_of(p_places tock.places[])
+returns boolean
 language plpgsql
 volatile
 as $$
 declare
   v_place tock.places;
-  v_open text[] := '{}';
+  v_any boolean := false;
 begin
   for v_place in
-    select coalesce(p.number, 0), p_pool, p.worker, t.task, p.joined, coalesce(p.offered, false), p.turn,
-      coalesce(p.lease_seconds, 60), p.since, p.leased_until, p.look_at
-    from (
-      select u.task, min(u.n) as n from unnest(p_tasks) with ordinality u(task, n) group by u.task) t
-    cross join lateral tock.place_of_task(p_pool, t.task) p
-    where p.worker is null or p.leased_until <= pg_catalog.clock_timestamp()
-    order by t.n
+    select p.* from unnest(p_places) o join tock.places p on p.number = o.number
+    where o.worker is not null for update of p skip locked
   loop
-    if v_place.worker is not null then
-      perform from tock.places p where p.number = v_place.number for update skip locked;
-      continue when not found;
-      perform tock.part(v_place, v_place.offered, true);
-    elsif v_place.number = 0 then
-      continue when not tock.is_let_alone(p_pool, v_place.task);
-    end if;
-    v_open := v_open || v_place.task;
+    v_any := tock.part(v_place, v_place.offered, true) or v_any;
   end loop;
-  return v_open;
+  return v_any;
 end $$;
 
-comment on function tock.open_tasks is
-  'Those of a list that nobody holds, or is giving away, in its order, each once; lets go of workers that have vanished with one.';
+comment on function tock.let_go_of is 'Ends those of a list that are held by workers that have vanished; whether there were any.';
 
 -- Let go at once, as ten thousand locks are more than a server has room for.
 create or replace function tock.is_let_alone(p_pool text, p_task text)
@@ -85,7 +95,7 @@ end $$;
 comment on function tock.is_let_alone is 'Whether no assign() is giving away a task at this moment.';
 
 create or replace function tock.pair_parts(
-  p_pool text, p_tasks text[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[], out tried text[])
+  p_pool text, p_tasks tock.places[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[], out tried text[])
 language plpgsql
 volatile
 as $$
@@ -95,7 +105,7 @@ declare
   v_second record;
 begin
   pairs := tock.pair_all(p_pool, p_tasks, p_lease_seconds);
-  tried := p_tasks;
+  tried := array(select t.task from unnest(p_tasks) t);
 exception when lock_not_available then
   if v_half = 0 or pg_catalog.clock_timestamp() > p_until then
     pairs := '{}';
@@ -113,7 +123,7 @@ comment on function tock.pair_parts is
 
 -- As pair(), of which it keeps the order: lock, delete, insert, put back. Inserted in order of their names, so that two
 -- calls with the same tasks can't wait for each other.
-create or replace function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
+create or replace function tock.pair_all(p_pool text, p_tasks tock.places[], p_lease_seconds integer)
 returns bigint[]
 language plpgsql
 volatile
@@ -132,7 +142,7 @@ begin
   if v_count = 0 then
     return '{}';
   end if;
-  v_given := tock.given_tasks(p_pool, p_tasks, v_count);
+  v_given := tock.given_tasks(p_tasks, v_count);
   delete from tock.places p where p.number = any (array(
     select f.number from unnest(v_free[:pg_catalog.cardinality(v_given)]) f
     union all select g.number from unnest(v_given) g where g.number is not null));
@@ -161,29 +171,24 @@ end $$;
 
 comment on function tock.pair_all is 'Gives each task a free worker, as far as there are any; the fences of those that it paired.';
 
-create or replace function tock.given_tasks(p_pool text, p_tasks text[], p_limit integer)
+create or replace function tock.given_tasks(p_tasks tock.places[], p_limit integer)
 returns tock.places[]
 language plpgsql
 volatile
 as $$
 declare
-  v_places tock.places[] := array(
-    select tock.place_of_task(p_pool, t.task) from unnest(p_tasks) with ordinality t(task, n) order by t.n);
   v_locked bigint[] := array(
     select w.number
-    from unnest(v_places) with ordinality o
+    from (select t.number, t.ordinality as n from unnest(p_tasks) with ordinality t where t.number is not null) o
     join tock.places w on w.number = o.number
     where w.worker is null
-    order by o.ordinality limit p_limit for update of w skip locked);
+    order by o.n limit p_limit for update of w skip locked);
 begin
   return array(
-    select row(o.number, p_pool, null, t.task, false, coalesce(o.offered, false), o.turn, 60, null, null, null)::tock.places
-    from unnest(p_tasks) with ordinality t(task, n)
-    join unnest(v_places) with ordinality o on o.ordinality = t.n
-    left join unnest(v_locked) l on l = o.number
-    where o.number is null or l is not null
-    order by t.n limit p_limit);
+    select row(o.number, o.pool, null, o.task, false, o.offered, o.turn, o.lease_seconds, o.since, o.leased_until, o.look_at)::tock.places
+    from unnest(p_tasks) with ordinality o
+    where o.number is null or o.number in (select l from unnest(v_locked) l)
+    order by o.ordinality limit p_limit);
 end $$;
 
-comment on function tock.given_tasks is
-  'The first of a list that are to be had: new ones, and those that wait, which it locks; numbers are of these alone.';
+comment on function tock.given_tasks is 'The first of a list that are to be had: new ones, and those that still wait, which it locks.';
