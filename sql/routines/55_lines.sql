@@ -153,17 +153,20 @@ as $$
 declare
   v_start bigint := tock.line_start(p_pool, 'free');
   v_free tock.places[];
+  v_gone bigint;
 begin
   for v_step in 1 .. 1000 loop
     v_free := tock.in_line(p_pool, 'free', v_start, 9223372036854775807, p_limit);
     if pg_catalog.cardinality(v_free) < p_limit then
       v_free := v_free || tock.in_line_below(p_pool, 'free', v_start, p_limit - pg_catalog.cardinality(v_free));
     end if;
-    delete from tock.places p where p.number = any (array(
-      select f.number from unnest(v_free) f where f.leased_until <= pg_catalog.clock_timestamp()));
-    exit when not found;
+    v_gone := (select min(f.turn) from unnest(v_free) f where f.leased_until <= pg_catalog.clock_timestamp());
+    if v_gone is null then
+      return v_free;
+    end if;
+    perform tock.let_go_from(p_pool, v_gone);
   end loop;
-  return v_free;
+  return '{}';
 end $$;
 
 comment on function tock.free_workers is 'Locks the workers that have been free for longest, up to so many.';

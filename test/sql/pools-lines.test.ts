@@ -100,13 +100,17 @@ test('the duty has a line read from who lies below, and locks nobody for it', as
   expect(await value(client, kept)).toBe(marked);
 });
 
-test('a free worker is found behind 1,100 that have vanished', async () => {
-  await fill('gone', 1100);
+test.each([
+  ['gone', (pool: string) => assign(client, pool, 't')],
+  ['gone2', async (pool: string) => (await assignAll(client, pool, ['t']))[0]],
+])('a free worker is found behind 1,100 that have vanished (%s)', async (pool, call) => {
+  await fill(pool, 1100);
   await client.query(
-    "update tock.places set leased_until = now() - interval '1 second' where pool = 'gone'",
+    "update tock.places set leased_until = now() - interval '1 second' where pool = $1",
+    [pool],
   );
-  await join(client, 'gone', 'alive');
-  expect(await assign(client, 'gone', 't')).toMatchObject({ state: 'assigned', worker: 'alive' });
+  await join(client, pool, 'alive');
+  expect(await call(pool)).toMatchObject({ state: 'assigned', worker: 'alive' });
 });
 
 test('who beats in time is never looked at by the duty', async () => {
