@@ -8,6 +8,8 @@ export const settings: Record<string, string> = {
   checkpoint_timeout: '30min',
   // one system's vacuum would run in the windows of another: each is vacuumed before its own
   autovacuum: 'off',
+  // the seed's set_tid locks every free row when two connections come with the same number at once
+  max_locks_per_transaction: '1024',
 };
 
 export async function connected(url: string): Promise<pg.Client> {

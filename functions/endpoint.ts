@@ -144,11 +144,34 @@ function queryOf(c: Context<Env>): Record<string, string> {
   return c.req.query();
 }
 
+/** Hono leaves what is no UTF-8 as it was written; a NUL goes through. */
+function paramsOf(c: Context<Env>): Record<string, string> {
+  const params: Record<string, string> = c.req.param();
+  for (const [field, value] of Object.entries(params)) {
+    if (value.includes('\0')) throw refusal(422, `${field}: NUL can't be stored`, { field });
+  }
+  const written = c.req.path.split('/');
+  for (const [at, name] of c.req.routePath.split('/').entries()) {
+    const field = name.startsWith(':') ? name.slice(1) : null;
+    if (field && !isUtf8(written[at] ?? '')) throw refusal(422, `${field}: not UTF-8`, { field });
+  }
+  return params;
+}
+
+function isUtf8(encoded: string): boolean {
+  try {
+    decodeURIComponent(encoded);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
   endpoint: Endpoint<P, B, Q>,
   c: Context<Env>,
 ): Promise<Call<z.output<P>, z.output<B>, z.output<Q>>> {
-  const params = validate(endpoint.params, c.req.param());
+  const params = validate(endpoint.params, paramsOf(c));
   const query = validate(endpoint.query ?? noQuery, queryOf(c)) as z.output<Q>;
   const { text, json } = endpoint.body ? await readBody(c, endpoint.needsBody) : nothing;
   const body = validate(schemaOf(endpoint, json), json) as z.output<B>;

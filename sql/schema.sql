@@ -106,6 +106,7 @@ table tock.line_marks
   number bigint not null
   reached bigint not null
   rest_until timestamp with time zone
+  made_at timestamp with time zone not null default now()
   constraint line_is_known CHECK ((line = ANY (ARRAY['free'::text, 'waiting'::text])))
   constraint line_marks_pkey PRIMARY KEY (pool, line, number)
 
@@ -159,10 +160,7 @@ table tock.places
   since timestamp with time zone not null default now()
   leased_until timestamp with time zone not null default 'infinity'::timestamp with time zone
   look_at timestamp with time zone not null default 'infinity'::timestamp with time zone
-  constraint pair_is_in_no_line CHECK (((turn IS NULL) = ((worker IS NOT NULL) AND (task IS NOT NULL))))
-  constraint place_is_of_somebody CHECK (((worker IS NOT NULL) OR (task IS NOT NULL)))
   constraint places_pkey PRIMARY KEY (number)
-  constraint worker_has_a_deadline CHECK (((worker IS NULL) = (leased_until = 'infinity'::timestamp with time zone)))
   CREATE INDEX free_workers ON tock.places USING btree (pool, turn) WHERE (task IS NULL)
   CREATE INDEX places_by_look ON tock.places USING btree (pool, look_at) WHERE (look_at < 'infinity'::timestamp with time zone)
   CREATE UNIQUE INDEX places_by_task ON tock.places USING btree (pool, task) WHERE (task IS NOT NULL)
@@ -501,7 +499,7 @@ function tock.assign(p_pool text, p_task text, p_worker text DEFAULT NULL::text,
 
 function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer DEFAULT NULL::integer)
   returns TABLE(task text, state text, worker text, fence bigint, leased_until timestamp with time zone)
-  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting and none.
+  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting, none, and busy for what others are giving away at this moment.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.audit(p_limit integer DEFAULT 1000000)
@@ -550,10 +548,6 @@ function tock.bound_of(p_at jsonb)
 function tock.bounded_cursor(p_cursor text, p_state text)
   returns text
   -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
-
-function tock.bring_up(p_pool text, p_line text, p_start bigint)
-  returns boolean
-  -- Sends those to the end of a line who are below where it is read, up to 1,000; whether there were any. It rests for twenty times as long as it took, a tenth of a second at least.
 
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
@@ -992,6 +986,10 @@ function tock.first_id(p_id bigint)
   returns bigint
   -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
 
+function tock.first_in_line(p_pool text, p_line text)
+  returns places
+  -- Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.
+
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
@@ -1037,6 +1035,10 @@ function tock.give_up_turns(p_ids bigint[])
   returns void
   -- Opens the gates of waiting entries that were inside and are put off, for the next.
 
+function tock.given_tasks(p_tasks places[], p_limit integer)
+  returns places[]
+  -- The first of a list that are to be had: new ones, and those that still wait, which it locks.
+
 function tock.gives_way(p_key unique_keys, p_task jsonb, p_left bigint)
   returns boolean
   -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
@@ -1045,6 +1047,10 @@ function tock.guard()
   returns integer
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
   -- for tock_admin
+
+function tock.guard_fences()
+  returns void
+  -- As guard_now(), where hot_epoch() doesn't vouch for this server.
 
 function tock.guard_now()
   returns void
@@ -1119,6 +1125,14 @@ function tock.in_its_place(p_key unique_keys, p_at whereabout, p_task jsonb)
   returns jsonb
   -- The task that is appended for one that is cancelled, which has its key.
 
+function tock.in_line(p_pool text, p_line text, p_from bigint, p_below bigint, p_limit integer)
+  returns places[]
+  -- Locks the first of a line between two turns, up to so many.
+
+function tock.in_line_below(p_pool text, p_line text, p_start bigint, p_limit integer)
+  returns places[]
+  -- Locks the first of those who are below where their line is read, up to so many; none while that search rests.
+
 function tock.inside_gate(p_queue text, p_gate text, p_retry text)
   returns bigint[]
   -- The tasks that a gate has let in and that are not over.
@@ -1147,9 +1161,13 @@ function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
 
-function tock.is_nowhere(p_pool text, p_task text)
+function tock.is_left(p_pool text)
   returns boolean
-  -- Whether a pool doesn't know a task.
+  -- Whether nobody is in a pool, and nothing.
+
+function tock.is_let_alone(p_pool text, p_task text)
+  returns boolean
+  -- Whether no assign() is giving away a task at this moment.
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
@@ -1310,6 +1328,14 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
 
+function tock.let_go_from(p_pool text, p_turn bigint)
+  returns void
+  -- Takes out those who have vanished among the next 1,000 in the line of free workers.
+
+function tock.let_go_of(p_places places[])
+  returns boolean
+  -- Ends those of a list that are held by workers that have vanished; whether there were any.
+
 function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
@@ -1387,6 +1413,10 @@ function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
 
+function tock.mark_line(p_pool text, p_line text, p_reached bigint, p_marks integer, p_rest_until timestamp with time zone)
+  returns void
+  -- Notes how far a line has come; four marks have it read from there on.
+
 function tock.may_be_late(p_writers text[])
   returns boolean
   -- Whether some of those who were writing to waiting at its last sweep have ended since.
@@ -1395,6 +1425,10 @@ function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.move_start(p_pool text, p_line text)
+  returns void
+  -- Has a line read from where it begins, where that is elsewhere than its marks say.
 
 function tock.move_up(p_limit integer DEFAULT 1000)
   returns integer
@@ -1486,6 +1520,10 @@ function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_sl
   returns integer
   -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
 
+function tock.open_tasks(p_pool text, p_tasks text[])
+  returns places[]
+  -- Those of a list that nobody holds who is there, or is giving away, in its order, each once.
+
 function tock.option_error(p_options jsonb)
   returns text[]
   -- What is wrong with a task's options: {field, message}, or null.
@@ -1510,9 +1548,17 @@ function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_wai
   returns places
   -- Gives a task to a worker; all null when one of them has been paired by somebody else.
 
-function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
+function tock.pair_all(p_pool text, p_tasks places[], p_lease_seconds integer)
   returns bigint[]
   -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
+
+function tock.pair_parts(p_pool text, p_tasks places[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT tried text[])
+  returns record
+  -- As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.
+
+function tock.pairing_key(p_pool text, p_side text, p_name text)
+  returns bigint
+  -- The advisory lock of a task or a worker in a pool.
 
 function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
@@ -1890,10 +1936,6 @@ function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limi
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
 
-function tock.take_next(p_pool text, p_worker text, p_lease_seconds integer, OUT task text, OUT fence bigint, OUT leased_until timestamp with time zone)
-  returns record
-  -- Gives a worker that holds nothing and has not joined the next task; null when none waits, or the worker is in the pool.
-
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
   -- The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.
@@ -1919,7 +1961,7 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, and hours older than 400 days, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), and hours older than 400 days, up to p_limit of each.
   -- for tock_admin
 
 function tock.tidy_gates(p_limit integer)
@@ -1932,7 +1974,11 @@ function tock.tidy_keys(p_limit integer)
 
 function tock.tidy_lines()
   returns void
-  -- Brings up who has been left behind in any line, and keeps the four newest marks of each.
+  -- Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose pool everybody has left.
+
+function tock.tidy_own(p_limit integer)
+  returns void
+  -- Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.
 
 function tock.token_cursor(p_lease uuid, p_first bigint)
   returns bigint
@@ -1966,10 +2012,6 @@ function tock.unsettled_epochs()
 function tock.wait_for_lock(p_key integer)
   returns boolean
   -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
-
-function tock.waiting_task(p_pool text)
-  returns places
-  -- Locks the task that has waited for longest in a pool; null when none waits.
 
 function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
   returns text[]

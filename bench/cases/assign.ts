@@ -4,6 +4,9 @@ import { setMaster, setTid } from '../systems/seed-assign.ts';
 import type { Case, Group, Place, Run, System } from '../types.ts';
 import { ratio, rounded, tockOf } from '../windows.ts';
 
+/** As many connections as the seed measures with. */
+const clients = 32;
+
 /** What is called, and how many are assigned by now. */
 type Race = { script: string; done: string };
 
@@ -16,7 +19,7 @@ type Raced = {
 
 /** Has all clients assign until all is assigned, or the time is up. */
 async function race(run: Run, place: Place, { script, done }: Race, tasks: number, most: number) {
-  const worker = await startPgbench(run.stack.cluster.host, place, script, run.clients);
+  const worker = await startPgbench(run.stack.cluster.host, place, script, clients);
   const raced: Raced = { tenths: [], assigned: 0, seconds: 0 };
   try {
     const from = performance.now();
@@ -61,7 +64,7 @@ async function raced(run: Run, { system, ready, race: asked }: Side, tasks: numb
 }
 
 /** What has not come to its end by then is compared by what it did, which flatters it. */
-const most = ({ quick }: Run) => (quick ? 15 : 45);
+const most = ({ quick }: Run) => (quick ? 15 : 240);
 
 const told = (one: Raced, tasks: number) => {
   const row = rates(one, tasks).map(rounded).join(' ');
@@ -192,7 +195,7 @@ update java_pool set taskid=null where tid=:tid and pg_try_advisory_xact_lock(:t
           await host.write(file, script);
           const argv = ['-n', '-M', 'prepared', '-T', String(run.seconds * 2), '-j', '2'];
           const out = await host.run([
-            ...[`${run.bin}/pgbench`, ...argv, '-c', String(run.clients), '-f', file, place.url],
+            ...[`${run.bin}/pgbench`, ...argv, '-c', String(clients), '-f', file, place.url],
           ]);
           return Number(/tps = ([\d.]+)/.exec(out)?.[1] ?? Number.NaN);
         },

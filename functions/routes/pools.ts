@@ -23,7 +23,7 @@ const taken = z.strictObject({
   leased_until: s.moment.nullable(),
 });
 const assigned = z.strictObject({
-  state: z.enum(['assigned', 'held', 'waiting', 'none']),
+  state: z.enum(['assigned', 'held', 'waiting', 'none', 'busy']),
   worker: nameOrNull,
   fence: fence.nullable(),
   leased_until: s.moment.nullable(),
@@ -166,6 +166,8 @@ export function pools(app: App, connect: Connect): void {
     method: 'post',
     path: `${path}/assign-all`,
     summary: 'Give each task a free worker of its own, while there are any',
+    description:
+      'As assign; a task that somebody else is giving away or offering at this moment is left out: busy.',
     params,
     body: s.options({ tasks: s.list(name, 1), lease_seconds: leaseSeconds }),
     needsBody: true,

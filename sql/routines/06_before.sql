@@ -30,6 +30,10 @@ drop function if exists tock.heed_wishes(tock.again[]);
 drop function if exists tock.expires_at(bigint);
 drop function if exists tock.whereabouts(bigint[]);
 drop function if exists tock.ends_of(bigint[], boolean);
+drop function if exists tock.bring_up(text, text, bigint);
+drop function if exists tock.waiting_task(text);
+drop function if exists tock.is_nowhere(text, text);
+drop function if exists tock.pair_all(text, text[], integer);
 do $$
 begin
   -- it says since 0009 whether it did anything

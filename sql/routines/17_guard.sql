@@ -38,6 +38,19 @@ end $$;
 
 comment on function tock.guard_now is 'Guards before the first write or claim after a restore or failover; TK503 while another transaction does.';
 
+create or replace function tock.guard_fences()
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if tock.hot_epoch() is null then
+    perform tock.guard_now();
+  end if;
+end $$;
+
+comment on function tock.guard_fences is 'As guard_now(), where hot_epoch() doesn''t vouch for this server.';
+
 -- Epochs are made ahead by the duty; where nothing ever ticks, whoever comes near the end of the last one
 -- makes the next.
 create or replace function tock.make_room()

@@ -12,19 +12,23 @@ set jit = off
 set lock_timeout = '2s'
 as $$
 declare
-  v_token uuid;
+  v_own tock.own_leases;
   v_row tock.claimed;
 begin
   perform tock.check_claim(p_queue, p_worker, 1, coalesce(p_lease_seconds, 60));
   if coalesce(p_worker, '') = '' then
     perform tock.refuse(422, 'a worker is 1 to 200 characters', 'worker');
   end if;
-  insert into tock.own_leases (queue, worker) values (p_queue, p_worker) on conflict do nothing;
-  select o.token into v_token from tock.own_leases o where o.queue = p_queue and o.worker = p_worker for update;
-  if v_token is not null then
-    perform from tock.extend(v_token, p_lease_seconds);
+  loop
+    insert into tock.own_leases (queue, worker) values (p_queue, p_worker) on conflict do nothing;
+    select o.* into v_own from tock.own_leases o where o.queue = p_queue and o.worker = p_worker for update;
+    -- else it was forgotten in between
+    exit when found;
+  end loop;
+  if v_own.token is not null then
+    perform from tock.extend(v_own.token, p_lease_seconds);
     if found then
-      return query select * from tock.leased_runs(v_token);
+      return query select * from tock.leased_runs(v_own.token);
       if found then
         perform pg_catalog.set_config('tock.claim', 'found', true);
         return;
@@ -33,7 +37,9 @@ begin
   end if;
   select c.* into v_row from tock.claim(p_queue => p_queue, p_worker => p_worker, p_lease_seconds => p_lease_seconds) c;
   if v_row.lease is not null then
-    update tock.own_leases o set token = v_row.lease, claimed_at = pg_catalog.now()
+    -- the time is in an index, so it is moved by the hour
+    update tock.own_leases o set token = v_row.lease,
+      claimed_at = case when o.claimed_at > pg_catalog.now() - interval '1 hour' then o.claimed_at else pg_catalog.now() end
     where o.queue = p_queue and o.worker = p_worker;
     return next v_row;
   end if;
@@ -41,3 +47,29 @@ end $$;
 
 comment on function tock.claim_own is
   'Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one again, with a later end.';
+
+-- Who is claiming at this moment is passed over. Judged again once the row is locked, as it may have claimed in between.
+create or replace function tock.tidy_own(p_limit integer)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_own tock.own_leases;
+begin
+  for v_own in
+    select o.* from tock.own_leases o where o.claimed_at < pg_catalog.now() - interval '2 days'
+    order by o.claimed_at limit p_limit for update skip locked
+  loop
+    if tock.is_open(v_own.token, tock.lease_epoch(v_own.token)) then
+      update tock.own_leases o set claimed_at = pg_catalog.now() where o.queue = v_own.queue and o.worker = v_own.worker;
+    else
+      delete from tock.own_leases o where o.queue = v_own.queue and o.worker = v_own.worker;
+    end if;
+  end loop;
+end $$;
+
+comment on function tock.tidy_own is
+  'Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.';

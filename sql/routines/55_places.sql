@@ -18,16 +18,26 @@ end $$;
 
 comment on function tock.check_place is 'Raises TK422 for what can''t be a pool, a worker, a task or a lease''s length.';
 
+create or replace function tock.pairing_key(p_pool text, p_side text, p_name text)
+returns bigint
+language sql
+stable
+as $$
+  select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name), 'tock'::regnamespace::oid::bigint)
+$$;
+
+comment on function tock.pairing_key is 'The advisory lock of a task or a worker in a pool.';
+
 -- What is called once a transaction is plpgsql here: a function in SQL would be planned anew for each.
--- This one only saves work, as the keys decide: who waits here keeps no other worker and no other task from anybody meanwhile.
+-- Who puts a worker into a pool that was nowhere in it comes by here. Otherwise it only saves work, as the keys decide:
+-- who waits here keeps no other worker and no other task from anybody meanwhile.
 create or replace function tock.one_at_a_time(p_pool text, p_side text, p_name text)
 returns void
 language plpgsql
 volatile
 as $$
 begin
-  perform pg_catalog.pg_advisory_xact_lock(
-    pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name), 'tock'::regnamespace::oid::bigint));
+  perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, p_side, p_name));
 end $$;
 
 comment on function tock.one_at_a_time is 'Waits for who is pairing the same task, or the same worker.';
@@ -60,111 +70,6 @@ end $$;
 
 comment on function tock.place_of_task is 'Where a task is in a pool, whether it is over or not.';
 
--- The fourth newest mark is about 64 pairs back, as one pair in sixteen leaves one. Marks are read from the top, where
--- no dead ones are. Who lies below it came late, or was let go: bring_up() finds those.
-create or replace function tock.line_start(p_pool text, p_line text)
-returns bigint
-language plpgsql
-volatile
-as $$
-begin
-  return (
-    select case when count(*) = 4 then min(m.reached) else 0 end
-    from (
-      select k.reached from tock.line_marks k where k.pool = p_pool and k.line = p_line
-      order by k.pool desc, k.line desc, k.number desc limit 4) m);
-end $$;
-
-comment on function tock.line_start is 'From which turn on a line is read.';
-
-create or replace function tock.bring_up(p_pool text, p_line text, p_start bigint)
-returns boolean
-language plpgsql
-volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
-declare
-  v_now timestamptz := pg_catalog.clock_timestamp();
-  v_late bigint[];
-begin
-  if p_start = 0 or (
-    select max(m.rest_until) from (
-      select k.rest_until from tock.line_marks k where k.pool = p_pool and k.line = p_line
-      order by k.pool desc, k.line desc, k.number desc limit 4) m) > v_now
-  then
-    return false;
-  elsif p_line = 'free' then
-    v_late := array(
-      select p.number from tock.places p where p.pool = p_pool and p.task is null and p.turn < p_start
-      order by p.pool, p.turn limit 1000 for update skip locked);
-  else
-    v_late := array(
-      select p.number from tock.places p where p.pool = p_pool and p.worker is null and p.turn < p_start
-      order by p.pool, p.turn limit 1000 for update skip locked);
-  end if;
-  update tock.places p set turn = pg_catalog.nextval('tock.place_numbers')
-  from unnest(v_late) with ordinality l(number, n) where p.number = l.number;
-  insert into tock.line_marks (pool, line, number, reached, rest_until)
-    values (p_pool, p_line, pg_catalog.nextval('tock.place_numbers'), p_start,
-      v_now + greatest(interval '0.1 seconds', 20 * (pg_catalog.clock_timestamp() - v_now)));
-  return pg_catalog.cardinality(v_late) > 0;
-end $$;
-
-comment on function tock.bring_up is
-  'Sends those to the end of a line who are below where it is read, up to 1,000; whether there were any. It rests for twenty times as long as it took, a tenth of a second at least.';
-
--- Skips who is locked, so a pair in an open transaction holds up nobody. Workers that have vanished meanwhile are
--- taken out on the way, each once.
-create or replace function tock.free_worker(p_pool text)
-returns tock.places
-language plpgsql
-volatile
-as $$
-declare
-  v_start bigint := tock.line_start(p_pool, 'free');
-  v_place tock.places;
-begin
-  for v_step in 1 .. 1000 loop
-    select p.* into v_place from tock.places p
-    where p.pool = p_pool and p.task is null and p.turn >= v_start
-    order by p.pool, p.turn limit 1 for update skip locked;
-    if not found then
-      exit when not tock.bring_up(p_pool, 'free', v_start);
-    elsif v_place.leased_until > pg_catalog.clock_timestamp() then
-      return v_place;
-    else
-      delete from tock.places p where p.number = v_place.number;
-    end if;
-  end loop;
-  return null;
-end $$;
-
-comment on function tock.free_worker is 'Locks the worker that has been free for longest; null when nobody is.';
-
-create or replace function tock.waiting_task(p_pool text)
-returns tock.places
-language plpgsql
-volatile
-as $$
-declare
-  v_start bigint := tock.line_start(p_pool, 'waiting');
-  v_place tock.places;
-begin
-  for v_step in 1 .. 2 loop
-    select p.* into v_place from tock.places p
-    where p.pool = p_pool and p.worker is null and p.turn >= v_start
-    order by p.pool, p.turn limit 1 for update skip locked;
-    if found then
-      return v_place;
-    end if;
-    exit when not tock.bring_up(p_pool, 'waiting', v_start);
-  end loop;
-  return null;
-end $$;
-
-comment on function tock.waiting_task is 'Locks the task that has waited for longest in a pool; null when none waits.';
-
 create or replace function tock.line_up(
   p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamptz)
 returns boolean
@@ -184,7 +89,9 @@ end $$;
 comment on function tock.line_up is 'Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere in the pool already.';
 
 -- The caller holds the rows, or deletes them here: then who was alone is in no line any more, and the two keys say
--- whether either has been paired by somebody else. If so, both are put back as they were.
+-- whether either has been paired by somebody else. If so, both are put back as they were. The fence is drawn after all
+-- locks but those of the keys, where only an offer or a list of the same task that isn't committed is waited for. Were that
+-- rolled back, and the task offered, taken and ended before who waited here wakes up, its fence would be the lower one.
 create or replace function tock.pair(
   p_pool text, p_worker text, p_task text, p_free tock.places, p_waiting tock.places, p_lease_seconds integer)
 returns tock.places
@@ -205,10 +112,6 @@ begin
   if v_pair.number is null then
     insert into tock.places select o.* from unnest(array[p_free, p_waiting]) o where o.number is not null
       on conflict do nothing;
-  elsif pg_catalog.random() < 0.0625 then
-    insert into tock.line_marks (pool, line, number, reached)
-    select p_pool, l.line, v_pair.number, l.turn
-    from (values ('free', p_free.turn), ('waiting', p_waiting.turn)) l (line, turn) where l.turn is not null;
   end if;
   return v_pair;
 end $$;

@@ -15,16 +15,20 @@ as $$
 #variable_conflict use_column
 declare
   v_place tock.places;
+  v_alone boolean := false;
   v_until timestamptz;
 begin
   perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
-  for v_try in 1 .. 3 loop
+  for v_try in 1 .. 5 loop
     v_place := tock.place_of_worker(p_pool, p_worker);
     if p_fence is not null
       and (v_place.task is null or v_place.number <> p_fence or v_place.leased_until <= pg_catalog.clock_timestamp())
     then
       return query select 'lost', null::text, null::bigint, null::timestamptz;
       return;
+    elsif v_place.number is null and not v_alone then
+      perform tock.one_at_a_time(p_pool, 'worker', p_worker);
+      v_alone := true;
     elsif v_place.number is null then
       v_until := pg_catalog.clock_timestamp() + coalesce(p_lease_seconds, 60) * interval '1 second';
       if tock.line_up(p_pool, p_worker, null, p_lease_seconds, v_until) then
@@ -33,6 +37,13 @@ begin
       end if;
     elsif v_place.task is not null and v_place.leased_until <= pg_catalog.clock_timestamp() then
       perform tock.part(v_place, v_place.offered, true);
+    elsif v_place.leased_until <= pg_catalog.clock_timestamp() then
+      -- free, or being taken out: that is waited for
+      perform from tock.places p where p.number = v_place.number for update;
+      continue when not found;
+      v_until := tock.beat(v_place, p_lease_seconds, true);
+      return query select 'free', null::text, null::bigint, v_until;
+      return;
     else
       v_until := tock.beat(v_place, p_lease_seconds, p_fence is null);
       if v_until is not null then
@@ -66,8 +77,10 @@ begin
   end if;
   update tock.places p
   set leased_until = v_now + v_seconds * interval '1 second', lease_seconds = v_seconds, joined = p.joined or p_joined,
-    -- an earlier end than the one that is looked at would be found late
-    look_at = least(p.look_at, v_now + v_seconds * interval '1 second')
+    -- an earlier end than the one that is looked at would be found late; and who beats in time is never looked at, as the
+    -- duty holds whom it looks at until its tick is over
+    look_at = case when p.look_at < v_now + v_seconds * interval '0.5 second' then v_now + v_seconds * interval '1 second'
+      else least(p.look_at, v_now + v_seconds * interval '1 second') end
   where p.number = p_place.number;
   return v_now + v_seconds * interval '1 second';
 end $$;

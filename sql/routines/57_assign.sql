@@ -1,5 +1,6 @@
 -- Lock order: the task's row, then a free worker's by skipping those that are locked; only who wants the same task or
--- the same worker waits, 2 s at most. The unique keys decide.
+-- the same worker waits, 2 s at most. The unique keys decide. No fence is drawn before a wait but at a task's key, see pair().
+-- The quick ways keep to a server that hot_epoch() vouches for; the others have it guarded.
 create or replace function tock.assign(
   p_pool text, p_task text, p_worker text default null, p_lease_seconds integer default null, p_wait boolean default false)
 returns table (state text, worker text, fence bigint, leased_until timestamptz)
@@ -15,11 +16,48 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_turn bigint;
+  v_alone boolean := false;
   v_task tock.places;
   v_worker tock.places;
   v_pair tock.places;
 begin
+  -- The commonest: somebody is free, for a task that is nowhere in the pool. What is wrong with the call is said below.
+  if p_worker is null and pg_catalog.length(p_task) between 1 and 200 and coalesce(p_lease_seconds, 60) between 1 and 86400
+    and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'task', p_task))
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.hot_epoch() is not null
+  then
+    begin
+      update tock.places p
+      set number = pg_catalog.nextval('tock.place_numbers'), task = p_task,
+        lease_seconds = coalesce(p_lease_seconds, p.lease_seconds), since = pg_catalog.now(),
+        leased_until = v_now + coalesce(p_lease_seconds, p.lease_seconds) * interval '1 second',
+        look_at = v_now + coalesce(p_lease_seconds, p.lease_seconds) * interval '1 second'
+      where p.leased_until > v_now and p.ctid = (
+        select w.ctid from tock.places w
+        where w.pool = p_pool and w.task is null
+          and w.turn >= coalesce((
+            select m.reached from tock.line_marks m where m.pool = p_pool and m.line = 'free'
+            order by m.pool desc, m.line desc, m.number desc offset 3 limit 1), 0)
+          and (select o.number from tock.places o where o.pool = p_pool and o.task = p_task) is null
+        order by w.pool, w.turn limit 1 for update of w skip locked)
+      returning p.worker, p.number, p.leased_until, p.turn into worker, fence, leased_until, v_turn;
+    exception when unique_violation then
+      -- offered in between
+      fence := null;
+    end;
+    if fence is not null then
+      if pg_catalog.random() < 0.0625 then
+        insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'free', fence, v_turn);
+      end if;
+      state := 'assigned';
+      return next;
+      return;
+    end if;
+  end if;
   perform tock.check_place(p_pool, coalesce(p_worker, '-'), p_task, p_lease_seconds);
+  perform tock.guard_fences();
   for v_try in 1 .. 10 loop
     v_task := tock.place_of_task(p_pool, p_task);
     if v_task.worker is not null and v_task.leased_until > pg_catalog.clock_timestamp() then
@@ -28,8 +66,12 @@ begin
     elsif v_task.worker is not null then
       perform tock.part(v_task, v_task.offered, true);
       continue;
-    elsif v_try = 1 then
+    elsif not v_alone then
+      v_alone := true;
       perform tock.one_at_a_time(p_pool, 'task', p_task);
+      if p_worker is not null then
+        perform tock.one_at_a_time(p_pool, 'worker', p_worker);
+      end if;
       continue;
     elsif v_task.number is not null then
       select p.* into v_task from tock.places p where p.number = v_task.number for update;
@@ -62,48 +104,6 @@ end $$;
 comment on function tock.assign is
   'Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds another), or waiting, with p_wait until a worker takes it.';
 
--- The commonest take in one statement: of a worker that is in no place of the pool. The caller has the worker's lock.
-create or replace function tock.take_next(
-  p_pool text, p_worker text, p_lease_seconds integer, out task text, out fence bigint, out leased_until timestamptz)
-language plpgsql
-volatile
-as $$
-declare
-  v_start bigint := tock.line_start(p_pool, 'waiting');
-  v_until timestamptz := pg_catalog.clock_timestamp() + coalesce(p_lease_seconds, 60) * interval '1 second';
-  v_both record;
-begin
-  with next as (
-    delete from tock.places p
-    where p.number = (
-      select w.number from tock.places w
-      where w.pool = p_pool and w.worker is null and w.turn >= v_start
-        and (select o.number from tock.places o where o.pool = p_pool and o.worker = p_worker) is null
-      order by w.pool, w.turn limit 1 for update of w skip locked)
-    returning p.number, p.task, p.offered, p.turn, p.lease_seconds, p.since
-  ), pair as (
-    insert into tock.places (number, pool, worker, task, offered, lease_seconds, leased_until, look_at)
-    select pg_catalog.nextval('tock.place_numbers'), p_pool, p_worker, n.task, n.offered, coalesce(p_lease_seconds, 60),
-      v_until, v_until
-    from next n
-    on conflict do nothing
-    returning places.number)
-  select n.*, p.number as fence into v_both from next n left join pair p on true;
-  if v_both.fence is not null then
-    task := v_both.task; fence := v_both.fence; leased_until := v_until;
-    if pg_catalog.random() < 0.0625 then
-      insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'waiting', v_both.fence, v_both.turn);
-    end if;
-  elsif v_both.number is not null then
-    -- somebody has given it one in between
-    insert into tock.places (number, pool, task, offered, turn, lease_seconds, since)
-      values (v_both.number, p_pool, v_both.task, v_both.offered, v_both.turn, v_both.lease_seconds, v_both.since)
-      on conflict do nothing;
-  end if;
-end $$;
-
-comment on function tock.take_next is 'Gives a worker that holds nothing and has not joined the next task; null when none waits, or the worker is in the pool.';
-
 create or replace function tock.take(p_pool text, p_worker text, p_lease_seconds integer default null)
 returns table (state text, task text, fence bigint, leased_until timestamptz)
 language plpgsql
@@ -118,19 +118,44 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
+  v_seconds integer := coalesce(p_lease_seconds, 60);
+  v_turn bigint;
   v_own tock.places;
   v_task tock.places;
   v_pair tock.places;
   v_until timestamptz;
 begin
-  perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
-  perform tock.one_at_a_time(p_pool, 'worker', p_worker);
-  select t.* into task, fence, leased_until from tock.take_next(p_pool, p_worker, p_lease_seconds) t;
-  if fence is not null then
-    state := 'taken';
-    return next;
-    return;
+  -- The commonest take is one statement: of a worker that is nowhere in the pool. What is wrong with the call is said
+  -- below, where it comes to by finding nothing. Who puts a worker in anew has its lock, so no key can be there already.
+  if pg_catalog.length(p_worker) between 1 and 200 and v_seconds between 1 and 86400
+    and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker))
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.hot_epoch() is not null
+  then
+    leased_until := pg_catalog.clock_timestamp() + v_seconds * interval '1 second';
+    update tock.places p
+    set number = pg_catalog.nextval('tock.place_numbers'), worker = p_worker, lease_seconds = v_seconds,
+      since = pg_catalog.now(), leased_until = take.leased_until, look_at = take.leased_until
+    where p.ctid = (
+      select w.ctid from tock.places w
+      where w.pool = p_pool and w.worker is null
+        and w.turn >= coalesce((
+          select m.reached from tock.line_marks m where m.pool = p_pool and m.line = 'waiting'
+          order by m.pool desc, m.line desc, m.number desc offset 3 limit 1), 0)
+        and (select o.number from tock.places o where o.pool = p_pool and o.worker = p_worker) is null
+      order by w.pool, w.turn limit 1 for update of w skip locked)
+    returning p.task, p.number, p.turn into task, fence, v_turn;
+    if fence is not null then
+      if pg_catalog.random() < 0.0625 then
+        insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'waiting', fence, v_turn);
+      end if;
+      state := 'taken';
+      return next;
+      return;
+    end if;
   end if;
+  perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
+  perform tock.guard_fences();
+  perform tock.one_at_a_time(p_pool, 'worker', p_worker);
   for v_try in 1 .. 10 loop
     v_own := tock.place_of_worker(p_pool, p_worker);
     if v_own.task is not null then
@@ -149,7 +174,7 @@ begin
         return;
       end if;
     end if;
-    v_task := tock.waiting_task(p_pool);
+    v_task := tock.first_in_line(p_pool, 'waiting');
     if v_task.number is null then
       continue when tock.release_vanished(p_pool);
       v_until := case when v_own.number is not null then tock.beat(v_own, p_lease_seconds, true) end;
@@ -168,31 +193,6 @@ end $$;
 comment on function tock.take is
   'Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has joined; busy while somebody is giving it one.';
 
-create or replace function tock.offer(p_pool text, p_tasks text[])
-returns integer
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '2s'
-as $$
-declare
-  v_added integer;
-begin
-  perform tock.check_place(p_pool, '-', '-', null);
-  perform tock.check_tasks(p_tasks, 100000);
-  insert into tock.places (number, pool, task, offered, turn)
-  select o.number, p_pool, o.task, true, o.number
-  from (
-    select pg_catalog.nextval('tock.place_numbers') as number, t.task
-    from (select u.task from unnest(p_tasks) with ordinality u(task, n) order by u.n) t) o
-  on conflict do nothing;
-  get diagnostics v_added = row_count;
-  return v_added;
-end $$;
-
-comment on function tock.offer is 'Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. Returns how many it put in.';
-
 create or replace function tock.unassign(p_pool text, p_task text, p_fence bigint default null, p_again boolean default false)
 returns boolean
 language plpgsql
@@ -206,8 +206,20 @@ set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s'
 as $$
 declare
+  v_number bigint;
   v_place tock.places;
 begin
+  -- The commonest: its worker has joined, is there, and goes to the end of its line.
+  if not coalesce(p_again, false) then
+    v_number := pg_catalog.nextval('tock.place_numbers');
+    update tock.places p
+    set number = v_number, turn = v_number, task = null, offered = false, since = pg_catalog.now()
+    where p.pool = p_pool and p.task = p_task and p.number = coalesce(p_fence, p.number) and p.joined
+      and p.leased_until > pg_catalog.clock_timestamp();
+    if found then
+      return true;
+    end if;
+  end if;
   perform tock.check_place(p_pool, '-', p_task, null);
   for v_try in 1 .. 10 loop
     v_place := tock.place_of_task(p_pool, p_task);

@@ -1,5 +1,6 @@
--- One statement a step for all of them. Tasks that have a place already, and are not simply held, go one by one.
--- Inserted in order of their names, so that two calls with the same tasks can't wait for each other.
+-- Nobody is waited for with more than a moment's patience: a task that somebody else is giving away or offering in an
+-- open transaction is left out, so that it holds up neither the others nor, meanwhile, the workers. What waits already is
+-- locked row by row, skipping; what is new has no row, so its key shows it.
 create or replace function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer default null)
 returns table (task text, state text, worker text, fence bigint, leased_until timestamptz)
 language plpgsql
@@ -13,25 +14,24 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
-  v_new text[];
-  v_task text;
+  v_open tock.places[];
+  v_tried text[] := '{}';
   v_pairs bigint[] := '{}';
 begin
   perform tock.check_place(p_pool, '-', '-', p_lease_seconds);
   perform tock.check_tasks(p_tasks, 10000);
-  v_new := array(
-    select t.task from unnest(p_tasks) with ordinality t(task, n)
-    where tock.is_nowhere(p_pool, t.task) group by t.task order by min(t.n));
-  if pg_catalog.cardinality(v_new) > 0 then
-    v_pairs := tock.pair_all(p_pool, v_new, p_lease_seconds);
+  perform tock.guard_fences();
+  v_open := tock.open_tasks(p_pool, p_tasks);
+  if tock.let_go_of(v_open) then
+    v_open := tock.open_tasks(p_pool, p_tasks);
   end if;
-  for v_task in select distinct t.task from unnest(p_tasks) t(task) where t.task <> all (v_new) order by 1 loop
-    v_pairs := v_pairs || array(
-      select a.fence from tock.assign(p_pool, v_task, p_lease_seconds => p_lease_seconds) a where a.state = 'assigned');
-  end loop;
+  if pg_catalog.cardinality(v_open) > 0 then
+    select e.pairs, e.tried into v_pairs, v_tried
+    from tock.pair_parts(p_pool, v_open, p_lease_seconds, pg_catalog.clock_timestamp() + interval '1 second') e;
+  end if;
   return query
-    select t.task, case when p.number is null then 'none' when p.worker is null then 'waiting'
-        when p.number = any (v_pairs) then 'assigned' else 'held' end,
+    select t.task, case when p.number is null and t.task in (select o from unnest(v_tried) o) then 'none' when p.number is null then 'busy'
+        when p.worker is null then 'waiting' when p.number in (select a from unnest(v_pairs) a) then 'assigned' else 'held' end,
       p.worker, case when p.worker is not null then p.number end, nullif(p.leased_until, 'infinity')
     from unnest(p_tasks) with ordinality t(task, n)
     cross join lateral tock.place_of_task(p_pool, t.task) p
@@ -39,102 +39,156 @@ begin
 end $$;
 
 comment on function tock.assign_all is
-  'As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting and none.';
+  'As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting, none, and busy for what others are giving away at this moment.';
 
-create or replace function tock.check_tasks(p_tasks text[], p_most integer)
-returns void
-language plpgsql
-immutable
-as $$
-declare
-  v_wrong bigint;
-begin
-  if not coalesce(pg_catalog.cardinality(p_tasks) between 1 and p_most and pg_catalog.array_ndims(p_tasks) = 1, false) then
-    perform tock.refuse(422, pg_catalog.format('tasks are 1 to %s names', p_most), 'tasks');
-  end if;
-  v_wrong := (
-    select t.n from unnest(p_tasks) with ordinality t(task, n)
-    where not coalesce(pg_catalog.length(t.task) between 1 and 200, false) order by t.n limit 1);
-  if v_wrong is not null then
-    perform tock.refuse(422, 'a task is 1 to 200 characters', pg_catalog.format('tasks[%s]', v_wrong - 1));
-  end if;
-end $$;
-
-comment on function tock.check_tasks is 'Raises TK422 for what can''t be a list of tasks.';
-
-create or replace function tock.is_nowhere(p_pool text, p_task text)
-returns boolean
+-- New ones have no number.
+create or replace function tock.open_tasks(p_pool text, p_tasks text[])
+returns tock.places[]
 language plpgsql
 volatile
 as $$
 begin
-  return (select p.number from tock.places p where p.pool = p_pool and p.task = p_task) is null;
+  return array(
+    select row(p.number, p_pool, p.worker, t.task, coalesce(p.joined, false), coalesce(p.offered, false), p.turn,
+      coalesce(p.lease_seconds, 60), p.since, p.leased_until, p.look_at)::tock.places
+    from (select u.task, min(u.n) as n from unnest(p_tasks) with ordinality u(task, n) group by u.task) t
+    cross join lateral tock.place_of_task(p_pool, t.task) p
+    where case when p.number is null then tock.is_let_alone(p_pool, t.task)
+      else p.worker is null or p.leased_until <= pg_catalog.clock_timestamp() end
+    order by t.n);
 end $$;
 
-comment on function tock.is_nowhere is 'Whether a pool doesn''t know a task.';
+comment on function tock.open_tasks is 'Those of a list that nobody holds who is there, or is giving away, in its order, each once.';
 
--- As pair(), of which it keeps the order: lock, delete, insert, put back.
-create or replace function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
+create or replace function tock.let_go_of(p_places tock.places[])
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_place tock.places;
+  v_any boolean := false;
+begin
+  for v_place in
+    select p.* from unnest(p_places) o join tock.places p on p.number = o.number
+    where o.worker is not null for update of p skip locked
+  loop
+    v_any := tock.part(v_place, v_place.offered, true) or v_any;
+  end loop;
+  return v_any;
+end $$;
+
+comment on function tock.let_go_of is 'Ends those of a list that are held by workers that have vanished; whether there were any.';
+
+-- Let go at once, as ten thousand locks are more than a server has room for.
+create or replace function tock.is_let_alone(p_pool text, p_task text)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_key bigint := tock.pairing_key(p_pool, 'task', p_task);
+begin
+  return case when pg_catalog.pg_try_advisory_lock(v_key) then pg_catalog.pg_advisory_unlock(v_key) else false end;
+end $$;
+
+comment on function tock.is_let_alone is 'Whether no assign() is giving away a task at this moment.';
+
+create or replace function tock.pair_parts(
+  p_pool text, p_tasks tock.places[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[], out tried text[])
+language plpgsql
+volatile
+as $$
+declare
+  v_half integer := pg_catalog.cardinality(p_tasks) / 2;
+  v_first record;
+  v_second record;
+begin
+  pairs := tock.pair_all(p_pool, p_tasks, p_lease_seconds);
+  tried := array(select t.task from unnest(p_tasks) t);
+exception when lock_not_available then
+  if v_half = 0 or pg_catalog.clock_timestamp() > p_until then
+    pairs := '{}';
+    tried := '{}';
+    return;
+  end if;
+  select * into v_first from tock.pair_parts(p_pool, p_tasks[:v_half], p_lease_seconds, p_until);
+  select * into v_second from tock.pair_parts(p_pool, p_tasks[v_half + 1:], p_lease_seconds, p_until);
+  pairs := v_first.pairs || v_second.pairs;
+  tried := v_first.tried || v_second.tried;
+end $$;
+
+comment on function tock.pair_parts is
+  'As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.';
+
+-- As pair(), of which it keeps the order: lock, delete, insert, put back. Inserted in order of their names, so that two
+-- calls with the same tasks can't wait for each other.
+create or replace function tock.pair_all(p_pool text, p_tasks tock.places[], p_lease_seconds integer)
 returns bigint[]
 language plpgsql
 volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
+set lock_timeout = '50ms'
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_free tock.places[] := tock.free_workers(p_pool, pg_catalog.cardinality(p_tasks));
+  v_count integer := pg_catalog.cardinality(v_free);
+  v_given tock.places[];
   v_numbers bigint[];
   v_workers text[];
 begin
-  delete from tock.places p where p.number = any (array(select f.number from unnest(v_free) f));
+  if v_count = 0 then
+    return '{}';
+  end if;
+  v_given := tock.given_tasks(p_tasks, v_count);
+  delete from tock.places p where p.number = any (array(
+    select f.number from unnest(v_free[:pg_catalog.cardinality(v_given)]) f
+    union all select g.number from unnest(v_given) g where g.number is not null));
   with pairs as (
-    insert into tock.places (number, pool, worker, task, joined, lease_seconds, leased_until, look_at)
-    select pg_catalog.nextval('tock.place_numbers'), p_pool, o.worker, o.task, true, o.seconds,
+    insert into tock.places (number, pool, worker, task, joined, offered, lease_seconds, leased_until, look_at)
+    select pg_catalog.nextval('tock.place_numbers'), p_pool, o.worker, o.task, true, o.offered, o.seconds,
       v_now + o.seconds * interval '1 second', v_now + o.seconds * interval '1 second'
     from (
-      select f.worker, t.task, coalesce(p_lease_seconds, f.lease_seconds) as seconds
+      select f.worker, g.task, g.offered, coalesce(p_lease_seconds, f.lease_seconds) as seconds
       from unnest(v_free) with ordinality f
-      join unnest(p_tasks) with ordinality t(task, n) on t.n = f.ordinality
-      order by t.task) o
+      join unnest(v_given) with ordinality g on g.ordinality = f.ordinality
+      order by g.task collate "C") o
     on conflict do nothing
     returning number, worker)
   select coalesce(pg_catalog.array_agg(p.number), '{}'), coalesce(pg_catalog.array_agg(p.worker), '{}')
     into v_numbers, v_workers from pairs p;
-  if pg_catalog.cardinality(v_workers) < pg_catalog.cardinality(v_free) then
-    insert into tock.places select f.* from unnest(v_free) f where f.worker <> all (v_workers) on conflict do nothing;
+  if pg_catalog.cardinality(v_workers) < v_count then
+    insert into tock.places select f.* from unnest(v_free) f where f.worker not in (select w from unnest(v_workers) w)
+      on conflict do nothing;
   end if;
   if pg_catalog.cardinality(v_numbers) > pg_catalog.random() * 16 then
-    insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'free', v_numbers[1], v_free[1].turn);
+    perform tock.mark_line(p_pool, 'free', v_free[1].turn, 1, null);
   end if;
   return v_numbers;
 end $$;
 
 comment on function tock.pair_all is 'Gives each task a free worker, as far as there are any; the fences of those that it paired.';
 
-create or replace function tock.free_workers(p_pool text, p_limit integer)
+create or replace function tock.given_tasks(p_tasks tock.places[], p_limit integer)
 returns tock.places[]
 language plpgsql
 volatile
 as $$
 declare
-  v_start bigint := tock.line_start(p_pool, 'free');
-  v_free tock.places[];
+  v_locked bigint[] := array(
+    select w.number
+    from (select t.number, t.ordinality as n from unnest(p_tasks) with ordinality t where t.number is not null) o
+    join tock.places w on w.number = o.number
+    where w.worker is null
+    order by o.n limit p_limit for update of w skip locked);
 begin
-  for v_step in 1 .. 1000 loop
-    v_free := array(
-      select p::tock.places from tock.places p
-      where p.pool = p_pool and p.task is null and p.turn >= v_start
-      order by p.pool, p.turn limit p_limit for update skip locked);
-    if pg_catalog.cardinality(v_free) = 0 then
-      exit when not tock.bring_up(p_pool, 'free', v_start);
-      continue;
-    end if;
-    delete from tock.places p where p.number = any (array(
-      select f.number from unnest(v_free) f where f.leased_until <= pg_catalog.clock_timestamp()));
-    exit when not found;
-  end loop;
-  return v_free;
+  return array(
+    select row(o.number, o.pool, null, o.task, false, o.offered, o.turn, o.lease_seconds, o.since, o.leased_until, o.look_at)::tock.places
+    from unnest(p_tasks) with ordinality o
+    where o.number is null or o.number in (select l from unnest(v_locked) l)
+    order by o.ordinality limit p_limit);
 end $$;
 
-comment on function tock.free_workers is 'Locks the workers that have been free for longest, up to so many.';
+comment on function tock.given_tasks is 'The first of a list that are to be had: new ones, and those that still wait, which it locks.';

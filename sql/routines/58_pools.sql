@@ -50,34 +50,6 @@ end $$;
 
 comment on function tock.reap_pool is 'Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; returns how many it looked at.';
 
-create or replace function tock.tidy_lines()
-returns void
-language plpgsql
-volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
-declare
-  v_mark tock.line_marks;
-  v_pool text := '~';
-  v_line text := '';
-begin
-  loop
-    -- from the top of each, where no dead ones are
-    select m.* into v_mark from tock.line_marks m where (m.pool, m.line) < (v_pool, v_line)
-    order by m.pool desc, m.line desc, m.number desc limit 1;
-    exit when not found;
-    v_pool := v_mark.pool;
-    v_line := v_mark.line;
-    perform tock.bring_up(v_pool, v_line, tock.line_start(v_pool, v_line));
-    delete from tock.line_marks m where m.pool = v_pool and m.line = v_line and m.number < (
-      select k.number from tock.line_marks k where k.pool = v_pool and k.line = v_line
-      order by k.pool desc, k.line desc, k.number desc offset 3 limit 1);
-  end loop;
-end $$;
-
-comment on function tock.tidy_lines is 'Brings up who has been left behind in any line, and keeps the four newest marks of each.';
-
 -- Reads on from where it came to, and once a minute from the bottom, where somebody may have committed late.
 create or replace function tock.reap_pools(p_limit integer default 10000, p_sweep boolean default null)
 returns integer
@@ -149,6 +121,7 @@ begin
     v_places := array(
       select p::tock.places from tock.places p
       where p.pool = p_pool and p.worker is not null and p.worker > coalesce(p_after, '')
+        and p.leased_until > pg_catalog.clock_timestamp()
       order by p.pool, p.worker limit p_limit);
   end if;
   return query

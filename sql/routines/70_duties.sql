@@ -206,16 +206,14 @@ begin
         order by d.runid limit $1)$q$ using p_limit;
     get diagnostics v_details = row_count;
   end if;
-  delete from tock.own_leases o where (o.queue, o.worker) in (
-    select w.queue, w.worker from tock.own_leases w
-    where w.claimed_at < pg_catalog.now() - interval '2 days' order by w.claimed_at limit p_limit);
+  perform tock.tidy_own(least(p_limit, 1000));
   delete from tock.hours h where (h.queue, h.hour) in (
     select o.queue, o.hour from tock.hours o where o.hour < pg_catalog.now() - interval '400 days' order by o.hour limit p_limit);
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
   return v_requests + v_details + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
 end $$;
 
-comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, and hours older than 400 days, up to p_limit of each.';
+comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), and hours older than 400 days, up to p_limit of each.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text

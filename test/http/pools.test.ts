@@ -134,3 +134,17 @@ test('what can not be is refused with its field, and a key for other queues is',
     expect(refused, verb).toMatchObject({ status: 403 });
   }
 });
+
+test.each([
+  ['PUT /v1/pools/p/workers/a%00b', {}, 'worker'],
+  ['PUT /v1/pools/p/workers/a%ED%A0%80b', {}, 'worker'],
+  ['DELETE /v1/pools/p/workers/%FF', undefined, 'worker'],
+  ['GET /v1/pools/%00', undefined, 'pool'],
+  ['GET /v1/pools/p?worker=a%00', undefined, 'worker'],
+  ['POST /v1/pools/p/take', { worker: 'a\ud800' }, 'worker'],
+  ['POST /v1/pools/p/tasks', { tasks: ['ok', 'a\0b'] }, 'tasks[1]'],
+  ['POST /v1/queues/q/claim-own', { worker: 'a\0' }, 'worker'],
+] as const)('a name that cannot be stored is refused: %s (%#)', async (route, body, field) => {
+  const { status, body: said } = await tock.send(route, { body });
+  expect([status, said.field]).toEqual([422, field]);
+});

@@ -1,4 +1,5 @@
 import { claimAny } from './claim_any.ts';
+import { claimOwn } from './claim_own.ts';
 import { claims } from './claims.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
@@ -16,6 +17,7 @@ import { minds } from './minds.ts';
 import { asked } from './options.ts';
 import { afterOthers } from './parents.ts';
 import { pipelines } from './pipelines.ts';
+import { poolLines } from './pool_lines.ts';
 import { pools } from './pools.ts';
 import { told } from './progress.ts';
 import { shown } from './shown.ts';
@@ -61,4 +63,6 @@ export const bugs: Bug[] = [
   ...shown,
   ...pipelines,
   ...pools,
+  ...poolLines,
+  ...claimOwn,
 ];

@@ -7,9 +7,9 @@ const duty = 'routines/58_pools.sql';
 const migration = 'migrations/0014_pools.sql';
 const own = 'sql/pools.test.ts';
 const races = 'sql/pools-races.test.ts';
-const flat = 'sql/pools-flat.test.ts';
+const anew = 'sql/pools-anew.test.ts';
 
-/** Pools of workers, and claims of one at a time. */
+/** Pools of workers. */
 export const pools: Bug[] = [
   {
     name: 'a task may have two workers',
@@ -23,13 +23,13 @@ export const pools: Bug[] = [
     file: migration,
     find: 'create unique index places_by_worker',
     replace: 'create index places_by_worker',
-    caught: [races, 'pairs of which both sides are wanted by many'],
+    caught: [anew, 'a worker takes under repeatable read'],
   },
   {
     name: 'who finds a worker locked waits for it',
-    file: places,
-    find: 'and p.turn >= v_start\n    order by p.pool, p.turn limit 1 for update skip locked',
-    replace: 'and p.turn >= v_start\n    order by p.pool, p.turn limit 1 for update',
+    file: assign,
+    find: 'for update of w skip locked',
+    replace: 'for update of w',
     caught: [races, 'an election in an open transaction holds up nobody'],
   },
   {
@@ -37,7 +37,7 @@ export const pools: Bug[] = [
     file: places,
     find: 'o where o.number is not null\n      on conflict',
     replace: 'o where false\n      on conflict',
-    caught: [races, 'a worker that was given a task in vain is free again'],
+    caught: [races, 'a worker that was to have a task which is offered meanwhile'],
   },
   {
     name: 'whoever knows the task may end what another holds',
@@ -61,23 +61,9 @@ export const pools: Bug[] = [
     caught: [own, 'of three that want to lead'],
   },
   {
-    name: 'who has vanished is elected',
-    file: places,
-    find: 'elsif v_place.leased_until > pg_catalog.clock_timestamp() then',
-    replace: 'elsif true then',
-    caught: [own, 'workers that vanish are let go'],
-  },
-  {
-    name: 'many are assigned to who has vanished',
-    file: all,
-    find: 'where f.leased_until <= pg_catalog.clock_timestamp()',
-    replace: 'where false',
-    caught: [own, 'many tasks are assigned in one call'],
-  },
-  {
     name: 'of many, those that were locked in vain are gone',
     file: all,
-    find: 'if pg_catalog.cardinality(v_workers) < pg_catalog.cardinality(v_free) then',
+    find: 'if pg_catalog.cardinality(v_workers) < v_count then',
     replace: 'if false then',
     caught: [races, 'sixteen who assign the same many tasks at once'],
   },
@@ -103,27 +89,6 @@ export const pools: Bug[] = [
     caught: [own, 'a worker that takes gets the oldest task'],
   },
   {
-    name: 'who came late is never found',
-    file: places,
-    find: 'if p_start = 0 or (',
-    replace: 'if true or (',
-    caught: [races, 'who joined in a transaction that was open for long'],
-  },
-  {
-    name: 'a line is read from the bottom',
-    file: places,
-    find: 'then min(m.reached) else 0 end',
-    replace: 'then 0 else 0 end',
-    caught: [flat, 'beside an open transaction'],
-  },
-  {
-    name: 'the duty leaves behind who is below the marks',
-    file: duty,
-    find: 'perform tock.bring_up(v_pool, v_line, tock.line_start(v_pool, v_line));',
-    replace: 'null;',
-    caught: [races, 'who is left behind comes up by the duty'],
-  },
-  {
     name: 'where no duty runs a worker looks back for a minute only',
     file: duty,
     find: "if v_reached < v_now - interval '1 minute' then",
@@ -138,17 +103,87 @@ export const pools: Bug[] = [
     caught: [own, 'after a restore fences go on'],
   },
   {
-    name: 'each claim of its own is a new one',
-    file: 'routines/38_claim_own.sql',
-    find: 'if v_token is not null then',
-    replace: 'if false then',
-    caught: ['sql/claim-own.test.ts', 'a worker that claims one at a time'],
+    name: 'a worker joins beside its own take',
+    file: 'routines/56_workers.sql',
+    find: "perform tock.one_at_a_time(p_pool, 'worker', p_worker);",
+    replace: 'null;',
+    caught: [anew, 'a worker that comes anew by all doors at once'],
   },
   {
-    name: 'two claims of their own do not follow each other',
-    file: 'routines/38_claim_own.sql',
-    find: 'o.worker = p_worker for update;',
-    replace: 'o.worker = p_worker;',
-    caught: ['sql/claim-own.test.ts', 'sixteen calls of a worker at once'],
+    name: 'what was offered in between is an error',
+    file: assign,
+    find: 'exception when unique_violation then',
+    replace: 'exception when division_by_zero then',
+    caught: [anew, 'a task that is offered and assigned at once'],
+  },
+  {
+    name: 'who vanished first in its line is elected at once',
+    file: assign,
+    find: 'where p.leased_until > v_now and p.ctid = (',
+    replace: 'where p.ctid = (',
+    caught: [anew, 'the free worker that vanished first'],
+  },
+  {
+    name: 'any fence ends what is held',
+    file: assign,
+    find: 'p.number = coalesce(p_fence, p.number)',
+    replace: 'true',
+    caught: [anew, 'who is free again stands at the end'],
+  },
+  {
+    name: 'who is free again is the next at once',
+    file: assign,
+    find: 'set number = v_number, turn = v_number,',
+    replace: 'set number = v_number,',
+    caught: [anew, 'who is free again stands at the end'],
+  },
+  {
+    name: 'a worker that had vanished is free by what it held',
+    file: assign,
+    find: 'p.joined\n      and p.leased_until > pg_catalog.clock_timestamp();',
+    replace: 'p.joined;',
+    caught: [anew, 'what is ended past its lease'],
+  },
+  {
+    name: 'a take under an old snapshot is a broken key',
+    file: assign,
+    find: /(?<='worker', p_worker\)\)\n *)and pg_catalog\.current_setting\('transaction_isolation'\) = 'read committed'/,
+    replace: 'and true',
+    caught: [anew, 'a worker takes under repeatable read'],
+  },
+  {
+    name: 'a worker that was taken out joins beside its own take',
+    file: 'routines/56_workers.sql',
+    find: 'v_place.number is null and not v_alone',
+    replace: 'v_place.number is null and v_try = 1',
+    caught: [anew, 'a worker that was taken out while it joined'],
+  },
+  {
+    name: 'a fence is drawn before its worker is waited for',
+    file: assign,
+    find: "perform tock.one_at_a_time(p_pool, 'worker', p_worker);\n      end if;",
+    replace: 'null;\n      end if;',
+    caught: [anew, 'the fence of a task grows'],
+  },
+  {
+    name: 'a server that was restored gives fences twice at once',
+    file: assign,
+    find: ' and tock.hot_epoch() is not null',
+    replace: '',
+    caught: [anew, 'after a restore no fence is given twice'],
+  },
+  {
+    name: 'a server that was restored gives fences twice the slow way',
+    file: assign,
+    find: 'perform tock.guard_fences();',
+    replace: 'null;',
+    caught: [anew, 'after a restore no fence is given twice'],
+  },
+  {
+    name: 'a server that was restored gives a list fences twice',
+    file: all,
+    find: 'perform tock.guard_fences();',
+    replace: 'null;',
+    caught: [anew, 'after a restore no fence is given twice'],
   },
 ];

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { client, db, oneDatabase } from './own.ts';
 import {
+  blocked,
   complete,
   enqueue,
   expire,
   numbered,
+  pidOf,
   type Run,
   reap,
   refusal,
@@ -57,16 +59,64 @@ test('a lease that was lost is no longer its own', async () => {
   expect(await own(client, 'lost', 'a')).toEqual([]);
 });
 
-test('what nobody needs any more is forgotten', async () => {
-  await client.query(
-    "update tock.own_leases set claimed_at = now() - interval '3 days' where queue = 'own'",
+/** Time moves by back-dating: what is known of them is three days old. */
+const days = (queue: string) =>
+  client.query(
+    "update tock.own_leases set claimed_at = now() - interval '3 days' where queue = $1",
+    [queue],
   );
+
+test('what nobody needs any more is forgotten, and what is still held is not', async () => {
+  await days('own');
+  const [held] = await own(client, 'own', 'a');
+  await days('own');
   await client.query('select tock.tidy()');
   const kept = await rows(
     client,
-    "select queue from tock.own_leases where queue in ('own', 'lost')",
+    "select queue, worker from tock.own_leases where queue in ('own', 'lost') order by 1, 2",
   );
-  expect(kept.map(({ queue }) => queue)).toEqual(['lost', 'lost']);
+  expect(kept.map(({ queue, worker }) => `${queue} ${worker}`)).toEqual([
+    'lost a',
+    'lost b',
+    'own a',
+    'own b',
+  ]);
+  expect((await own(client, 'own', 'a'))[0]?.id).toBe(held?.id);
+});
+
+test('what is claimed while others tidy is not forgotten, and tidy waits for nobody', async () => {
+  await enqueue(client, 'tidied', numbered(3));
+  const [first] = await own(client, 'tidied', 'a');
+  await complete(client, first?.lease as string);
+  await days('tidied');
+  const open = await db.connect();
+  await open.query('begin');
+  const [second] = await own(open, 'tidied', 'a');
+  await client.query("set lock_timeout = '1s'; select tock.tidy(); reset lock_timeout");
+  await open.query('commit');
+  const [third] = await own(client, 'tidied', 'a');
+  expect(third?.id).toBe(second?.id);
+});
+
+test('a worker that is forgotten while it claims has one task', async () => {
+  await enqueue(client, 'forgotten', numbered(3));
+  const [first] = await own(client, 'forgotten', 'a');
+  await complete(client, first?.lease as string);
+  await days('forgotten');
+  // Between the two statements of which one puts down the worker, and the other locks it.
+  await client.query(`create function public.pause() returns trigger language plpgsql
+      as 'begin perform pg_advisory_xact_lock_shared(4711); return null; end';
+    create trigger pause after insert on tock.own_leases execute function public.pause()`);
+  const [open, other] = await Promise.all([db.connect(), db.connect()]);
+  const pid = await pidOf(other);
+  await open.query('select pg_advisory_lock(4711)');
+  const claimed = own(other, 'forgotten', 'a');
+  await blocked(client, pid);
+  await client.query('select tock.tidy()');
+  await open.query('select pg_advisory_unlock(4711)');
+  const [second] = await claimed;
+  expect((await own(client, 'forgotten', 'a'))[0]?.id).toBe(second?.id);
+  await client.query('drop function public.pause() cascade');
 });
 
 test.each([

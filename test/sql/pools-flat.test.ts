@@ -64,10 +64,10 @@ test.each(statistics)(
           "select tock.take('p', 'you'), tock.take('p', 'you'), tock.unassign('p', 'z1', null, true)",
         );
         await on.query(
-          "select tock.unassign('p', 'some'), tock.leave_pool('p', 'me'), tock.leave_pool('p', 'you')",
+          "select tock.assign_all('p', '{z2,a1,a2}'), tock.unassign('p', 'some'), tock.leave_pool('p', 'me'), tock.leave_pool('p', 'you')",
         );
         await on.query(
-          "select tock.bring_up('p', 'free', 100), tock.bring_up('p', 'waiting', 100)",
+          "select tock.move_start('p', 'free'), tock.move_start('p', 'waiting'), tock.is_left('p')",
         );
         await on.query(
           "select tock.reap_pools(p_sweep => true), tock.pool('p', p_limit => 10), tock.pool('p', 'w7')",

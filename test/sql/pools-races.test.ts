@@ -233,25 +233,6 @@ test('who joined in a transaction that was open for long is found though the lin
   expect(await take(client, 'late', 'y')).toMatchObject({ state: 'taken', task: 'late' });
 });
 
-test('who is left behind comes up by the duty, and a line keeps few marks', async () => {
-  await fill('behind', 3);
-  await client.query(`
-    do $$ begin
-      for n in 1 .. 600 loop
-        perform tock.assign('behind', 't' || n), tock.unassign('behind', 't' || n);
-      end loop;
-    end $$`);
-  await client.query("update tock.places set turn = 1 where pool = 'behind' and worker = 'w1'");
-  await reapPools(client);
-  const last = await value(
-    client,
-    "select worker from tock.places where pool = 'behind' order by turn desc limit 1",
-  );
-  expect(last).toBe('w1');
-  const marks = "select count(*)::int from tock.line_marks where pool = 'behind'";
-  expect(await value(client, marks)).toBe(4);
-});
-
 test('a heartbeat that comes while it is reaped either keeps all or has lost it', async () => {
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   await join(client, 'reap', 'a');
@@ -276,4 +257,28 @@ test('a call under an old snapshot is told to come again', async () => {
   await assign(client, 'old', 't');
   await expect(assign(old, 'old', 't')).rejects.toMatchObject({ code: '40001' });
   await old.query('rollback');
+});
+
+test('a worker that joined takes past what another has taken in an open transaction', async () => {
+  await offer(client, 'past', ['o1', 'o2']);
+  await join(client, 'past', 'w');
+  const open = await db.connect();
+  await open.query('begin');
+  expect(await take(open, 'past', 'x')).toMatchObject({ task: 'o1' });
+  expect(await take(client, 'past', 'w')).toMatchObject({ state: 'taken', task: 'o2' });
+  await open.query('rollback');
+});
+
+test('a worker that was to have a task which is offered meanwhile stays one that has joined', async () => {
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(other);
+  await join(client, 'stays', 'w');
+  await open.query('begin');
+  await offer(open, 'stays', ['t']);
+  const given = assign(other, 'stays', 't', { worker: 'w' });
+  await blocked(client, pid);
+  await open.query('commit');
+  expect(await given).toMatchObject({ state: 'assigned', worker: 'w' });
+  await unassign(client, 'stays', 't');
+  expect(await standing(client, 'stays')).toEqual([['w', null, 'free']]);
 });

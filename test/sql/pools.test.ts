@@ -175,9 +175,9 @@ test('many tasks are assigned in one call, each to a worker of its own', async (
     ['d', 'assigned', 'w3'],
     ['a', 'held', 'w0'],
     ['c', 'assigned', 'w4'],
-    ['b', 'none', null],
+    ['b', 'assigned', 'w5'],
     ['d', 'assigned', 'w3'],
-    ['e', 'assigned', 'w5'],
+    ['e', 'none', null],
     ['f', 'none', null],
   ]);
   expect(given[1]?.fence).toBe(first.fence);
@@ -186,7 +186,7 @@ test('many tasks are assigned in one call, each to a worker of its own', async (
     ['w0', 'a', 'held'],
     ['w3', 'd', 'held'],
     ['w4', 'c', 'held'],
-    ['w5', 'e', 'held'],
+    ['w5', 'b', 'held'],
   ]);
 });
 
