@@ -344,7 +344,6 @@ test('G1 refused for other reasons: the field is named', async () => {
   const bad: [object, string][] = [
     [{ queue: '*', tasks: [{}] }, 'results[0].spawn.queue'],
     [{ queue: 'no name!', tasks: [{}] }, 'results[0].spawn.queue'],
-    [{ queue: 5, tasks: [{}] }, 'results[0].spawn.queue'],
     [{ queue: '', tasks: [{}] }, 'results[0].spawn.queue'],
     [{ tasks: [5] }, 'results[0].spawn.tasks[0]'],
     [{ tasks: [{ after: ['nobody'] }] }, 'results[0].spawn.tasks[0].after[0]'],
