@@ -430,3 +430,84 @@ test('N1 purge of its queue while it waits', async () => {
   await promote(client);
   await expectWhole(client);
 });
+
+test('R1 a task that is cancelled while its completion is being written does not go on', async () => {
+  const [id = ''] = await enqueue(client, 'q', [{}]);
+  const lease = leaseOf(await claim(client, 'q'));
+  const other = await db.connect();
+  await other.query('begin');
+  await complete(other, lease, [{ id, spawn: { queue: 'c', tasks: [{}], wait: true } }]);
+  const said = await rows(client, 'select * from tock.cancel(array[$1::bigint])', [id]);
+  console.log('R1', said);
+  await other.query('commit');
+  await other.end();
+  await doAll('c');
+  expect(await freed(id)).toBe('cancelled');
+});
+
+test('R2 the same of a task that fails and is to be tried again', async () => {
+  const [id = ''] = await enqueue(client, 'q', [{}]);
+  const lease = leaseOf(await claim(client, 'q'));
+  const other = await db.connect();
+  await other.query('begin');
+  await fail(other, lease, { retry_in_seconds: 0.2 });
+  const said = await rows(client, 'select * from tock.cancel(array[$1::bigint])', [id]);
+  console.log('R2', said);
+  await other.query('commit');
+  await other.end();
+  await pause(300);
+  expect(await freed(id)).toBe('cancelled');
+});
+
+test('R3 priority asked for while it ran holds for what comes after its children', async () => {
+  const [id = ''] = await enqueue(client, 'q', [{}]);
+  const lease = leaseOf(await claim(client, 'q'));
+  await change(id, { priority: 1 });
+  await complete(client, lease, [{ id, spawn: { queue: 'c', tasks: [{}], wait: true } }]);
+  await change(id, { run_at: new Date(Date.now() + 3_600_000).toISOString() });
+  await doAll('c');
+  expect(await task(client, id)).toMatchObject({ state: 'waiting', priority: 1 });
+  await change(id, { run_at: new Date().toISOString() });
+  expect(await freed(id)).toBe('ready');
+});
+
+test('R4 a waiting task that is itself a parent, with gather', async () => {
+  const [id = ''] = await enqueue(client, 'q', [{}]);
+  const [after = ''] = await enqueue(client, 'r', [{ after: [id], gather: true }]);
+  const lease = leaseOf(await claim(client, 'q'));
+  await complete(client, lease, [{ id, result: 'first', spawn: { queue: 'c', tasks: [{}], wait: true } }]);
+  expect(await freed(after, 500)).toBe('waiting');
+  await doAll('c');
+  await doAll('q', 'last');
+  expect(await freed(after)).toBe('ready');
+  expect((await claim(client, 'r'))[0]?.payload).toMatchObject({ parents: [{ id, result: 'last' }] });
+});
+
+test('R5 a chain of 130 that each come after the one before, when the first is cancelled for a child', async () => {
+  const [id = ''] = await enqueue(client, 'q', [{}]);
+  let last = id;
+  for (let n = 0; n < 130; n++) [last = ''] = await enqueue(client, 'r', [{ after: [last] }]);
+  const lease = leaseOf(await claim(client, 'q'));
+  await complete(client, lease, [{ id, spawn: { queue: 'c', tasks: [{}], wait: true, on_failure: 'cancel' } }]);
+  await fail(client, leaseOf(await claim(client, 'c')), { fatal: true });
+  expect(await freed(last)).toBe('cancelled');
+  await expectWhole(client);
+});
+
+test('R6 a child in a pipeline counts when it has come to its end', async () => {
+  const { id } = await waits('q', { queue: 'a', tasks: [{ pipeline: ['a', 'b'] }] });
+  await doAll('a', 'to b');
+  expect(await freed(id, 400)).toBe('waiting');
+  await doAll('b', 'end');
+  expect(await freed(id)).toBe('ready');
+  expect(((await claim(client, 'q'))[0]?.payload as Whole).children[0]?.result).toBe('end');
+});
+
+test('R7 a repeat of the completion after what went on has ended', async () => {
+  const { id, lease, results } = await waits('q', { queue: 'c', tasks: [{}] });
+  await doAll('c');
+  await doAll('q', 'end');
+  expect(await complete(client, lease, results)).toEqual({ completed: 1, refused: [] });
+  expect(await stateOf(id)).toBe('done');
+  expect(await claim(client, 'c')).toEqual([]);
+});

@@ -126,7 +126,7 @@ test('Q1 random trees of spawns under kills and rollbacks: each once, after its 
     while (!stop && Date.now() < until) {
       try {
         const queue = queues[Math.floor(Math.random() * 4)] as string;
-        const runs = await claim(one, queue, { limit: 1 + Math.floor(Math.random() * 5), lease_seconds: 5 });
+        const runs = await claim(one, queue, { limit: 1 + Math.floor(Math.random() * 5), lease_seconds: 3 });
         if (!runs.length) {
           await new Promise((r) => setTimeout(r, 20));
           continue;
@@ -135,7 +135,7 @@ test('Q1 random trees of spawns under kills and rollbacks: each once, after its 
           const p = run.payload as { depth?: number; payload?: { depth: number }; children?: unknown[] };
           const depth = p.depth ?? p.payload?.depth ?? 0;
           const resumed = p.children !== undefined;
-          const count = depth > 0 && (!resumed || Math.random() < 0.2) ? 1 + Math.floor(Math.random() * 3) : 0;
+          const count = depth > 0 && (!resumed || (Math.random() < 0.2 && Date.now() < until - 25_000)) ? 1 + Math.floor(Math.random() * 3) : 0;
           const spawn = count
             ? {
                 queue: queues[Math.floor(Math.random() * 4)],
@@ -145,7 +145,7 @@ test('Q1 random trees of spawns under kills and rollbacks: each once, after its 
             : undefined;
           return { id: run.id, result: 1, ...(spawn ? { spawn } : {}) };
         });
-        const dice = Math.random();
+        const dice = Date.now() < until - 25_000 ? Math.random() : 0.5;
         if (dice < 0.1) {
           await one.query('begin');
           await complete(one, leaseOf(runs), results);
@@ -221,3 +221,94 @@ test('Q1 random trees of spawns under kills and rollbacks: each once, after its 
   expect(states).toEqual({ done: roots.length });
   await expectWhole(client);
 }, 110_000);
+
+test('P3 what the last of 10,000 children costs', async () => {
+  const tasks = Array.from({ length: 10_000 }, (_, n) => ({ payload: n }));
+  const [id = ''] = await enqueue(client, 'q', [{}]);
+  const lease = leaseOf(await claim(client, 'q'));
+  await complete(client, lease, [{ id, spawn: { queue: 'c', tasks, wait: true } }]);
+  for (let n = 0; n < 10; n++) {
+    const runs = await claim(client, 'c', { limit: n === 9 ? 999 : 1000 });
+    await complete(client, leaseOf(runs), runs.map((r) => ({ id: r.id, result: 1 })));
+  }
+  const ids = await value<string[]>(client, "select array(select jsonb_array_elements_text(options -> 'after')) from tock.waiting where options ? 'resume'");
+  const timed = async (what: string, sql: string, values: unknown[] = []) => {
+    const t = Date.now();
+    await client.query('begin');
+    await client.query(sql, values);
+    await client.query('rollback');
+    console.log('P3', what, Date.now() - t);
+  };
+  await timed('whereabouts', 'select count(*) from tock.whereabouts($1::bigint[])', [ids]);
+  await timed('ends_of', 'select count(*) from tock.ends_of($1::bigint[], null)', [ids]);
+  await timed('results_of', 'select count(*) from tock.results_of($1::bigint[], true)', [ids]);
+  await timed('results_of, none', 'select count(*) from tock.results_of($1::bigint[], false)', [ids]);
+  await timed('results_fit', 'select tock.results_fit($1::bigint[], 100000)', [ids]);
+  await timed('gather', "select tock.gather(array(select position from tock.waiting where options ? 'resume'))");
+  const t = Date.now();
+  const rest = await claim(client, 'c', { limit: 100 });
+  await complete(client, leaseOf(rest));
+  console.log('P3 last of', rest.length, Date.now() - t);
+  expect(Date.now() - t).toBeLessThan(3000);
+}, 120_000);
+
+test('P4 the same, of a task with gather', async () => {
+  const tasks: object[] = Array.from({ length: 9_999 }, (_, n) => ({ payload: n }));
+  await enqueue(client, 'c', [...tasks, { after: ['*'], gather: true }]);
+  let t = 0;
+  for (;;) {
+    const runs = await claim(client, 'c', { limit: 1000 });
+    if (runs.length < 2) break;
+    t = Date.now();
+    await complete(client, leaseOf(runs), runs.map((r) => ({ id: r.id, result: 1 })));
+    console.log('P4', runs.length, Date.now() - t);
+  }
+}, 120_000);
+
+test('P5 where the time goes: the same of a task without gather, and what is in it', async () => {
+  const tasks: object[] = Array.from({ length: 9_999 }, (_, n) => ({ payload: n }));
+  await enqueue(client, 'c', [...tasks, { after: ['*'] }]);
+  for (;;) {
+    const runs = await claim(client, 'c', { limit: 1000 });
+    const last = runs.length < 1000;
+    if (last) {
+      const t = Date.now();
+      await client.query('begin');
+      await complete(client, leaseOf(runs), runs.map((r) => ({ id: r.id, result: 1 })));
+      await client.query('rollback');
+      console.log('P5 last', runs.length, Date.now() - t);
+      await client.query('begin');
+      await client.query("set local session_replication_role = replica").catch(() => {});
+      await client.query('rollback');
+      await client.query('delete from tock.watches');
+      await complete(client, leaseOf(runs), runs.map((r) => ({ id: r.id, result: 1 })));
+      for (const set of ['', 'set local plan_cache_mode = force_generic_plan', 'set local jit = off']) {
+        await client.query('begin');
+        if (set) await client.query(set);
+        const t2 = Date.now();
+        await client.query(
+          "select tock.next_parents(array(select row(position, jsonb_array_length(options -> 'after'), null, null, null, null)::tock.dependent from tock.waiting), 10000, false)",
+        );
+        console.log('P5 next_parents of all', set, Date.now() - t2);
+        const t3 = Date.now();
+        await client.query("select tock.look_at_parents(array(select position from tock.waiting))");
+        console.log('P5 look_at_parents', set, Date.now() - t3);
+        await client.query('rollback');
+      }
+      const t4 = Date.now();
+      await client.query("update tock.waiting set options = options || '{\"gather\": true}'");
+      await client.query('begin');
+      await client.query("select tock.gather(array(select position from tock.waiting))");
+      console.log('P5 gather', Date.now() - t4);
+      await client.query('rollback');
+      await client.query('begin');
+      await client.query("set local plan_cache_mode = force_generic_plan");
+      const t5 = Date.now();
+      await client.query("select tock.gather(array(select position from tock.waiting))");
+      console.log('P5 gather generic', Date.now() - t5);
+      await client.query('rollback');
+      break;
+    }
+    await complete(client, leaseOf(runs), runs.map((r) => ({ id: r.id, result: 1 })));
+  }
+}, 120_000);
