@@ -511,3 +511,122 @@ test('R7 a repeat of the completion after what went on has ended', async () => {
   expect(await stateOf(id)).toBe('done');
   expect(await claim(client, 'c')).toEqual([]);
 });
+
+test('T1 lists: a task that waits for its children is one, and not done', async () => {
+  const { id } = await waits('q', { queue: 'c', tasks: [{}] });
+  const list = async (state: string) =>
+    (await value<{ id: string }[]>(client, 'select tasks from tock.tasks($1)', [{ queue: 'q', state }])).map((r) => String(r.id));
+  expect(await list('waiting')).toEqual([id]);
+  expect(await list('done')).toEqual([]);
+  await doAll('c');
+  expect([await list('waiting'), await list('ready'), await list('done')]).toEqual([[], [id], []]);
+  await doAll('q');
+  expect([await list('waiting'), await list('ready'), await list('done')]).toEqual([[], [], [id]]);
+});
+
+test('T2 a keyed child that ends while the completion that waits for it is open', async () => {
+  const [k = ''] = await enqueue(client, 'c', [{ unique_key: 'k' }]);
+  const child = leaseOf(await claim(client, 'c'));
+  const [id = ''] = await enqueue(client, 'q', [{}]);
+  const lease = leaseOf(await claim(client, 'q'));
+  const other = await db.connect();
+  await other.query('begin');
+  await complete(other, lease, [{ id, spawn: { queue: 'c', tasks: [{ unique_key: 'k' }], wait: true } }]);
+  await complete(client, child, [{ id: k, result: 'k' }]);
+  await pause(600);
+  await other.query('commit');
+  await other.end();
+  expect(await freed(id)).toBe('ready');
+  expect(((await claim(client, 'q'))[0]?.payload as Whole).children).toMatchObject([{ id: k, result: 'k' }]);
+});
+
+test('T3 a change under way when its children end is not lost', async () => {
+  const { id } = await waits('q', { queue: 'c', tasks: [{}] });
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('select tock.change(array[$1::bigint], $2)', [id, '{"payload": "new"}']);
+  await doAll('c');
+  await other.query('commit');
+  await other.end();
+  expect(await freed(id)).toBe('ready');
+  expect((await claim(client, 'q'))[0]?.payload).toMatchObject({ payload: 'new', result: 'r', children: [{ state: 'done' }] });
+});
+
+test('T4 the queue of its children is dropped while it waits', async () => {
+  const { id } = await waits('q', { queue: 'c', tasks: [{}, {}] });
+  await client.query("select * from tock.purge_queue('c')");
+  await client.query("select tock.drop_queue('c')").catch((e) => console.log('T4', e.message));
+  expect(await freed(id)).toBe('ready');
+});
+
+test('T5 nothing is bigger for a payload that was changed while it waits', async () => {
+  const { id } = await waits('q', { queue: 'c', tasks: [{}] }, {}, 'x'.repeat(1000));
+  await change(id, { payload: 'y'.repeat(500) });
+  await doAll('c', 'z'.repeat(100));
+  const [row] = await rows<{ bytes: number; real: number }>(
+    client,
+    "select bytes, octet_length(payload::text) as real from tock.runs where options ? 'gathered'",
+  );
+  expect(row?.bytes).toBe(row?.real);
+  await change(id, { payload: 'w' });
+  const [next] = await rows<{ bytes: number; real: number }>(
+    client,
+    "select bytes, octet_length(payload::text) as real from tock.runs where options ? 'gathered' order by position desc limit 1",
+  );
+  expect(next?.bytes).toBe(next?.real);
+});
+
+test('T6 a child that reruns its parent’s queue: nested three deep, by one worker', async () => {
+  const [id = ''] = await enqueue(client, 'q', [{ payload: 3 }]);
+  const seen: string[] = [];
+  for (let n = 0; n < 20; n++) {
+    await promote(client);
+    const [run] = await claim(client, 'q');
+    if (!run) break;
+    const whole = run.payload as Whole | number;
+    const again = typeof whole === 'object';
+    const depth = (again ? whole.payload : whole) as number;
+    seen.push(`${depth}${again ? ` again ${JSON.stringify(whole.children[0]?.result)}` : ''}`);
+    const spawn = { tasks: [{ payload: depth - 1 }], wait: true };
+    const result = again ? `of ${depth}` : depth === 0 ? 'leaf' : null;
+    await complete(client, run.lease, [{ id: run.id, result, ...(!again && depth > 0 ? { spawn } : {}) }]);
+  }
+  expect(seen).toEqual(['3', '2', '1', '0', '1 again "leaf"', '2 again "of 1"', '3 again "of 2"']);
+  expect(await stateOf(id)).toBe('done');
+  await expectWhole(client);
+});
+
+test('U1 a gathered task that is run again: a change is of what is under payload', async () => {
+  const [x = ''] = await enqueue(client, 'x', [{}]);
+  const [id = ''] = await enqueue(client, 'q', [{ payload: 1, after: [x], gather: true }]);
+  await doAll('x', 'of x');
+  await doAll('q');
+  const again = await value<string>(client, 'select rerun_id from tock.rerun(array[$1::bigint])', [id]);
+  await change(again, { payload: 2 });
+  expect((await claim(client, 'q'))[0]?.payload).toMatchObject({ payload: 2, parents: [{ id: x, result: 'of x' }] });
+});
+
+test('U2 a claim of many is bounded by the bytes that they have, also once they were changed', async () => {
+  const big = 'x'.repeat(200_000);
+  const [x = ''] = await enqueue(client, 'x', [{}]);
+  const ids = await enqueue(client, 'q', Array.from({ length: 120 }, () => ({ payload: 1, after: [x], gather: true })));
+  await doAll('x', big);
+  await promote(client);
+  const bytesOf = (runs: { payload: unknown }[]) => runs.reduce((sum, r) => sum + JSON.stringify(r.payload).length, 0);
+  const before = await claim(client, 'q', { limit: 1000 });
+  await client.query('select tock.release($1)', [before[0]?.lease]);
+  await client.query('select count(*) from tock.change($1::bigint[], $2)', [ids, '{"payload": 2}']);
+  const after = await claim(client, 'q', { limit: 1000 });
+  console.log('U2', before.length, bytesOf(before), after.length, bytesOf(after));
+  expect(bytesOf(after)).toBeLessThanOrEqual(bytesOf(before) + 300_000);
+});
+
+test('U3 cancel_where and reprioritize_where find a task that waits for its children', async () => {
+  const { id } = await waits('q', { queue: 'c', tasks: [{}] });
+  await client.query("select * from tock.reprioritize_where('q', 2)").catch((e) => console.log('U3', e.message));
+  await client.query("select * from tock.cancel_where('q')");
+  expect(await stateOf(id)).toBe('cancelled');
+  await doAll('c');
+  await promote(client);
+  await expectWhole(client);
+});
