@@ -26,6 +26,11 @@ drop function if exists tock.ended_gates_hot(integer, tock.ended[]);
 drop function if exists tock.again_hot(integer, tock.ended[]);
 drop function if exists tock.ended_hot(integer, tock.ended[], tock.again[], integer[]);
 drop function if exists tock.heed_wishes(tock.again[]);
+drop function if exists tock.spawn(integer, tock.leased_run, jsonb, jsonb, text);
+drop function if exists tock.check_parents_key(text, jsonb);
+drop function if exists tock.gives_way(tock.unique_keys, jsonb, bigint);
+drop function if exists tock.results_fit(bigint[], bigint);
+drop function if exists tock.results_of(bigint[], boolean);
 do $$
 begin
   -- it says since 0009 whether it did anything

@@ -22,7 +22,8 @@ $$;
 
 comment on function tock.counts is 'Whether a key''s last task, of which this is known, still counts for the task that comes.';
 
--- A task holds its key through all stages of its pipeline, and has started once it is in another queue than its key's.
+-- A task holds its key through all stages of its pipeline, and has started once it is in another queue than its key's,
+-- or has waited for what it spawned.
 create or replace function tock.key_holders(p_queue text, p_ids bigint[])
 returns setof tock.whereabout
 language plpgsql
@@ -31,11 +32,35 @@ as $$
 begin
   return query
     select w.n, w.task_id, w.current_id,
-      case when w.queue <> p_queue and w.state in ('waiting', 'ready') then 'running' else w.state end, w.queue
+      case when w.state in ('waiting', 'ready') and (w.queue <> p_queue
+        -- a first entry has its task's id, and needs no look
+        or (w.current_id <> w.task_id and tock.options_at(w.current_id) ? 'resume')) then 'running' else w.state end, w.queue
     from tock.whereabouts(p_ids) w;
 end $$;
 
-comment on function tock.key_holders is 'whereabouts() as a key''s queue sees them: what has gone on to another is running.';
+comment on function tock.key_holders is 'whereabouts() as a key''s queue sees them: what has gone on to another, or after its children, is running.';
+
+create or replace function tock.options_at(p_id bigint)
+returns jsonb
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_options jsonb;
+begin
+  if p_id & 1048575 = 0 then
+    return (select w.options from tock.waiting w where w.position = p_id >> 20);
+  elsif tock.epoch_of(p_id >> 20) is not null then
+    execute pg_catalog.format('select r.options from tock.runs_%s r where r.stream = $1 and r.position = $2', tock.epoch_of(p_id >> 20))
+      into v_options using (p_id & 1048575)::integer, p_id >> 20;
+  end if;
+  return v_options;
+end $$;
+
+comment on function tock.options_at is 'The options of a run or waiting entry.';
 
 create or replace function tock.key_changes(p_key tock.unique_keys, p_task jsonb)
 returns jsonb
@@ -102,12 +127,16 @@ comment on function tock.change_held is 'Gives the task that has a unique key wh
 -- What replaces a ready task stands at the end of the queue, so a key that is named again and again would never come
 -- to run. So after a minute (or the time that it asks for) the ready one is left as it is, and the newer one is another
 -- task, with a mark that says which was left: while that one hasn't started, no second is left.
-create or replace function tock.gives_way(p_key tock.unique_keys, p_task jsonb, p_left bigint)
+create or replace function tock.gives_way(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb, p_left bigint)
 returns boolean
 language plpgsql
 volatile
 as $$
 begin
+  -- what its parents gave it would go with it
+  if p_at.current_id <> p_at.task_id and tock.options_at(p_at.current_id) ? 'gathered' then
+    return false;
+  end if;
   return pg_catalog.clock_timestamp() < p_key.created_at + interval '1 second' * pg_catalog.round(least(60,
       (p_task ->> 'unique_seconds')::numeric, (p_task ->> 'debounce_max_seconds')::numeric), 6)::float8
     or exists (select from tock.whereabouts(array[p_left]) w where w.state = 'ready');
@@ -151,8 +180,10 @@ begin
       return v_payload;
     end if;
   end if;
-  return case when v_at.state = 'waiting' then (select w.payload from tock.waiting w where w.position = v_at.current_id >> 20)
-    else (tock.run_at(v_at.current_id)).payload end;
+  if v_at.state = 'waiting' then
+    return (select tock.own_payload(w.payload, w.options) from tock.waiting w where w.position = v_at.current_id >> 20);
+  end if;
+  return (select tock.own_payload(r.payload, r.options) from tock.run_at(v_at.current_id) r);
 end $$;
 
-comment on function tock.payload_of is 'A task''s payload as it is now: of a running one, as its next attempt has it.';
+comment on function tock.payload_of is 'A task''s own payload as it is now: of a running one, as its next attempt has it.';
