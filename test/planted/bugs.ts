@@ -19,6 +19,7 @@ import { pipelines } from './pipelines.ts';
 import { pools } from './pools.ts';
 import { told } from './progress.ts';
 import { shown } from './shown.ts';
+import { spawns } from './spawns.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
@@ -46,6 +47,7 @@ export const bugs: Bug[] = [
   ...ends,
   ...hotEnds,
   ...guards,
+  ...spawns,
   ...streams,
   ...marks,
   ...wishes,

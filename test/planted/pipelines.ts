@@ -90,8 +90,8 @@ export const pipelines: Bug[] = [
   {
     file: 'routines/24_held_keys.sql',
     name: 'a key that counts until the start is held by a later stage',
-    find: "case when w.queue <> p_queue and w.state in ('waiting', 'ready') then 'running' else w.state end",
-    replace: 'w.state',
+    find: '(w.queue <> p_queue\n',
+    replace: '(false\n',
     caught: [minds, 'a key that counts until the start is free'],
   },
   {
