@@ -20,6 +20,7 @@ drop function if exists tock.list_waiting(text, text, text, integer, timestamptz
 drop function if exists tock.close_statement(integer);
 drop function if exists tock.close_ended_statement(integer);
 drop function if exists tock.end_runs(integer, tock.ended[]);
+drop function if exists tock.end_runs(integer, tock.ending[]);
 drop function if exists tock.each_once(tock.ended[]);
 drop function if exists tock.leave_gates_at(integer, tock.ended[]);
 drop function if exists tock.ended_gates_hot(integer, tock.ended[]);
@@ -31,6 +32,9 @@ drop function if exists tock.check_parents_key(text, jsonb);
 drop function if exists tock.gives_way(tock.unique_keys, jsonb, bigint);
 drop function if exists tock.results_fit(bigint[], bigint);
 drop function if exists tock.results_of(bigint[], boolean);
+drop function if exists tock.expires_at(bigint);
+drop function if exists tock.whereabouts(bigint[]);
+drop function if exists tock.ends_of(bigint[], boolean);
 do $$
 begin
   -- it says since 0009 whether it did anything
