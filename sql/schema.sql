@@ -512,6 +512,10 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
 
+function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
+  returns void
+  -- Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.
+
 function tock.back_at(p_queue text, p_options jsonb)
   returns timestamp with time zone
   -- When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at its gate, where that is paused.
@@ -536,6 +540,10 @@ function tock.balance(p_streams integer DEFAULT 1000)
 function tock.beat(p_place places, p_lease_seconds integer, p_joined boolean)
   returns timestamp with time zone
   -- Moves a worker's end, or gives the one it has while somebody else holds its row; null when its place is over or gone.
+
+function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
+  returns void
+  -- Has a task's next entry wait for what its run spawns: its payload is {payload, result} until the children's results are added.
 
 function tock.behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
@@ -644,7 +652,7 @@ function tock.check_new_ids(p_ids bigint[])
   returns void
   -- TK503 when an id that was just given to a waiting entry is another task's.
 
-function tock.check_parents_key(p_key text, p_tasks jsonb)
+function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
   returns void
   -- Raises TK403 where tasks come after some that a key is not for.
 
@@ -690,7 +698,7 @@ function tock.check_sequence(p_taken bigint)
 
 function tock.check_spawns(p_results jsonb)
   returns void
-  -- Raises TK422 for what no run can spawn, TK403 where the session's role may not enqueue.
+  -- Raises TK422 for what no run can spawn, TK403 where the caller's role may not enqueue.
 
 function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
@@ -767,6 +775,10 @@ function tock.close_statement(p_epoch integer)
 function tock.close_statement(p_epoch integer, p_one boolean)
   returns text
   -- The statement that closes a whole lease as done; $1 token, p_one as is_of_one() says; gives its runs, null when it was closed or never there.
+
+function tock.closing_cycles(p_watch dependent[])
+  returns dependent[]
+  -- Those of children that wait for themselves, and are the youngest of their cycle.
 
 function tock.come_to_gates(p_positions bigint[])
   returns void
@@ -929,6 +941,10 @@ function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
   -- Whether a run that ended before ended as done and led to this stage, null for none.
 
+function tock.ends_in_order(p_ids bigint[])
+  returns whereabout[]
+  -- How tasks ended, or what they were run again as: n in their order.
+
 function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
   -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
@@ -941,6 +957,10 @@ function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NUL
   returns bigint[]
   -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.enqueue_spawned(p_runs leased_run[], p_results jsonb)
+  returns void
+  -- Enqueues what runs leave behind, and notes the ids with each run.
 
 function tock.enqueue_task(p_queue text, p_payload jsonb DEFAULT NULL::jsonb, p_delay_seconds double precision DEFAULT NULL::double precision, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_priority integer DEFAULT NULL::integer, p_tenant text DEFAULT NULL::text, p_max_attempts integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text)
   returns bigint
@@ -1031,6 +1051,10 @@ function tock.gather(p_children bigint[])
   returns void
   -- Gives children their parents' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.
 
+function tock.gathered(p_row waiting, p_ids bigint[], p_ends whereabout[], p_results boolean)
+  returns jsonb
+  -- The payload of a waiting entry with what its parents, or children, gave, built anew from its parts.
+
 function tock.give_up_turns(p_ids bigint[])
   returns void
   -- Opens the gates of waiting entries that were inside and are put off, for the next.
@@ -1039,7 +1063,7 @@ function tock.given_tasks(p_tasks places[], p_limit integer)
   returns places[]
   -- The first of a list that are to be had: new ones, and those that still wait, which it locks.
 
-function tock.gives_way(p_key unique_keys, p_task jsonb, p_left bigint)
+function tock.gives_way(p_key unique_keys, p_at whereabout, p_task jsonb, p_left bigint)
   returns boolean
   -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
 
@@ -1133,6 +1157,10 @@ function tock.in_line_below(p_pool text, p_line text, p_start bigint, p_limit in
   returns places[]
   -- Locks the first of those who are below where their line is read, up to so many; none while that search rests.
 
+function tock.inside_alone(p_queue text, p_gate text)
+  returns bigint
+  -- The waiting entry of the task inside a gate that lets in one.
+
 function tock.inside_gate(p_queue text, p_gate text, p_retry text)
   returns bigint[]
   -- The tasks that a gate has let in and that are not over.
@@ -1188,6 +1216,10 @@ function tock.is_paused_gate(p_queue text, p_gate text)
 function tock.is_plain_one(p_tasks jsonb)
   returns boolean
   -- Whether these tasks are one, with nothing but a payload.
+
+function tock.is_whole(p_payload jsonb, p_options jsonb)
+  returns boolean
+  -- Whether a task's payload is what others gave it with its own payload in it.
 
 function tock.join_pool(p_pool text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer, p_fence bigint DEFAULT NULL::bigint)
   returns TABLE(state text, task text, fence bigint, leased_until timestamp with time zone)
@@ -1532,6 +1564,10 @@ function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp wi
   returns jsonb
   -- The options of a task that runs again in a queue, from those it had.
 
+function tock.options_at(p_id bigint)
+  returns jsonb
+  -- The options of a run or waiting entry.
+
 function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
   returns jsonb
   -- The options of a task that goes on in another queue, after the run at this position: its own, and what that queue asks for.
@@ -1539,6 +1575,10 @@ function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
 function tock.options_of(p_epoch integer, p_runs leased_run[])
   returns jsonb
   -- The options of runs of an epoch, by their positions.
+
+function tock.own_payload(p_payload jsonb, p_options jsonb)
+  returns jsonb
+  -- A task's own payload, without what its parents or children gave.
 
 function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
@@ -1587,7 +1627,7 @@ function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
 
 function tock.payload_of(p_id bigint)
   returns jsonb
-  -- A task's payload as it is now: of a running one, as its next attempt has it.
+  -- A task's own payload as it is now: of a running one, as its next attempt has it.
 
 function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
   returns text[]
@@ -1653,6 +1693,10 @@ function tock.put_gate(p_queue text, p_gate text, p_settings jsonb DEFAULT '{}':
   returns gates
   -- Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are named; null goes by the queue's setting again. Lets in whoever there is room for then.
   -- for tock_admin, tock_edge
+
+function tock.put_in_order(p_ids bigint[], p_ends whereabout[])
+  returns whereabout[]
+  -- The whereabouts of tasks in the order of these ids.
 
 function tock.put_queue(p_queue text, p_policy jsonb DEFAULT '{}'::jsonb)
   returns queues
@@ -1726,6 +1770,18 @@ function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks in
   returns void
   -- Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.
 
+function tock.refuse_named_keys(p_tasks jsonb, p_field text)
+  returns void
+  -- Raises TK422 where tasks of which some have unique keys name each other.
+
+function tock.refuse_twice(p_runs leased_run[])
+  returns void
+  -- Raises TK422 for a run that is named by both its ids.
+
+function tock.refuse_waiting_for_itself(p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
+  returns void
+  -- Raises TK422 for what a task leaves behind and would wait for while that waits for the task.
+
 function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
   -- Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease's to release are refused; no row when it is over.
@@ -1782,11 +1838,11 @@ function tock.rest(p_limit integer DEFAULT 20000)
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
   -- for tock_admin
 
-function tock.results_fit(p_ids bigint[], p_bytes bigint)
+function tock.results_fit(p_ends whereabout[], p_bytes bigint)
   returns boolean
   -- Whether the results of these tasks are up to so many bytes of JSON.
 
-function tock.results_of(p_ids bigint[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
+function tock.results_of(p_ids bigint[], p_ends whereabout[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
   returns SETOF record
   -- How tasks ended and with which results, n in their order: of one that was run again, how that did.
 
@@ -1887,9 +1943,21 @@ function tock.sources_of(p_state text)
   returns text[]
   -- Where tasks of a state are looked for, in this order.
 
-function tock.spawn(p_epoch integer, p_run leased_run, p_spawn jsonb, p_result jsonb, p_field text)
+function tock.spawn_all(p_epoch integer, p_runs leased_run[], p_results jsonb)
   returns void
-  -- Enqueues what a run that was done leaves behind, once; a task that waits for these comes after them, its payload being {payload, result} until their results are added.
+  -- Enqueues what runs that were done leave behind, once, and has those wait that are to go on after it.
+
+function tock.spawn_parts(p_runs leased_run[], p_results jsonb, OUT queue text, OUT tasks jsonb, OUT places jsonb)
+  returns SETOF record
+  -- What runs leave behind as calls of enqueue() in their order; places has for each task which of the runs it is of, and which of its tasks.
+
+function tock.spawned_field(p_field text, p_places jsonb, p_runs leased_run[])
+  returns text
+  -- Where in a completion the field stands that enqueue() refused.
+
+function tock.spawned_ids(p_run leased_run)
+  returns bigint[]
+  -- The ids of the tasks that a run left behind, in order.
 
 function tock.spawned_so(p_run leased_run, p_spawn jsonb)
   returns boolean
@@ -1910,6 +1978,10 @@ function tock.standing(p_epoch integer)
 function tock.still_inside(p_queue text, p_keep boolean, p_states whereabout[], p_lock boolean, OUT inside bigint[], OUT back bigint[])
   returns record
   -- The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.
+
+function tock.still_wanted(p_children bigint[])
+  returns bigint[]
+  -- Children without those that somebody cancelled while what they had run was being completed: these are ended.
 
 function tock.strangers()
   returns TABLE(pid integer, locks integer)
@@ -2009,9 +2081,17 @@ function tock.unsettled_epochs()
   returns integer[]
   -- The epochs in which something is still unread or running, oldest first.
 
+function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
+  returns void
+  -- Has a task's next entry come after others; TK422 where these wait for it.
+
 function tock.wait_for_lock(p_key integer)
   returns boolean
   -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
+
+function tock.waited_for(p_positions bigint[])
+  returns bigint[]
+  -- The waiting entries that some wait for, by their parents or at their gates, and what those wait for in turn, through up to a thousand.
 
 function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
   returns text[]
@@ -2040,6 +2120,10 @@ function tock.wishes_hot(p_ids bigint[])
 function tock.wishes_statement(p_epoch integer)
   returns text
   -- The statement that reads what is wanted of tasks, as marked in one epoch.
+
+function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
+  returns jsonb
+  -- A task's payload with another of its own, beside what its parents or children gave.
 
 function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
   returns jsonb

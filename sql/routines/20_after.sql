@@ -1,3 +1,17 @@
+create or replace function tock.refuse_named_keys(p_tasks jsonb, p_field text)
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].name ? (@ != null)') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*] ? (@ == "*")') then
+    perform tock.refuse(422, 'tasks of one call that wait for each other have no unique_key, which may be another task''s',
+      p_field, 'enqueue the ones with a unique_key first, and name their ids in after');
+  end if;
+end $$;
+
+comment on function tock.refuse_named_keys is 'Raises TK422 where tasks of which some have unique keys name each other.';
+
 -- A call's tasks may name each other, in any order; ids are of tasks that were there before.
 create or replace function tock.check_after(p_tasks jsonb)
 returns void
@@ -26,11 +40,8 @@ begin
   v_names := (
     select coalesce(pg_catalog.jsonb_object_agg(t.task ->> 'name', t.n), '{}')
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n) where t.task ->> 'name' is not null);
-  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key ? (@ != null)')
-    and (v_names <> '{}' or pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*] ? (@ == "*")'))
-  then
-    perform tock.refuse(422, 'tasks of one call that wait for each other have no unique_key, which may be another task''s',
-      'tasks', 'enqueue the ones with a unique_key first, and name their ids in after');
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key ? (@ != null)') then
+    perform tock.refuse_named_keys(p_tasks, 'tasks');
   end if;
 
   -- one row an edge; of ids the parent is null

@@ -177,7 +177,7 @@ begin
         select w.* into v_at from tock.key_holders(p_queue, array[v_key.task_id]) w;
       end if;
       v_left[v_n] := (select max((w.changes ->> 'left')::bigint) from unnest(tock.wishes(array[v_key.task_id])) w);
-      if v_at.state = 'waiting' or (v_at.state = 'ready' and tock.gives_way(v_key, v_task, v_left[v_n])) then
+      if v_at.state = 'waiting' or (v_at.state = 'ready' and tock.gives_way(v_key, v_at, v_task, v_left[v_n])) then
         v_cancelled := v_cancelled || v_key.task_id;
         v_task := tock.in_its_place(v_key, v_at, v_task);
         perform tock.check_payload_fits(

@@ -78,6 +78,28 @@ end $$;
 
 comment on function tock.led_on is 'Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after what it spawned.';
 
+create or replace function tock.options_at(p_id bigint)
+returns jsonb
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_options jsonb;
+begin
+  if p_id & 1048575 = 0 then
+    return (select w.options from tock.waiting w where w.position = p_id >> 20);
+  elsif tock.epoch_of(p_id >> 20) is not null then
+    execute pg_catalog.format('select r.options from tock.runs_%s r where r.stream = $1 and r.position = $2', tock.epoch_of(p_id >> 20))
+      into v_options using (p_id & 1048575)::integer, p_id >> 20;
+  end if;
+  return v_options;
+end $$;
+
+comment on function tock.options_at is 'The options of a run or waiting entry.';
+
 create or replace function tock.key_changes(p_key tock.unique_keys, p_task jsonb)
 returns jsonb
 language plpgsql
@@ -143,12 +165,16 @@ comment on function tock.change_held is 'Gives the task that has a unique key wh
 -- What replaces a ready task stands at the end of the queue, so a key that is named again and again would never come
 -- to run. So after a minute (or the time that it asks for) the ready one is left as it is, and the newer one is another
 -- task, with a mark that says which was left: while that one hasn't started, no second is left.
-create or replace function tock.gives_way(p_key tock.unique_keys, p_task jsonb, p_left bigint)
+create or replace function tock.gives_way(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb, p_left bigint)
 returns boolean
 language plpgsql
 volatile
 as $$
 begin
+  -- what its parents gave it would go with it
+  if p_at.current_id <> p_at.task_id and tock.options_at(p_at.current_id) ? 'gathered' then
+    return false;
+  end if;
   return pg_catalog.clock_timestamp() < p_key.created_at + interval '1 second' * pg_catalog.round(least(60,
       (p_task ->> 'unique_seconds')::numeric, (p_task ->> 'debounce_max_seconds')::numeric), 6)::float8
     or exists (select from tock.whereabouts(array[p_left]) w where w.state = 'ready');
@@ -192,8 +218,10 @@ begin
       return v_payload;
     end if;
   end if;
-  return case when v_at.state = 'waiting' then (select w.payload from tock.waiting w where w.position = v_at.current_id >> 20)
-    else (tock.run_at(v_at.current_id)).payload end;
+  if v_at.state = 'waiting' then
+    return (select tock.own_payload(w.payload, w.options) from tock.waiting w where w.position = v_at.current_id >> 20);
+  end if;
+  return (select tock.own_payload(r.payload, r.options) from tock.run_at(v_at.current_id) r);
 end $$;
 
-comment on function tock.payload_of is 'A task''s payload as it is now: of a running one, as its next attempt has it.';
+comment on function tock.payload_of is 'A task''s own payload as it is now: of a running one, as its next attempt has it.';

@@ -67,10 +67,10 @@ as $$
       returning stream, position
     ), going_on as (
       select e.*, case when e.to_queue is null then r.options else tock.options_in(r.options, e.to_queue, e.position) end as options,
-        case when e.payload_of is not null and r.options ? 'gathered'
-            then r.payload || pg_catalog.jsonb_build_object('payload', tock.changed_payload(e.payload_of))
-          when e.payload_of is not null then tock.changed_payload(e.payload_of)
-          when e.new_payload is not null then nullif(e.new_payload, 'null') else r.payload end as payload
+        case when e.payload_of is not null then tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))
+          when e.new_payload is not null then nullif(e.new_payload, 'null') else r.payload end as payload,
+        case when e.payload_of is not null and tock.is_whole(r.payload, r.options) then pg_catalog.octet_length(
+          tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))::text) else e.bytes end as new_bytes
       from ended e join written w using (stream, position)
       cross join lateral (
         select r.payload, r.options from tock.runs_%1$s r where r.stream = e.stream and r.position = e.position offset 0) r
@@ -79,13 +79,13 @@ as $$
       insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload,
         options)
       select g.next_stream, g.next_position, g.task_id, g.next_attempt, g.next_lost, g.max_attempts, g.tenant, g.created_at,
-        g.bytes, g.payload, g.options
+        g.new_bytes, g.payload, g.options
       from going_on g where g.next_stream is not null
     ), later as (
       insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
         created_at, bytes, payload, options, gate)
       select g.next_position, g.task_id, g.due_at, g.queue, g.priority, g.lane, g.next_attempt, g.next_lost, g.max_attempts,
-        g.tenant, g.created_at, g.bytes, g.payload, g.options, g.options ->> 'gate'
+        g.tenant, g.created_at, g.new_bytes, g.payload, g.options, g.options ->> 'gate'
       from going_on g where g.next_stream is null
     )
     select count(*) from written$q$, p_epoch)

@@ -7,6 +7,8 @@ language plpgsql
 stable
 as $$
 declare
+  -- whoever calls: in here current_user is the owner of complete()
+  v_role text := coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user);
   v_spawn jsonb;
   v_field text;
 begin
@@ -14,8 +16,8 @@ begin
     v_spawn := nullif(p_results -> v_n -> 'spawn', 'null');
     continue when v_spawn is null;
     v_field := pg_catalog.format('results[%s].spawn', v_n);
-    if not pg_catalog.has_function_privilege(session_user, 'tock.enqueue(text, jsonb, text)', 'execute') then
-      perform tock.refuse(403, pg_catalog.format('role %s may not enqueue', session_user), v_field, 'grant it tock_producer');
+    if not pg_catalog.has_function_privilege(v_role, 'tock.enqueue(text, jsonb, text)', 'execute') then
+      perform tock.refuse(403, pg_catalog.format('role %s may not enqueue', v_role), v_field, 'grant it tock_producer');
     elsif pg_catalog.jsonb_typeof(v_spawn) <> 'object' or v_spawn - '{queue,tasks,wait,on_failure}'::text[] <> '{}' then
       perform tock.refuse(422, 'spawn is an object of queue, tasks, wait, on_failure', v_field);
     elsif (case when pg_catalog.jsonb_typeof(v_spawn -> 'tasks') = 'array'
@@ -32,11 +34,30 @@ begin
       perform tock.refuse(422, 'a task that waits for others goes on where it is: leave out stage', v_field || '.wait');
     elsif coalesce((v_spawn ->> 'wait')::boolean, false) and pg_catalog.jsonb_array_length(v_spawn -> 'tasks') > 10000 then
       perform tock.refuse(422, 'a task waits for up to 10,000 others', v_field || '.tasks');
+    elsif pg_catalog.jsonb_path_exists(v_spawn, '$.tasks[*].unique_key ? (@ != null)') then
+      perform tock.refuse_named_keys(v_spawn -> 'tasks', v_field || '.tasks');
     end if;
   end loop;
 end $$;
 
-comment on function tock.check_spawns is 'Raises TK422 for what no run can spawn, TK403 where the session''s role may not enqueue.';
+comment on function tock.check_spawns is 'Raises TK422 for what no run can spawn, TK403 where the caller''s role may not enqueue.';
+
+-- What was said of the first would stand, and what the second leaves behind be lost.
+create or replace function tock.refuse_twice(p_runs tock.leased_run[])
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_n bigint := (
+    select max(r.n) from unnest(p_runs) r group by r.stream, r.position having count(*) > 1 order by 1 limit 1);
+begin
+  if v_n is not null then
+    perform tock.refuse(422, 'this run stands twice, by its own id and its task''s', pg_catalog.format('results[%s].id', v_n - 1));
+  end if;
+end $$;
+
+comment on function tock.refuse_twice is 'Raises TK422 for a run that is named by both its ids.';
 
 create or replace function tock.spawned_so(p_run tock.leased_run, p_spawn jsonb)
 returns boolean
@@ -53,59 +74,111 @@ end $$;
 
 comment on function tock.spawned_so is 'Whether a run that ended before left these tasks behind, or none.';
 
-create or replace function tock.spawn(p_epoch integer, p_run tock.leased_run, p_spawn jsonb, p_result jsonb, p_field text)
+-- Goes on as one row with what it was completed with; it waits for nobody yet. Marked before its children are
+-- enqueued, so that its key is that of a task that has started. How long it might wait for its start is over.
+create or replace function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
 returns void
 language plpgsql
 volatile
 as $$
 declare
-  v_run_id bigint := p_run.position << 20 | p_run.stream;
-  v_wait boolean := coalesce((p_spawn ->> 'wait')::boolean, false);
-  v_next bigint;
-  v_ids bigint[];
-  v_message text;
-  v_detail text;
-  v_hint text;
+  v_row tock.waiting := (select w from tock.waiting w where w.position = p_position);
+  v_policy tock.queues := tock.policy(v_row.queue);
+  v_payload jsonb := pg_catalog.jsonb_build_object('result', p_result, 'payload',
+    case when v_row.options ? 'resume' then tock.own_payload(v_row.payload, v_row.options) else v_row.payload end);
+  v_bytes integer := pg_catalog.octet_length(v_payload::text);
+  v_run_at timestamptz := (
+    select (w.changes ->> 'run_at')::timestamptz from unnest(tock.wishes(array[v_row.task_id, p_run_id])) w
+    where w.changes ? 'run_at' order by w.id = v_row.task_id desc limit 1);
 begin
-  insert into tock.requests (verb, queue, request_id, digest, ids)
-    values ('spawn', p_run.queue, v_run_id::text, pg_catalog.hashtextextended(p_spawn::text, 0), '{}')
-    on conflict do nothing;
-  if not found then
-    return;
+  if v_bytes > v_policy.max_payload_bytes and p_result is not null then
+    perform tock.refuse(422, pg_catalog.format('the payload and the result are the payload of the task that goes on, and queue %s takes payloads of up to %s bytes of JSON',
+      v_row.queue, v_policy.max_payload_bytes), p_field, 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
   end if;
-  if v_wait then
-    execute pg_catalog.format('select e.next_id >> 20 from tock.results_%s e where e.stream = $1 and e.position = $2', p_epoch)
-      into v_next using p_run.stream, p_run.position;
-    if v_next is null then
-      return;  -- somebody wanted it cancelled
-    end if;
-  end if;
-  begin
-    v_ids := tock.enqueue(coalesce(p_spawn ->> 'queue', p_run.queue), (
-      select pg_catalog.jsonb_agg(case pg_catalog.jsonb_typeof(t.task) when 'object'
-        then t.task || pg_catalog.jsonb_build_object('parent', p_run.id::text) else t.task end order by t.n)
-      from pg_catalog.jsonb_array_elements(p_spawn -> 'tasks') with ordinality t (task, n)));
-  exception
-    when sqlstate 'TK422' then
-      get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
-      perform tock.refuse(422, v_message, p_field || '.' || v_detail, nullif(v_hint, ''));
-  end;
-  update tock.requests r set ids = v_ids
-  where r.verb = 'spawn' and r.queue = p_run.queue and r.request_id = v_run_id::text;
-  if v_wait then
-    update tock.waiting w
-    set after_due = pg_catalog.clock_timestamp(),
-      lane = case when w.lane < 1024 then w.lane + 1024 else w.lane end,
-      options = coalesce(w.options, '{}') - 'names' || pg_catalog.jsonb_build_object('resume', true, 'after', pg_catalog.to_jsonb(v_ids::text[]),
-        'on_parent_failure', coalesce(p_spawn ->> 'on_failure', 'run'),
-        -- a payload that is wanted until it goes on is in this one
-        'stage', coalesce(w.options -> 'stage', '{}') || pg_catalog.jsonb_build_object('after', v_next)),
-      payload = case when w.options ? 'resume' then w.payload - 'children' || pg_catalog.jsonb_build_object('result', p_result)
-        else pg_catalog.jsonb_build_object('payload', w.payload, 'result', p_result) end
-    where w.position = v_next;
-    perform tock.look_at_parents(array[v_next]);
-  end if;
+  update tock.waiting w set payload = v_payload, bytes = v_bytes,
+    after_due = greatest(pg_catalog.clock_timestamp(), v_run_at),
+    lane = case when w.lane < 1024 then w.lane + 1024 else w.lane end,
+    options = coalesce(w.options, '{}') - '{names,expires_at}'::text[] || pg_catalog.jsonb_build_object('resume', true, 'after', '[]'::jsonb,
+      -- a payload that is wanted until it goes on is in this one
+      'stage', coalesce(w.options -> 'stage', '{}') || pg_catalog.jsonb_build_object('after', p_position))
+  where w.position = p_position;
 end $$;
 
-comment on function tock.spawn is
-  'Enqueues what a run that was done leaves behind, once; a task that waits for these comes after them, its payload being {payload, result} until their results are added.';
+comment on function tock.begin_wait is
+  'Has a task''s next entry wait for what its run spawns: its payload is {payload, result} until the children''s results are added.';
+
+-- p_ids are those of the tasks in order, of which some may be one by their key.
+create or replace function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  update tock.waiting w set options = w.options || pg_catalog.jsonb_build_object(
+    'on_parent_failure', coalesce(p_spawn ->> 'on_failure', 'run'),
+    'after', (
+      select pg_catalog.jsonb_agg(i.id::text order by i.n)
+      from (select i.id, min(i.n) as n from unnest(p_ids) with ordinality i (id, n) group by i.id) i))
+    || (
+      select case when count(*) > 0 then pg_catalog.jsonb_build_object('names', pg_catalog.jsonb_object_agg(p_ids[t.n]::text, t.task ->> 'name'))
+        else '{}' end
+      from pg_catalog.jsonb_array_elements(p_spawn -> 'tasks') with ordinality t (task, n) where t.task ->> 'name' is not null)
+  where w.position = p_position;
+  perform tock.look_at_parents(array[p_position]);
+  perform tock.refuse_waiting_for_itself(p_position, p_ids, p_spawn -> 'tasks', p_field || '.tasks');
+end $$;
+
+comment on function tock.wait_for is 'Has a task''s next entry come after others; TK422 where these wait for it.';
+
+create or replace function tock.spawn_all(p_epoch integer, p_runs tock.leased_run[], p_results jsonb)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_run tock.leased_run;
+  v_spawn jsonb;
+  v_item jsonb;
+  v_next bigint;
+  v_runs tock.leased_run[] := '{}';
+  v_nexts bigint[] := '{}';
+begin
+  foreach v_run in array p_runs loop
+    v_item := p_results -> (v_run.n - 1)::integer;
+    v_spawn := v_item -> 'spawn';
+    v_next := null;
+    insert into tock.requests (verb, queue, request_id, digest, ids)
+      values ('spawn', v_run.queue, (v_run.position << 20 | v_run.stream)::text, pg_catalog.hashtextextended(v_spawn::text, 0), '{}')
+      on conflict do nothing;
+    continue when not found;
+    if coalesce((v_spawn ->> 'wait')::boolean, false) then
+      execute pg_catalog.format('select e.next_id >> 20 from tock.results_%s e where e.stream = $1 and e.position = $2', p_epoch)
+        into v_next using v_run.stream, v_run.position;
+      continue when v_next is null;  -- somebody wanted it cancelled
+      perform tock.begin_wait(v_next, v_run.position << 20 | v_run.stream, nullif(v_item -> 'result', 'null'),
+        pg_catalog.format('results[%s].result', v_run.n - 1));
+    end if;
+    v_runs := v_runs || v_run;
+    v_nexts := v_nexts || v_next;
+  end loop;
+  perform tock.enqueue_spawned(v_runs, p_results);
+  for v_k in 1 .. pg_catalog.cardinality(v_runs) loop
+    continue when v_nexts[v_k] is null;
+    v_run := v_runs[v_k];
+    perform tock.wait_for(v_nexts[v_k], tock.spawned_ids(v_run), p_results -> (v_run.n - 1)::integer -> 'spawn',
+      pg_catalog.format('results[%s].spawn', v_run.n - 1));
+  end loop;
+end $$;
+
+comment on function tock.spawn_all is 'Enqueues what runs that were done leave behind, once, and has those wait that are to go on after it.';
+
+create or replace function tock.spawned_ids(p_run tock.leased_run)
+returns bigint[]
+language sql
+stable
+as $$
+  select r.ids from tock.requests r
+  where r.verb = 'spawn' and r.queue = p_run.queue and r.request_id = (p_run.position << 20 | p_run.stream)::text
+$$;
+
+comment on function tock.spawned_ids is 'The ids of the tasks that a run left behind, in order.';

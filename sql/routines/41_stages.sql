@@ -176,7 +176,7 @@ stable
 as $$
 begin
   return case
-    when not p_stages then p_run.state = 'done'
+    when not p_stages then p_run.state = 'done' and p_run.next_id is null
     when p_run.state = 'done' then coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')
     -- it was done, and its task had been cancelled
     else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end;

@@ -108,7 +108,8 @@ begin
         v_wait := coalesce((v_spawn ->> 'wait')::boolean, false);
       end if;
       if v_wait then
-        v_stage := v_run.queue;
+        -- one that waits may have been moved since
+        v_stage := coalesce(tock.led_to(v_run.next_id), v_run.queue);
       elsif v_stages or v_options -> v_run.position::text ? 'pipeline' then
         v_stage := tock.next_stage(v_options -> v_run.position::text, v_run.queue, v_item,
           pg_catalog.format('results[%s].stage', v_run.n - 1));
@@ -129,7 +130,7 @@ begin
       continue when v_run.state is not null and case
         when v_ids is null then v_run.state <> 'done' and not tock.ended_so(v_run, true, v_stage)
         else not tock.ended_so(v_run, v_wait or coalesce(v_options -> v_run.position::text ? 'pipeline', false), v_stage)
-          or (v_spawns and not tock.spawned_so(v_run, v_spawn))
+          or not tock.spawned_so(v_run, v_spawn)
           or (v_run.result is distinct from v_result and coalesce(v_keep, true)) end;
       completed := completed + 1;
       v_good := v_good || v_run.n;
@@ -142,6 +143,9 @@ begin
         end if;
       end if;
     end loop;
+    if v_spawns then
+      perform tock.refuse_twice(v_runs);
+    end if;
     v_ended := tock.each_once(v_ended);
     if v_unchanged then
       v_fields := tock.unchanged_fields(v_ended, v_runs, v_ids is null);
@@ -150,11 +154,9 @@ begin
     exit when tock.end_runs(v_epoch, v_ended, v_fields) = pg_catalog.cardinality(v_ended);
     v_before := v_before || v_ended;
   end loop;
-  foreach v_run in array v_fresh loop
-    v_item := p_results -> (v_run.n - 1)::integer;
-    perform tock.spawn(v_epoch, v_run, v_item -> 'spawn', nullif(v_item -> 'result', 'null'),
-      pg_catalog.format('results[%s].spawn', v_run.n - 1));
-  end loop;
+  if v_fresh <> '{}' then
+    perform tock.spawn_all(v_epoch, v_fresh, p_results);
+  end if;
   if v_ids is null and pg_catalog.cardinality(v_before || v_ended) = 0 then
     -- as of a lease that was closed before: nothing is the caller's when the reaper had some
     return query select completed, '{}'::bigint[]

@@ -78,10 +78,11 @@ begin
     if v_at.state in ('cancelled', 'expired') then
       continue when tock.never_starts(v_at.current_id, p_lock);
     elsif v_at.state = 'waiting' then
-      select w.due_at, w.replaces, w.after_due into v_waits from tock.waiting w where w.position = v_at.current_id >> 20;
+      select w.due_at, w.replaces, w.after_due, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits from tock.waiting w where w.position = v_at.current_id >> 20;
       if v_waits.replaces is not null then
         continue when tock.never_starts(v_waits.replaces, p_lock);
-      elsif not p_keep then
+      -- who waited for its children has not failed
+      elsif not (p_keep or v_waits.goes_on) then
         continue;
       elsif v_waits.due_at = 'infinity' and v_waits.after_due is null then
         back := back || (v_at.current_id >> 20);

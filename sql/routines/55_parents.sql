@@ -121,6 +121,7 @@ begin
     exit when v_children = '{}';
     v_watch := '{}';
     v_off := '{}';
+    v_children := tock.still_wanted(v_children);
     -- who has expired goes on, to be passed over
     v_free := array(
       select w.position from tock.waiting w where w.position = any (v_children) and w.after_due is not null
@@ -140,6 +141,9 @@ begin
       v_open := array(select o from unnest(v_open) o where o.verdict is null and o.upto > 0);
     end loop;
     perform tock.watch(v_watch);
+    if p_lock then
+      v_off := v_off || tock.closing_cycles(v_watch);
+    end if;
     perform tock.set_free(v_free);
     v_freed := v_freed + pg_catalog.cardinality(v_free);
     v_children := tock.cancel_children(v_off);
@@ -168,8 +172,8 @@ begin
   delete from tock.watches x where x.child = any (p_children);
   perform tock.gather(array(
     select w.position from tock.waiting w where w.position = any (p_children) and w.options ?| '{gather,resume}' and w.bytes >= 0));
-  -- how long it may wait for its start counts from now on, if its queue says so
-  update tock.waiting w set due_at = w.after_due, after_due = null, options = case when w.options ? 'expires_at' then w.options
+  -- how long it may wait for its start counts from now on, if its queue says so and it has not started before
+  update tock.waiting w set due_at = w.after_due, after_due = null, options = case when w.options ?| '{expires_at,resume}' then w.options
     else w.options || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('expires_at',
       greatest(w.after_due, v_now) + (tock.policy(w.queue)).max_wait_seconds * interval '1 second')) end
   where w.position = any (p_children);

@@ -1,4 +1,5 @@
 -- A payload that grows beyond what its queue takes has its parents' results left out: parents() has them.
+-- (Ids and states are there however many they are.)
 create or replace function tock.gather(p_children bigint[])
 returns void
 language plpgsql
@@ -9,10 +10,11 @@ as $$
 declare
   v_child bigint;
   v_row tock.waiting;
-  v_parents jsonb;
   v_ids bigint[];
-  v_fits boolean;
+  v_ends tock.whereabout[];
   v_max integer;
+  v_fits boolean;
+  v_payload jsonb;
 begin
   foreach v_child in array p_children loop
     v_row := (select w from tock.waiting w where w.position = v_child);
@@ -20,21 +22,40 @@ begin
     v_ids := array(
       select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_row.options -> 'after') with ordinality a (id, n)
       order by a.n);
-    v_fits := tock.results_fit(v_ids, v_max - v_row.bytes - 100 * pg_catalog.cardinality(v_ids));
-    v_parents := (
-      select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('id', r.id::text,
-        'name', v_row.options -> 'names' ->> r.id::text, 'state', r.state))
-        || case when v_fits then pg_catalog.jsonb_build_object('result', r.result) else '{}' end order by r.n), '[]')
-      from tock.results_of(v_ids, v_fits) r);
-    update tock.waiting w set options = w.options || '{"gathered": true}', payload = g.payload, bytes = pg_catalog.octet_length(g.payload::text)
-    from (
-      select case when v_row.options ? 'resume' then v_row.payload || pg_catalog.jsonb_build_object('children', v_parents)
-        else pg_catalog.jsonb_build_object('payload', v_row.payload, 'parents', v_parents) end as payload) g
+    v_ends := tock.ends_in_order(v_ids);
+    v_fits := tock.results_fit(v_ends, v_max - v_row.bytes);
+    v_payload := tock.gathered(v_row, v_ids, v_ends, v_fits);
+    if v_fits and pg_catalog.octet_length(v_payload::text) > v_max then
+      v_payload := tock.gathered(v_row, v_ids, v_ends, false);
+    end if;
+    update tock.waiting w set options = w.options || '{"gathered": true}', payload = v_payload,
+      bytes = pg_catalog.octet_length(v_payload::text)
     where w.position = v_child;
   end loop;
 end $$;
 
 comment on function tock.gather is 'Gives children their parents'' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.';
+
+create or replace function tock.gathered(p_row tock.waiting, p_ids bigint[], p_ends tock.whereabout[], p_results boolean)
+returns jsonb
+language plpgsql
+volatile
+as $$
+declare
+  -- of ten thousand, taken out of their row once
+  v_names jsonb := p_row.options -> 'names';
+  v_parents jsonb := (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('id', r.id::text,
+      'name', v_names ->> r.id::text, 'state', r.state))
+      || case when p_results then pg_catalog.jsonb_build_object('result', r.result) else '{}' end order by r.n), '[]')
+    from tock.results_of(p_ids, p_ends, p_results) r);
+begin
+  return case when p_row.options ? 'resume' then pg_catalog.jsonb_build_object('children', v_parents, 'result', p_row.payload -> 'result',
+      'payload', tock.own_payload(p_row.payload, p_row.options))
+    else pg_catalog.jsonb_build_object('payload', p_row.payload, 'parents', v_parents) end;
+end $$;
+
+comment on function tock.gathered is 'The payload of a waiting entry with what its parents, or children, gave, built anew from its parts.';
 
 create or replace function tock.parents(p_id bigint, p_limit integer default 1000, p_after integer default 0)
 returns table (n integer, id bigint, name text, state text, result jsonb)
@@ -45,6 +66,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_options jsonb;
+  v_names jsonb;
+  v_ids bigint[];
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
@@ -52,19 +75,51 @@ begin
     perform tock.refuse(422, 'after is a whole number from 0: the n of the last one of the call before', 'after');
   end if;
   select t.options into v_options from tock.task(p_id) t;
+  v_names := v_options -> 'names';
+  v_ids := array(
+    select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_options -> 'after') with ordinality a (id, n)
+    where a.n > p_after and a.n <= p_after::bigint + p_limit order by a.n);
   return query
-    select (p_after + r.n)::integer, r.id, v_options -> 'names' ->> r.id::text, r.state, r.result
-    from tock.results_of(array(
-      select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_options -> 'after') with ordinality a (id, n)
-      where a.n > p_after and a.n <= p_after::bigint + p_limit order by a.n), true) r
+    select (p_after + r.n)::integer, r.id, v_names ->> r.id::text, r.state, r.result
+    from tock.results_of(v_ids, tock.ends_in_order(v_ids), true) r
     order by r.n;
 end $$;
 
 comment on function tock.parents is
   'The tasks that a task comes after, in their order, from the p_after-th on: each one''s state and result (of one that was run again, that one''s); gone where its history is.';
 
--- Sizes as they are stored first, which costs nothing: no more than fits is ever unpacked.
-create or replace function tock.results_fit(p_ids bigint[], p_bytes bigint)
+create or replace function tock.ends_in_order(p_ids bigint[])
+returns tock.whereabout[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+begin
+  return tock.put_in_order(p_ids, array(select row(null, e.id, e.current_id, e.state, null)::tock.whereabout from tock.ends_of(p_ids, null) e));
+end $$;
+
+comment on function tock.ends_in_order is 'How tasks ended, or what they were run again as: n in their order.';
+
+-- Nothing but this join: a plan for any number of ids would compare each of ten thousand with each.
+create or replace function tock.put_in_order(p_ids bigint[], p_ends tock.whereabout[])
+returns tock.whereabout[]
+language plpgsql
+stable
+set enable_nestloop = off
+as $$
+begin
+  return array(
+    select row(i.n, e.task_id, e.current_id, e.state, null)::tock.whereabout
+    from unnest(p_ids) with ordinality i (id, n) join unnest(p_ends) e on e.task_id = i.id order by i.n);
+end $$;
+
+comment on function tock.put_in_order is 'The whereabouts of tasks in the order of these ids.';
+
+-- Sizes as they are stored first, which costs nothing: not much more than fits is ever unpacked. Small values are larger stored
+-- than as text: a digit takes 20 bytes, and one of an array 12.
+create or replace function tock.results_fit(p_ends tock.whereabout[], p_bytes bigint)
 returns boolean
 language plpgsql
 volatile
@@ -73,9 +128,10 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_ends bigint[] := array(select w.current_id from tock.whereabouts(p_ids) w where w.state = 'done');
+  v_ends bigint[] := array(select e.current_id from unnest(p_ends) e where e.state = 'done');
   v_epoch integer;
   v_size text;
+  v_most bigint := 8 * p_bytes + 24 * pg_catalog.cardinality(v_ends);
   v_part bigint;
   v_sum bigint;
 begin
@@ -90,16 +146,17 @@ begin
         into v_part using v_ends;
       v_sum := v_sum + v_part;
     end loop;
-    if v_sum > p_bytes then
+    if v_sum > v_most then
       return false;
     end if;
+    v_most := p_bytes;
   end loop;
   return true;
 end $$;
 
 comment on function tock.results_fit is 'Whether the results of these tasks are up to so many bytes of JSON.';
 
-create or replace function tock.results_of(p_ids bigint[], p_results boolean, out n bigint, out id bigint, out state text, out result jsonb)
+create or replace function tock.results_of(p_ids bigint[], p_ends tock.whereabout[], p_results boolean, out n bigint, out id bigint, out state text, out result jsonb)
 returns setof record
 language plpgsql
 volatile
@@ -109,24 +166,21 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_ends tock.whereabout[] := array(
-    select row(i.n, e.id, e.current_id, e.state, null)::tock.whereabout
-    from unnest(p_ids) with ordinality i (id, n) join tock.ends_of(p_ids, null) e on e.id = i.id);
   v_epoch integer;
 begin
-  for v_epoch in select distinct tock.epoch_of(e.current_id >> 20) from unnest(v_ends) e where e.state = 'done' loop
+  for v_epoch in select distinct tock.epoch_of(e.current_id >> 20) from unnest(p_ends) e where e.state = 'done' loop
     return query execute pg_catalog.format($q$
       select e.n, e.task_id, e.state, r.result
       from unnest($1) e
       left join lateral (
         select case when $2 then r.result end as result from tock.results_%1$s r
         where r.stream = (e.current_id & 1048575)::integer and r.position = e.current_id >> 20 offset 0) r on true
-      where e.state = 'done' and tock.epoch_of(e.current_id >> 20) = %1$s$q$, v_epoch) using v_ends, p_results;
+      where e.state = 'done' and tock.epoch_of(e.current_id >> 20) = %1$s$q$, v_epoch) using p_ends, p_results;
   end loop;
-  return query select e.n, e.task_id, e.state, null::jsonb from unnest(v_ends) e where e.state <> 'done';
+  return query select e.n, e.task_id, e.state, null::jsonb from unnest(p_ends) e where e.state <> 'done';
   return query
     select i.n, i.id, 'gone', null::jsonb from unnest(p_ids) with ordinality i (id, n)
-    where i.n not in (select e.n from unnest(v_ends) e);
+    where i.n not in (select e.n from unnest(p_ends) e);
 end $$;
 
 comment on function tock.results_of is 'How tasks ended and with which results, n in their order: of one that was run again, how that did.';

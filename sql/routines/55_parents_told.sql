@@ -156,3 +156,33 @@ begin
 end $$;
 
 comment on function tock.lease_parents_moved is 'parents_moved() for all runs of a lease.';
+
+-- A wish that was committed while the task's last attempt was being ended.
+create or replace function tock.still_wanted(p_children bigint[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_tasks bigint[] := array(
+    select w.task_id from tock.waiting w
+    where w.position = any (p_children) and w.after_due is not null and w.task_id is not null);
+  v_off bigint[];
+begin
+  if v_tasks = '{}' then
+    return p_children;
+  end if;
+  v_off := array(
+    select w.position from tock.waiting w
+    where w.position = any (p_children) and w.after_due is not null and w.task_id in (
+      select i.id from unnest(tock.wishes(v_tasks)) i where i.cancelled));
+  if v_off = '{}' then
+    return p_children;
+  end if;
+  perform tock.make_ready(v_off, true);
+  return array(select unnest(p_children) except select unnest(v_off));
+end $$;
+
+comment on function tock.still_wanted is 'Children without those that somebody cancelled while what they had run was being completed: these are ended.';

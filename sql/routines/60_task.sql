@@ -75,7 +75,8 @@ returns jsonb
 language sql
 immutable
 as $$
-  select pg_catalog.jsonb_build_object('name', 'ParentFailed', 'message',
+  select pg_catalog.jsonb_build_object('name', case p_options -> 'cancelled_for' ->> 'state' when 'waiting for it' then 'WaitsForItself'
+    else 'ParentFailed' end, 'message',
     pg_catalog.format('task %s, which it comes after, is %s', p_options -> 'cancelled_for' ->> 'id', p_options -> 'cancelled_for' ->> 'state'))
   where p_options ? 'cancelled_for'
 $$;

@@ -79,12 +79,11 @@ begin
     after_due = case when w.after_due is not null then coalesce((p_changes ->> 'run_at')::timestamptz, w.after_due) end,
     -- who is put off gives up its place in the line
     ticket = case when not v_at_once and p_changes ? 'run_at' then null else w.ticket end,
-    payload = case
-      -- beside what its parents or children gave
-      when p_changes ? 'payload' and (w.options ? 'gathered' or (w.after_due is not null and w.options ? 'resume'))
-        then w.payload || pg_catalog.jsonb_build_object('payload', p_changes -> 'payload')
-      when p_changes ? 'payload' then nullif(p_changes -> 'payload', 'null') else w.payload end,
-    bytes = coalesce((p_changes ->> 'bytes')::integer, w.bytes)
+    payload = case when p_changes ? 'payload' then tock.with_own_payload(w.payload, w.options, p_changes -> 'payload')
+      else w.payload end,
+    bytes = case when p_changes ? 'payload' and tock.is_whole(w.payload, w.options)
+        then pg_catalog.octet_length(tock.with_own_payload(w.payload, w.options, p_changes -> 'payload')::text)
+      else coalesce((p_changes ->> 'bytes')::integer, w.bytes) end
   where w.position = any (v_positions);
   if v_at_once then
     v_ready := array(select w.position from tock.waiting w where w.position = any (v_positions) and w.gate is null
@@ -179,17 +178,18 @@ begin
         on conflict do nothing
         returning stream, position
       ), replacing as (
-        select p.*, r.options, case when $3 ? 'payload' and r.options ? 'gathered'
-            then r.payload || pg_catalog.jsonb_build_object('payload', $3 -> 'payload')
-          when $3 ? 'payload' then nullif($3 -> 'payload', 'null') else r.payload end as payload
+        select p.*, r.options, case when $3 ? 'payload' then tock.with_own_payload(r.payload, r.options, $3 -> 'payload')
+            else r.payload end as payload,
+          case when $3 ? 'payload' and tock.is_whole(r.payload, r.options)
+            then pg_catalog.octet_length(tock.with_own_payload(r.payload, r.options, $3 -> 'payload')::text) else p.bytes end as new_bytes
         from placed p join marked m using (stream, position)
         cross join lateral (
           select r.payload, r.options from tock.runs_%s r where r.stream = p.stream and r.position = p.position offset 0) r
       ), ready as (
         insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload,
           options)
-        select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at, p.bytes,
-          p.payload, p.options
+        select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at,
+          p.new_bytes, p.payload, p.options
         from replacing p where p.next_stream <> 0
       ), judged_at_its_claim as (
         insert into tock.marks (stream, position, kind, other_id)
@@ -199,7 +199,7 @@ begin
         insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
           created_at, bytes, payload, replaces, options, gate)
         select p.next_position, p.task_id, p.due_at, p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts, p.tenant,
-          p.created_at, p.bytes, p.payload, p.position << 20 | p.stream, p.options, p.options ->> 'gate'
+          p.created_at, p.new_bytes, p.payload, p.position << 20 | p.stream, p.options, p.options ->> 'gate'
         from replacing p where p.next_stream = 0
       )
       select array(

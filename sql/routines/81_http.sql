@@ -24,22 +24,31 @@ begin
       return '{"ids":["' || v_id || '"]}';
     end if;
   end if;
-  if p_body ? 'after' or pg_catalog.jsonb_path_exists(p_body, '$.tasks[*].after') then
-    perform tock.check_parents_key(p_key, coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)));
-  end if;
-  -- who may not enqueue into a stage doesn't come there by way of another
-  perform tock.authorize(p_key, 'enqueue', s.stage #>> '{}')
-  from (
-    select pg_catalog.jsonb_path_query(p_body, '$.pipeline[*]') as stage
-    union select pg_catalog.jsonb_path_query(p_body, '$.tasks[*].pipeline[*]')) s;
+  perform tock.authorize_tasks(p_key, coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)), 'after');
   return '{"ids":' || pg_catalog.to_json(tock.enqueue(p_queue,
     coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id')), p_request_id)::text[]) || '}';
 end $$;
 
 comment on function tock.http_enqueue is 'POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); the answer''s body.';
 
+-- Wherever tasks come in: who may not enqueue into a stage doesn't come there by way of another, nor by way of a completion.
+create or replace function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].after') then
+    perform tock.check_parents_key(p_key, p_tasks, p_field);
+  end if;
+  perform tock.authorize(p_key, 'enqueue', s.stage #>> '{}')
+  from (select distinct stage from pg_catalog.jsonb_path_query(p_tasks, '$[*].pipeline[*]') stage) s;
+end $$;
+
+comment on function tock.authorize_tasks is 'Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.';
+
 -- A child is given its parents' results, so a key for some queues names parents of those only.
-create or replace function tock.check_parents_key(p_key text, p_tasks jsonb)
+create or replace function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
 returns void
 language plpgsql
 volatile
@@ -66,7 +75,7 @@ begin
         where s.stage <> all (v_queues))
     limit 1);
   if v_id is not null then
-    perform tock.refuse(403, pg_catalog.format('this key is not for the queue of task %s', v_id), 'after',
+    perform tock.refuse(403, pg_catalog.format('this key is not for the queue of task %s', v_id), p_field,
       'use another; this one is for: ' || pg_catalog.array_to_string(v_queues, ', '));
   end if;
 end $$;
@@ -189,8 +198,13 @@ begin
   if not coalesce(tock.lets_in(p_key, 'claim', '*'), false) then
     perform tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease));
   end if;
-  perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn ->> 'queue', tock.queue_of_lease(p_lease)))
-  from pg_catalog.jsonb_path_query(p_body, '$.results[*].spawn') s (spawn) where s.spawn <> 'null';
+  if pg_catalog.jsonb_path_exists(p_body, '$.results[*].spawn') then
+    perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn ->> 'queue', tock.queue_of_lease(p_lease))),
+      tock.authorize_tasks(p_key, s.spawn -> 'tasks', pg_catalog.format('results[%s].spawn.tasks', s.n - 1))
+    from (
+      select r.item -> 'spawn' as spawn, r.n from pg_catalog.jsonb_path_query(p_body, '$.results[*]') with ordinality r (item, n)) s
+    where s.spawn <> 'null';
+  end if;
   if p_body -> 'results' is null then
     v_done := tock.end_hot(p_lease, tock.token_epoch(p_lease));
     if v_done > 0 then

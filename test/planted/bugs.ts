@@ -21,6 +21,7 @@ import { poolLines } from './pool_lines.ts';
 import { pools } from './pools.ts';
 import { told } from './progress.ts';
 import { shown } from './shown.ts';
+import { spawns } from './spawns.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
@@ -48,6 +49,7 @@ export const bugs: Bug[] = [
   ...ends,
   ...hotEnds,
   ...guards,
+  ...spawns,
   ...streams,
   ...marks,
   ...wishes,

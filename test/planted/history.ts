@@ -49,8 +49,8 @@ export const history: Bug[] = [
   {
     name: 'the options of a run that is given back or lost are gone',
     file: 'routines/40_end_runs.sql',
-    find: 'g.bytes, g.payload, g.options\n      from going_on g where g.next_stream is not null',
-    replace: 'g.bytes, g.payload, null\n      from going_on g where g.next_stream is not null',
+    find: 'g.new_bytes, g.payload, g.options\n      from going_on g where g.next_stream is not null',
+    replace: 'g.new_bytes, g.payload, null\n      from going_on g where g.next_stream is not null',
     caught: ['sql/retry-life.test.ts', kept],
   },
   {

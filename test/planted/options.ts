@@ -207,7 +207,7 @@ export const asked: Bug[] = [
   {
     ...unique,
     name: 'a key that is named again and again never comes to run',
-    find: "(v_at.state = 'ready' and tock.gives_way(v_key, v_task, v_left[v_n]))",
+    find: "(v_at.state = 'ready' and tock.gives_way(v_key, v_at, v_task, v_left[v_n]))",
     replace: "v_at.state = 'ready'",
     caught: ['sql/unique-order.test.ts', 'what was left before'],
   },

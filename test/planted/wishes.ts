@@ -39,8 +39,8 @@ export const wishes: Bug[] = [
   {
     ...end,
     name: 'the next attempt has the payload of the last one',
-    find: 'when e.payload_of is not null then tock.changed_payload(e.payload_of)',
-    replace: 'when false then null',
+    find: 'case when e.payload_of is not null then tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))',
+    replace: 'case when false then null',
     caught: ['sql/change.test.ts', 'what is changed of a running task that is'],
   },
   {
@@ -144,7 +144,7 @@ export const wishes: Bug[] = [
   {
     ...supersede,
     name: 'a replacement that waits does not say what it replaces',
-    find: 'p.created_at, p.bytes, p.payload, p.position << 20 | p.stream',
+    find: 'p.created_at, p.new_bytes, p.payload, p.position << 20 | p.stream',
     replace: 'p.created_at, p.bytes, p.payload, null',
     caught: ['sql/marks-judge.test.ts', 'a run put off too late holds off'],
   },

@@ -56,9 +56,9 @@ test('a task waits for what it spawned and goes on with the results, under its i
     payload: { pages: 3 },
     result: 'split',
     children: [
-      { id: runs[0]?.id, state: 'done', result: 0 },
-      { id: runs[1]?.id, state: 'done', result: 1 },
-      { id: runs[2]?.id, state: 'dead', result: null },
+      { id: runs[0]?.id, name: 'page 1', state: 'done', result: 0 },
+      { id: runs[1]?.id, name: 'page 2', state: 'done', result: 1 },
+      { id: runs[2]?.id, name: 'page 3', state: 'dead', result: null },
     ],
   });
   await complete(client, again?.lease as string, [{ id, result: 'joined' }]);

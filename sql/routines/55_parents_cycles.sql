@@ -1,0 +1,138 @@
+-- Tasks that wait for each other would wait for ever. What a completion would close to a cycle is refused with it. Two that
+-- are open at the same moment don't see each other, and some of what a task comes after it watches later: so whoever is
+-- looked at by promotion follows what it waits for, entry by entry, until that is a run or waits for its time. The
+-- youngest entry of a cycle is cancelled: whoever looks, it is one.
+create or replace function tock.waited_for(p_positions bigint[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_seen bigint[] := '{}';
+  v_next bigint[] := p_positions;
+begin
+  for v_step in 1 .. 1000 loop
+    v_next := array(
+      select x.position from unnest(v_next) i (child)
+      join tock.waiting w on w.position = i.child and w.after_due is not null
+      cross join lateral (select x.position from tock.watches x where x.child = i.child and x.stream = 0 offset 0) x
+      where x.position <> all (v_seen)
+      union
+      select g.position
+      from (
+        select distinct w.queue, w.gate from unnest(v_next) i (child)
+        join tock.waiting w on w.position = i.child and w.after_due is null and w.gate is not null offset 0) s
+      cross join lateral (select tock.inside_alone(s.queue, s.gate) as position offset 0) g
+      where g.position is not null and g.position <> all (v_seen));
+    exit when v_next = '{}';
+    v_seen := v_seen || v_next;
+  end loop;
+  return v_seen;
+end $$;
+
+comment on function tock.waited_for is 'The waiting entries that some wait for, by their parents or at their gates, and what those wait for in turn, through up to a thousand.';
+
+-- Where a gate lets in several, none of them alone is in the way.
+create or replace function tock.inside_alone(p_queue text, p_gate text)
+returns bigint
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_inside bigint[] := (
+    select t.inside from tock.turns t where t.queue = p_queue and t.gate = p_gate
+    order by t.queue desc, t.gate desc, t.number desc limit 1);
+begin
+  if coalesce(v_inside, '{}') = '{}' or 1 <> coalesce(
+    (select g.gate_limit from tock.gates g where g.queue = p_queue and g.gate = p_gate),
+    case when p_gate like 'key:%' then 1 else (tock.policy(p_queue)).gate_limit end)
+  then
+    return null;
+  end if;
+  return (
+    select case when count(*) = 1 then max(w.current_id >> 20) filter (where w.state = 'waiting') end
+    from tock.whereabouts(v_inside) w where w.state in ('waiting', 'ready', 'running'));
+end $$;
+
+comment on function tock.inside_alone is 'The waiting entry of the task inside a gate that lets in one.';
+
+create or replace function tock.closing_cycles(p_watch tock.dependent[])
+returns tock.dependent[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_one tock.dependent;
+  v_cycle bigint[];
+  v_closing tock.dependent[] := '{}';
+begin
+  foreach v_one in array p_watch loop
+    -- most that watch what waits have it over soon
+    continue when v_one.state <> 'waiting' or not exists (
+      select from tock.watches x
+      where x.child = v_one.position and x.watched_at < pg_catalog.clock_timestamp() - interval '1 second');
+    v_cycle := tock.waited_for(array[v_one.position]);
+    if v_one.position = any (v_cycle) and v_one.position = (
+      select max(w.position) from tock.waiting w where w.position = any (v_cycle) and w.after_due is not null)
+    then
+      v_one.state := 'waiting for it';
+      v_closing := v_closing || v_one;
+    end if;
+  end loop;
+  return v_closing;
+end $$;
+
+comment on function tock.closing_cycles is 'Those of children that wait for themselves, and are the youngest of their cycle.';
+
+create or replace function tock.refuse_waiting_for_itself(p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_row tock.waiting;
+  -- the others are runs, as they were appended just now
+  v_some bigint[] := array(
+    select t.n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+    where t.task ->> 'unique_key' is not null or p_ids[t.n] & 1048575 = 0 order by t.n);
+  v_ats tock.whereabout[];
+  v_at tock.whereabout;
+begin
+  select w.* into v_row from tock.waiting w where w.position = p_position and w.after_due is not null;
+  if not found or v_some = '{}' then
+    return;
+  end if;
+  v_ats := array(
+    select w from tock.whereabouts(array(select p_ids[s.n] from unnest(v_some) with ordinality s (n, k) order by s.k)) w
+    where w.state = 'waiting' order by w.n);
+  foreach v_at in array v_ats loop
+    if v_at.current_id >> 20 = p_position then
+      perform tock.refuse(422, 'this task, by its unique_key, is the one that is to wait for it',
+        pg_catalog.format('%s[%s].unique_key', p_field, v_some[v_at.n] - 1), 'leave out wait, or the unique_key');
+    elsif exists (
+      select from tock.waiting w where w.position = v_at.current_id >> 20 and w.gate = v_row.gate and w.queue = v_row.queue)
+    then
+      perform tock.refuse(422, 'this task stands at the gate that the task is inside which is to wait for it',
+        pg_catalog.format('%s[%s].gate', p_field, v_some[v_at.n] - 1), 'a task that waits keeps its place inside its gate: leave out wait, or name another gate');
+    end if;
+  end loop;
+  if not p_position = any (tock.waited_for(array(select a.current_id >> 20 from unnest(v_ats) a))) then
+    return;
+  end if;
+  foreach v_at in array v_ats loop
+    if p_position = any (tock.waited_for(array[v_at.current_id >> 20])) then
+      perform tock.refuse(422, 'this task waits for the one that is to wait for it', pg_catalog.format('%s[%s]', p_field, v_some[v_at.n] - 1),
+        'leave out wait, or what it comes after');
+    end if;
+  end loop;
+end $$;
+
+comment on function tock.refuse_waiting_for_itself is 'Raises TK422 for what a task leaves behind and would wait for while that waits for the task.';

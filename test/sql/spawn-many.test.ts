@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { client, oneDatabase } from './own.ts';
+import { newQueue, waits } from './spawns.ts';
+import { numbered, value } from './support.ts';
+
+oneDatabase();
+
+/** Milliseconds that a child's result takes at the turn of a task with so many. */
+async function perChild(n: number): Promise<number> {
+  const tasks = numbered(n).map((one, k) => ({ ...one, name: `the child with number ${k}` }));
+  const { id } = await waits(newQueue(), { queue: newQueue(), tasks });
+  const find = 'select position from tock.waiting where task_id = $1';
+  const position = await value<string>(client, find, [id]);
+  const times: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    await client.query('begin; set local plan_cache_mode = force_generic_plan');
+    const from = performance.now();
+    await client.query('select tock.gather(array[$1::bigint])', [position]);
+    times.push(performance.now() - from);
+    await client.query('rollback');
+  }
+  return Math.min(...times) / n;
+}
+
+test('what a child costs at its parent’s turn is the same for few and for many', async () => {
+  await perChild(10);
+  expect(await perChild(6000)).toBeLessThan(2.5 * (await perChild(600)));
+}, 60_000);
