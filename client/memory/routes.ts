@@ -69,7 +69,7 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
     }));
   }
 
-  function shown({ order, due, unique_key, cancel_requested, ...task }: Stored) {
+  function shown({ order, due, unique_key, cancel_requested, failed, ...task }: Stored) {
     return { ...task, options: unique_key ? { unique_key } : null, rerun_of: null, reruns: [] };
   }
 
@@ -84,7 +84,7 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
       return [{ id, state, changed }];
     }
     const run = task.runs.at(-1);
-    if (run) run.state = 'cancelled';
+    if (run?.state === 'ready') run.state = 'cancelled';
     store.end(task, 'cancelled');
     return [{ id, state: 'cancelled', changed: true }];
   }
@@ -111,7 +111,10 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
     [lease('fail'), ([token = ''], body) => verbs.fail(token, body.failures ?? body)],
     [lease('release'), ([token = ''], body) => verbs.release(token, body.ids)],
     [lease('extend'), ([token = ''], b) => verbs.extend(token, b.lease_seconds ?? 60, b.progress)],
-    [/^POST \/v1\/tasks\/cancel$/, (_, body) => ({ tasks: body.ids.flatMap(cancel) })],
+    [
+      /^POST \/v1\/tasks\/cancel$/,
+      (_, body) => ({ tasks: [...new Set<string>(body.ids)].flatMap(cancel) }),
+    ],
     [
       /^GET \/v1\/tasks\/([^/?]+)(?:\?wait_seconds=\d+)?$/,
       ([id = '']) => {

@@ -2,13 +2,15 @@ import type { ClaimOptions, NewTask, Run, Task } from '../types.ts';
 import { Refused } from './problem.ts';
 
 export type Stored = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
-  /** Each attempt that was begun, then the one that is ready or waits. */
+  /** Each attempt that was begun, then the one that is ready. */
   runs: Run[];
   /** Its place among those that are ready. */
   order: number;
   due: number;
   unique_key: string | undefined;
   cancel_requested: boolean;
+  /** How often it has. */
+  failed: number;
 };
 
 export type StoredLease = { lease: string; queue: string; until: number; runs: Map<string, Held> };
@@ -42,11 +44,20 @@ export function createStore(now: () => number) {
   const next = () => String(++last);
   const instant = (ms: number) => new Date(ms).toISOString();
 
+  /** Ready, or when its time has come: then it has a run. */
   function ready(task: Stored, due: number): void {
     task.due = due;
-    task.order = ++last;
+    task.progress = task.note = null;
+    task.attempt = task.failed + task.lost + 1;
     task.state = due > now() ? 'waiting' : 'ready';
     task.run_at = task.state === 'waiting' ? instant(due) : null;
+    if (task.state === 'ready') begin(task);
+  }
+
+  function begin(task: Stored): void {
+    task.order = ++last;
+    task.state = 'ready';
+    task.run_at = null;
     const id = task.runs.length === 0 ? task.id : next();
     const nothing = { worker: null, started_at: null, leased_until: null, ended_at: null };
     const { queue, attempt } = task;
@@ -57,6 +68,7 @@ export function createStore(now: () => number) {
   function end(task: Stored, state: Stored['state']): void {
     task.state = state;
     task.ended_at = instant(now());
+    task.progress = task.note = null;
     task.cancel_requested = false;
   }
 
@@ -106,6 +118,7 @@ export function createStore(now: () => number) {
       due: 0,
       unique_key,
       cancel_requested: false,
+      failed: 0,
     };
     const at = given.run_at ? Date.parse(given.run_at) : now() + (given.delay_seconds ?? 0) * 1000;
     tasks.set(id, task);
@@ -117,10 +130,7 @@ export function createStore(now: () => number) {
   function settle(): void {
     for (const lease of leases.values()) if (lease.until <= now()) reap(lease);
     for (const task of tasks.values()) {
-      if (task.state !== 'waiting' || task.due > now()) continue;
-      task.state = 'ready';
-      task.run_at = null;
-      (task.runs.at(-1) as Run).state = 'ready';
+      if (task.state === 'waiting' && task.due <= now()) begin(task);
     }
   }
 
@@ -128,12 +138,14 @@ export function createStore(now: () => number) {
     leases.delete(lease.lease);
     for (const { task, run, ended } of lease.runs.values()) {
       if (ended !== undefined) continue;
-      Object.assign(run, { state: 'lost', ended_at: instant(now()) });
+      const message = `the lease ran out at ${instant(lease.until).slice(0, 19)}Z`;
+      const error = { name: 'LeaseExpired', message };
+      Object.assign(run, { state: 'lost', ended_at: instant(now()), error });
       task.lost += 1;
       if (task.cancel_requested) end(task, 'cancelled');
       else if (task.lost < policy.max_lost) ready(task, now());
       else {
-        task.error = { name: 'LeaseExpired' };
+        task.error = error;
         end(task, 'dead');
       }
     }

@@ -35,9 +35,8 @@ export function leaseVerbs(store: Store) {
     return { good, fresh, refused: ids.filter((id) => !own.has(id)) };
   }
 
-  function over({ task, run }: Held, state: string, said: object = {}): void {
+  function over({ run }: Held, state: string, said: object = {}): void {
     Object.assign(run, { state, ended_at: instant(now()), ...said });
-    Object.assign(task, { progress: run.progress, note: run.note });
   }
 
   return {
@@ -69,12 +68,11 @@ export function leaseVerbs(store: Store) {
         const error = said.error ?? null;
         over(held, 'failed', { error });
         task.error = error;
-        const last = said.fatal || task.attempt >= task.max_attempts;
-        if (last) store.end(task, 'dead');
+        task.failed += 1;
+        if (said.fatal || task.failed >= task.max_attempts) store.end(task, 'dead');
         else if (task.cancel_requested) store.end(task, 'cancelled');
         else {
-          const wait = said.retry_in_seconds ?? backoffSeconds(task.attempt);
-          task.attempt += 1;
+          const wait = said.retry_in_seconds ?? backoffSeconds(task.failed);
           store.ready(task, now() + wait * 1000);
         }
       }

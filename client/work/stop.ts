@@ -3,6 +3,8 @@ type When = { until?: 'empty' | Date; for_seconds?: number; signal?: AbortSignal
 export type Stopping = AbortSignal & {
   /** Stops now. */
   stop(): void;
+  /** Seconds until it does by itself. */
+  left(): number;
 };
 
 // setTimeout takes 31 bits; a worker that is to go on for longer than 24 days is told to stop otherwise.
@@ -18,8 +20,12 @@ export function stopAt({ until, for_seconds = Number.POSITIVE_INFINITY, signal }
     signal?.removeEventListener('abort', stop);
     all.abort();
   };
+  const end = performance.now() + ms;
   const timer = ms < LONGEST_MS ? setTimeout(stop, Math.max(0, ms)) : undefined;
   signal?.addEventListener('abort', stop);
-  if (signal?.aborted) stop();
-  return Object.assign(all.signal, { stop });
+  if (signal?.aborted || ms <= 0) stop();
+  return Object.assign(all.signal, {
+    stop,
+    left: () => Math.max(0, (end - performance.now()) / 1000),
+  });
 }

@@ -70,7 +70,7 @@ export async function work(
   const { low, high } = options.prefetch ?? { low: concurrency - 1, high: concurrency };
   check(concurrency, low, high);
   const toTheEnd = options.until === 'empty';
-  const { wait_seconds = toTheEnd ? 0 : 5 } = options;
+  const { wait_seconds: longest = toTheEnd ? 0 : 5 } = options;
   const hear = carefully(options.on_error);
   const worked: Worked = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
   const leases = new Set<Held>();
@@ -88,7 +88,8 @@ export async function work(
       lease_seconds,
       late,
       tell_within_ms,
-      patient: () => waiting.some((one) => !one.ended),
+      // Nobody is idle.
+      patient: () => running >= concurrency || waiting.some((one) => !one.ended),
       counted(kind, count) {
         worked[kind] += count;
         inHand -= count;
@@ -127,6 +128,7 @@ export async function work(
   /** Null when nobody answers: a worker that goes on anyway comes again. */
   async function claim(): Promise<[answer: ClaimAnswer, late: boolean] | null> {
     const { worker } = options;
+    const wait_seconds = Math.min(longest, Math.ceil(stopping.left()));
     const limit = Math.min(10_000, high - inHand);
     const sent = performance.now();
     try {
@@ -153,7 +155,7 @@ export async function work(
   /** After a claim that found nothing: one that waited has done so already; where others are at it, soon. */
   const rest = ({ state, retry_after_seconds }: ClaimAnswer) => {
     if (state === 'passing') return 0;
-    if (wait_seconds > 0) return 50;
+    if (longest > 0) return 50;
     return 1000 * (state === 'busy' ? Math.min(1, retry_after_seconds) : retry_after_seconds);
   };
 
