@@ -4,6 +4,7 @@ import * as statements from './sql/statements.ts';
 import type { AnyQueues, Name } from './types.ts';
 import type { Context, Handler, Handlers } from './work/handlers.ts';
 import { handlersOf } from './work/handlers.ts';
+import type { HeldTask } from './work/held.ts';
 import { doneWith, type End, endOf, told } from './work/outcome.ts';
 import { contextOf, type RunTask } from './work/run.ts';
 import { type Worked, type WorkOptions, work } from './work/work.ts';
@@ -18,8 +19,9 @@ export type SqlContext = Context & { client: SqlClient };
 type Row = { within: boolean; completed: number | null; refused: string[] };
 
 /** The completion, in the handler's transaction; what follows it is the commit. */
-async function completed(client: SqlClient, lease: string, result: object): Promise<boolean> {
-  const values = [lease, JSON.stringify([result])];
+async function completed(client: SqlClient, held: HeldTask, said: object): Promise<boolean> {
+  const { id, run_id } = held.task;
+  const values = [held.lease, JSON.stringify([{ id, ...said }]), run_id];
   const [row] = (await client.query(statements.completeWithin, values)).rows as [Row];
   if (!row.within)
     throw new Error('The handler has ended its transaction, which is not its to end.');
@@ -34,12 +36,11 @@ function inTransactions(pool: SqlPool): RunTask {
   async function prepared(client: Pooled, ...[held, handler, error]: Parameters<RunTask>) {
     const [context, said] = contextOf(held);
     try {
-      await client.query('begin');
+      await client.query(statements.beginOf(held.task.run_id));
       const result = await handler(held.task, { ...context, client } as never);
       const end = doneWith({ ...(result !== undefined && { result }), ...said });
       if (end.kind !== 'done') return end;
-      const one = { id: held.task.id, ...end.said };
-      return (await completed(client, held.lease, one))
+      return (await completed(client, held, end.said))
         ? null
         : ({ kind: 'told', as: 'lost' } as const);
     } catch (thrown) {

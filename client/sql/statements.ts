@@ -39,9 +39,12 @@ export const claimedAny = claimed(
 export const complete =
   'select completed, refused::text[] as refused from tock.complete(p_lease => $1, p_results => $2)';
 
-// Outside of a transaction a statement begins with it: then the handler has ended its own, and nothing is done.
+/** Begins a handler's transaction, which a setting that ends with it tells from any other. */
+export const beginOf = (run_id: string) =>
+  `begin; set local tock_client.run = '${run_id.replaceAll(/\D/g, '')}'`;
+
 export const completeWithin = `select w.within, c.completed, c.refused::text[] as refused
-  from (select pg_catalog.now() < pg_catalog.statement_timestamp() as within) w
+  from (select pg_catalog.current_setting('tock_client.run', true) is not distinct from $3 as within) w
     left join lateral tock.complete(p_lease => case when w.within then $1::uuid end, p_results => $2) c on w.within`;
 
 export const fail =

@@ -48,7 +48,7 @@ async function takeBack(queue: string): Promise<void> {
   await vi.waitUntil(async () => (await left()) === 0);
   await owner.query(
     `update tock.leases set leased_until = now() - interval '1 s'
-     where closed_at is null and stream in (select stream from tock.streams where queue = $1)`,
+     where closed_at is null and stream in (select number from tock.streams where queue = $1)`,
     [queue],
   );
   await owner.query('select tock.reap(p_sweep => true)');
