@@ -33,8 +33,9 @@ export function asRefusal(error: unknown): unknown {
   return new TockError(status, problem, { cause: error });
 }
 
-// Connections, serialization and deadlocks, resources, locks, shutdowns, and the system's own, such as ECONNRESET.
-const passing = /^(08|40001|40P01|53|55P03|57P0|TK503|E[A-Z]{4})/;
+// Connections, serialization and deadlocks, resources, locks, shutdowns, the system's own, such as ECONNRESET; and the
+// driver's, such as a connection that ended, which have no code.
+const passing = /^(08|40001|40P01|53|55P03|57P0|TK503|E[A-Z]{4}|$)/;
 
 const MOST_TRIES = 6;
 
@@ -48,8 +49,9 @@ export async function ask<Row>(
     try {
       return (await client.query(text, values)).rows[0];
     } catch (error) {
-      const { code = '' } = error as DatabaseError;
-      if (tries === MOST_TRIES || !passing.test(code)) throw asRefusal(error);
+      const { code = '', message } = error as DatabaseError;
+      if (!passing.test(code)) throw asRefusal(error);
+      if (tries === MOST_TRIES) throw new TockError(503, { detail: message }, { cause: error });
       await pause(100 * 2 ** tries * (0.5 + 0.5 * Math.random()));
     }
   }

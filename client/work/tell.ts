@@ -21,6 +21,9 @@ const isRefusal = (error: unknown) =>
 const isPlain = ({ end }: Ended) =>
   end.kind === 'done' && Object.values(end.said).every((value) => value === undefined);
 
+const isPlainFailure = ({ end }: Ended) =>
+  end.kind !== 'done' && !(end.kind === 'failed' && end.said.retry_in_seconds !== undefined);
+
 const kindOf = ({ end }: Ended): Kind => (end.kind === 'told' ? end.as : end.kind);
 
 /** Tells what became of a lease's tasks: all that are done in one call, then what failed, then what goes back. */
@@ -64,9 +67,10 @@ export function teller(source: Leases, { lease, tasks }: LeasedTasks, hears: Hea
       await send(ends.slice(0, half), how);
       return send(ends.slice(half), how);
     }
-    if (one && isRefusal(error) && one.end.kind === 'done') {
+    const plain: End = { kind: 'failed', said: { error: told(error) } };
+    if (one && isRefusal(error) && !isPlainFailure(one)) {
       hears.error(error);
-      return send([{ id: one.id, end: { kind: 'failed', said: { error: told(error) } } }], fail);
+      return send([{ id: one.id, end: plain }], fail);
     }
     hears.counted('lost', ends.length);
     if (error instanceof LeaseLost) hears.lost(error);

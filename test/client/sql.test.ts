@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LeaseLost, RetryIn, type SqlClient, workSql } from '../../client/sql.ts';
+import { LeaseLost, RetryIn, type SqlClient, type SqlPool, workSql } from '../../client/sql.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
 let db: Database;
@@ -130,6 +130,35 @@ test('a connection that breaks fails the task, and the worker goes on with anoth
   expect(worked).toEqual({ ...nothing, done: 1, failed: 1 });
   expect(heard).toHaveLength(1);
   expect([await sums(51), await sums(52)]).toEqual([0, 1]);
+});
+
+test('a worker outlasts connections that break under its own calls', async () => {
+  const [queue] = await enqueue(71, 72);
+  const admin = await db.connect(db.superUrl);
+  const kill = `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+    where usename = $1 and pid <> pg_backend_pid()`;
+  let killed = false;
+  const breaking: SqlPool = {
+    connect: () => pool.connect(),
+    async query(text, values) {
+      const client = await pool.connect();
+      client.on('error', () => {});
+      let broken: Error | undefined;
+      try {
+        if (!killed) await admin.query(kill, [`shop_${db.name}`]);
+        killed = true;
+        return await client.query(text, values);
+      } catch (error) {
+        broken = error as Error;
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    },
+  };
+  const worked = await workSql(breaking, queue, () => {}, toTheEnd);
+  expect(killed).toBe(true);
+  expect(worked).toEqual({ ...nothing, done: 2 });
 });
 
 test('a result that is refused takes the effect with it', async () => {

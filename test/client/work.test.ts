@@ -58,6 +58,17 @@ test('what a handler throws is its failure: tried again, later, or never', async
   expect(far - Date.parse(shown?.run_at ?? '')).toBeGreaterThan(2_000_000);
 });
 
+test('a time to try again that is none fails its task like any other mistake', async () => {
+  const q = queue();
+  const id = await tock.enqueue(q, 1);
+  const handle = () => {
+    throw new RetryIn(-5);
+  };
+  expect(await tock.work(q, handle, { until: 'empty' })).toEqual({ ...nothing, failed: 1 });
+  const [run] = (await tock.task(id))?.runs ?? [];
+  expect(run?.error).toMatchObject({ message: /retry_in_seconds/ });
+});
+
 test('who listens and throws breaks nothing', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloads(2));
