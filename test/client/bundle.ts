@@ -19,6 +19,7 @@ export type ClientBundle = {
 export async function clientBundle(script: string): Promise<ClientBundle> {
   const { metafile, outputFiles } = await esbuild.build({
     stdin: {
+      loader: 'ts',
       contents: script.replaceAll(
         /'tock\/client(\/\w+)?'/g,
         (_, part = '/index') => `'./client${part}.ts'`,
@@ -27,6 +28,7 @@ export async function clientBundle(script: string): Promise<ClientBundle> {
     },
     absWorkingDir: checkout,
     bundle: true,
+    external: ['file:*'],
     format: 'esm',
     minify: true,
     metafile: true,
