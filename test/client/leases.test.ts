@@ -43,21 +43,20 @@ async function takeBack(): Promise<void> {
   await there.owner.query('select tock.reap(p_sweep => true)');
 }
 
+/** Whether a task's run has gone on for longer than a lease of a second; takes back what it can. */
+async function pastItsLease(id: string): Promise<boolean> {
+  await there.owner.query('select tock.reap(p_sweep => true)');
+  const started = (await tock.task(id))?.runs[0]?.started_at;
+  const past = "select now() > $1::timestamptz + interval '2 seconds' as past";
+  return (await there.owner.query(past, [started])).rows[0].past;
+}
+
 test('a heartbeat keeps a lease past its length', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
-  const passed = async () => {
-    await there.owner.query('select tock.reap(p_sweep => true)');
-    const started = (await tock.task(id))?.runs[0]?.started_at;
-    const past = "select now() > $1::timestamptz + interval '2 seconds' as past";
-    const { rows } = await there.owner.query(past, [started]);
-    return rows[0].past;
-  };
-  const lasts = async () => void (await expect.poll(passed, { timeout: 10_000 }).toBe(true));
-  const worked = await tock.work(q, lasts, {
-    until: 'empty',
-    lease_seconds: 1,
-  });
+  const lasts = async () =>
+    void (await expect.poll(() => pastItsLease(id), { timeout: 10_000 }).toBe(true));
+  const worked = await tock.work(q, lasts, { until: 'empty', lease_seconds: 1 });
   expect(worked).toEqual({ ...nothing, done: 1 });
   expect((await tock.task(id))?.runs).toHaveLength(1);
 });
@@ -147,6 +146,22 @@ test('a worker that is told to stop gives back at once what has not begun, and e
   await expect.poll(take).toBe(5);
   end.open();
   expect(await work).toEqual({ ...nothing, done: 1, released: 5 });
+});
+
+test('a worker that is told to stop keeps alive what runs', async () => {
+  const q = queue();
+  const id = await tock.enqueue(q, 1);
+  await tock.enqueue(q, 2);
+  const stop = new AbortController();
+  const worked = await tock.work(
+    q,
+    async () => {
+      stop.abort();
+      await expect.poll(() => pastItsLease(id), { timeout: 10_000 }).toBe(true);
+    },
+    { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+  );
+  expect(worked).toEqual({ ...nothing, done: 1, released: 1 });
 });
 
 test('a handler that does not end in time hears that its worker stops, and its task goes to another', async () => {

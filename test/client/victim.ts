@@ -1,8 +1,12 @@
 // A worker that kills itself at a point of its second task, in a process of its own.
 // usage: node victim.ts http|sql <point> <queue>, URLs and the key in the environment
 import pg from 'pg';
-import { createTock } from '../../client/index.ts';
-import { type SqlPool, workSql } from '../../client/sql.ts';
+import type { SqlContext, SqlPool } from '../../client/sql.ts';
+
+// scripts/planted.ts plants its bugs in a copy.
+const { TOCK_CLIENT_DIRECTORY = '../../client' } = process.env;
+const { createTock } = await import(`${TOCK_CLIENT_DIRECTORY}/index.ts`);
+const { workSql } = await import(`${TOCK_CLIENT_DIRECTORY}/sql.ts`);
 
 const [kind = '', point = '', queue = ''] = process.argv.slice(2);
 const { TOCK_URL = '', TOCK_KEY = '', DATABASE_URL = '' } = process.env;
@@ -55,14 +59,15 @@ if (kind === 'sql') {
   await workSql(
     watching,
     queue,
-    (task, { client }) => handle(task.id, (text, values) => client.query(text, values)),
+    (task: { id: string }, { client }: SqlContext) =>
+      handle(task.id, (text, values) => client.query(text, values)),
     options,
   );
 } else {
   const tock = createTock({
     url: TOCK_URL,
     key: TOCK_KEY,
-    async fetch(url, init) {
+    async fetch(url: string, init: RequestInit) {
       const name = url.split('/').at(-1) ?? '';
       at(`${name}, before`);
       const answer = fetch(url, init);
@@ -73,5 +78,5 @@ if (kind === 'sql') {
     },
   });
   const query = (text: string, values: string[]) => pool.query(text, values);
-  await tock.work(queue, (task) => handle(task.id, query), options);
+  await tock.work(queue, (task: { id: string }) => handle(task.id, query), options);
 }
