@@ -22,6 +22,8 @@ export type Held = {
   tasks: HeldTask[];
   /** Gives back what has not begun; with a reason also what runs, whose signals it aborts. */
   giveBack(reason?: Error): void;
+  /** Aborts the signals of what has not ended. */
+  abort(reason: Error): void;
 };
 
 export type HoldOptions = {
@@ -127,6 +129,9 @@ export function hold(source: Leases, leased: LeasedTasks, options: HoldOptions):
 
   return {
     tasks,
+    abort(reason) {
+      for (const one of going()) one.abort.abort(reason);
+    },
     giveBack(reason) {
       for (const one of going()) {
         if (one.begun && !reason) continue;

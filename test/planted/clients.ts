@@ -65,16 +65,16 @@ export const clients: Bug[] = [
   },
   {
     name: 'a task that is to be cancelled is begun',
-    file: 'client/work/work.ts',
+    file: 'client/work/hands.ts',
     find: 'signal.aborted ? endOf(undefined, signal) : go()',
     replace: 'go()',
     caught: [leases, 'a handler whose task is to be cancelled hears of it'],
   },
   {
     name: 'a worker that stops keeps what it has not begun',
-    file: 'client/work/work.ts',
-    find: '    for (const held of leases) held.giveBack();\n    ring();',
-    replace: '    ring();',
+    file: 'client/work/hands.ts',
+    find: '    for (const held of leases) held.giveBack();\n    const ended',
+    replace: '    const ended',
     caught: [leases, 'a worker that is told to stop gives back at once'],
   },
   {
@@ -86,14 +86,14 @@ export const clients: Bug[] = [
   },
   {
     name: 'a worker that stops waits for those who never end',
-    file: 'client/work/work.ts',
+    file: 'client/work/hands.ts',
     find: 'for (const held of leases) held.giveBack(new WorkerStopped());',
     replace: '',
     caught: [leases, 'a handler that does not end in time'],
   },
   {
     name: 'what a claim brings to a worker that stops is kept',
-    file: 'client/work/work.ts',
+    file: 'client/work/hands.ts',
     find: 'if (stopping.aborted) held.giveBack();\n    else',
     replace: '',
     caught: [leases, 'what a claim brings that was under way'],
@@ -101,8 +101,8 @@ export const clients: Bug[] = [
   {
     name: 'a worker claims as many as ever, whatever it has',
     file: 'client/work/work.ts',
-    find: 'high - inHand',
-    replace: 'high',
+    find: 'f.high - f.inHands.count()',
+    replace: 'f.high',
     caught: [works, 'a worker never has more than the high mark'],
   },
   {
@@ -122,7 +122,7 @@ export const clients: Bug[] = [
   {
     name: 'a worker dies when a call does not come through',
     file: 'client/work/work.ts',
-    find: 'if (toTheEnd || !passing) throw error;',
+    find: 'if (f.toTheEnd || !passing) throw error;',
     replace: 'throw error;',
     caught: [works, 'a worker goes on when a call did not come through'],
   },
