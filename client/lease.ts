@@ -20,23 +20,25 @@ export type Leases = {
   fail(lease: string, failures?: Failure[] | Outcome): Promise<Failed>;
   /** Gives back all that are left, or those named; it counts as no attempt. */
   release(lease: string, ids?: string[]): Promise<Released>;
-  /** Moves the lease's end to so long from now, and names the tasks that somebody wants cancelled. */
+  /** Moves the lease's end to so long from now, and names the tasks that somebody wants cancelled; aborted, it isn't tried again. */
   extend(
     lease: string,
     lease_seconds?: number,
     progress?: Progress | ProgressOf[],
+    signal?: AbortSignal,
   ): Promise<Extended>;
 };
 
 export function httpLeases(call: Call): Leases {
-  const at = <T>(lease: string, verb: string, body: object) =>
-    call<T>('POST', `/v1/leases/${encodeURIComponent(lease)}/${verb}`, body);
+  const at = <T>(lease: string, verb: string, body: object, signal?: AbortSignal) =>
+    call<T>('POST', `/v1/leases/${encodeURIComponent(lease)}/${verb}`, body, { signal });
   return {
     complete: (lease, results) => at(lease, 'complete', results ? { results } : {}),
     fail: (lease, failures = {}) =>
       at(lease, 'fail', Array.isArray(failures) ? { failures } : failures),
     release: (lease, ids) => at(lease, 'release', ids ? { ids } : {}),
-    extend: (lease, lease_seconds, progress) => at(lease, 'extend', { lease_seconds, progress }),
+    extend: (lease, lease_seconds, progress, signal) =>
+      at(lease, 'extend', { lease_seconds, progress }, signal),
   };
 }
 

@@ -44,6 +44,7 @@ export async function ask<Row>(
   client: SqlClient,
   text: string,
   values: unknown[],
+  signal?: AbortSignal,
 ): Promise<Row | undefined> {
   for (let tries = 1; ; tries++) {
     try {
@@ -51,8 +52,9 @@ export async function ask<Row>(
     } catch (error) {
       const { code = '', message } = error as DatabaseError;
       if (!passing.test(code)) throw asRefusal(error);
-      if (tries === MOST_TRIES) throw new TockError(503, { detail: message }, { cause: error });
-      await pause(100 * 2 ** tries * (0.5 + 0.5 * Math.random()));
+      if (tries === MOST_TRIES || signal?.aborted)
+        throw new TockError(503, { detail: message }, { cause: error });
+      await pause(100 * 2 ** tries * (0.5 + 0.5 * Math.random()), signal);
     }
   }
 }

@@ -28,8 +28,8 @@ function answerOf({ leases, ...said }: Row): ClaimAnswer {
 /** The verbs of claims and leases, each a statement of its own. One that waits asks again: nothing sleeps in the database. */
 export function sqlSource(pool: SqlPool): Claims & Leases {
   const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
-  const ofLease = async <T>(text: string, values: unknown[]): Promise<T> => {
-    const row = await ask<T>(pool, text, values);
+  const ofLease = async <T>(text: string, values: unknown[], signal?: AbortSignal): Promise<T> => {
+    const row = await ask<T>(pool, text, values, signal);
     if (!row) throw over();
     return row;
   };
@@ -57,7 +57,7 @@ export function sqlSource(pool: SqlPool): Claims & Leases {
     complete: (lease, results) => ofLease(statements.complete, [lease, json(results)]),
     fail: (lease, failures) => ofLease(statements.fail, [lease, json(failures)]),
     release: (lease, ids) => ofLease(statements.release, [lease, ids]),
-    extend: (lease, seconds, progress) =>
-      ofLease(statements.extend, [lease, seconds, json(progress)]),
+    extend: (lease, seconds, progress, signal) =>
+      ofLease(statements.extend, [lease, seconds, json(progress)], signal),
   };
 }

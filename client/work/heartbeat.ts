@@ -32,7 +32,7 @@ export function heartbeat(
 ): Heartbeat {
   const every = (lease_seconds * 1000) / 3;
   const said = new Map<string, Progress>();
-  let stopped = false;
+  const quiet = new AbortController();
   let beating = false;
   let soon = false;
   let theirEnd = Date.parse(leased_until);
@@ -53,32 +53,37 @@ export function heartbeat(
     said.clear();
     try {
       const told = progress.length > 0 ? progress : undefined;
-      const { leased_until, cancel } = await source.extend(lease, lease_seconds, told);
-      if (stopped) return;
+      const { leased_until, cancel } = await source.extend(
+        lease,
+        lease_seconds,
+        told,
+        quiet.signal,
+      );
+      if (quiet.signal.aborted) return;
       movedTo(Date.parse(leased_until));
       hears.cancel(cancel);
     } catch (error) {
-      if (stopped) return;
+      if (quiet.signal.aborted) return;
       if (error instanceof LeaseLost) return hears.lost(error);
       hears.error(error);
     } finally {
       beating = false;
       soon = said.size > 0;
-      if (!stopped) next = setTimeout(beat, soon ? PROGRESS_WITHIN_MS : every);
+      if (!quiet.signal.aborted) next = setTimeout(beat, soon ? PROGRESS_WITHIN_MS : every);
     }
   }
 
   return {
     progress(id, one) {
       said.set(id, { ...said.get(id), ...one });
-      if (soon || beating || stopped) return;
+      if (soon || beating || quiet.signal.aborted) return;
       soon = true;
       clearTimeout(next);
       next = setTimeout(beat, Math.min(PROGRESS_WITHIN_MS, every));
     },
     forget: (id) => void said.delete(id),
     stop() {
-      stopped = true;
+      quiet.abort();
       clearTimeout(next);
       clearTimeout(over);
     },

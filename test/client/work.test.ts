@@ -51,7 +51,15 @@ test('what a handler throws is its failure: tried again, later, or never', async
   const shown = await tock.task(plain);
   expect(shown).toMatchObject({
     state: 'waiting',
-    runs: [{ error: { name: 'TypeError', message: 'plain \ufffd\ufffd', stack: /plain/ } }],
+    runs: [
+      {
+        error: {
+          name: 'TypeError',
+          message: 'plain \ufffd\ufffd',
+          stack: expect.stringMatching(/plain/),
+        },
+      },
+    ],
   });
   expect(await tock.task(never)).toMatchObject({ state: 'dead', error: { name: 'Fatal' } });
   const far = Date.parse((await tock.task(later))?.run_at ?? '');
@@ -66,7 +74,7 @@ test('a time to try again that is none fails its task like any other mistake', a
   };
   expect(await tock.work(q, handle, { until: 'empty' })).toEqual({ ...nothing, failed: 1 });
   const [run] = (await tock.task(id))?.runs ?? [];
-  expect(run?.error).toMatchObject({ message: /retry_in_seconds/ });
+  expect(run?.error).toMatchObject({ message: expect.stringMatching(/retry_in_seconds/) });
 });
 
 test('who listens and throws breaks nothing', async () => {

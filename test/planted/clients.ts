@@ -57,11 +57,11 @@ export const clients: Bug[] = [
     caught: [leases, 'a handler whose lease is lost hears of it'],
   },
   {
-    name: 'tasks of a lost lease are begun all the same',
+    name: 'tasks are begun though the lease is over',
     file: 'client/work/held.ts',
     find: "      if (one.begun) continue;\n      one.ended = true;\n      count('lost', 1);\n",
     replace: '',
-    caught: [leases, 'a handler whose lease is lost hears of it'],
+    caught: [leases, 'a worker that reaches nobody drops its tasks'],
   },
   {
     name: 'a task that is to be cancelled is begun',
