@@ -144,22 +144,25 @@ test('a handler says which stage of a pipeline is next', async () => {
 
 test('a worker never has more than the high mark, and claims when it is down to the low one', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(23));
+  await tock.enqueueMany(q, payloads(12));
   there.seen.length = 0;
-  const running: number[] = [];
-  const worked = await tock.work(
-    q,
-    async () => {
-      const { rows } = await there.owner.query('select running from tock.queue_stats($1)', [q]);
-      running.push(Number(rows[0].running));
-    },
-    { until: 'empty', concurrency: 2, prefetch: { low: 3, high: 7 } },
-  );
-  expect(worked).toEqual({ ...nothing, done: 23 });
-  expect(Math.max(...running)).toBe(7);
-  const claims = there.seen.filter(({ route }) => route.endsWith('/claim'));
-  expect(claims[0]?.body).toMatchObject({ limit: 7 });
-  for (const { body } of claims) expect(body.limit).toBeGreaterThanOrEqual(4);
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const work = tock.work(q, (task) => (Number(task.payload) < 4 ? undefined : opened), {
+    until: 'empty',
+    concurrency: 3,
+    prefetch: { low: 3, high: 7 },
+  });
+  const limits = () =>
+    there.seen.filter(({ route }) => route.endsWith('/claim')).map(({ body }) => body.limit);
+  await expect.poll(limits).toEqual([7, 4]);
+  const running = async () =>
+    (await there.owner.query('select running from tock.queue_stats($1)', [q])).rows[0].running;
+  await expect.poll(async () => Number(await running())).toBe(7);
+  open();
+  expect(await work).toEqual({ ...nothing, done: 12 });
 });
 
 test('handlers run at once, as many as are wished', async () => {
