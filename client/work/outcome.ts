@@ -11,13 +11,15 @@ export type End =
 const LONGEST_MESSAGE = 2_000;
 const LONGEST_STACK = 8_000;
 
-// A message of megabytes would be kept for each attempt.
-const cut = (text: unknown, most: number) => String(text ?? '').slice(0, most);
+/** Text of so many characters at most. Half a surrogate pair, or NUL, is not for JSON in PostgreSQL. */
+export const clean = (text: unknown, most: number) =>
+  String(text ?? '')
+    .slice(0, most)
+    .toWellFormed()
+    .replaceAll('\0', '\uFFFD');
 
-/** An error as a failure's data. Half a surrogate pair, or NUL, is not for JSON in PostgreSQL. */
+/** An error as a failure's data: a message of megabytes would be kept for each attempt. */
 export function told(error: unknown): { name: string; message: string; stack?: string } {
-  const clean = (text: unknown, most: number) =>
-    cut(text, most).toWellFormed().replaceAll('\0', '\uFFFD');
   if (!(error instanceof Error)) return { name: 'Thrown', message: clean(error, LONGEST_MESSAGE) };
   const { name, message, stack } = error;
   return {

@@ -1,7 +1,7 @@
-import type { Spawn } from '../types.ts';
+import type { Progress, Spawn } from '../types.ts';
 import type { Context, Handler } from './handlers.ts';
 import type { HeldTask } from './held.ts';
-import { doneWith, type End, endOf } from './outcome.ts';
+import { clean, doneWith, type End, endOf } from './outcome.ts';
 
 /** Runs a handler; what it throws is given to `error`. */
 export type RunTask = (
@@ -12,16 +12,20 @@ export type RunTask = (
 
 export type Said = { stage?: string | null; spawn?: Spawn };
 
+const LONGEST_NOTE = 500;
+
+/** What a heartbeat can say: one that is refused would keep no lease. */
+const fitting = (progress?: number, note?: string): Progress => ({
+  ...(progress !== undefined && { progress: Math.min(100, Math.max(0, progress)) || 0 }),
+  ...(note !== undefined && { note: clean(note, LONGEST_NOTE) }),
+});
+
 /** The context of a task, and where it notes what its handler says beside a result. */
 export function contextOf(held: HeldTask): [context: Context, said: Said] {
   const said: Said = {};
   const context: Context = {
     signal: held.abort.signal,
-    progress: (progress, note) =>
-      held.progress({
-        ...(progress !== undefined && { progress }),
-        ...(note !== undefined && { note }),
-      }),
+    progress: (progress, note) => held.progress(fitting(progress, note)),
     spawn(spawn) {
       said.spawn = spawn;
     },

@@ -145,8 +145,9 @@ test('progress is told while the handler runs', async () => {
     async (_, { progress }) => {
       progress(40, 'half way');
       await expect.poll(told, { timeout: 5000 }).toEqual({ progress: 40, note: 'half way' });
-      progress(90);
-      await expect.poll(told, { timeout: 5000 }).toMatchObject({ progress: 90 });
+      progress(900, `${'x'.repeat(498)}\ud800\0 and more`);
+      const note = `${'x'.repeat(498)}\ufffd\ufffd`;
+      await expect.poll(told, { timeout: 5000 }).toEqual({ progress: 100, note });
     },
     { until: 'empty' },
   );

@@ -145,7 +145,7 @@ export const clients: Bug[] = [
     name: 'a handler ends its transaction and nobody sees it',
     file: 'client/sql/statements.ts',
     find: "pg_catalog.current_setting('tock_client.run', true) is not distinct from $3",
-    replace: '$3 is not null',
+    replace: '$3::text is not null',
     caught: [sql, 'a handler that ends its own transaction has failed'],
   },
   {
