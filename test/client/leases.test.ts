@@ -1,39 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  createTock,
-  LeaseLost,
-  TaskCancelled,
-  type Tock,
-  WorkerStopped,
-} from '../../client/index.ts';
-import { type Way, way } from './service.ts';
+import { createTock, LeaseLost, TaskCancelled, type Tock } from '../../client/index.ts';
+import { aborted, gate, nothing, pastItsLease, payloads, type Way, way } from './service.ts';
 
 let there: Way;
 let tock: Tock;
 let count = 0;
 const queue = () => `lease${++count}`;
-const payloads = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
-const nothing = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
 
 beforeAll(async () => {
   there = await way();
   tock = createTock(there.options);
 });
 afterAll(() => there.database.drop());
-
-/** A promise and what resolves it. */
-function gate<T = void>() {
-  let open: (value: T) => void = () => {};
-  const opened = new Promise<T>((resolve) => {
-    open = resolve;
-  });
-  return { open, opened };
-}
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<unknown>((resolve) => {
-    signal.addEventListener('abort', () => resolve(signal.reason));
-  });
 
 /** The lease ran out and somebody else may have its tasks. */
 async function takeBack(): Promise<void> {
@@ -43,19 +21,11 @@ async function takeBack(): Promise<void> {
   await there.owner.query('select tock.reap(p_sweep => true)');
 }
 
-/** Whether a task's run has gone on for longer than a lease of a second; takes back what it can. */
-async function pastItsLease(id: string): Promise<boolean> {
-  await there.owner.query('select tock.reap(p_sweep => true)');
-  const started = (await tock.task(id))?.runs[0]?.started_at;
-  const past = "select now() > $1::timestamptz + interval '1500 ms' as past";
-  return (await there.owner.query(past, [started])).rows[0].past;
-}
-
 test('a heartbeat keeps a lease past its length', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
   const lasts = async () =>
-    void (await expect.poll(() => pastItsLease(id), { timeout: 10_000 }).toBe(true));
+    void (await expect.poll(() => pastItsLease(there, id), { timeout: 10_000 }).toBe(true));
   const worked = await tock.work(q, lasts, { until: 'empty', lease_seconds: 1 });
   expect(worked).toEqual({ ...nothing, done: 1 });
   expect((await tock.task(id))?.runs).toHaveLength(1);
@@ -151,94 +121,6 @@ test('progress is told while the handler runs', async () => {
     },
     { until: 'empty' },
   );
-});
-
-test('a worker that is told to stop gives back at once what has not begun, and ends what has', async () => {
-  const q = queue();
-  await tock.enqueueMany(q, payloads(6));
-  const stop = new AbortController();
-  const [begun, end] = [gate(), gate()];
-  const work = tock.work(
-    q,
-    async (_, { signal }) => {
-      begun.open();
-      await end.opened;
-      expect(signal.aborted).toBe(false);
-    },
-    { signal: stop.signal, prefetch: { low: 2, high: 6 } },
-  );
-  await begun.opened;
-  stop.abort();
-  const others = new Set<string>();
-  const take = async () => {
-    for (const { id } of (await tock.claim(q, { limit: 10 }))?.tasks ?? []) others.add(id);
-    return others.size;
-  };
-  await expect.poll(take).toBe(5);
-  end.open();
-  expect(await work).toEqual({ ...nothing, done: 1, released: 5 });
-});
-
-test('a worker that is told to stop keeps alive what runs', async () => {
-  const q = queue();
-  const id = await tock.enqueue(q, 1);
-  await tock.enqueue(q, 2);
-  const stop = new AbortController();
-  const worked = await tock.work(
-    q,
-    async () => {
-      stop.abort();
-      await expect.poll(() => pastItsLease(id), { timeout: 10_000 }).toBe(true);
-    },
-    { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
-  );
-  expect(worked).toEqual({ ...nothing, done: 1, released: 1 });
-});
-
-test('a handler that does not end in time hears that its worker stops, and its task goes to another', async () => {
-  const q = queue();
-  const [deaf, hearing] = (await tock.enqueueMany(q, payloads(2))) as [string, string];
-  const stop = new AbortController();
-  const begun = gate();
-  const reasons: unknown[] = [];
-  const never = gate();
-  const work = tock.work(
-    q,
-    async (task, { signal }) => {
-      if (task.id === deaf) return never.opened;
-      begun.open();
-      reasons.push(await aborted(signal));
-      throw new Error('stopped half way');
-    },
-    { signal: stop.signal, concurrency: 2, stop_seconds: 0 },
-  );
-  await begun.opened;
-  stop.abort();
-  expect(await work).toEqual({ ...nothing, released: 2 });
-  expect(reasons).toEqual([expect.any(WorkerStopped)]);
-  for (const id of [deaf, hearing]) {
-    expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
-  }
-  never.open();
-});
-
-test('what a claim brings that was under way when the worker was to stop is given back', async () => {
-  const q = queue();
-  const stop = new AbortController();
-  const waits = gate();
-  const options = {
-    ...there.options,
-    fetch: async (url: string, init: RequestInit) => {
-      if (url.endsWith('/claim')) waits.open();
-      return (there.options.fetch as typeof fetch)(url, init);
-    },
-  };
-  const work = createTock(options).work(q, () => {}, { signal: stop.signal, wait_seconds: 10 });
-  await waits.opened;
-  stop.abort();
-  const id = await tock.enqueue(q, 1);
-  expect(await work).toEqual({ ...nothing, released: 1 });
-  expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1 });
 });
 
 test('a lease in hand is ended by its own methods, and says when it is lost', async () => {

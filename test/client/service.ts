@@ -1,4 +1,5 @@
 import type { CallOptions } from '../../client/call.ts';
+import { createTock } from '../../client/index.ts';
 import { createApp } from '../../functions/app.ts';
 import { type Service, service } from '../http/service.ts';
 
@@ -40,4 +41,30 @@ export async function way(): Promise<Way> {
       fates = next;
     },
   };
+}
+
+export const nothing = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
+
+export const payloads = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
+
+/** A promise and what resolves it. */
+export function gate<T = void>() {
+  let open: (value: T) => void = () => {};
+  const opened = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+export const aborted = (signal: AbortSignal) =>
+  new Promise<unknown>((resolve) => {
+    signal.addEventListener('abort', () => resolve(signal.reason));
+  });
+
+/** Whether a task's run has gone on for longer than a lease of a second; takes back what it can. */
+export async function pastItsLease(there: Way, id: string): Promise<boolean> {
+  await there.owner.query('select tock.reap(p_sweep => true)');
+  const started = (await createTock(there.options).task(id))?.runs[0]?.started_at;
+  const past = "select now() > $1::timestamptz + interval '1500 ms' as past";
+  return (await there.owner.query(past, [started])).rows[0].past;
 }

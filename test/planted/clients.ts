@@ -2,6 +2,7 @@ import type { Bug } from './bugs.ts';
 
 const calls = 'client/calls.test.ts';
 const leases = 'client/leases.test.ts';
+const stops = 'client/stop.test.ts';
 const works = 'client/work.test.ts';
 const sql = 'client/sql.test.ts';
 
@@ -75,28 +76,28 @@ export const clients: Bug[] = [
     file: 'client/work/hands.ts',
     find: '    for (const held of leases) held.giveBack();\n    const ended',
     replace: '    const ended',
-    caught: [leases, 'a worker that is told to stop gives back at once'],
+    caught: [stops, 'a worker that is told to stop gives back at once'],
   },
   {
     name: 'a worker that stops sends no more heartbeats',
     file: 'client/work/held.ts',
     find: "        note(one, { kind: 'released' });",
     replace: "        note(one, { kind: 'released' });\n        beats.stop();",
-    caught: [leases, 'a worker that is told to stop keeps alive what runs'],
+    caught: [stops, 'a worker that is told to stop keeps alive what runs'],
   },
   {
     name: 'a worker that stops waits for those who never end',
     file: 'client/work/hands.ts',
     find: 'for (const held of leases) held.giveBack(new WorkerStopped());',
     replace: '',
-    caught: [leases, 'a handler that does not end in time'],
+    caught: [stops, 'a handler that does not end in time'],
   },
   {
     name: 'what a claim brings to a worker that stops is kept',
     file: 'client/work/hands.ts',
     find: 'if (stopping.aborted) held.giveBack();\n    else',
     replace: '',
-    caught: [leases, 'what a claim brings that was under way'],
+    caught: [stops, 'what a claim brings that was under way'],
   },
   {
     name: 'a worker claims as many as ever, whatever it has',
