@@ -3,6 +3,7 @@ import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import { limitBody } from './body.ts';
 import type { App, Env } from './endpoint.ts';
+import { origins } from './origins.ts';
 import { problem, refusal } from './problem.ts';
 import type { Connect } from './query.ts';
 import { changes } from './routes/changes.ts';
@@ -37,6 +38,7 @@ export function createApp(connect: Connect): App {
     return problem(refusal(404, `There is no ${c.req.path}.`, { hint }), c);
   });
   app.use(requestId());
+  app.use(origins);
   app.use(async (c, next) => {
     await next();
     c.header('Cache-Control', 'no-store');

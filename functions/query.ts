@@ -14,6 +14,8 @@ export type Bindings = {
   TOCK_DRIVER?: string;
   /** https://host[:port] of a proxy that speaks Neon's protocols, for a Neon of one's own. */
   TOCK_NEON_PROXY?: string;
+  /** Origins whose pages may call from a browser, by commas; none without it. */
+  TOCK_ORIGINS?: string;
   /** Comes before all of them. */
   HYPERDRIVE?: { connectionString: string };
 };

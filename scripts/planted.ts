@@ -1,4 +1,4 @@
-// Plants one bug after another in a copy of sql/ and says whether the test named with it fails.
+// Plants one bug after another in a copy of sql/ or client/ and says whether the test named with it fails.
 // usage: node scripts/planted.ts [part of a bug's name or of its test's file] ...
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -16,14 +16,14 @@ type Report = {
 };
 
 /** How the named test failed, in one line; null when it passed. */
-async function failure(bug: Bug, folder: string): Promise<string | null> {
+async function failure(bug: Bug, folder: string, place: object): Promise<string | null> {
   const report = join(folder, 'report.json');
   const [file, name] = bug.caught;
   const pattern = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const out = ['--reporter=json', `--outputFile.json=${report}`];
   const child = spawn('vitest', ['run', join('test', file), '-t', pattern, ...out], {
     cwd: checkout,
-    env: { ...process.env, TOCK_SQL_DIRECTORY: join(folder, 'sql') },
+    env: { ...process.env, ...place },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let said = '';
@@ -52,8 +52,7 @@ let missed = 0;
 for (const bug of chosen) {
   const folder = mkdtempSync(join(tmpdir(), 'tock-planted-'));
   try {
-    plant(bug, join(folder, 'sql'));
-    const how = await failure(bug, folder);
+    const how = await failure(bug, folder, plant(bug, folder));
     if (how === null) missed++;
     const outcome = how === null ? 'NOT CAUGHT' : `caught: ${how}`;
     process.stdout.write(`${bug.name} (${bug.caught[0]})\n    ${outcome}\n`);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
+import { claimedAny, claimedOne, claimedOwn } from '../../client/sql/statements.ts';
 import { exactly } from '../exact.ts';
 import { ask } from './ask.ts';
 
@@ -71,43 +72,6 @@ export function httpClaims(post: Post): Claims {
     },
   };
 }
-
-const wished =
-  'p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5, p_alone => true';
-
-const claimed = (rows: string, queue: string) => `with claimed as materialized (
-    ${rows}
-  ), leases as materialized (
-    select c.queue, c.lease, min(c.leased_until) as leased_until, min(c.ordinality) as n,
-      json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt,
-        'max_attempts', c.max_attempts, 'priority', c.priority, 'tenant', c.tenant, 'created_at', c.created_at,
-        'payload', c.payload) order by c.ordinality) as tasks
-    from claimed c
-    group by c.queue, c.lease
-  ), answer as materialized (
-    select json_agg(json_build_object('queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until,
-      'tasks', l.tasks) order by l.n)::text as leases
-    from leases l
-  )
-  select coalesce(a.leases, '[]') as leases, tock.claim_answer() as state,
-    case when a.leases is null then tock.retry_after_seconds(${queue}) else 0 end as retry_after_seconds
-  from answer a`;
-
-const claimedOne = claimed(
-  `select $1::text as queue, c.* from tock.claim(p_queue => $1, ${wished}) with ordinality c`,
-  '$1',
-);
-
-const claimedOwn = claimed(
-  `select $1::text as queue, c.* from tock.claim_own(p_queue => $1, p_worker => $2, p_lease_seconds => $3) with ordinality c`,
-  '$1',
-);
-
-// claim_any() itself says when to come back.
-const claimedAny = claimed(
-  `select c.* from tock.claim_any(p_queues => $1, ${wished}, p_weights => $6) with ordinality c`,
-  'null',
-);
 
 export function sqlClaims(client: pg.Client): Claims {
   const claim = async (sql: string, values: unknown[], waitSeconds: number) => {

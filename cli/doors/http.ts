@@ -1,3 +1,6 @@
+import { caller as client, type Method } from '../../client/call.ts';
+import { TockError } from '../../client/errors.ts';
+import { exactly } from '../exact.ts';
 import { type ExitCode, Failure } from '../failure.ts';
 import type { Parse } from './claims.ts';
 import {
@@ -15,16 +18,6 @@ import {
 import { httpLeases } from './leases.ts';
 import { httpPools } from './pools.ts';
 import { inOptions, told } from './told.ts';
-
-type Problem = {
-  title?: string;
-  detail?: string;
-  field?: string;
-  hint?: string;
-  errors?: { field: string; detail: string }[];
-};
-
-type Answer = { status: number; body: unknown };
 
 const advice: Record<number, string> = {
   401: 'Set TOCK_KEY to a key from: tock key create',
@@ -47,54 +40,34 @@ function next(status: number, hint: string | undefined): string | undefined {
   return hint ? inOptions(hint).replace(/GET \/v1\/tasks\/(?=\d)/, 'tock task ') : advice[status];
 }
 
-function refused(origin: string, { status, body }: Answer): Failure {
-  const { title, detail, field, hint, errors = [] } = (body ?? {}) as Problem;
-  const said = detail ?? title ?? `status ${status} from ${origin}`;
+function refused(url: string, error: unknown): unknown {
+  if (!(error instanceof TockError)) return error;
+  const { status, message, problem } = error;
+  if (status === 0) {
+    return new Failure(`${message}.`, 'Start it (npm start), or correct TOCK_URL.', 4);
+  }
+  const { title, detail, field, hint, errors = [] } = problem;
   // The first one is the detail.
   const more = errors.slice(1).map((error) => `\n${told(error.field, error.detail)}`);
   // A conflict's field is no mistake of whoever asks.
   const about = status === 409 ? undefined : field;
-  return new Failure(told(about, said) + more.join(''), next(status, hint), exitCode(status));
+  const said = told(about, detail ?? title ?? `${message} from ${url}`);
+  return new Failure(said + more.join(''), next(status, hint), exitCode(status));
 }
 
 /** Enqueueing and claiming carry a request id and changing twice is changing once: any call may be repeated. */
-async function call(
-  origin: string,
-  key: string,
-  route: string,
-  body?: string,
-  parse: Parse = JSON.parse,
-): Promise<Answer> {
-  const [method = 'GET', path = '/'] = route.split(' ');
-  const init = {
-    method,
-    ...(body && { body }),
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-  };
-  for (let tries = 1; ; tries++) {
+function caller(url: string, key: string) {
+  const options = { url, key, retries: 2, timeout_seconds: 60, deadline_seconds: 180 };
+  const plain = client(options);
+  const exact = client({ ...options, parse: exactly });
+  return async <T>(route: string, body?: string, parse?: Parse): Promise<T> => {
+    const [method = 'GET', path = '/'] = route.split(' ');
     try {
-      const signal = AbortSignal.timeout(60_000);
-      const response = await fetch(`${origin}${path}`, { ...init, signal });
-      const text = await response.text();
-      const json = /json/.test(response.headers.get('content-type') ?? '');
-      const answer = { status: response.status, body: json && text ? parse(text) : null };
-      if (response.ok || response.status === 404) return answer;
-      if (tries === 3 || (response.status !== 503 && response.status !== 429)) {
-        throw refused(origin, answer);
-      }
+      return await (parse === exactly ? exact : plain)<T>(method as Method, path, body);
     } catch (error) {
-      if (error instanceof Failure) throw error;
-      const { message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
-      if (tries === 3) {
-        throw new Failure(
-          `${origin} does not answer: ${cause?.code ?? cause?.message ?? message}.`,
-          'Start it (npm start), or correct TOCK_URL.',
-          4,
-        );
-      }
+      throw refused(url, error);
     }
-    await new Promise((wake) => setTimeout(wake, tries * 500));
-  }
+  };
 }
 
 const gatesOf = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}/gates`;
@@ -108,14 +81,14 @@ function queryString(options: Record<string, unknown>): string {
 }
 
 export function httpDoor(origin: string, key: string): Door {
+  const found = caller(origin, key);
   const foundOrNull = async <T>(route: string, body?: string): Promise<T | null> => {
-    const answer = await call(origin, key, route, body);
-    return answer.status === 404 ? null : (answer.body as T);
-  };
-  const found = async <T>(route: string, body?: string, parse?: Parse): Promise<T> => {
-    const answer = await call(origin, key, route, body, parse);
-    if (answer.status === 404) throw refused(origin, answer);
-    return answer.body as T;
+    try {
+      return await found<T>(route, body);
+    } catch (error) {
+      if (error instanceof Failure && error.exitCode === 3) return null;
+      throw error;
+    }
   };
   const at = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}`;
   return {

@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
 import type { Bug } from './bugs.ts';
 
+const ofClient = (bug: Bug) => bug.file.startsWith('client/');
+
 /** The text of the bug's file with the bug in it. */
 export function planted(bug: Bug): string {
-  const sql = readFileSync(join(checkout, 'sql', bug.file), 'utf8');
+  const sql = readFileSync(join(checkout, ofClient(bug) ? '' : 'sql', bug.file), 'utf8');
   const everywhere =
     typeof bug.find === 'string' ? bug.find : new RegExp(bug.find.source, `${bug.find.flags}g`);
   const text = sql.replaceAll(everywhere, (_, inside) =>
@@ -15,8 +17,11 @@ export function planted(bug: Bug): string {
   return text;
 }
 
-/** Copies sql/ to a folder, with the bug in it. */
-export function plant(bug: Bug, directory: string): void {
-  cpSync(join(checkout, 'sql'), directory, { recursive: true });
-  writeFileSync(join(directory, bug.file), planted(bug));
+/** Copies sql/ or client/ into a folder, with the bug in it; the environment in which tests take it from there. */
+export function plant(bug: Bug, folder: string): Record<string, string> {
+  const name = ofClient(bug) ? 'client' : 'sql';
+  const directory = join(folder, name);
+  cpSync(join(checkout, name), directory, { recursive: true });
+  writeFileSync(join(ofClient(bug) ? folder : directory, bug.file), planted(bug));
+  return { [ofClient(bug) ? 'TOCK_CLIENT_DIRECTORY' : 'TOCK_SQL_DIRECTORY']: directory };
 }

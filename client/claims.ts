@@ -1,0 +1,61 @@
+import type { Call, Patience } from './call.ts';
+import { TockError } from './errors.ts';
+import type { ClaimAnswer, Claimed, ClaimOptions, ClaimState, LeasedTasks } from './types.ts';
+
+export type Weighted = string | { queue: string; weight: number };
+
+export type Claims = {
+  /** From the first queue what it has, then from the next; or, with weights, in an order drawn by them. */
+  claim(queues: Weighted[], options?: ClaimOptions, signal?: AbortSignal): Promise<ClaimAnswer>;
+  /** One task for a worker: while its lease is open the same again, with a later end. */
+  claimOwn(queue: string, worker: string, lease_seconds?: number): Promise<ClaimAnswer>;
+};
+
+type OfOne = {
+  lease: string | null;
+  leased_until: string | null;
+  tasks: Claimed[];
+  state: ClaimState;
+  retry_after_seconds: number;
+};
+
+/** The answers of one queue and of several have the same form then. */
+function ofOne(queue: string, answer: OfOne): ClaimAnswer {
+  const { lease, leased_until, tasks, state, retry_after_seconds } = answer;
+  const leases = lease && leased_until ? [{ queue, lease, leased_until, tasks }] : [];
+  return { leases: leases.map(named), state, retry_after_seconds };
+}
+
+const named = (leased: LeasedTasks): LeasedTasks => ({
+  ...leased,
+  tasks: leased.tasks.map((task) => ({ ...task, queue: leased.queue })),
+});
+
+const none: ClaimAnswer = { leases: [], state: 'busy', retry_after_seconds: 1 };
+
+export function httpClaims(call: Call): Claims {
+  const one = async (queue: string, verb: string, body: object, patience?: Patience) => {
+    const path = `/v1/queues/${encodeURIComponent(queue)}/${verb}`;
+    return ofOne(queue, await call<OfOne>('POST', path, body, patience));
+  };
+  return {
+    async claim(queues, options = {}, signal = undefined) {
+      const given = options.request_id !== undefined;
+      const body = { ...options, request_id: options.request_id ?? crypto.randomUUID() };
+      const patience = { wait_seconds: body.wait_seconds, signal };
+      try {
+        const [queue] = queues;
+        if (queues.length === 1 && typeof queue === 'string') {
+          return await one(queue, 'claim', body, patience);
+        }
+        const answer = await call<ClaimAnswer>('POST', '/v1/claim', { ...body, queues }, patience);
+        return { ...answer, leases: answer.leases.map(named) };
+      } catch (error) {
+        // The first answer was lost, and its lease ran out before a repeat came through.
+        if (!given && error instanceof TockError && error.status === 409) return none;
+        throw error;
+      }
+    },
+    claimOwn: (queue, worker, lease_seconds) => one(queue, 'claim-own', { worker, lease_seconds }),
+  };
+}

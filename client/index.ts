@@ -1,0 +1,16 @@
+export type { CallOptions, Method } from './call.ts';
+export {
+  Fatal,
+  LeaseLost,
+  type Problem,
+  RetryIn,
+  TaskCancelled,
+  TockError,
+  WorkerStopped,
+} from './errors.ts';
+export type { Lease, Leases } from './lease.ts';
+export type { Assigned, Place, Pools, Taken } from './pools.ts';
+export { createTock, type Tock, type TockOptions } from './tock.ts';
+export type * from './types.ts';
+export type { Context, Handler, Handlers } from './work/handlers.ts';
+export type { Worked, WorkOptions } from './work/work.ts';

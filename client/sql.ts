@@ -1,0 +1,113 @@
+import { asRefusal, type Pooled, type SqlClient, type SqlPool } from './sql/ask.ts';
+import { sqlSource } from './sql/source.ts';
+import * as statements from './sql/statements.ts';
+import type { AnyQueues, Name } from './types.ts';
+import type { Context, Handler, Handlers } from './work/handlers.ts';
+import { handlersOf } from './work/handlers.ts';
+import type { HeldTask } from './work/held.ts';
+import { doneWith, type End, endOf, told } from './work/outcome.ts';
+import { contextOf, type RunTask } from './work/run.ts';
+import { type Worked, type WorkOptions, work } from './work/work.ts';
+
+export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from './errors.ts';
+export type { Worked, WorkOptions } from './work/work.ts';
+export type { SqlClient, SqlPool };
+
+/** Whatever is done with `client` commits together with the task's completion, or not at all. Don't commit it yourself. */
+export type SqlContext = Context & { client: SqlClient };
+
+type Row = { within: boolean; completed: number | null; refused: string[] };
+
+/** The completion, in the handler's transaction; what follows it is the commit. */
+async function completed(client: SqlClient, held: HeldTask, said: object): Promise<boolean> {
+  const { id, run_id } = held.task;
+  const values = [held.lease, JSON.stringify([{ id, ...said }]), run_id];
+  const [row] = (await client.query(statements.completeWithin, values)).rows as [Row];
+  if (!row.within)
+    throw new Error('The handler has ended its transaction, which is not its to end.');
+  return row.completed === 1;
+}
+
+const ignore = () => {};
+
+/** Runs handlers in transactions of their own, in which they are also completed: exactly once. */
+function inTransactions(pool: SqlPool): RunTask {
+  /** What it came to, up to the commit: from there on nobody but the database knows. */
+  async function prepared(client: Pooled, ...[held, handler, error]: Parameters<RunTask>) {
+    const [context, said] = contextOf(held);
+    try {
+      await client.query(statements.beginOf(held.task.run_id));
+      const result = await handler(held.task, { ...context, client } as never);
+      const end = doneWith({ ...(result !== undefined && { result }), ...said });
+      if (end.kind !== 'done') return end;
+      return (await completed(client, held, end.said))
+        ? null
+        : ({ kind: 'told', as: 'lost' } as const);
+    } catch (thrown) {
+      const why = asRefusal(thrown);
+      error(why);
+      return endOf(why, held.abort.signal);
+    }
+  }
+
+  return async (held, handler, error) => {
+    let client: Pooled;
+    try {
+      client = await pool.connect();
+    } catch (cause) {
+      error(cause);
+      return { kind: 'failed', said: { error: told(cause) } };
+    }
+    // A connection that breaks says so, and would end the process if nobody heard.
+    client.on?.('error', ignore);
+    let broken: Error | undefined;
+    const settle = async (how: 'commit' | 'rollback') => {
+      try {
+        await client.query(how);
+        return true;
+      } catch (cause) {
+        broken = cause as Error;
+        return false;
+      }
+    };
+    try {
+      const end: End | null = await prepared(client, held, handler, error);
+      if (end) {
+        await settle('rollback');
+        return end;
+      }
+      if (await settle('commit')) return { kind: 'told', as: 'done' };
+      // Whether it was committed is not known: if so it is done, if not its lease runs out.
+      error(broken);
+      return { kind: 'told', as: 'lost' };
+    } finally {
+      client.off?.('error', ignore);
+      client.release(broken);
+    }
+  };
+}
+
+/**
+ * As Tock's work(), with SQL: each handler has a transaction in which its task is completed, so that its effect there
+ * is exactly once. A lease that was lost rolls it back. The pool needs a connection more than `concurrency`, for heartbeats.
+ */
+export function workSql<Q = AnyQueues, N extends Name<Q> = Name<Q>>(
+  pool: SqlPool,
+  queue: N,
+  handler: Handler<Q[N], SqlContext>,
+  options?: WorkOptions,
+): Promise<Worked>;
+export function workSql<Q = AnyQueues>(
+  pool: SqlPool,
+  handlers: Handlers<Q, SqlContext>,
+  options?: WorkOptions,
+): Promise<Worked>;
+export function workSql(
+  pool: SqlPool,
+  first: string | Handlers<AnyQueues, SqlContext>,
+  second?: Handler<never, SqlContext> | WorkOptions,
+  third?: WorkOptions,
+): Promise<Worked> {
+  const [handlers, options] = handlersOf<WorkOptions>(first as never, second as never, third);
+  return work({ ...sqlSource(pool), run: inTransactions(pool) }, handlers, options);
+}

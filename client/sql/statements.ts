@@ -1,0 +1,58 @@
+const wished =
+  'p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5, p_alone => true';
+
+const claimed = (rows: string, queue: string) => `with claimed as materialized (
+    ${rows}
+  ), leases as materialized (
+    select c.queue, c.lease, min(c.leased_until) as leased_until, min(c.ordinality) as n,
+      json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt,
+        'max_attempts', c.max_attempts, 'priority', c.priority, 'tenant', c.tenant, 'created_at', c.created_at,
+        'payload', c.payload) order by c.ordinality) as tasks
+    from claimed c
+    group by c.queue, c.lease
+  ), answer as materialized (
+    select json_agg(json_build_object('queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until,
+      'tasks', l.tasks) order by l.n)::text as leases
+    from leases l
+  )
+  select coalesce(a.leases, '[]') as leases, tock.claim_answer() as state,
+    case when a.leases is null then tock.retry_after_seconds(${queue}) else 0 end as retry_after_seconds
+  from answer a`;
+
+/** Claims, each a statement of its own, whose leases are JSON text. */
+export const claimedOne = claimed(
+  `select $1::text as queue, c.* from tock.claim(p_queue => $1, ${wished}) with ordinality c`,
+  '$1',
+);
+
+export const claimedOwn = claimed(
+  `select $1::text as queue, c.* from tock.claim_own(p_queue => $1, p_worker => $2, p_lease_seconds => $3) with ordinality c`,
+  '$1',
+);
+
+// claim_any() itself says when to come back.
+export const claimedAny = claimed(
+  `select c.* from tock.claim_any(p_queues => $1, ${wished}, p_weights => $6) with ordinality c`,
+  'null',
+);
+
+export const complete =
+  'select completed, refused::text[] as refused from tock.complete(p_lease => $1, p_results => $2)';
+
+/** Begins a handler's transaction, which a setting that ends with it tells from any other. */
+export const beginOf = (run_id: string) =>
+  `begin; set local tock_client.run = '${run_id.replaceAll(/\D/g, '')}'`;
+
+export const completeWithin = `select w.within, c.completed, c.refused::text[] as refused
+  from (select pg_catalog.current_setting('tock_client.run', true) is not distinct from $3 as within) w
+    left join lateral tock.complete(p_lease => case when w.within then $1::uuid end, p_results => $2) c on w.within`;
+
+export const fail =
+  'select failed, dead, refused::text[] as refused from tock.fail(p_lease => $1, p_failures => $2)';
+
+export const release =
+  'select released, refused::text[] as refused from tock.release(p_lease => $1, p_ids => $2)';
+
+export const extend = `select to_json(leased_until) as leased_until, runs,
+    coalesce(cancel, '{}')::text[] as cancel, refused::text[] as refused
+  from tock.extend(p_lease => $1, p_seconds => $2, p_progress => $3)`;

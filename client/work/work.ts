@@ -1,0 +1,154 @@
+import type { Claims, Weighted } from '../claims.ts';
+import { TockError } from '../errors.ts';
+import type { Leases } from '../lease.ts';
+import { pause } from '../pause.ts';
+import type { ClaimAnswer } from '../types.ts';
+import type { Handler } from './handlers.ts';
+import { type Hands, type Hear, hands, type Worked } from './hands.ts';
+import type { RunTask } from './run.ts';
+import { type Stopping, stopAt } from './stop.ts';
+
+export type { Worked } from './hands.ts';
+
+export type WorkOptions = {
+  /** Its name, as tasks show it. */
+  worker?: string;
+  /** How many handlers run at once. */
+  concurrency?: number;
+  /** With `low` tasks or fewer in hand it claims as many as make `high`; unsaid, one for each handler that is free. */
+  prefetch?: { low: number; high: number };
+  /** empty: until a claim finds nothing. Without it, until the signal or the time. */
+  until?: 'empty' | Date;
+  /** The same as `until` a time so many seconds from now. */
+  for_seconds?: number;
+  /** Aborted, the worker stops: see stop_seconds. */
+  signal?: AbortSignal;
+  /** How long those that run have when it stops; then their signals abort, and a second later they are given back. */
+  stop_seconds?: number;
+  lease_seconds?: number;
+  /** How long a claim waits for something to come, 0 to 30; a worker that stops waits for it to end. */
+  wait_seconds?: number;
+  /** Of queues by name: each claim draws their order by these. */
+  weights?: Record<string, number>;
+  /** How long the end of a task may wait to be told with others, while there is more to do. */
+  tell_within_ms?: number;
+  /** Hears what handlers throw, with the task, and of calls that came to nothing. */
+  on_error?: Hear;
+};
+
+/** One that runs its tasks in transactions says how, and makes their completions itself. */
+export type Source = Claims & Leases & { run?: RunTask };
+
+/** How a worker claims, and when it has enough. */
+type Feeding = {
+  source: Claims;
+  queues: Weighted[];
+  inHands: Hands;
+  stopping: Stopping;
+  hear: Hear;
+  low: number;
+  high: number;
+  toTheEnd: boolean;
+  lease_seconds: number;
+  wait_seconds: number;
+  worker: string | undefined;
+};
+
+const MOST_A_CLAIM = 10_000;
+
+/** Whoever listens must not break the work. */
+function carefully(hear: Hear = () => {}): Hear {
+  return (error, task) => {
+    try {
+      hear(error, task);
+    } catch {}
+  };
+}
+
+function check(concurrency: number, low: number, high: number): void {
+  if (!(concurrency >= 1 && low >= 0 && high > low)) {
+    throw new RangeError('work: concurrency is 1 or more, and prefetch has 0 <= low < high');
+  }
+}
+
+/** Null when nobody answers: a worker that goes on anyway comes again. Late: when its lease began nobody knows. */
+async function claim(f: Feeding): Promise<{ answer: ClaimAnswer; late: boolean } | null> {
+  const { worker, lease_seconds, stopping } = f;
+  const wait_seconds = Math.min(f.wait_seconds, Math.ceil(stopping.left()));
+  const limit = Math.min(MOST_A_CLAIM, f.high - f.inHands.count());
+  const sent = performance.now();
+  try {
+    const options = { worker, limit, lease_seconds, wait_seconds };
+    const answer = await f.source.claim(f.queues, options, stopping);
+    return { answer, late: performance.now() - sent > (wait_seconds + lease_seconds / 3) * 1000 };
+  } catch (error) {
+    const passing = error instanceof TockError && (error.status === 0 || error.status >= 429);
+    if (f.toTheEnd || !passing) throw error;
+    f.hear(error);
+    await pause(1000, stopping);
+    return null;
+  }
+}
+
+/** After a claim that found nothing: one that waited has done so already; where others are at it, soon. */
+function restMs({ wait_seconds }: Feeding, { state, retry_after_seconds }: ClaimAnswer): number {
+  if (state === 'passing') return 0;
+  if (wait_seconds > 0) return 50;
+  return 1000 * (state === 'busy' ? Math.min(1, retry_after_seconds) : retry_after_seconds);
+}
+
+const stopped = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve());
+  });
+
+/** Claims whenever there is room, until it is to stop; or, to the end, until there is nothing more. */
+async function feed(f: Feeding): Promise<void> {
+  const { inHands, stopping } = f;
+  while (!stopping.aborted) {
+    while (inHands.count() > f.low && !stopping.aborted) await inHands.next();
+    if (stopping.aborted) return;
+    const alone = inHands.count() === 0;
+    const claimed = await claim(f);
+    if (!claimed) continue;
+    const { leases, state } = claimed.answer;
+    for (const leased of leases) inHands.take(leased, claimed.late);
+    if (leases.length > 0) continue;
+    if (f.toTheEnd && (state === 'empty' || state === 'paused')) {
+      if (alone) return;
+      // What runs may leave something behind.
+      while (inHands.count() > 0 && !stopping.aborted) await inHands.next();
+    } else await pause(restMs(f, claimed.answer), stopping);
+  }
+}
+
+/** Works until it is to stop. Rejects when a claim is refused, after what was begun has ended. */
+export async function work(
+  source: Source,
+  handlers: Map<string, Handler<unknown, never>>,
+  options: WorkOptions = {},
+): Promise<Worked> {
+  const { concurrency = 1, lease_seconds = 60, stop_seconds = 20, tell_within_ms = 200 } = options;
+  const { low, high } = options.prefetch ?? { low: concurrency - 1, high: concurrency };
+  check(concurrency, low, high);
+  const toTheEnd = options.until === 'empty';
+  const { wait_seconds = toTheEnd ? 0 : 5, weights, worker } = options;
+  const hear = carefully(options.on_error);
+  const stopping = stopAt(options);
+  const queues = [...handlers.keys()].map((queue) =>
+    weights ? { queue, weight: weights[queue] ?? 1 } : queue,
+  );
+  const shared = { source, lease_seconds, stopping, hear };
+  const inHands = hands({ ...shared, handlers, concurrency, tell_within_ms });
+  const finished = stopped(stopping).then(() => inHands.finish(stop_seconds));
+  if (stopping.aborted) return inHands.worked;
+  try {
+    await feed({ ...shared, queues, inHands, low, high, toTheEnd, wait_seconds, worker });
+  } finally {
+    stopping.stop();
+    await finished;
+    // What a claim brought that was under way.
+    await inHands.empty();
+  }
+  return inHands.worked;
+}

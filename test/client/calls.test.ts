@@ -1,0 +1,184 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { createTock, LeaseLost, type Tock, TockError } from '../../client/index.ts';
+import { type Way, way } from './service.ts';
+
+let there: Way;
+let tock: Tock;
+let count = 0;
+const queue = () => `call${++count}`;
+
+beforeAll(async () => {
+  there = await way();
+  tock = createTock(there.options);
+});
+afterAll(() => there.database.drop());
+afterEach(() => void vi.useRealTimers());
+
+const depth = async (q: string) => {
+  const { rows } = await there.owner.query('select ready, running from tock.queue_stats($1)', [q]);
+  return { ready: Number(rows[0].ready), running: Number(rows[0].running) };
+};
+
+test('what is enqueued is there once, whatever became of the answers', async () => {
+  const q = queue();
+  there.fate('lost', 'refused', 'unsent', 'lost');
+  const id = await tock.enqueue(q, { n: 1 });
+  expect(await tock.task(id)).toMatchObject({ payload: { n: 1 }, state: 'ready' });
+  there.fate('lost');
+  const ids = await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2, priority: 0 }]);
+  expect(new Set(ids).size).toBe(2);
+  expect(await depth(q)).toEqual({ ready: 3, running: 0 });
+});
+
+test('a claim whose answer was lost gives the same tasks, and takes no others', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }]);
+  there.fate('lost', 'lost');
+  const lease = await tock.claim(q);
+  expect(lease?.tasks).toMatchObject([{ payload: 1 }]);
+  expect(await depth(q)).toEqual({ ready: 1, running: 1 });
+  there.fate('lost');
+  const { leases } = await tock.claimAny([q, { queue: queue(), weight: 2 }], { limit: 5 });
+  expect(leases.map((one) => one.tasks.map((task) => task.payload))).toEqual([[2]]);
+  expect(await depth(q)).toEqual({ ready: 0, running: 2 });
+});
+
+test('an end whose answer was lost is told again, and counts once', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }, { payload: 3 }]);
+  const lease = await tock.claim(q, { limit: 3 });
+  if (!lease) throw new Error('no lease');
+  const [a, b, c] = lease.tasks.map(({ id }) => id) as [string, string, string];
+  const spawn = { tasks: [{ payload: 'child' }] };
+  there.fate('lost', 'lost');
+  expect(await lease.complete([{ id: a, result: 'r', spawn }])).toMatchObject({ completed: 1 });
+  there.fate('lost');
+  expect(await lease.fail([{ id: b, error: 'e', fatal: true }])).toMatchObject({ dead: 1 });
+  there.fate('lost');
+  expect(await lease.release([c])).toMatchObject({ released: 1 });
+  expect(await depth(q)).toEqual({ ready: 2, running: 0 });
+});
+
+test('a rerun whose answer was lost makes one task', async () => {
+  const q = queue();
+  const id = await tock.enqueue(q, 1);
+  await tock.work(q, () => {}, { until: 'empty' });
+  there.fate('lost');
+  const [again] = await tock.rerun([id], { reason: 'why not' });
+  expect((await tock.task(id))?.reruns).toMatchObject([{ id: again?.rerun_id, reason: 'why not' }]);
+});
+
+test('a worker whose every second answer is lost does each task once', async () => {
+  const q = queue();
+  await tock.enqueueMany(
+    q,
+    [1, 2, 3, 4].map((payload) => ({ payload })),
+  );
+  const done: unknown[] = [];
+  there.fate(
+    ...Array.from({ length: 40 }, (_, n) => (n % 2 ? ('fine' as const) : ('lost' as const))),
+  );
+  const worked = await tock.work(q, (task) => void done.push(task.payload), { until: 'empty' });
+  there.fate();
+  expect(worked).toMatchObject({ done: 4, lost: 0 });
+  expect(done).toEqual([1, 2, 3, 4]);
+  expect(await depth(q)).toEqual({ ready: 0, running: 0 });
+});
+
+test('a refusal is told with its field and what to do, and is not tried again', async () => {
+  there.seen.length = 0;
+  const bad = tock.enqueue(queue(), 1, { priority: 12 });
+  await expect(bad).rejects.toMatchObject({
+    name: 'TockError',
+    status: 422,
+    field: 'priority',
+    message: 'priority: a whole number from 0 to 9',
+    hint: expect.stringMatching(/openapi\.json/),
+  });
+  const id = '00000000-0000-4000-8000-00000000000f';
+  await expect(tock.leases.complete(id)).rejects.toBeInstanceOf(LeaseLost);
+  await expect(tock.change(await done(), { priority: 1 })).rejects.toMatchObject({ status: 409 });
+  expect(await tock.task('5242880')).toBeNull();
+  expect(
+    there.seen.map(({ route }) => route).filter((route) => /12|complete/.test(route)),
+  ).toHaveLength(2);
+});
+
+async function done(): Promise<string> {
+  const q = queue();
+  const id = await tock.enqueue(q, 1);
+  await tock.work(q, () => {}, { until: 'empty' });
+  return id;
+}
+
+/** A fetch that answers so, the last one again and again, and when it was asked. */
+function answers(...all: [status: number, headers?: Record<string, string>][]) {
+  const asked: number[] = [];
+  const fetch = async () => {
+    asked.push(Date.now());
+    const [status, headers = {}] = all[Math.min(asked.length, all.length) - 1] ?? [200];
+    return new Response(status === 200 ? '{"ids":["1"]}' : '', { status, headers });
+  };
+  return { asked, fetch };
+}
+
+test('a call waits for as long as it is told, and else longer each time, not in step with others', async () => {
+  vi.useFakeTimers();
+  const { asked, fetch } = answers([503], [500], [429, { 'retry-after': '7' }], [502], [200]);
+  const call = createTock({ url: 'http://tock/', key: 'k', fetch }).enqueue('q', 1);
+  await vi.runAllTimersAsync();
+  expect(await call).toBe('1');
+  const waits = asked.slice(1).map((at, n) => at - (asked[n] as number));
+  const between = (n: number, low: number, high: number) => {
+    expect(waits[n]).toBeGreaterThanOrEqual(low);
+    expect(waits[n]).toBeLessThanOrEqual(high);
+  };
+  between(0, 100, 200);
+  between(1, 200, 400);
+  expect(waits[2]).toBe(7000);
+  between(3, 800, 1600);
+});
+
+test('a call ends at its deadline, or after so many tries, with the last refusal', async () => {
+  vi.useFakeTimers();
+  const options = { url: 'http://tock', key: 'k' };
+  const far = answers([503, { 'retry-after': '100' }]);
+  const late = createTock({ ...options, fetch: far.fetch, deadline_seconds: 50 }).enqueue('q', 1);
+  await expect(late).rejects.toMatchObject({ status: 503 });
+  expect(far.asked).toHaveLength(1);
+  const busy = answers([503]);
+  const often = createTock({ ...options, fetch: busy.fetch, retries: 2 }).enqueue('q', 1);
+  await Promise.all([expect(often).rejects.toMatchObject({ status: 503 }), vi.runAllTimersAsync()]);
+  expect(busy.asked).toHaveLength(3);
+});
+
+test.each([400, 401, 403, 404, 409, 413, 415, 422, 501, 507])(
+  'what is refused with %i is not tried again',
+  async (status) => {
+    const { asked, fetch } = answers([status]);
+    const call = createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1);
+    await expect(call).rejects.toBeInstanceOf(TockError);
+    expect(asked).toHaveLength(1);
+  },
+);
+
+test('a server that never answers is given up, and said to be out of reach', async () => {
+  const fetch = (_: string, { signal }: RequestInit) =>
+    new Promise<Response>((_resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason));
+    });
+  const options = { url: 'http://tock', key: 'k', fetch, timeout_seconds: 0.01, retries: 1 };
+  await expect(createTock(options).task('1')).rejects.toMatchObject({
+    status: 0,
+    message: expect.stringMatching(/^http:\/\/tock does not answer: /),
+  });
+});
+
+test('numbers beyond a double come as they are with a parser that keeps them', async () => {
+  const q = queue();
+  const parse = (json: string) =>
+    JSON.parse(json.replace(/"payload": ?(\d{17,})/, '"payload":"$1"'));
+  const exact = createTock({ ...there.options, parse });
+  await tock.call('POST', `/v1/queues/${q}/tasks`, '{"payload":12345678901234567890}');
+  expect((await exact.claim(q))?.tasks).toMatchObject([{ payload: '12345678901234567890' }]);
+});

@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createTock } from '../../client/index.ts';
+import { workSql } from '../../client/sql.ts';
+import { type Served, served } from '../cli/served.ts';
+import { type Database, freshDatabase } from '../database.ts';
+
+let db: Database;
+let owner: pg.Pool;
+let server: Served;
+let key: string;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  owner = new pg.Pool({ connectionString: db.url });
+  owner.on('error', () => {});
+  server = await served(db);
+  const made =
+    "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim', 'read'])";
+  key = (await owner.query(made)).rows[0].key;
+  await owner.query('create table effects (task bigint)');
+});
+afterAll(async () => {
+  server.close();
+  await owner.end();
+  await db.drop();
+});
+
+/** The signal that ended it, or its exit code. */
+function victim(kind: string, point: string, queue: string): Promise<string | number | null> {
+  const script = fileURLToPath(new URL('victim.ts', import.meta.url));
+  const urls = { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url };
+  const child = spawn(process.execPath, [script, kind, point, queue], {
+    env: { ...process.env, ...urls },
+    stdio: 'inherit',
+  });
+  return new Promise((resolve) => child.on('exit', (code, signal) => resolve(signal ?? code)));
+}
+
+/** A dead worker's leases run out, once its transactions have ended with its connections. */
+async function takeBack(queue: string): Promise<void> {
+  const left = async () => {
+    const open = 'select from pg_stat_activity where application_name = $1';
+    return (await owner.query(open, [queue])).rowCount;
+  };
+  await vi.waitUntil(async () => (await left()) === 0);
+  await owner.query(
+    `update tock.leases set leased_until = now() - interval '1 s'
+     where closed_at is null and stream in (select number from tock.streams where queue = $1)`,
+    [queue],
+  );
+  await owner.query('select tock.reap(p_sweep => true)');
+}
+
+/** How often each of a queue's tasks had its effect. */
+async function effects(ids: string[]): Promise<number[]> {
+  const { rows } = await owner.query('select task from effects where task = any ($1)', [ids]);
+  return ids.map((id) => rows.filter(({ task }) => task === id).length);
+}
+
+let count = 0;
+
+/** Three tasks, a worker that dies at its second, and another one that does what is left. */
+async function killed(kind: 'http' | 'sql', point: string) {
+  const queue = `killed${++count}`;
+  const tock = createTock({ url: server.url, key });
+  const ids = await tock.enqueueMany(
+    queue,
+    [1, 2, 3].map((payload) => ({ payload })),
+  );
+  expect(await victim(kind, point, queue)).toBe('SIGKILL');
+  await takeBack(queue);
+  const effect = 'insert into effects (task) values ($1)';
+  if (kind === 'sql') {
+    const pool = new pg.Pool({ connectionString: db.url, max: 3 });
+    await workSql(
+      pool,
+      queue,
+      (task, { client }) => client.query(effect, [task.id]).then(() => {}),
+      {
+        until: 'empty',
+      },
+    );
+    await pool.end();
+  } else {
+    const handle = (task: { id: string }) => owner.query(effect, [task.id]).then(() => {});
+    await tock.work(queue, handle, { until: 'empty' });
+  }
+  const states = await Promise.all(ids.map(async (id) => (await tock.task(id))?.state));
+  expect(states).toEqual(['done', 'done', 'done']);
+  return effects(ids);
+}
+
+describe('in SQL an effect is there exactly once, when a worker is killed', () => {
+  test.concurrent.for([
+    'begun',
+    'effect',
+    'complete, before',
+    'complete, sent',
+    'complete, answered',
+    'commit, sent',
+    'commit, answered',
+  ])('%s', async (point, { expect }) => {
+    expect(await killed('sql', point)).toEqual([1, 1, 1]);
+  });
+});
+
+describe('over HTTP an effect is there at least once, when a worker is killed', () => {
+  test.concurrent.for([
+    'begun',
+    'effect',
+    'complete, before',
+    'complete, sent',
+    'complete, answered',
+  ])('%s', async (point, { expect }) => {
+    for (const times of await killed('http', point)) expect(times).toBeGreaterThanOrEqual(1);
+  });
+});

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTock, LeaseLost, TaskCancelled, type Tock } from '../../client/index.ts';
+import { aborted, gate, nothing, pastItsLease, payloads, type Way, way } from './service.ts';
+
+let there: Way;
+let tock: Tock;
+let count = 0;
+const queue = () => `lease${++count}`;
+
+beforeAll(async () => {
+  there = await way();
+  tock = createTock(there.options);
+});
+afterAll(() => there.database.drop());
+
+/** The lease ran out and somebody else may have its tasks. */
+async function takeBack(): Promise<void> {
+  await there.owner.query(
+    "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
+  );
+  await there.owner.query('select tock.reap(p_sweep => true)');
+}
+
+test('a heartbeat keeps a lease past its length', async () => {
+  const q = queue();
+  const id = await tock.enqueue(q, 1);
+  const lasts = async () =>
+    void (await expect.poll(() => pastItsLease(there, id), { timeout: 10_000 }).toBe(true));
+  const worked = await tock.work(q, lasts, { until: 'empty', lease_seconds: 1 });
+  expect(worked).toEqual({ ...nothing, done: 1 });
+  expect((await tock.task(id))?.runs).toHaveLength(1);
+});
+
+test('a handler whose lease is lost hears of it, and what it returns is not told', async () => {
+  const q = queue();
+  const [running, waiting] = (await tock.enqueueMany(q, payloads(2))) as [string, string];
+  const begun: string[] = [];
+  const reason = gate<unknown>();
+  const stop = new AbortController();
+  const work = tock.work(
+    q,
+    async (task, { signal }) => {
+      begun.push(task.id);
+      await takeBack();
+      reason.open(await aborted(signal));
+      stop.abort();
+      return 'stale';
+    },
+    { signal: stop.signal, lease_seconds: 3, prefetch: { low: 0, high: 2 } },
+  );
+  expect(await work).toEqual({ ...nothing, lost: 2 });
+  // As it was told by a heartbeat, before the lease's time was over.
+  expect(await reason.opened).toMatchObject({
+    name: 'LeaseLost',
+    status: 409,
+    hint: expect.stringMatching(/^Drop/),
+  });
+  expect(begun).toEqual([running]);
+  for (const id of [running, waiting]) {
+    expect(await tock.task(id)).toMatchObject({ state: 'ready', lost: 1, result: null });
+  }
+});
+
+test('a worker that reaches nobody drops its tasks when their lease is over', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloads(2));
+  const fetch = async (url: string, init: RequestInit) => {
+    if (url.endsWith('/extend')) throw new TypeError('fetch failed');
+    return (there.options.fetch as typeof globalThis.fetch)(url, init);
+  };
+  const reasons: unknown[] = [];
+  const stop = new AbortController();
+  const worked = await createTock({ ...there.options, fetch }).work(
+    q,
+    async (_, { signal }) => {
+      reasons.push(await aborted(signal));
+      stop.abort();
+      throw new Error('no longer');
+    },
+    { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+  );
+  expect(reasons).toMatchObject([{ message: 'The time of this lease is over.' }]);
+  // What had begun could still say how it ended: nobody has taken it back yet.
+  expect(worked).toEqual({ ...nothing, failed: 1, lost: 1 });
+});
+
+test('a handler whose task is to be cancelled hears of it; the one that has not begun never does', async () => {
+  const q = queue();
+  const ids = await tock.enqueueMany(q, payloads(2));
+  const begun: string[] = [];
+  const worked = await tock.work(
+    q,
+    async (task, { signal }) => {
+      begun.push(task.id);
+      await tock.cancel(ids);
+      throw await aborted(signal);
+    },
+    { until: 'empty', lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+  );
+  expect(worked).toEqual({ ...nothing, cancelled: 2 });
+  expect(begun).toEqual([ids[0]]);
+  for (const id of ids) expect((await tock.task(id))?.state).toBe('cancelled');
+  expect(new TaskCancelled()).toBeInstanceOf(Error);
+});
+
+test('progress is told while the handler runs', async () => {
+  const q = queue();
+  const id = await tock.enqueue(q, 1);
+  const told = async () => {
+    const { progress, note } = (await tock.task(id)) ?? {};
+    return { progress, note };
+  };
+  await tock.work(
+    q,
+    async (_, { progress }) => {
+      progress(40, 'half way');
+      await expect.poll(told, { timeout: 5000 }).toEqual({ progress: 40, note: 'half way' });
+      progress(900, `${'x'.repeat(498)}\ud800\0 and more`);
+      const note = `${'x'.repeat(498)}\ufffd\ufffd`;
+      await expect.poll(told, { timeout: 5000 }).toEqual({ progress: 100, note });
+    },
+    { until: 'empty' },
+  );
+});
+
+test('a lease in hand is ended by its own methods, and says when it is lost', async () => {
+  const q = queue();
+  const ids = await tock.enqueueMany(q, payloads(4));
+  const lease = await tock.claim(q, { limit: 4, worker: 'me' });
+  if (!lease) throw new Error('no lease');
+  expect(lease.tasks).toMatchObject(ids.map((id, payload) => ({ id, payload, queue: q })));
+  const [a, b, c, d] = ids as [string, string, string, string];
+  expect(await lease.complete([{ id: a, result: 1 }])).toEqual({ completed: 1, refused: [] });
+  expect(await lease.fail([{ id: b, error: 'e', fatal: true }])).toMatchObject({ dead: 1 });
+  expect(await lease.release([c])).toEqual({ released: 1, refused: [] });
+  expect(await lease.extend(100, [{ id: d, progress: 5 }])).toMatchObject({ cancel: [] });
+  await takeBack();
+  for (const end of [lease.complete, lease.fail, lease.extend]) {
+    await expect(end()).rejects.toBeInstanceOf(LeaseLost);
+  }
+});
+
+test('a worker has one task of its own, the same until its lease is over', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloads(2));
+  const first = await tock.claimOwn(q, 'me', 60);
+  const again = await tock.claimOwn(q, 'me', 60);
+  expect(first?.tasks).toHaveLength(1);
+  expect(again).toMatchObject({ lease: first?.lease, tasks: first?.tasks });
+  expect(await tock.claim(queue())).toBeNull();
+});

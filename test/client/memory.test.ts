@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTock, LeaseLost, RetryIn, type Tock } from '../../client/index.ts';
+import { createTestTock } from '../../client/testing.ts';
+import { type Way, way } from './service.ts';
+
+/** Time goes on by a clock in memory, and by back-dated rows in the database. */
+type Subject = { tock: Tock; advance(seconds: number): Promise<unknown> };
+
+let there: Way;
+let real: Subject;
+beforeAll(async () => {
+  there = await way();
+  const advance = async (seconds: number) => {
+    const by = [`${seconds} seconds`];
+    const { owner } = there;
+    await owner.query('update tock.waiting set due_at = due_at - $1::interval', by);
+    const open = 'where closed_at is null';
+    await owner.query(
+      `update tock.leases set leased_until = leased_until - $1::interval ${open}`,
+      by,
+    );
+    await owner.query('select tock.promote()');
+    await owner.query('select tock.reap(p_sweep => true)');
+  };
+  real = { tock: createTock(there.options), advance };
+});
+afterAll(() => there.database.drop());
+
+const inMemory = (): Subject => {
+  const { advance, ...tock } = createTestTock();
+  return { tock, advance: async (seconds) => advance(seconds) };
+};
+
+let count = 0;
+
+/** What is compared of a task: all that isn't an id, an instant or a clock's doing. */
+async function shown(tock: Tock, id: string) {
+  const task = await tock.task(id);
+  if (!task) return null;
+  const { state, priority, tenant, attempt, max_attempts, lost, payload, result, error } = task;
+  const runs = task.runs.map((run) => [
+    run.state,
+    run.attempt,
+    run.worker,
+    run.progress,
+    run.result,
+    run.error,
+  ]);
+  const { progress, note } = task;
+  return {
+    state,
+    priority,
+    tenant,
+    attempt,
+    max_attempts,
+    lost,
+    payload,
+    result,
+    error,
+    progress,
+    note,
+    runs,
+  };
+}
+
+type Scenario = (subject: Subject, queue: string) => Promise<unknown>;
+
+const scenarios: Record<string, Scenario> = {
+  async 'tasks are claimed by priority and completed with results'({ tock }, q) {
+    const tasks = [{ payload: 'b' }, { payload: 'a', priority: 0, tenant: 't' }, { payload: null }];
+    const ids = await tock.enqueueMany(q, tasks);
+    const lease = await tock.claim(q, { limit: 2, worker: 'w' });
+    const results = [{ id: ids[1] as string, result: { n: 1 } }, { id: ids[0] as string }];
+    await lease?.extend(60, [{ id: ids[1] as string, progress: 10, note: 'n' }]);
+    const running = await shown(tock, ids[1] as string);
+    const answers = [await lease?.complete(results), await lease?.complete(results)];
+    const again = await tock.claim(q, { limit: 9 });
+    const first = lease?.tasks.map(({ payload, attempt, max_attempts, priority, tenant }) => [
+      payload,
+      attempt,
+      max_attempts,
+      priority,
+      tenant,
+    ]);
+    const all = await Promise.all(ids.map((id) => shown(tock, id)));
+    return { first, running, answers, next: again?.tasks.map(({ payload }) => payload), all };
+  },
+
+  async 'a failed task waits for its backoff, and is dead after its last attempt'(
+    { tock, advance },
+    q,
+  ) {
+    const id = await tock.enqueue(q, 1, { max_attempts: 2 });
+    const lease = await tock.claim(q);
+    const failed = await lease?.fail({ error: { message: 'no' } });
+    const states = [await shown(tock, id), await tock.claim(q)];
+    await advance(6);
+    const second = await tock.claim(q);
+    const dead = await second?.fail({ error: 'still not' });
+    return {
+      failed,
+      states,
+      attempt: second?.tasks[0]?.attempt,
+      dead,
+      at_last: await shown(tock, id),
+    };
+  },
+
+  async 'a failure is fatal, or says when to try again'({ tock, advance }, q) {
+    const ids = await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }]);
+    const lease = await tock.claim(q, { limit: 2 });
+    const answer = await lease?.fail([
+      { id: ids[0] as string, error: 'e', fatal: true },
+      { id: ids[1] as string, retry_in_seconds: 100 },
+    ]);
+    await advance(99);
+    const early = await tock.claim(q);
+    await advance(2);
+    const later = await tock.claim(q);
+    return {
+      answer,
+      early,
+      later: later?.tasks[0]?.payload,
+      dead: await shown(tock, ids[0] as string),
+    };
+  },
+
+  async 'a lease that ran out can do nothing, and its tasks come again'({ tock, advance }, q) {
+    const id = await tock.enqueue(q, 1);
+    const lease = await tock.claim(q, { lease_seconds: 30, worker: 'late' });
+    await advance(20);
+    const extended = await lease?.extend(30, { progress: 50, note: 'half' });
+    const told = await shown(tock, id);
+    await advance(31);
+    const lost = [];
+    for (const end of [lease?.complete, lease?.fail, lease?.release, lease?.extend]) {
+      lost.push(await end?.().catch((error) => [error instanceof LeaseLost, error.message]));
+    }
+    const again = await tock.claim(q);
+    const { runs, cancel, refused } = extended ?? {};
+    return {
+      extended: [runs, cancel, refused],
+      told,
+      lost,
+      attempt: again?.tasks[0]?.attempt,
+      task: await shown(tock, id),
+    };
+  },
+
+  async 'what is given back comes again at once'({ tock }, q) {
+    const [a = '', b = ''] = await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }]);
+    const lease = await tock.claim(q, { limit: 2 });
+    const answers = [await lease?.release([a]), await lease?.release([a]), await lease?.complete()];
+    const again = await tock.claim(q, { limit: 2 });
+    return {
+      answers,
+      again: again?.tasks.map(({ payload, attempt }) => [payload, attempt]),
+      both: [await shown(tock, a), await shown(tock, b)],
+    };
+  },
+
+  async 'a delayed task comes when it is due'({ tock, advance }, q) {
+    const id = await tock.enqueue(q, 1, { delay_seconds: 60 });
+    const early = [await tock.claim(q), await shown(tock, id)];
+    await advance(61);
+    return [early, (await tock.claim(q))?.tasks[0]?.payload];
+  },
+
+  async 'a cancelled task is not claimed, and the worker of one that runs hears of it'(
+    { tock },
+    q,
+  ) {
+    const [a = '', b = ''] = await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }]);
+    const lease = await tock.claim(q);
+    const states = (await tock.cancel([a, b, a])).map(({ state, changed }) => [state, changed]);
+    const heard = (await lease?.extend())?.cancel.length;
+    await lease?.release();
+    return {
+      states: states.sort(),
+      heard,
+      next: await tock.claim(q),
+      both: [await shown(tock, a), await shown(tock, b)],
+    };
+  },
+
+  async 'calls repeated with their request id are one'({ tock }, q) {
+    const request_id = `request ${q}`;
+    const ids = [
+      await tock.enqueue(q, 1, { request_id }),
+      await tock.enqueue(q, 1, { request_id }),
+    ];
+    const first = await tock.claim(q, { request_id });
+    const second = await tock.claim(q, { request_id });
+    return [ids[0] === ids[1], first?.lease === second?.lease, await tock.claim(q)];
+  },
+
+  async 'a unique key is kept until its task has ended'({ tock }, q) {
+    const options = { unique_key: 'k' };
+    const ids = [await tock.enqueue(q, 1, options), await tock.enqueue(q, 2, options)];
+    await (await tock.claim(q, { limit: 5 }))?.complete();
+    const other = await tock.enqueue(q, 3, options);
+    return [ids[0] === ids[1], other === ids[0], (await tock.claim(q, { limit: 5 }))?.tasks.length];
+  },
+
+  async 'a worker runs handlers to the end'({ tock, advance }, q) {
+    await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }, { payload: 3 }]);
+    const seen: unknown[] = [];
+    const handler = (
+      task: { payload: unknown; attempt: number },
+      { spawn }: { spawn(s: object): void },
+    ) => {
+      seen.push([task.payload, task.attempt]);
+      if (task.payload === 2 && task.attempt === 1) throw new RetryIn(60);
+      if (task.payload === 3) spawn({ tasks: [{ payload: 'child' }] });
+    };
+    const worked = [await tock.work(q, handler as never, { until: 'empty' })];
+    await advance(61);
+    worked.push(await tock.work(q, handler as never, { until: 'empty' }));
+    return { worked, seen };
+  },
+
+  async 'a refusal names its field'({ tock }, q) {
+    const bad = tock.enqueue(q, 1, { priority: 12 });
+    return bad.catch(({ status, field, message }) => [status, field, message]);
+  },
+
+  async 'several queues are claimed from in order'({ tock }, q) {
+    for (const name of [`${q}b`, `${q}a`]) await tock.enqueue(name, name.at(-1));
+    const { leases, state } = await tock.claimAny([`${q}a`, `${q}b`], { limit: 2 });
+    const nothing = await tock.claimAny([`${q}a`, `${q}b`]);
+    return [leases.map(({ tasks }) => tasks[0]?.payload), state, nothing.leases, nothing.state];
+  },
+};
+
+// The database's clock is not the one in memory.
+const plain = (answer: unknown) =>
+  JSON.parse(JSON.stringify(answer).replaceAll(/ran out at [^"]*/g, 'ran out'));
+
+describe.each(Object.entries(scenarios))('in memory as in the database', (name, scenario) => {
+  test(name, async () => {
+    const queue = `memory${++count}`;
+    const wanted = await scenario(real, queue);
+    expect(plain(await scenario(inMemory(), queue))).toEqual(plain(wanted));
+  });
+});
+
+test('a unit test moves the clock and drains its queues', async () => {
+  type Queues = { mail: { to: string }; log: string };
+  const tock = createTestTock<Queues>({ now: new Date('2030-01-01T00:00:00Z') });
+  await tock.enqueue('mail', { to: 'ann' }, { delay_seconds: 60 });
+  const sent: string[] = [];
+  const handlers = {
+    mail: (task: { payload: { to: string } }) => void sent.push(task.payload.to),
+    log: () => {},
+  };
+  expect(await tock.drain(handlers)).toMatchObject({ done: 0 });
+  tock.advance(60);
+  expect(tock.now().toISOString()).toBe('2030-01-01T00:01:00.000Z');
+  expect(await tock.drain(handlers)).toMatchObject({ done: 1 });
+  expect(sent).toEqual(['ann']);
+});
+
+test('what the in-memory Tock does not know it refuses, rather than to pretend', async () => {
+  const tock = createTestTock();
+  await expect(tock.enqueue('q', 1, { gate: 'g' })).rejects.toMatchObject({
+    status: 422,
+    field: 'gate',
+  });
+  await expect(tock.pools.all()).rejects.toMatchObject({ status: 501 });
+});

@@ -1,0 +1,70 @@
+import type { CallOptions } from '../../client/call.ts';
+import { createTock } from '../../client/index.ts';
+import { createApp } from '../../functions/app.ts';
+import { type Service, service } from '../http/service.ts';
+
+/** What a request was, as the server saw it. */
+export type Seen = { route: string; body: Record<string, unknown> };
+
+export type Way = Service & {
+  options: CallOptions;
+  seen: Seen[];
+  /** What becomes of the next requests, one each: lost is done, and its answer never comes. */
+  fate(...fates: ('lost' | 'refused' | 'unsent' | 'fine')[]): void;
+};
+
+/** The real app and database, and a fetch to it that may lose answers. */
+export async function way(): Promise<Way> {
+  const made = await service();
+  const app = createApp(made.connect);
+  const seen: Seen[] = [];
+  let fates: string[] = [];
+  const fetch: CallOptions['fetch'] = async (url, init) => {
+    const { pathname, search } = new URL(url);
+    const fate = fates.shift();
+    if (fate === 'unsent') throw new TypeError('fetch failed');
+    seen.push({
+      route: `${init.method} ${pathname}${search}`,
+      body: init.body ? JSON.parse(init.body as string) : {},
+    });
+    if (fate === 'refused') return new Response(null, { status: 503 });
+    const response = await app.fetch(new Request(url, init));
+    if (fate === 'lost') throw new TypeError('terminated');
+    return response;
+  };
+  const options = { url: 'http://tock', key: made.key, fetch };
+  return {
+    ...made,
+    options,
+    seen,
+    fate(...next) {
+      fates = next;
+    },
+  };
+}
+
+export const nothing = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
+
+export const payloads = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
+
+/** A promise and what resolves it. */
+export function gate<T = void>() {
+  let open: (value: T) => void = () => {};
+  const opened = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+export const aborted = (signal: AbortSignal) =>
+  new Promise<unknown>((resolve) => {
+    signal.addEventListener('abort', () => resolve(signal.reason));
+  });
+
+/** Whether a task's run has gone on for longer than a lease of a second; takes back what it can. */
+export async function pastItsLease(there: Way, id: string): Promise<boolean> {
+  await there.owner.query('select tock.reap(p_sweep => true)');
+  const started = (await createTock(there.options).task(id))?.runs[0]?.started_at;
+  const past = "select now() > $1::timestamptz + interval '1500 ms' as past";
+  return (await there.owner.query(past, [started])).rows[0].past;
+}

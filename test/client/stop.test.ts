@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTock, type Tock, WorkerStopped } from '../../client/index.ts';
+import { aborted, gate, nothing, pastItsLease, payloads, type Way, way } from './service.ts';
+
+let there: Way;
+let tock: Tock;
+let count = 0;
+const queue = () => `stop${++count}`;
+
+beforeAll(async () => {
+  there = await way();
+  tock = createTock(there.options);
+});
+afterAll(() => there.database.drop());
+
+test('a worker that is told to stop gives back at once what has not begun, and ends what has', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloads(6));
+  const stop = new AbortController();
+  const [begun, end] = [gate(), gate()];
+  const work = tock.work(
+    q,
+    async (_, { signal }) => {
+      begun.open();
+      await end.opened;
+      expect(signal.aborted).toBe(false);
+    },
+    { signal: stop.signal, prefetch: { low: 2, high: 6 } },
+  );
+  await begun.opened;
+  stop.abort();
+  const others = new Set<string>();
+  const take = async () => {
+    for (const { id } of (await tock.claim(q, { limit: 10 }))?.tasks ?? []) others.add(id);
+    return others.size;
+  };
+  await expect.poll(take).toBe(5);
+  end.open();
+  expect(await work).toEqual({ ...nothing, done: 1, released: 5 });
+});
+
+test('a worker that is told to stop keeps alive what runs', async () => {
+  const q = queue();
+  const id = await tock.enqueue(q, 1);
+  await tock.enqueue(q, 2);
+  const stop = new AbortController();
+  const worked = await tock.work(
+    q,
+    async () => {
+      stop.abort();
+      await expect.poll(() => pastItsLease(there, id), { timeout: 10_000 }).toBe(true);
+    },
+    { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+  );
+  expect(worked).toEqual({ ...nothing, done: 1, released: 1 });
+});
+
+test('a handler that does not end in time hears that its worker stops, and its task goes to another', async () => {
+  const q = queue();
+  const [deaf, hearing] = (await tock.enqueueMany(q, payloads(2))) as [string, string];
+  const stop = new AbortController();
+  const begun = gate();
+  const reasons: unknown[] = [];
+  const never = gate();
+  const work = tock.work(
+    q,
+    async (task, { signal }) => {
+      if (task.id === deaf) return never.opened;
+      begun.open();
+      reasons.push(await aborted(signal));
+      throw new Error('stopped half way');
+    },
+    { signal: stop.signal, concurrency: 2, stop_seconds: 0 },
+  );
+  await begun.opened;
+  stop.abort();
+  expect(await work).toEqual({ ...nothing, released: 2 });
+  expect(reasons).toEqual([expect.any(WorkerStopped)]);
+  for (const id of [deaf, hearing]) {
+    expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
+  }
+  never.open();
+});
+
+test('what a claim brings that was under way when the worker was to stop is given back', async () => {
+  const q = queue();
+  const stop = new AbortController();
+  const waits = gate();
+  const options = {
+    ...there.options,
+    fetch: async (url: string, init: RequestInit) => {
+      if (url.endsWith('/claim')) waits.open();
+      return (there.options.fetch as typeof fetch)(url, init);
+    },
+  };
+  const work = createTock(options).work(q, () => {}, { signal: stop.signal, wait_seconds: 10 });
+  await waits.opened;
+  stop.abort();
+  const id = await tock.enqueue(q, 1);
+  expect(await work).toEqual({ ...nothing, released: 1 });
+  expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1 });
+});

@@ -1,0 +1,134 @@
+import type { z } from '@hono/zod-openapi';
+import { expect, expectTypeOf, test } from 'vitest';
+import type {
+  Claimed,
+  LeasedTasks,
+  NewTask,
+  Progress,
+  Result,
+  Spawn,
+  Task,
+  TaskOptions,
+  Tock,
+} from '../../client/index.ts';
+import { createApp } from '../../functions/app.ts';
+import type { task } from '../../functions/routes/tasks.ts';
+
+type Queues = { email: { to: string }; resize: { url: string; width: number } };
+
+// Checked by tsc: each line below an expect-error must be one.
+async function typed(tock: Tock<Queues>): Promise<void> {
+  await tock.enqueue('email', { to: 'ann' }, { delay_seconds: 5 });
+  // @ts-expect-error there is no such queue
+  await tock.enqueue('mail', { to: 'ann' });
+  // @ts-expect-error that is another queue's payload
+  await tock.enqueue('email', { url: 'u', width: 1 });
+  // @ts-expect-error there is no such option
+  await tock.enqueue('email', { to: 'ann' }, { delay: 5 });
+  // @ts-expect-error a task has a payload
+  await tock.enqueueMany('resize', [{ priority: 1 }]);
+  const lease = await tock.claim('resize');
+  expectTypeOf(lease?.tasks[0]?.payload).toEqualTypeOf<Queues['resize'] | undefined>();
+  await tock.work('email', (one, { signal, progress }) => {
+    expectTypeOf(one).toEqualTypeOf<Claimed<{ to: string }>>();
+    expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+    progress(10, 'begun');
+  });
+  await tock.work({
+    resize: ({ payload }) => payload.width,
+    // @ts-expect-error that is another queue's payload
+    email: ({ payload }) => payload.width,
+  });
+  // @ts-expect-error there is no such queue
+  await tock.work({ mail: () => {} });
+}
+
+test('payloads are typed by their queues', () => {
+  expect(typed).toBeTypeOf('function');
+});
+
+type Filled<T> = { [K in keyof T]-?: NonNullable<T[K]> };
+type Asked = z.input<typeof task>;
+
+test('what a task can ask for is what the server takes', () => {
+  expectTypeOf<keyof TaskOptions | 'payload'>().toEqualTypeOf<keyof Asked>();
+  expectTypeOf<Filled<TaskOptions>>().toExtend<Filled<Omit<Asked, 'payload'>>>();
+  expectTypeOf<Filled<Omit<Asked, 'payload'>>>().toExtend<Filled<TaskOptions>>();
+  expectTypeOf<NewTask>().toExtend<Asked>();
+});
+
+type Schema = { properties?: Record<string, Schema>; items?: Schema; $ref?: string };
+
+/** What the server's own document says of a route's answer. */
+async function answerOf(method: string, path: string, status = '200'): Promise<Schema> {
+  const app = createApp(async () => {
+    throw new Error('no database');
+  });
+  const document = await (await app.request('/openapi.json')).json();
+  return document.paths[path][method].responses[status].content['application/json'].schema;
+}
+
+/** Compares names that are written out here, and so checked by tsc, with those of the document. */
+const names = <T>(all: { [K in keyof Required<T>]: true }) => Object.keys(all).sort();
+const namesOf = (schema: Schema | undefined) => Object.keys(schema?.properties ?? {}).sort();
+
+test('tasks and claims have the columns that the server gives', async () => {
+  const task = await answerOf('get', '/v1/tasks/{id}');
+  expect(namesOf(task)).toEqual(
+    names<Task>({
+      id: true,
+      queue: true,
+      state: true,
+      priority: true,
+      tenant: true,
+      attempt: true,
+      max_attempts: true,
+      lost: true,
+      created_at: true,
+      run_at: true,
+      ended_at: true,
+      payload: true,
+      result: true,
+      error: true,
+      options: true,
+      progress: true,
+      note: true,
+      runs: true,
+      rerun_of: true,
+      reruns: true,
+    }),
+  );
+  const { leases } = (await answerOf('post', '/v1/claim')).properties ?? {};
+  const lease = names<LeasedTasks>({ queue: true, lease: true, leased_until: true, tasks: true });
+  expect(namesOf(leases?.items)).toEqual(lease);
+  const claimed = names<Omit<Claimed, 'queue'>>({
+    id: true,
+    run_id: true,
+    attempt: true,
+    max_attempts: true,
+    priority: true,
+    tenant: true,
+    created_at: true,
+    payload: true,
+  });
+  expect(namesOf(leases?.items?.properties?.tasks?.items)).toEqual(claimed);
+});
+
+test('what a worker may say of a task is what the server takes', async () => {
+  const app = createApp(async () => {
+    throw new Error('no database');
+  });
+  const document = await (await app.request('/openapi.json')).json();
+  const body = (verb: string): Schema =>
+    document.paths[`/v1/leases/{lease}/${verb}`].post.requestBody.content['application/json']
+      .schema;
+  const result = body('complete').properties?.results?.items;
+  expect(namesOf(result)).toEqual(
+    names<Result>({ id: true, result: true, stage: true, spawn: true }),
+  );
+  expect(namesOf(result?.properties?.spawn)).toEqual(
+    names<Spawn>({ queue: true, tasks: true, wait: true, on_failure: true }),
+  );
+  expect(JSON.stringify(body('extend'))).toContain('"progress"');
+  expectTypeOf<keyof Progress>().toEqualTypeOf<'progress' | 'note'>();
+});

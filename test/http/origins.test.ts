@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+import type { Bindings } from '../../functions/query.ts';
+
+// What is asked here never gets to the database.
+const app = createApp((_env, use) => use(async () => []));
+const path = '/v1/queues/q/tasks';
+const listed: Bindings = { TOCK_ORIGINS: 'https://a.example, https://b.example' };
+
+/** What a browser asks before it lets a page call. */
+const preflight = (origin: string, env: Bindings) =>
+  app.request(
+    path,
+    {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,content-type',
+      },
+    },
+    env,
+  );
+
+test('a page of an origin that is listed may call, and reads when to come again', async () => {
+  for (const origin of ['https://a.example', 'https://b.example']) {
+    const asked = await preflight(origin, listed);
+    expect(asked.status).toBe(204);
+    const { headers } = asked;
+    expect(headers.get('access-control-allow-origin')).toBe(origin);
+    expect(headers.get('access-control-allow-methods')).toContain('POST');
+    expect(headers.get('access-control-allow-headers')?.toLowerCase()).toMatch(
+      /authorization,content-type/,
+    );
+    const reply = await app.request(path, { method: 'POST', headers: { origin } }, listed);
+    expect(reply.status).toBe(401);
+    expect(reply.headers.get('access-control-allow-origin')).toBe(origin);
+    expect(reply.headers.get('access-control-expose-headers')).toMatch(/Retry-After/);
+  }
+});
+
+test('a page of any other origin may not, and neither may any where none is listed', async () => {
+  const strangers: [string, Bindings][] = [
+    ['https://c.example', listed],
+    ['https://a.example.evil', listed],
+    ['https://a.example', {}],
+    ['null', listed],
+  ];
+  for (const [origin, env] of strangers) {
+    const asked = await preflight(origin, env);
+    expect(asked.status).toBe(405);
+    const reply = await app.request(path, { method: 'POST', headers: { origin } }, env);
+    for (const { headers } of [asked, reply]) {
+      expect(headers.get('access-control-allow-origin')).toBeNull();
+    }
+  }
+});
