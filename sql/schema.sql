@@ -44,6 +44,36 @@ table tock.epochs
   constraint epochs_first_position_key UNIQUE (first_position)
   constraint epochs_pkey PRIMARY KEY (number)
 
+table tock.fired
+  number bigint not null
+  fire_at timestamp with time zone not null
+  until_at timestamp with time zone
+  due_at timestamp with time zone
+  fired_at timestamp with time zone not null default clock_timestamp()
+  task_id bigint
+  schedule text not null
+  outcome text not null
+  error text
+  constraint fired_pkey PRIMARY KEY (number)
+  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['fired'::text, 'run'::text, 'overlapped'::text, 'replaced'::text, 'missed'::text, 'failed'::text])))
+  CREATE INDEX fired_by_due ON tock.fired USING btree (due_at, schedule) WHERE (due_at IS NOT NULL)
+  CREATE INDEX fired_by_schedule ON tock.fired USING btree (schedule, number)
+
+table tock.fires
+  turn bigint not null
+  due_at timestamp with time zone not null
+  fire_at timestamp with time zone
+  last_fire_at timestamp with time zone
+  last_fired_at timestamp with time zone
+  last_task_id bigint
+  failures integer not null default 0
+  schedule text not null
+  last_outcome text
+  last_error text
+  constraint fires_pkey PRIMARY KEY (schedule, turn)
+  CREATE INDEX failing_fires ON tock.fires USING btree (schedule) WHERE (failures > 0)
+  CREATE INDEX fires_by_due ON tock.fires USING btree (due_at, schedule)
+
 table tock.gates
   queue text not null
   gate text not null
@@ -303,6 +333,41 @@ table tock.runs -- partition by RANGE ("position")
   options jsonb
   constraint runs_pkey PRIMARY KEY (stream, "position")
 
+table tock.schedules
+  name text not null
+  queue text not null
+  payload jsonb
+  options jsonb not null default '{}'::jsonb
+  cron text
+  every_seconds integer
+  run_at timestamp with time zone
+  time_zone text not null default 'UTC'::text
+  jitter_seconds integer not null default 0
+  starts_at timestamp with time zone
+  ends_at timestamp with time zone
+  overlap text not null default 'queue'::text
+  missed text not null default 'one'::text
+  missed_limit integer not null default 100
+  missed_after_seconds integer not null default 60
+  fire_as text
+  paused_at timestamp with time zone
+  created_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now()
+  anchor_at timestamp with time zone
+  plan cron_plan
+  constraint cron_has_its_plan CHECK (((cron IS NULL) = (plan IS NULL)))
+  constraint jitter_is_up_to_a_day CHECK (((jitter_seconds >= 0) AND (jitter_seconds <= 86400)))
+  constraint missed_after_is_up_to_a_day CHECK (((missed_after_seconds >= 0) AND (missed_after_seconds <= 86400)))
+  constraint missed_is_known CHECK ((missed = ANY (ARRAY['one'::text, 'skip'::text, 'all'::text])))
+  constraint missed_limit_is_1_to_1000 CHECK (((missed_limit >= 1) AND (missed_limit <= 1000)))
+  constraint overlap_is_known CHECK ((overlap = ANY (ARRAY['queue'::text, 'skip'::text, 'replace'::text])))
+  constraint period_has_its_anchor CHECK (((every_seconds IS NULL) = (anchor_at IS NULL)))
+  constraint period_is_up_to_ten_years CHECK (((every_seconds >= 1) AND (every_seconds <= 315360000)))
+  constraint schedule_ends_after_it_starts CHECK ((ends_at > starts_at))
+  constraint schedule_has_one_timing CHECK ((num_nonnulls(cron, every_seconds, run_at) = 1))
+  constraint schedules_pkey PRIMARY KEY (name)
+  CREATE INDEX schedules_by_queue ON tock.schedules USING btree (queue, name)
+
 table tock.streams
   number integer not null
   queue text not null
@@ -375,6 +440,8 @@ table tock.watches
   constraint watches_pkey PRIMARY KEY (stream, "position", child)
   CREATE INDEX watches_by_child ON tock.watches USING btree (child)
 
+sequence tock.fired_number_seq 1 to 9223372036854775807 cache 1
+
 sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
 
 sequence tock.place_numbers 1 to 9223372036854775807 cache 1
@@ -395,11 +462,15 @@ type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint,
 
 type tock.claimed_from (queue text, lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
 
+type tock.cron_plan (seconds bigint, minutes bigint, hours bigint, days bigint, months bigint, nearest bigint, weekdays smallint[], last_day boolean, last_workday boolean, any_day boolean, any_weekday boolean, both_days boolean, fixed boolean)
+
 type tock.dependent (position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text)
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
 type tock.ending (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint, queue text, payload jsonb)
+
+type tock.firing (fires timestamp with time zone[], missed_from timestamp with time zone, missed_until timestamp with time zone, next_fire_at timestamp with time zone, next_due_at timestamp with time zone)
 
 type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean, options jsonb, leased_until timestamp with time zone, progress real, note text)
 
@@ -418,6 +489,8 @@ type tock.passed (after_position bigint, skips bigint[], upto bigint, timeout_se
 type tock.place (epoch integer, after_position bigint)
 
 type tock.reaped (runs integer, reached_at timestamp with time zone)
+
+type tock.shown_schedule (name text, state text, queue text, payload jsonb, options jsonb, cron text, every_seconds integer, run_at timestamp with time zone, time_zone text, jitter_seconds integer, starts_at timestamp with time zone, ends_at timestamp with time zone, overlap text, missed text, missed_limit integer, missed_after_seconds integer, fire_as text, paused_at timestamp with time zone, created_at timestamp with time zone, updated_at timestamp with time zone, next_fire_at timestamp with time zone, due_at timestamp with time zone, last_fire_at timestamp with time zone, last_fired_at timestamp with time zone, last_outcome text, last_task_id bigint, last_error text, failures integer)
 
 type tock.whereabout (n bigint, task_id bigint, current_id bigint, state text, queue text)
 
@@ -687,6 +760,22 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
   -- Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.
 
+function tock.check_schedule(p_schedule text, p_settings jsonb)
+  returns schedules
+  -- A schedule's settings as a row, with what is left out; TK422 names what can't be.
+
+function tock.check_schedule_name(p_schedule text)
+  returns void
+  -- Raises TK422 for what can't be a schedule's name.
+
+function tock.check_schedule_settings(p_settings jsonb)
+  returns void
+  -- Raises TK422 for the first setting of a schedule that is not as it should be.
+
+function tock.check_schedule_task(p_schedule schedules)
+  returns void
+  -- Raises TK422 unless the tasks of a schedule could be enqueued.
+
 function tock.check_sequence(p_taken bigint)
   returns void
   -- TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some of it.
@@ -702,6 +791,10 @@ function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
 function tock.check_tasks(p_tasks text[], p_most integer)
   returns void
   -- Raises TK422 for what can't be a list of tasks.
+
+function tock.check_time_zone(p_zone text)
+  returns void
+  -- Raises TK422 for what is no name of the time zone database.
 
 function tock.check_waiting_ids()
   returns void
@@ -734,6 +827,14 @@ function tock.claim_own(p_queue text, p_worker text, p_lease_seconds integer DEF
 function tock.claimed_of(p_queue text, p_run claimed)
   returns claimed_from
   -- What claim() has returned for a run, with its queue.
+
+function tock.clock_change(p_zone text, p_from bigint, p_to bigint)
+  returns bigint
+  -- When the clocks of a time zone change between two instants within two days, at the second of which they differ.
+
+function tock.clock_offset(p_zone text, p_at bigint)
+  returns integer
+  -- By how many seconds the clocks of a time zone are ahead of UTC at an instant.
 
 function tock.close_ended_hot(p_lease uuid, p_epoch integer)
   returns boolean
@@ -785,9 +886,45 @@ function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT N
   -- Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named. The key itself is shown this once; only its hash is kept.
   -- for tock_admin, tock_edge
 
+function tock.cron_after(p_plan cron_plan, p_zone text, p_after timestamp with time zone)
+  returns timestamp with time zone
+  -- The first instant after another at which a cron expression fires in a time zone; null when none comes.
+
+function tock.cron_days(p_plan cron_plan, p_text text)
+  returns cron_plan
+  -- A plan with what its expression says of the day of the month.
+
+function tock.cron_days_of(p_plan cron_plan, p_first date)
+  returns bigint
+  -- The days of a month, by its first, that a cron expression names, as bits.
+
+function tock.cron_field(p_field text, p_text text)
+  returns bigint
+  -- The numbers that a field of a cron expression stands for, as bits.
+
 function tock.cron_interval(p_seconds integer)
   returns text
   -- A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.
+
+function tock.cron_names(p_field text, p_item text)
+  returns text
+  -- A part of a cron field with numbers in place of the names of months and days.
+
+function tock.cron_skipped(p_plan cron_plan, p_change bigint, p_before integer, p_after integer)
+  returns boolean
+  -- Whether clocks that jump ahead skip a time that a cron expression names, of the day they come to.
+
+function tock.cron_time(p_plan cron_plan, p_from integer)
+  returns integer
+  -- The first second of a day, from one on, that a cron expression names; null when none is left.
+
+function tock.cron_wall(p_plan cron_plan, p_from bigint)
+  returns bigint
+  -- The first time that clocks show, from one on, that a cron expression names; null when none comes.
+
+function tock.cron_weekdays(p_plan cron_plan, p_text text)
+  returns cron_plan
+  -- A plan with what its expression says of the day of the week.
 
 function tock.cursor_of(p_stream integer)
   returns bigint
@@ -826,6 +963,10 @@ function tock.doctor_of_positions()
 function tock.doctor_of_reports()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of the last day's reports.
+
+function tock.doctor_of_schedules()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of schedules: the first five that fail.
 
 function tock.doctor_of_sessions()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -871,6 +1012,15 @@ function tock.drop_queue(p_queue text, p_force boolean DEFAULT false)
   returns TABLE(dropped boolean, ready bigint, running bigint, waiting bigint)
   -- Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, gates and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.
   -- for tock_admin, tock_edge
+
+function tock.drop_schedule(p_schedule text)
+  returns boolean
+  -- Ends a schedule for good; the tasks that it has fired stay. False when there is none.
+  -- for tock_admin, tock_edge
+
+function tock.due_of(p_schedule schedules, p_fire_at timestamp with time zone)
+  returns timestamp with time zone
+  -- When a fire of a schedule is due: at its instant, or up to its jitter after it.
 
 function tock.each_once(p_ended ended[])
   returns ended[]
@@ -969,6 +1119,31 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.fire_all(p_fires fires[], p_now timestamp with time zone)
+  returns void
+  -- Fires schedules that are due, all or none: enqueues their tasks, notes what became of each fire, and when they are due next. Their rows are locked by the caller.
+
+function tock.fire_batch(p_fires fires[], p_now timestamp with time zone)
+  returns void
+  -- Fires schedules that are due, together, or one by one where that fails. Their rows are locked by the caller.
+
+function tock.fire_duty()
+  returns integer
+  -- fire_schedules(), from the bottom once a minute.
+
+function tock.fire_failed(p_fire fires, p_now timestamp with time zone, p_sqlstate text, p_message text)
+  returns void
+  -- Notes that a schedule could not be fired, and when it is due again.
+
+function tock.fire_schedules(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
+  returns integer
+  -- Fires up to p_limit schedules that are due, the earliest first, for up to about 4 s; returns how many. p_sweep reads from the bottom.
+  -- for tock_admin
+
+function tock.fires_from()
+  returns TABLE(due_at timestamp with time zone, schedule text)
+  -- Where firing reads on: at the fiftieth newest that was fired.
+
 function tock.first_id(p_id bigint)
   returns bigint
   -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
@@ -1030,6 +1205,10 @@ function tock.guard()
 function tock.guard_now()
   returns void
   -- Guards before the first write or claim after a restore or failover; TK503 while another transaction does.
+
+function tock.has_fired()
+  returns boolean
+  -- Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.
 
 function tock.heavy_tenant(p_stream integer)
   returns text
@@ -1169,6 +1348,10 @@ function tock.keep_allowance(p_queue text, p_policy queues, p_asked allowance, p
   returns void
   -- Writes down what a claim has taken of a queue's limits; 40001 when it went by what isn't so any more.
 
+function tock.keep_fire(p_schedule text, p_fire fires)
+  returns void
+  -- Writes the row of a schedule's next fire, under the turn after that of the one that was taken away.
+
 function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
   returns bigint[]
   -- Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.
@@ -1213,6 +1396,15 @@ function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
 function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
   -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
+
+function tock.last_fire(p_schedule schedules, p_from timestamp with time zone, p_upto timestamp with time zone)
+  returns timestamp with time zone
+  -- The last fire of a schedule up to an instant, p_from being one of them.
+
+function tock.last_fires(p_schedule text, p_limit integer DEFAULT 20, p_before bigint DEFAULT NULL::bigint)
+  returns TABLE(number bigint, fire_at timestamp with time zone, until_at timestamp with time zone, fired_at timestamp with time zone, outcome text, task_id bigint, error text)
+  -- What became of a schedule's fires in the last seven days, the newest first: fired or run (with the task), overlapped, replaced or missed (from fire_at up to before until_at, where there were several), failed (with the error).
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.last_parents(p_after jsonb, p_upto integer, p_count integer, OUT id text, OUT n bigint)
   returns SETOF record
@@ -1401,6 +1593,19 @@ function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt intege
   returns timestamp with time zone
   -- When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.
 
+function tock.next_bit(p_bits bigint, p_from integer)
+  returns integer
+  -- The lowest bit from one on that is set; null when none is.
+
+function tock.next_fire(p_schedule schedules, p_after timestamp with time zone)
+  returns timestamp with time zone
+  -- The first instant after another at which a schedule fires; null when none comes.
+
+function tock.next_fires(p_schedule text DEFAULT NULL::text, p_cron text DEFAULT NULL::text, p_time_zone text DEFAULT NULL::text, p_count integer DEFAULT 5, p_after timestamp with time zone DEFAULT NULL::timestamp with time zone)
+  returns TABLE(fire_at timestamp with time zone, local_time text)
+  -- The next fires after an instant (now), of a schedule or of any cron expression in a time zone (UTC), with what the clocks show there; no rows when none comes or there is no such schedule. Of a paused schedule they are those that would be.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.next_parents(p_open dependent[], p_count integer, p_lock boolean)
   returns dependent[]
   -- Looks at the next p_count parents of children, from the end of their lists: which one is in the way, or how many are left.
@@ -1415,7 +1620,7 @@ function tock.next_statement(p_epoch integer, p_first bigint)
 
 function tock.next_wake_at()
   returns timestamp with time zone
-  -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet; null when nothing is pending.
+  -- When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.offer(p_pool text, p_tasks text[])
@@ -1492,6 +1697,10 @@ function tock.parents_passed(p_stream integer, p_after bigint, p_upto bigint)
   returns void
   -- Has promotion look at those that watch what was passed over in a stream, up to 10,000.
 
+function tock.parse_cron(p_cron text)
+  returns cron_plan
+  -- A cron expression of 5 or 6 fields as sets of bits; TK422 says which part can't be.
+
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
   -- The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.
@@ -1503,6 +1712,11 @@ function tock.part(p_place places, p_again boolean, p_vanished boolean)
 function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer)
   returns passed
   -- Passes over the marked runs at a stream's cursor; says where the cursor is then, which of the next p_limit runs are to be skipped, and how far it has looked.
+
+function tock.pause_schedule(p_schedule text)
+  returns SETOF shown_schedule
+  -- Stops a schedule from firing until it is resumed; no row when there is none.
+  -- for tock_admin, tock_edge
 
 function tock.payload_of(p_id bigint)
   returns jsonb
@@ -1528,9 +1742,17 @@ function tock.place_of_worker(p_pool text, p_worker text)
   returns places
   -- Where a worker is in a pool, whether it is over or not.
 
+function tock.plan_firing(p_schedule schedules, p_fire_at timestamp with time zone, p_now timestamp with time zone)
+  returns firing
+  -- What a schedule whose next fire is p_fire_at comes to now, by its rule for missed fires.
+
 function tock.plan_for(p_ids integer)
   returns void
   -- Has the calling function, which sets plan_cache_mode, plan anew for many ids.
+
+function tock.plan_next(p_schedule schedules)
+  returns void
+  -- Counts a schedule's next fire from now; none where it is paused.
 
 function tock.policy(p_queue text)
   returns queues
@@ -1578,6 +1800,11 @@ function tock.put_queue(p_queue text, p_policy jsonb DEFAULT '{}'::jsonb)
   -- Makes a queue or changes the options named; the others stay. '*' is the default policy. TK422 names the option that is out of range.
   -- for tock_admin, tock_edge
 
+function tock.put_schedule(p_schedule text, p_settings jsonb)
+  returns shown_schedule
+  -- Makes a schedule, or gives it these settings; what is left out is as by default. Its next fire stays where its timing is as it was, and is counted from now otherwise; what it has fired stays on record. TK422 names the setting that can't be.
+  -- for tock_admin, tock_edge
+
 function tock.queue(p_queue text)
   returns SETOF queues
   -- A queue's policy; no row when nobody has named it yet. paused says true as well while it waits to be resumed after a restore.
@@ -1587,6 +1814,11 @@ function tock.queue_of_lease(p_lease uuid)
   returns text
   -- The queue that a lease was claimed from; null when there is no such lease.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.queue_of_schedule(p_schedule text)
+  returns text
+  -- The queue that a schedule fires into; null when there is none.
+  -- for tock_admin, tock_edge
 
 function tock.queue_of_task(p_id bigint)
   returns text
@@ -1640,6 +1872,10 @@ function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL
 function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
   returns void
   -- Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.
+
+function tock.refuse_cron(p_field text, p_item text)
+  returns void
+  -- Raises TK422 for a part of a cron expression, with what may stand there.
 
 function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
   returns void
@@ -1709,6 +1945,11 @@ function tock.results_of(p_ids bigint[], p_results boolean, OUT n bigint, OUT id
   returns SETOF record
   -- How tasks ended and with which results, n in their order: of one that was run again, how that did.
 
+function tock.resume_schedule(p_schedule text)
+  returns SETOF shown_schedule
+  -- Lets a paused schedule go on with its next fire from now; those that fell into the pause are not missed. No row when there is none.
+  -- for tock_admin, tock_edge
+
 function tock.retain()
   returns integer
   -- Drops the oldest epoch that is audited and whose longest retention has passed, one a call; returns 1 when it did something.
@@ -1726,7 +1967,7 @@ function tock.revoke_key(p_prefix text)
 
 function tock.ride_along()
   returns boolean
-  -- What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval. Whether there was anything to do.
+  -- What a claim does for everybody before it looks for itself: fire and promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval, the sweep of schedules after 75 s. Whether there was anything to do.
 
 function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer
@@ -1750,6 +1991,11 @@ function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
   -- Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.
   -- for tock_admin
 
+function tock.run_schedule(p_schedule text, p_request_id text DEFAULT NULL::text)
+  returns SETOF bigint
+  -- Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the task's id, no row when there is no such schedule. A call repeated with its request_id within 24 hours gives the same id.
+  -- for tock_admin, tock_edge
+
 function tock.run_state(p_stream integer, p_position bigint)
   returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)
   -- Of Tock before 0007: raises 40001.
@@ -1765,6 +2011,20 @@ function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
 function tock.runs_statement(p_epoch integer, p_by text)
   returns text
   -- The statement that reads the runs of a lease: all (p_by lease), by their own ids (run), or those of retried tasks (task).
+
+function tock.schedule(p_schedule text)
+  returns SETOF shown_schedule
+  -- A schedule: its settings, its next fire, and how the last one went; no row when there is none.
+  -- for tock_admin, tock_edge, tock_producer
+
+function tock.schedule_settings()
+  returns TABLE(name text, kind text, low integer, high integer, words text[])
+  -- The settings of a schedule, and what each may be.
+
+function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
+  returns SETOF shown_schedule
+  -- Schedules by name, of a queue or all, from after a name on.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.seen_statement(p_epoch integer, p_source text)
   returns text
@@ -1790,9 +2050,17 @@ function tock.set_free(p_children bigint[])
   returns void
   -- Lets children whose parents are over come next: ready, or to their gates, or to wait for their time.
 
+function tock.set_paused(p_schedule text, p_paused_at timestamp with time zone)
+  returns shown_schedule
+  -- Pauses or resumes a schedule, unless it is; null when there is none.
+
 function tock.settle()
   returns integer
   -- Marks epochs as settled that have ended, whose writers are gone, and in which nothing is unread or running; returns how many.
+
+function tock.shown_schedule(p_schedule schedules)
+  returns shown_schedule
+  -- A schedule with its next fire and its last one.
 
 function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
@@ -1847,6 +2115,10 @@ function tock.take(p_pool text, p_worker text, p_lease_seconds integer DEFAULT N
   -- Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has joined; busy while somebody is giving it one.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.take_fire(p_schedule text)
+  returns fires
+  -- Takes away the row of a schedule's next fire and returns it; who calls it writes the next.
+
 function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
@@ -1868,6 +2140,10 @@ function tock.task(p_id bigint)
   -- A task by its id or any of its runs' ids: its state, and all its runs in order with queue, worker, times, progress, result and error. No row when there is none, or it ended longer than its queue's retention ago.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
+function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)
+  returns jsonb
+  -- The task that a schedule enqueues for a fire; fire_as is the payload's key for which fire it is.
+
 function tock.tasks(p_filter jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, looked_at integer)
   -- One row: the tasks of a queue ({queue, state, tenant, error, rerun}) without their payloads, the cursor to go on with (null at the end), and how many rows were looked at for it, 10,000 a call at most. Waiting, ready, running and dead ones are found by an index; the others, and tenants, by looking at all that could be. Dead ones that have been run again are listed with rerun true only.
@@ -1880,7 +2156,7 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, and hours older than 400 days, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.
   -- for tock_admin
 
 function tock.tidy_gates(p_limit integer)
@@ -1915,6 +2191,10 @@ function tock.unassign(p_pool text, p_task text, p_fence bigint DEFAULT NULL::bi
   returns boolean
   -- Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free again. With p_fence only while that holding goes on. False when there was nothing to end.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
+
+function tock.unended_tasks(p_fires fires[])
+  returns bigint[]
+  -- Of the last tasks of schedules that may not overlap, those that have not ended.
 
 function tock.unsettled_epochs()
   returns integer[]

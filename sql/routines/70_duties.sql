@@ -55,12 +55,13 @@ begin
       when 'rest' then tock.rest()
       when 'retain' then tock.retain()
       when 'rotate' then tock.rotate()
+      when 'schedules' then tock.fire_duty()
       when 'tidy' then tock.tidy()
     end;
     v_amount := v_amount + v_done;
     -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
     -- sees what comes back before the end, and a claim on its way must not wait for more than one
-    exit when v_done = 0 or p_duty not in ('audit', 'pools', 'promote', 'reap', 'tidy')
+    exit when v_done = 0 or p_duty not in ('audit', 'pools', 'promote', 'reap', 'schedules', 'tidy')
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.duties d set
@@ -129,10 +130,13 @@ begin
       into v_until using v_reaped;
     v_wake := least(v_wake, v_until);
   end loop;
-  return v_wake;
+  return least(v_wake, (
+    select f.due_at from tock.fires f
+    where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)
+    order by f.due_at, f.schedule limit 1));
 end $$;
 
-comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet; null when nothing is pending.';
+comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet; null when nothing is pending.';
 
 create or replace function tock.tidy(p_limit integer default 10000)
 returns integer
@@ -168,11 +172,14 @@ begin
     where w.claimed_at < pg_catalog.now() - interval '2 days' order by w.claimed_at limit p_limit);
   delete from tock.hours h where (h.queue, h.hour) in (
     select o.queue, o.hour from tock.hours o where o.hour < pg_catalog.now() - interval '400 days' order by o.hour limit p_limit);
+  delete from tock.fired d where d.number = any (array(
+    select o.number from (select f.number, f.fired_at from tock.fired f order by f.number limit p_limit) o
+    where o.fired_at < pg_catalog.now() - interval '7 days'));
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
   return v_requests + v_details + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
 end $$;
 
-comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, and hours older than 400 days, up to p_limit of each.';
+comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text
