@@ -90,7 +90,7 @@ end $$;
 
 comment on function tock.cron_field is 'The numbers that a field of a cron expression stands for, as bits.';
 
--- Only where a name stands alone: in SUN6 none is.
+-- Only where a name stands alone, and is no step: in SUN6 and */FEB none is.
 create or replace function tock.cron_names(p_field text, p_item text)
 returns text
 language plpgsql
@@ -104,7 +104,7 @@ declare
 begin
   if v_item ~ '[a-z]' then
     for v_n in 1 .. pg_catalog.cardinality(v_names) loop
-      v_item := pg_catalog.regexp_replace(v_item, '\y' || v_names[v_n] || '\y(?!.*/.*' || v_names[v_n] || ')',
+      v_item := pg_catalog.regexp_replace(v_item, '(?<!/)\y' || v_names[v_n] || '\y',
         (v_n - (p_field = 'day-of-week')::integer)::text, 'g');
     end loop;
   end if;

@@ -102,7 +102,7 @@ begin
   end loop;
   v_firing.next_fire_at := v_fire;
   -- what is left over is due now: not below where firing reads on
-  v_firing.next_due_at := coalesce(greatest(tock.due_of(p_schedule, v_fire), p_now), 'infinity');
+  v_firing.next_due_at := case when v_fire is null then 'infinity' else greatest(tock.due_of(p_schedule, v_fire), p_now) end;
   return v_firing;
 end $$;
 
