@@ -61,7 +61,9 @@ async function agree(all: Case[]) {
 test('next fires are those of croner, for any expression, zone and instant', async () => {
   const { next } = drawing(seed + 1);
   await agree(
-    cases(6000, () => Math.floor(Date.UTC(1995, 0) + next() * (Date.UTC(2036, 0) - Date.UTC(1995, 0)))),
+    cases(6000, () =>
+      Math.floor(Date.UTC(1995, 0) + next() * (Date.UTC(2036, 0) - Date.UTC(1995, 0))),
+    ),
   );
 });
 
@@ -70,7 +72,12 @@ test('next fires are those of croner where clocks change', async () => {
   await agree(
     cases(6000, (zone) => {
       const at = changing.get(zone)?.length ? draw.one(changing.get(zone) ?? []) : 1_700_000_000;
-      return (at + draw.one([-86_400, -7200, -3600, -1800, -1, 0, 1, 1800, 3600]) + draw.whole(-600, 600)) * 1000;
+      return (
+        (at +
+          draw.one([-86_400, -7200, -3600, -1800, -1, 0, 1, 1800, 3600]) +
+          draw.whole(-600, 600)) *
+        1000
+      );
     }),
   );
 });

@@ -14,7 +14,12 @@ async function local(cron: string, zone: string, after: string, count: number): 
   return found.map(({ local_time }) => local_time);
 }
 
-async function instants(cron: string, zone: string, after: string, count: number): Promise<string[]> {
+async function instants(
+  cron: string,
+  zone: string,
+  after: string,
+  count: number,
+): Promise<string[]> {
   const found = await rows<{ fire_at: Date }>(
     client,
     'select fire_at from tock.next_fires(p_cron => $1, p_time_zone => $2, p_after => $3, p_count => $4)',
@@ -107,7 +112,12 @@ test('last days, workdays, and weekdays by number', async () => {
 test('next_fires says what it is asked', async () => {
   const of = (text: string) => refusal(client.query(`select * from tock.next_fires(${text})`));
   expect(await of('')).toMatchObject({ code: 'TK422', detail: 'cron' });
-  expect(await of("p_cron => '@daily', p_count => 0")).toMatchObject({ code: 'TK422', detail: 'count' });
-  expect(await of("p_cron => '@daily', p_time_zone => 'Nowhere/Else'")).toMatchObject({ detail: 'time_zone' });
+  expect(await of("p_cron => '@daily', p_count => 0")).toMatchObject({
+    code: 'TK422',
+    detail: 'count',
+  });
+  expect(await of("p_cron => '@daily', p_time_zone => 'Nowhere/Else'")).toMatchObject({
+    detail: 'time_zone',
+  });
   expect(await rows(client, "select * from tock.next_fires('nobody')")).toEqual([]);
 });

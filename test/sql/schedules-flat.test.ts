@@ -78,13 +78,17 @@ test('of 100,000 schedules a hundred that are due are fired by index alone, in o
     await on.query("select id from tock.claim('q', p_alone => true)");
     await on.query("select name from tock.schedules('q', 's7', 10)");
     await on.query("select name from tock.schedules(p_after => 's7', p_limit => 10)");
-    await on.query("select tock.last_fires('s1'), tock.run_schedule('s2'), tock.pause_schedule('s3')");
+    await on.query(
+      "select tock.last_fires('s1'), tock.run_schedule('s2'), tock.pause_schedule('s3')",
+    );
     await on.query('select finding from tock.doctor_of_schedules()');
-    await on.query("select tock.put_schedule('s4', '{\"queue\": \"q\", \"every_seconds\": 5}')");
+    await on.query('select tock.put_schedule(\'s4\', \'{"queue": "q", "every_seconds": 5}\')');
   };
   expect(await badScans(on, work, { tables: /schedules|fire/, most: 1000, least: 40 })).toEqual([]);
   const read = await pages('tock.fire_schedules(50)');
   // About 40 a schedule: its row, its next row, what it fired, the run, and their indexes.
   expect(read).toBeLessThan(50 * 60);
-  expect(await value(client, "select count(*)::int from tock.fired where outcome = 'fired'")).toBe(200);
+  expect(await value(client, "select count(*)::int from tock.fired where outcome = 'fired'")).toBe(
+    200,
+  );
 }, 120_000);

@@ -50,12 +50,17 @@ test('of twenty missed fires, all up to five: the oldest five, and what is not l
   expect(nominal(all, 'missed')).toEqual([from + 300]);
 });
 
-test.each(['skip', 'replace'])('what may not overlap (%s) catches up with one task', async (overlap) => {
-  const { all, from, last } = await after(`lone-${overlap}`, { missed: 'all', overlap });
-  const kept = all.filter(({ task_id }) => task_id);
-  expect(kept.map(({ fire_at }) => Number(fire_at) / 1000)).toEqual([overlap === 'skip' ? from : last]);
-  expect(nominal(all, overlap === 'skip' ? 'overlapped' : 'replaced')).toHaveLength(19);
-});
+test.each(['skip', 'replace'])(
+  'what may not overlap (%s) catches up with one task',
+  async (overlap) => {
+    const { all, from, last } = await after(`lone-${overlap}`, { missed: 'all', overlap });
+    const kept = all.filter(({ task_id }) => task_id);
+    expect(kept.map(({ fire_at }) => Number(fire_at) / 1000)).toEqual([
+      overlap === 'skip' ? from : last,
+    ]);
+    expect(nominal(all, overlap === 'skip' ? 'overlapped' : 'replaced')).toHaveLength(19);
+  },
+);
 
 test('a late tick misses nothing, whatever the rule', async () => {
   await put(client, 'late', { queue: 'late', every_seconds: 5, missed: 'skip' });
@@ -65,7 +70,12 @@ test('a late tick misses nothing, whatever the rule', async () => {
 });
 
 test('missed_after_seconds says from when on a fire is missed', async () => {
-  await put(client, 'strict', { queue: 'strict', every_seconds: 5, missed: 'skip', missed_after_seconds: 0 });
+  await put(client, 'strict', {
+    queue: 'strict',
+    every_seconds: 5,
+    missed: 'skip',
+    missed_after_seconds: 0,
+  });
   await stopped(client, 'strict', 49);
   await fire(client);
   expect(nominal(await fired(client, 'strict'), 'fired')).toEqual([]);
@@ -84,7 +94,11 @@ test.each([
   await fire(client);
   // Stepping through 2.6 million of them takes over a minute.
   expect(Date.now() - started).toBeLessThan(5000);
-  for (const [missed, most] of [['one', 2], ['skip', 62], ['all', 72]] as const) {
+  for (const [missed, most] of [
+    ['one', 2],
+    ['skip', 62],
+    ['all', 72],
+  ] as const) {
     const at = nominal(await fired(client, `month-${missed}-${Object.keys(timing)[0]}`), 'fired');
     expect(at.length).toBeLessThanOrEqual(most);
     expect(at).toEqual([...new Set(at)].sort());
@@ -119,7 +133,10 @@ test('with no pg_cron a tick alone, or a claim alone, keeps schedules going', as
   expect(await queued(client, 'ticked')).toEqual([1, 1]);
   await put(client, 'claimed', { queue: 'claimed', every_seconds: 3600, payload: 2 });
   await stopped(client, 'claimed', 1);
-  const [run] = await rows<{ payload: number }>(client, "select payload from tock.claim('claimed', p_alone => true)");
+  const [run] = await rows<{ payload: number }>(
+    client,
+    "select payload from tock.claim('claimed', p_alone => true)",
+  );
   expect(run?.payload).toBe(2);
 });
 

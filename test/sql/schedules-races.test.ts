@@ -14,7 +14,9 @@ async function manyDue(count: number): Promise<void> {
     [count],
   );
   await client.query(`update tock.schedules set anchor_at = anchor_at - interval '1 hour'`);
-  await client.query(`update tock.fires set fire_at = fire_at - interval '1 hour', due_at = due_at - interval '1 hour'`);
+  await client.query(
+    `update tock.fires set fire_at = fire_at - interval '1 hour', due_at = due_at - interval '1 hour'`,
+  );
 }
 
 /** Every schedule was fired exactly once, and its task is there. */
@@ -24,8 +26,13 @@ async function expectOnce(count: number): Promise<void> {
     `select count(*)::int as fires, count(distinct schedule)::int as schedules from tock.fired where outcome = 'fired'`,
   );
   expect(fires).toEqual([{ fires: count, schedules: count }]);
-  const payloads = await rows<{ payload: number }>(client, 'select payload from tock.runs order by payload');
-  expect(payloads.map(({ payload }) => payload)).toEqual(Array.from({ length: count }, (_, n) => n + 1));
+  const payloads = await rows<{ payload: number }>(
+    client,
+    'select payload from tock.runs order by payload',
+  );
+  expect(payloads.map(({ payload }) => payload)).toEqual(
+    Array.from({ length: count }, (_, n) => n + 1),
+  );
   expect(await value(client, 'select count(*)::int from tock.fires')).toBe(count);
   await expectWhole(client);
 }
@@ -62,7 +69,11 @@ test('whoever is killed while firing has fired nothing, and another does', async
   });
   await client.query('select pg_terminate_backend($1)', [pid]);
   await Promise.all(firing);
-  await until('it is gone', async () => !(await value(client, 'select count(*)::int from pg_stat_activity where pid = $1', [pid])));
+  await until(
+    'it is gone',
+    async () =>
+      !(await value(client, 'select count(*)::int from pg_stat_activity where pid = $1', [pid])),
+  );
   await fire(client);
   await expectOnce(200);
 });
@@ -89,7 +100,9 @@ test('what was put in a transaction that was open for long is found by the sweep
   await manyDue(60);
   await client.query('select pg_sleep(1.1)');
   await fire(client);
-  await client.query("update tock.fired set due_at = now() + interval '1 second' where due_at is not null");
+  await client.query(
+    "update tock.fired set due_at = now() + interval '1 second' where due_at is not null",
+  );
   await other.query('commit');
   await client.query('select pg_sleep(0.5)');
   expect(await fire(client, 1000, false)).toBe(0);
@@ -106,7 +119,9 @@ test('the duty sweeps once a minute by itself', async () => {
   await stopped(client, 'low', 10);
   await client.query("select tock.run_duty('schedules')");
   expect(await queued(client, 'low')).toHaveLength(0);
-  await client.query("update tock.duties set swept_at = swept_at - interval '1 minute' where name = 'schedules'");
+  await client.query(
+    "update tock.duties set swept_at = swept_at - interval '1 minute' where name = 'schedules'",
+  );
   await client.query("select tock.run_duty('schedules')");
   expect(await queued(client, 'low')).toHaveLength(1);
 });
@@ -122,7 +137,10 @@ test('a schedule that is put while it is being fired has one next fire, by its n
   await blocked(driver, pid);
   await driver.query('commit');
   await putting;
-  const left = await rows<{ turn: string }>(client, "select turn from tock.fires where schedule = 's'");
+  const left = await rows<{ turn: string }>(
+    client,
+    "select turn from tock.fires where schedule = 's'",
+  );
   expect(left).toHaveLength(1);
   const shown = await show(client, 's');
   expect(shown).toMatchObject({ last_outcome: 'fired' });
@@ -161,5 +179,7 @@ test('of many who put, pause, resume, run and drop one schedule at once each lea
   await client.query(calls[0] ?? '');
   expect(await value(client, 'select count(*)::int from tock.fires')).toBe(1);
   const runs = await value(client, 'select count(*)::int from tock.runs');
-  expect(await value(client, "select count(*)::int from tock.fired where outcome in ('fired', 'run')")).toBe(runs);
+  expect(
+    await value(client, "select count(*)::int from tock.fired where outcome in ('fired', 'run')"),
+  ).toBe(runs);
 });

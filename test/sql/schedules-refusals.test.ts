@@ -20,8 +20,16 @@ test.each<[string, object, RegExp]>([
   ['every_seconds', { queue: 'q', every_seconds: 1.5 }, /whole number/],
   ['run_at', { queue: 'q', run_at: '2030-01-01' }, /ISO 8601 instant/],
   ['run_at', { queue: 'q', run_at: '2020-01-01T00:00:00Z' }, /never fires/],
-  ['run_at', { queue: 'q', run_at: '2090-01-01T00:00:00Z', starts_at: '2030-01-01T00:00:00Z' }, /alone/],
-  ['ends_at', { ...daily, starts_at: '2030-01-01T00:00:00Z', ends_at: '2029-01-01T00:00:00Z' }, /after/],
+  [
+    'run_at',
+    { queue: 'q', run_at: '2090-01-01T00:00:00Z', starts_at: '2030-01-01T00:00:00Z' },
+    /alone/,
+  ],
+  [
+    'ends_at',
+    { ...daily, starts_at: '2030-01-01T00:00:00Z', ends_at: '2029-01-01T00:00:00Z' },
+    /after/,
+  ],
   ['ends_at', { ...daily, ends_at: '2020-01-01T00:00:00Z' }, /never fires/],
   ['time_zone', { ...daily, time_zone: 'Mars/Olympus' }, /no time zone/],
   ['time_zone', { ...daily, time_zone: 'CEST' }, /no time zone/],
@@ -31,15 +39,31 @@ test.each<[string, object, RegExp]>([
   ['overlap', { ...daily, overlap: 'maybe' }, /queue or skip or replace/],
   ['missed', { ...daily, missed: 'some' }, /one or skip or all/],
   ['missed_limit', { ...daily, missed_limit: 1001 }, /from 1 to 1000/],
-  ['missed_limit', { ...daily, missed: 'all', missed_limit: 200, options: { unique_key: 'k' } }, /up to 100/],
-  ['missed_limit', { ...daily, missed: 'all', missed_limit: 1000, payload: 'x'.repeat(90_000) }, /64 MiB/],
+  [
+    'missed_limit',
+    { ...daily, missed: 'all', missed_limit: 200, options: { unique_key: 'k' } },
+    /up to 100/,
+  ],
+  [
+    'missed_limit',
+    { ...daily, missed: 'all', missed_limit: 1000, payload: 'x'.repeat(90_000) },
+    /64 MiB/,
+  ],
   ['payload', { ...daily, payload: 'x'.repeat(2_000_000) }, /payloads of up to/],
   ['payload', { ...daily, payload: [1], fire_as: 'fire' }, /object/],
   ['options', { ...daily, options: [1] }, /an object/],
   ['options.priority', { ...daily, options: { priority: 10 } }, /from 0/],
   ['options.nonsense', { ...daily, options: { nonsense: 1 } }, /no option nonsense/],
-  ['options.run_at', { ...daily, options: { run_at: '2030-01-01T00:00:00Z' } }, /no run_at of their own/],
-  ['options.expires_at', { ...daily, options: { expires_at: '2030-01-01T00:00:00Z' } }, /no expires_at/],
+  [
+    'options.run_at',
+    { ...daily, options: { run_at: '2030-01-01T00:00:00Z' } },
+    /no run_at of their own/,
+  ],
+  [
+    'options.expires_at',
+    { ...daily, options: { expires_at: '2030-01-01T00:00:00Z' } },
+    /no expires_at/,
+  ],
   ['options.after', { ...daily, options: { after: ['1'] } }, /no after/],
   ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /no stage/],
   ['nonsense', { ...daily, nonsense: 1 }, /no option nonsense/],
@@ -47,7 +71,9 @@ test.each<[string, object, RegExp]>([
   const { code, detail, message: said } = await refused(settings);
   expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
   expect(said).toMatch(message);
-  expect(await rows(client, 'select 1 from tock.schedules union all select 1 from tock.fires')).toEqual([]);
+  expect(
+    await rows(client, 'select 1 from tock.schedules union all select 1 from tock.fires'),
+  ).toEqual([]);
 });
 
 test('a name is as it should be', async () => {
@@ -73,17 +99,29 @@ test.each([
   ['1,,2 * * * *', /minute field .* has ''/],
   ['@reboot', /5 or 6 fields/],
   ['x', /5 or 6 fields/],
-])('a cron expression that is none is refused with the part that is wrong: %s', async (cron, message) => {
-  const { code, detail, message: said, hint } = await refused({ queue: 'q', cron });
-  expect({ code, detail, said }).toEqual({ code: 'TK422', detail: 'cron', said: expect.stringMatching(message) });
-  expect(hint).not.toBe('');
-});
+])(
+  'a cron expression that is none is refused with the part that is wrong: %s',
+  async (cron, message) => {
+    const { code, detail, message: said, hint } = await refused({ queue: 'q', cron });
+    expect({ code, detail, said }).toEqual({
+      code: 'TK422',
+      detail: 'cron',
+      said: expect.stringMatching(message),
+    });
+    expect(hint).not.toBe('');
+  },
+);
 
 test('an expression that never fires is refused', async () => {
   for (const cron of ['0 0 30 2 *', '0 0 31 4,6,9,11 *', '0 0 1-7 * +MON#5']) {
-    expect(await refused({ queue: 'q', cron })).toMatchObject({ code: 'TK422', detail: 'cron', message: /never fires/ });
+    expect(await refused({ queue: 'q', cron })).toMatchObject({
+      code: 'TK422',
+      detail: 'cron',
+      message: /never fires/,
+    });
   }
-  for (const cron of ['0 0 29 2 *', '0 0 29 2 +SUN']) await put(client, 'leap', { queue: 'q', cron });
+  for (const cron of ['0 0 29 2 *', '0 0 29 2 +SUN'])
+    await put(client, 'leap', { queue: 'q', cron });
 });
 
 // croner takes 5/15 only if it also takes /15 and 99/15: so it is given the range that is meant.
@@ -100,7 +138,23 @@ test('what is refused of expressions with a mistake in them is what croner refus
   const mistaken = Array.from({ length: 4000 }, () => {
     const text = expression(draw);
     const at = draw.whole(0, text.length - 1);
-    const other = draw.one(['', '0', '7', '9', '-', '/', ',', '*', 'L', 'W', '#', 'MON', 'JAN', '31', '60']);
+    const other = draw.one([
+      '',
+      '0',
+      '7',
+      '9',
+      '-',
+      '/',
+      ',',
+      '*',
+      'L',
+      'W',
+      '#',
+      'MON',
+      'JAN',
+      '31',
+      '60',
+    ]);
     return text.slice(0, at) + other + text.slice(at + draw.whole(0, 1));
   }).filter((text) => text.trim().split(/\s+/).length <= 6);
   await client.query(`create function pg_temp.takes(text) returns boolean language plpgsql as

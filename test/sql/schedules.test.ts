@@ -50,7 +50,12 @@ test('a schedule fires its task once, with all that it asks for, and goes on to 
 });
 
 test('a period never drifts: each fire is the one before and the period, however late it is', async () => {
-  await put(client, 'period', { queue: 'periods', every_seconds: 7, missed: 'all', fire_as: 'fire' });
+  await put(client, 'period', {
+    queue: 'periods',
+    every_seconds: 7,
+    missed: 'all',
+    fire_as: 'fire',
+  });
   await stopped(client, 'period', 30);
   const first = (await show(client, 'period')).next_fire_at as Date;
   await fire(client);
@@ -67,10 +72,19 @@ test('a period never drifts: each fire is the one before and the period, however
 });
 
 test('a period begins at starts_at, and ends before ends_at', async () => {
-  const at = (offset: number) => new Date(Math.ceil(Date.now() / 1000) * 1000 + offset * 1000).toISOString();
-  const made = await put(client, 'season', { queue: 'q', every_seconds: 60, starts_at: at(100), ends_at: at(220) });
+  const at = (offset: number) =>
+    new Date(Math.ceil(Date.now() / 1000) * 1000 + offset * 1000).toISOString();
+  const made = await put(client, 'season', {
+    queue: 'q',
+    every_seconds: 60,
+    starts_at: at(100),
+    ends_at: at(220),
+  });
   expect(made.next_fire_at?.toISOString()).toBe(at(100));
-  const next = await rows<{ fire_at: Date }>(client, "select fire_at from tock.next_fires('season')");
+  const next = await rows<{ fire_at: Date }>(
+    client,
+    "select fire_at from tock.next_fires('season')",
+  );
   expect(next.map(({ fire_at }) => fire_at.toISOString())).toEqual([at(100), at(160)]);
 });
 
@@ -78,13 +92,20 @@ test('what runs once is over afterwards, and putting it again as it was changes 
   const run_at = new Date(Date.now() + 500).toISOString();
   const once = { queue: 'once', run_at, payload: 1 };
   await put(client, 'once', once);
-  await client.query("select pg_sleep(0.6)");
+  await client.query('select pg_sleep(0.6)');
   expect(await fire(client)).toBe(1);
-  expect(await show(client, 'once')).toMatchObject({ state: 'over', next_fire_at: null, due_at: null });
+  expect(await show(client, 'once')).toMatchObject({
+    state: 'over',
+    next_fire_at: null,
+    due_at: null,
+  });
   expect(await put(client, 'once', once)).toMatchObject({ state: 'over' });
   expect(await fire(client)).toBe(0);
   expect(await queued(client, 'once')).toEqual([1]);
-  expect(await refusal(put(client, 'twice', once))).toMatchObject({ code: 'TK422', detail: 'run_at' });
+  expect(await refusal(put(client, 'twice', once))).toMatchObject({
+    code: 'TK422',
+    detail: 'run_at',
+  });
 });
 
 test('putting a schedule again keeps its next fire unless its timing changes, and its history always', async () => {
@@ -105,9 +126,14 @@ test('putting a schedule again keeps its next fire unless its timing changes, an
 
 test('a paused schedule does not fire, and what fell into its pause is not missed', async () => {
   await put(client, 'pausing', { queue: 'pausing', every_seconds: 10, missed: 'all' });
-  const [paused] = await rows(client, "select state, next_fire_at from tock.pause_schedule('pausing')");
+  const [paused] = await rows(
+    client,
+    "select state, next_fire_at from tock.pause_schedule('pausing')",
+  );
   expect(paused).toEqual({ state: 'paused', next_fire_at: null });
-  await client.query("update tock.schedules set anchor_at = anchor_at - interval '1 hour' where name = 'pausing'");
+  await client.query(
+    "update tock.schedules set anchor_at = anchor_at - interval '1 hour' where name = 'pausing'",
+  );
   expect(await fire(client)).toBe(0);
   const [resumed] = await rows<{ state: string; next_fire_at: Date }>(
     client,
@@ -130,7 +156,11 @@ test('a schedule runs now, also when paused, and its plan stays; a repeated call
   await client.query("select tock.pause_schedule('now')");
   const third = await run(null);
   await client.query("select tock.resume_schedule('now')");
-  expect(await show(client, 'now')).toMatchObject({ next_fire_at, last_outcome: 'run', last_task_id: third });
+  expect(await show(client, 'now')).toMatchObject({
+    next_fire_at,
+    last_outcome: 'run',
+    last_task_id: third,
+  });
   expect((await fired(client, 'now')).map(({ outcome }) => outcome)).toEqual(['run', 'run', 'run']);
   expect(await value(client, "select tock.run_schedule('nobody')")).toBeUndefined();
 });
@@ -191,12 +221,20 @@ test('jitter puts a fire off by the same time however often it is computed, up t
 });
 
 test('schedules are listed by name and by queue, part by part', async () => {
-  for (const name of ['l1', 'l2', 'l3']) await put(client, name, { queue: 'listed', cron: '@daily' });
+  for (const name of ['l1', 'l2', 'l3'])
+    await put(client, name, { queue: 'listed', cron: '@daily' });
   const list = (after: string | null, limit: number) =>
-    rows<{ name: string }>(client, 'select name from tock.schedules($1, $2, $3)', ['listed', after, limit]);
+    rows<{ name: string }>(client, 'select name from tock.schedules($1, $2, $3)', [
+      'listed',
+      after,
+      limit,
+    ]);
   expect(await list(null, 2)).toEqual([{ name: 'l1' }, { name: 'l2' }]);
   expect(await list('l2', 2)).toEqual([{ name: 'l3' }]);
-  const all = await rows<{ name: string }>(client, 'select name from tock.schedules(p_limit => 1000)');
+  const all = await rows<{ name: string }>(
+    client,
+    'select name from tock.schedules(p_limit => 1000)',
+  );
   expect(all.map(({ name }) => name)).toEqual([...all.map(({ name }) => name)].sort());
 });
 
@@ -211,12 +249,21 @@ test('a schedule that fails is on record, holds up no other, and goes on', async
   expect(bad.last_error).toContain('1024 bytes');
   expect(Number(bad.next_fire_at)).toBeGreaterThan(Date.now());
   expect(await show(client, 'good')).toMatchObject({ last_outcome: 'fired' });
-  const findings = await rows<{ finding: string; detail: string }>(client, 'select * from tock.doctor()');
-  expect(findings.find(({ finding }) => finding === 'schedules fail')?.detail).toContain('bad (1 times');
+  const findings = await rows<{ finding: string; detail: string }>(
+    client,
+    'select * from tock.doctor()',
+  );
+  expect(findings.find(({ finding }) => finding === 'schedules fail')?.detail).toContain(
+    'bad (1 times',
+  );
   await client.query(`select tock.put_queue('small', '{"max_payload_bytes": 4096}')`);
   await stopped(client, 'bad', 29);
   await fire(client);
-  expect(await show(client, 'bad')).toMatchObject({ last_outcome: 'fired', failures: 0, last_error: null });
+  expect(await show(client, 'bad')).toMatchObject({
+    last_outcome: 'fired',
+    failures: 0,
+    last_error: null,
+  });
 });
 
 test('what can be otherwise in a moment is tried again: the fire is not lost', async () => {
@@ -225,7 +272,9 @@ test('what can be otherwise in a moment is tried again: the fire is not lost', a
   await client.query(`select tock.enqueue('held', '[{"unique_key": "k", "delay_seconds": 60}]')`);
   const other = await db.connect();
   await other.query('begin');
-  await other.query(`select tock.enqueue('held', '[{"unique_key": "k", "on_conflict": "replace", "delay_seconds": 60}]')`);
+  await other.query(
+    `select tock.enqueue('held', '[{"unique_key": "k", "on_conflict": "replace", "delay_seconds": 60}]')`,
+  );
   await stopped(client, 'held', 30);
   await stopped(client, 'held', 1800);
   await client.query("update tock.schedules set missed_after_seconds = 86400 where name = 'held'");
@@ -238,5 +287,9 @@ test('what can be otherwise in a moment is tried again: the fire is not lost', a
   expect(seconds(new Date(), put_off.due_at)).toBeLessThanOrEqual(10);
   await client.query("update tock.fires set due_at = now() where schedule = 'held'");
   await fire(client);
-  expect(await show(client, 'held')).toMatchObject({ last_outcome: 'fired', last_fire_at: put_off.next_fire_at, failures: 0 });
+  expect(await show(client, 'held')).toMatchObject({
+    last_outcome: 'fired',
+    last_fire_at: put_off.next_fire_at,
+    failures: 0,
+  });
 });

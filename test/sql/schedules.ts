@@ -40,12 +40,18 @@ export async function put(client: Client, name: string, settings: object): Promi
 }
 
 export async function show(client: Client, name: string): Promise<Shown> {
-  return (await rows<Shown>(client, 'select * from tock.schedule(p_schedule => $1)', [name]))[0] as Shown;
+  return (
+    await rows<Shown>(client, 'select * from tock.schedule(p_schedule => $1)', [name])
+  )[0] as Shown;
 }
 
 /** What became of a schedule's fires, the oldest first. */
 export async function fired(client: Client, name: string, limit = 1000): Promise<Fired[]> {
-  const found = await rows<Fired>(client, 'select * from tock.last_fires(p_schedule => $1, p_limit => $2)', [name, limit]);
+  const found = await rows<Fired>(
+    client,
+    'select * from tock.last_fires(p_schedule => $1, p_limit => $2)',
+    [name, limit],
+  );
   return found.reverse();
 }
 
