@@ -237,7 +237,8 @@ begin
           on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
       end if;
     end if;
-    if v_alone and not v_asking and not v_limited and not tock.has_fired() then
+    v_alone := v_alone and not tock.has_fired();
+    if v_alone and not v_asking and not v_limited then
       -- a claim lost in a crash only makes its runs ready again; beside a gate or a limit that would be one too many
       v_said := pg_catalog.set_config('synchronous_commit', 'off', true);
     end if;

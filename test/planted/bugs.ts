@@ -18,6 +18,7 @@ import { afterOthers } from './parents.ts';
 import { pipelines } from './pipelines.ts';
 import { pools } from './pools.ts';
 import { told } from './progress.ts';
+import { schedules } from './schedules.ts';
 import { shown } from './shown.ts';
 import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
@@ -61,4 +62,5 @@ export const bugs: Bug[] = [
   ...shown,
   ...pipelines,
   ...pools,
+  ...schedules,
 ];

@@ -69,6 +69,17 @@ test('a late tick misses nothing, whatever the rule', async () => {
   expect(nominal(await fired(client, 'late'), 'fired')).toHaveLength(10);
 });
 
+test('a period keeps its beat, whatever was missed', async () => {
+  for (const missed of ['skip', 'one', 'all']) {
+    const settings = { queue: 'beat', every_seconds: 7, missed, missed_limit: 3 };
+    const first = await put(client, `beat-${missed}`, settings);
+    await stopped(client, `beat-${missed}`, 5000);
+    await fire(client);
+    const { next_fire_at } = await show(client, `beat-${missed}`);
+    expect(((Number(next_fire_at) - Number(first.next_fire_at)) / 1000) % 7).toBe(0);
+  }
+});
+
 test('missed_after_seconds says from when on a fire is missed', async () => {
   await put(client, 'strict', {
     queue: 'strict',
