@@ -94,9 +94,11 @@ declare
 begin
   for v_duty in
     select d.name from tock.duties d
-    -- one that looks long and finds nothing does so less often: a twentieth of the time is enough
+    -- one that looks long and finds nothing does so less often: a twentieth of the time is enough; schedules see to that
+    -- themselves, as whoever comes when next_wake_at() said is to find them fired
     where coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
-      - greatest(d.every_seconds - 1, case d.last_amount when 0 then 20 * d.last_seconds end) * interval '1 second'
+      - greatest(d.every_seconds - 1, case when d.last_amount = 0 and d.name <> 'schedules' then 20 * d.last_seconds end)
+        * interval '1 second'
     order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name  -- these three hold locks until the end
   loop
     perform tock.run_duty(v_duty);

@@ -123,6 +123,8 @@ declare
 begin
   if p_count is null or p_count not between 1 and 1000 then
     perform tock.refuse(422, 'count is a whole number from 1 to 1000', 'count');
+  elsif not coalesce(p_after, '1970-01-01') between '1970-01-01 00:00+00' and '9999-12-31' then
+    perform tock.refuse(422, 'after is an instant from 1970 to 9999', 'after');
   elsif (p_schedule is null) = (p_cron is null) then
     perform tock.refuse(422, 'give a schedule or a cron expression', 'cron');
   elsif p_schedule is not null then

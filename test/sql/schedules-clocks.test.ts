@@ -119,5 +119,10 @@ test('next_fires says what it is asked', async () => {
   expect(await of("p_cron => '@daily', p_time_zone => 'Nowhere/Else'")).toMatchObject({
     detail: 'time_zone',
   });
+  for (const after of ['infinity', '1969-12-31T00:00:00Z']) {
+    expect(await of(`p_cron => '@daily', p_after => '${after}'`)).toMatchObject({
+      detail: 'after',
+    });
+  }
   expect(await rows(client, "select * from tock.next_fires('nobody')")).toEqual([]);
 });

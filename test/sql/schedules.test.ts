@@ -293,3 +293,23 @@ test('what can be otherwise in a moment is tried again: the fire is not lost', a
     failures: 0,
   });
 });
+
+test('a queue that was dropped is made again by the next fire', async () => {
+  await put(client, 'homeless', { queue: 'dropped', every_seconds: 30 });
+  await client.query(`select tock.put_queue('dropped', '{"paused": true}')`);
+  await client.query("select tock.drop_queue('dropped')");
+  await stopped(client, 'homeless', 29);
+  await fire(client);
+  expect(await claim(client, 'dropped')).toHaveLength(1);
+});
+
+test('what became of a fire is tidied away after seven days', async () => {
+  await put(client, 'old', { queue: 'old', every_seconds: 3600 });
+  await client.query("select tock.run_schedule('old'), tock.run_schedule('old')");
+  await client.query(
+    `update tock.fired set fired_at = now() - interval '8 days'
+     where number = (select min(number) from tock.fired where schedule = 'old')`,
+  );
+  await client.query('select tock.tidy()');
+  expect(await fired(client, 'old')).toHaveLength(1);
+});
