@@ -79,7 +79,12 @@ begin
       order by w.due_at limit 1),
     exists (
       select from tock.fires f
-      where f.due_at <= v_now and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)
+      where f.due_at <= v_now and (f.due_at, f.schedule) >= (
+        select m.due_at, m.schedule from (
+          (select d.due_at, d.schedule from tock.fired d where d.due_at is not null
+            order by d.due_at desc, d.schedule desc offset 49 limit 1)
+          union all select '-infinity', '') m
+        order by m.due_at desc limit 1)
       order by f.due_at, f.schedule limit 1)
     into v_late, v_due, v_fires;
   perform tock.run_duty(d, 0) from unnest(v_late) d;
