@@ -19,8 +19,8 @@ begin
   if pg_catalog.cardinality(v_parts) = 5 then
     v_parts := array['0'] || v_parts;
   elsif pg_catalog.cardinality(v_parts) <> 6 then
-    perform tock.refuse(422, pg_catalog.format('a cron expression has 5 or 6 fields, and %L has %s', p_cron, pg_catalog.cardinality(v_parts)),
-      'cron', '[second] minute hour day-of-month month day-of-week; or @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly');
+    perform tock.refuse(422,
+      pg_catalog.format('a cron expression has 5 or 6 fields, and %L has %s', p_cron, pg_catalog.cardinality(v_parts)), 'cron', '[second] minute hour day-of-month month day-of-week; or @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly');
   end if;
   v_plan.seconds := tock.cron_field('second', v_parts[1]);
   v_plan.minutes := tock.cron_field('minute', v_parts[2]);
@@ -44,7 +44,8 @@ begin
     p_field || ': ' || case p_field
       when 'second' then '0-59' when 'minute' then '0-59' when 'hour' then '0-23'
       when 'day-of-month' then '1-31, L for the last day, LW for the last workday, 15W for the workday nearest to the 15th'
-      when 'month' then '1-12 or JAN-DEC' else '0-7 (0 and 7 are Sunday) or SUN-SAT, FRI#2 for the second, FRIL for the last, +FRI for both days to hold' end
+      when 'month' then '1-12 or JAN-DEC'
+      else '0-7 (0 and 7 are Sunday) or SUN-SAT, FRI#2 for the second, FRIL for the last, +FRI for both days to hold' end
     || '; *, lists 1,3, ranges 1-5, steps */2, 1-9/2 and 1/2');
 end $$;
 

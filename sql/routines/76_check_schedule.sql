@@ -23,7 +23,8 @@ begin
   if p_zone in ('UTC', 'GMT') then
     return;
   end if;
-  if p_zone !~ '^([A-Za-z][A-Za-z_-]*(/[A-Za-z][A-Za-z_-]*)*|Etc/GMT([+-]?\d{1,2}))$' or p_zone ~* '^(localtime|posixrules|factory|posix/.*|right/.*)$'
+  if p_zone !~ '^([A-Za-z][A-Za-z_-]*(/[A-Za-z][A-Za-z_-]*)*|Etc/GMT([+-]?\d{1,2}))$'
+    or p_zone ~* '^(localtime|posixrules|factory|posix/.*|right/.*)$'
     or exists (select from pg_catalog.pg_timezone_abbrevs a where a.abbrev = pg_catalog.upper(p_zone))
   then
     raise invalid_parameter_value;

@@ -15,8 +15,10 @@ declare
 begin
   loop
     select s.* into v_old from tock.schedules s where s.name = p_schedule for update;
-    v_timed := v_old.name is null or (v_old.cron, v_old.every_seconds, v_old.run_at, v_old.time_zone, v_old.jitter_seconds, v_old.starts_at, v_old.ends_at)
-      is distinct from (v_row.cron, v_row.every_seconds, v_row.run_at, v_row.time_zone, v_row.jitter_seconds, v_row.starts_at, v_row.ends_at);
+    v_timed := v_old.name is null
+      or (v_old.cron, v_old.every_seconds, v_old.run_at, v_old.time_zone, v_old.jitter_seconds, v_old.starts_at, v_old.ends_at)
+        is distinct from (v_row.cron, v_row.every_seconds, v_row.run_at, v_row.time_zone, v_row.jitter_seconds, v_row.starts_at,
+          v_row.ends_at);
     v_row.created_at := coalesce(v_old.created_at, pg_catalog.now());
     v_row.updated_at := v_old.updated_at;
     v_row.paused_at := v_old.paused_at;

@@ -86,9 +86,11 @@ begin
     end loop;
     v_was.fire_at := v_firing.next_fire_at;
     v_was.due_at := v_firing.next_due_at;
-    v_was.last_fired_at := p_now;
-    v_was.last_fire_at := v_task.fire_at;
-    v_was.last_outcome := v_task.outcome;
+    if v_task.outcome is not null then
+      v_was.last_fired_at := p_now;
+      v_was.last_fire_at := v_task.fire_at;
+      v_was.last_outcome := v_task.outcome;
+    end if;
     v_was.last_error := null;
     v_was.failures := 0;
     v_next := v_next || v_was;

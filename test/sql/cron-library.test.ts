@@ -7,13 +7,35 @@ import { rows } from './support.ts';
 
 let db: Database;
 let client: pg.Client;
+/** Zones of which this PostgreSQL and this Node have the same data: what differs there is no matter of ours. */
+const known: string[] = [];
 
 beforeAll(async () => {
   db = await freshDatabase();
   client = await db.connect();
+  for (const zone of zones) if (await sameClocks(zone)) known.push(zone);
+  expect(known.length).toBeGreaterThan(zones.length / 2);
 });
 
 afterAll(() => db.drop());
+
+/** Whether the clocks of a zone show the same in both, at every tenth day from 1995 to 2036. */
+async function sameClocks(zone: string): Promise<boolean> {
+  const tenDays = 864_000_000;
+  const at = Array.from({ length: 1500 }, (_, n) => new Date(Date.UTC(1995, 0) + n * tenDays));
+  const shown = await rows<{ text: string }>(
+    client,
+    `select to_char(a at time zone $1, 'YYYY-MM-DD HH24:MI') as text
+     from unnest($2::timestamptz[]) with ordinality u (a, n) order by n`,
+    [zone, at.map((one) => one.toISOString())],
+  );
+  const clock = new Intl.DateTimeFormat('sv-SE', {
+    timeZone: zone,
+    dateStyle: 'short',
+    timeStyle: 'short',
+  });
+  return at.every((one, n) => clock.format(one) === shown[n]?.text);
+}
 
 type Case = { cron: string; zone: string; after: string };
 
@@ -45,7 +67,7 @@ const changing = new Map(zones.map((zone) => [zone, changes(zone, 1995, 2036)]))
 function cases(count: number, instant: (zone: string) => number): Case[] {
   const draw = drawing(seed);
   return Array.from({ length: count }, () => {
-    const zone = draw.one(zones);
+    const zone = draw.one(known);
     return { cron: expression(draw), zone, after: new Date(instant(zone)).toISOString() };
   });
 }
