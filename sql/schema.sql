@@ -22,6 +22,7 @@ table tock.duties
   reached_at timestamp with time zone
   swept_at timestamp with time zone
   reached_gate text[]
+  writers text[] not null default '{}'::text[]
   constraint duties_pkey PRIMARY KEY (name)
 
 table tock.epochs
@@ -437,8 +438,10 @@ table tock.watches
   watched_at timestamp with time zone not null default clock_timestamp()
   stream integer not null
   n integer not null
+  held_up boolean not null default false
   constraint watches_pkey PRIMARY KEY (stream, "position", child)
   CREATE INDEX watches_by_child ON tock.watches USING btree (child)
+  CREATE INDEX watches_held_up ON tock.watches USING btree (stream, "position") WHERE held_up
 
 sequence tock.fired_number_seq 1 to 9223372036854775807 cache 1
 
@@ -788,6 +791,10 @@ function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
   -- Raises TK422 for a result that is too large to be the next stage's payload.
 
+function tock.check_stages_take(p_again going[], p_fields text[])
+  returns void
+  -- Raises TK422, naming the field, for the first payload that goes on as it is and is too large for the next stage.
+
 function tock.check_tasks(p_tasks text[], p_most integer)
   returns void
   -- Raises TK422 for what can't be a list of tasks.
@@ -947,6 +954,10 @@ function tock.dead_in(p_epoch integer)
   returns jsonb
   -- How many tasks died in an epoch, by queue.
 
+function tock.deserted_pools()
+  returns SETOF places
+  -- The oldest tasks of pools, among the first 1,000, where it has waited for over ten minutes while no worker holds any.
+
 function tock.doctor()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What is not as it should be, critical first, and what to do about each; no row when all is well.
@@ -955,6 +966,14 @@ function tock.doctor()
 function tock.doctor_of_duties()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of the duties: those that fail or are late.
+
+function tock.doctor_of_parents()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of tasks with on_parent_failure wait whose parent died, was cancelled or expired: of up to five parents, up to 1,000 tasks each.
+
+function tock.doctor_of_pools()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of pools, the first 1,000: where a task waits and nobody takes, and whose workers are past their end for longer than the duty should need.
 
 function tock.doctor_of_positions()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1042,9 +1061,9 @@ function tock.end_runs(p_epoch integer, p_ended ended[])
   returns integer
   -- Of Tock before 0015: raises 40001.
 
-function tock.end_runs(p_epoch integer, p_ended ending[])
+function tock.end_runs(p_epoch integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
-  -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.
+  -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.
 
 function tock.end_statement(p_epoch integer, p_again boolean)
   returns text
@@ -1066,7 +1085,7 @@ function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
   -- Whether a run that ended before ended as done and led to this stage, null for none.
 
-function tock.ends_of(p_ids bigint[], p_lock boolean, OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
+function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
   -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
 
@@ -1105,9 +1124,9 @@ function tock.exceptions_statement(p_epoch integer, p_newest integer)
   returns text
   -- Of Tock before 0007: raises 40001.
 
-function tock.expires_at(p_id bigint)
-  returns timestamp with time zone
-  -- When a run or waiting entry expires; null for never.
+function tock.expiries(p_ids bigint[], OUT id bigint, OUT expires_at timestamp with time zone)
+  returns SETOF record
+  -- When runs and waiting entries expire, those that do.
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_progress jsonb DEFAULT NULL::jsonb)
   returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[], refused bigint[])
@@ -1129,7 +1148,7 @@ function tock.fire_batch(p_fires fires[], p_now timestamp with time zone)
 
 function tock.fire_duty()
   returns integer
-  -- fire_schedules(), from the bottom once a minute.
+  -- fire_schedules(), from the bottom once a minute and where somebody may have left something there.
 
 function tock.fire_failed(p_fire fires, p_now timestamp with time zone, p_sqlstate text, p_message text)
   returns void
@@ -1143,6 +1162,14 @@ function tock.fire_schedules(p_limit integer DEFAULT 1000, p_sweep boolean DEFAU
 function tock.fires_from()
   returns TABLE(due_at timestamp with time zone, schedule text)
   -- Where firing reads on: at the fiftieth newest that was fired.
+
+function tock.fires_may_be_late()
+  returns boolean
+  -- Whether some of those who were writing to fires at its last sweep have ended since: what they put may lie below where firing reads on.
+
+function tock.fires_writers()
+  returns text[]
+  -- The virtual ids of other transactions that have written to fires or have rows of it locked.
 
 function tock.first_id(p_id bigint)
   returns bigint
@@ -1370,7 +1397,7 @@ function tock.key_changes(p_key unique_keys, p_task jsonb)
 
 function tock.key_holders(p_queue text, p_ids bigint[])
   returns SETOF whereabout
-  -- whereabouts() as a key's queue sees them: what has gone on to another is running.
+  -- whereabouts() as a key's queue sees them: what has gone on to another stage is running, its queue null.
 
 function tock.key_policy(p_task jsonb)
   returns text
@@ -1467,9 +1494,17 @@ function tock.leave_pool(p_pool text, p_worker text)
   -- Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False when it isn't there.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.led_on(p_ids bigint[])
+  returns bigint[]
+  -- Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after what it spawned.
+
 function tock.led_to(p_next_id bigint)
   returns text
   -- The queue where a task went on with its next run or waiting entry; null when it didn't.
+
+function tock.left_behind_in(p_pool text)
+  returns integer
+  -- How many workers of a pool, of the first 1,000 to be looked at, are past their end and have not been let go.
 
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
@@ -1552,6 +1587,10 @@ function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
 
+function tock.may_be_late(p_writers text[])
+  returns boolean
+  -- Whether some of those who were writing to waiting at its last sweep have ended since.
+
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
@@ -1620,13 +1659,17 @@ function tock.next_statement(p_epoch integer, p_first bigint)
 
 function tock.next_wake_at()
   returns timestamp with time zone
-  -- When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet; null when nothing is pending.
+  -- When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.offer(p_pool text, p_tasks text[])
   returns integer
   -- Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. Returns how many it put in.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.oldest_in_line(p_pool text)
+  returns places
+  -- The task that has waited for longest in a pool, as take() reads them, and locks nothing.
 
 function tock.oldest_live_epoch()
   returns integer
@@ -1888,7 +1931,7 @@ function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
 
 function tock.release_vanished(p_pool text)
   returns boolean
-  -- Lets the offered tasks of workers that have just vanished wait again; whether there were any.
+  -- Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.
 
 function tock.replaced_in(p_epoch integer)
   returns bigint
@@ -2066,6 +2109,10 @@ function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped
   returns void
   -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
 
+function tock.somebody_works(p_pool text)
+  returns boolean
+  -- Whether one of a pool's workers, among the first 1,000 by name, holds a task.
+
 function tock.sources_of(p_state text)
   returns text[]
   -- Where tasks of a state are looked for, in this order.
@@ -2192,6 +2239,10 @@ function tock.unassign(p_pool text, p_task text, p_fence bigint DEFAULT NULL::bi
   -- Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free again. With p_fence only while that holding goes on. False when there was nothing to end.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
+function tock.unchanged_fields(p_ended ending[], p_runs leased_run[], p_all boolean)
+  returns text[]
+  -- The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.
+
 function tock.unended_tasks(p_fires fires[])
   returns bigint[]
   -- Of the last tasks of schedules that may not overlap, those that have not ended.
@@ -2208,13 +2259,21 @@ function tock.waiting_task(p_pool text)
   returns places
   -- Locks the task that has waited for longest in a pool; null when none waits.
 
+function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
+  returns text[]
+  -- The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.
+
 function tock.watch(p_watch dependent[])
   returns void
   -- Has children watch the parents that are in their way, and look at them again in a while.
 
-function tock.whereabouts(p_ids bigint[])
+function tock.watched_runs(p_parents bigint[], p_children bigint[])
+  returns bigint[]
+  -- Which runs of these parents children watch that surely are links of their chains; null for the others, or in place of all.
+
+function tock.whereabouts(p_ids bigint[], p_from bigint[] DEFAULT NULL::bigint[])
   returns SETOF whereabout
-  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
+  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.
 
 function tock.wishes(p_ids bigint[])
   returns wish[]

@@ -15,6 +15,7 @@ import { groups as pages } from './pages.ts';
 import { groups as payloads } from './payloads.ts';
 import { groups as queues } from './queues.ts';
 import { groups as tenants } from './tenants.ts';
+import { groups as together } from './together.ts';
 
 /** Every group of cases, in the order in which they run. A new one goes here. */
 export const groups: Group[] = [
@@ -34,4 +35,5 @@ export const groups: Group[] = [
   ...tenants,
   ...memory,
   ...assign,
+  ...together,
 ];

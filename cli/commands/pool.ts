@@ -49,7 +49,9 @@ async function list(pool: string | undefined, options: Options<Look>) {
 /** For a shell to read: what was found and its fence, or nothing and why on stderr. */
 function told(options: Options, answer: { state: string; fence: string | null }, name: unknown) {
   print(options, answer, () => (name ? `${name}\t${answer.fence}\n` : ''));
-  if (!name && !options.json) process.stderr.write(`Nothing: ${answer.state}.\n`);
+  const why =
+    answer.state === 'none' ? 'nobody is free, or the worker holds another' : answer.state;
+  if (!name && !options.json) process.stderr.write(`Nothing: ${why}.\n`);
 }
 
 async function join(pool: string, worker: string, options: Options<Given>) {
@@ -115,11 +117,10 @@ async function offer(pool: string, tasks: string[], options: Options) {
 async function unassign(pool: string, task: string, options: Options<Given>) {
   const fence = options.fence && checkedId(options.fence);
   const again = options.again ?? false;
-  await throughDoor(options, (door) => door.unassign(pool, task, fence, again));
-  print(
-    options,
-    { unassigned: true },
-    () => `${task} ${options.again ? 'waits again' : 'is over'}\n`,
+  const unassigned = await throughDoor(options, (door) => door.unassign(pool, task, fence, again));
+  const now = again ? 'waits again' : 'is over';
+  print(options, { unassigned }, () =>
+    unassigned ? `${task} ${now}\n` : `${task} is no longer held under ${fence}\n`,
   );
 }
 

@@ -35,8 +35,8 @@ export type Pools = {
   assignAll(pool: string, tasks: string[], seconds?: number): Promise<AssignedTask[]>;
   take(pool: string, worker: string, seconds?: number): Promise<Held>;
   offer(pool: string, tasks: string[]): Promise<number>;
-  /** A Failure when there was nothing to end. */
-  unassign(pool: string, task: string, fence: string | undefined, again: boolean): Promise<void>;
+  /** False when the fence is no longer held; without one a Failure when there was nothing to end. */
+  unassign(pool: string, task: string, fence: string | undefined, again: boolean): Promise<boolean>;
 };
 
 type Call = {
@@ -69,7 +69,7 @@ export function httpPools({ found, foundOrNull }: Call): Pools {
       (await found<{ added: number }>(`POST ${at(pool)}/tasks`, JSON.stringify({ tasks }))).added,
     async unassign(pool, task, fence, again) {
       const body = JSON.stringify({ task, fence, again });
-      await found(`POST ${at(pool)}/unassign`, body);
+      return (await found<{ unassigned: boolean }>(`POST ${at(pool)}/unassign`, body)).unassigned;
     },
   };
 }
@@ -125,10 +125,11 @@ export function sqlPools(client: pg.Client): Pools {
     },
     async unassign(pool, task, fence, again) {
       const sql = `select tock.unassign(p_pool => $1, p_task => $2, p_fence => $3, p_again => $4) as done`;
-      if ((await one<{ done: boolean }>(sql, [pool, task, fence, again])).done) return;
+      const { done } = await one<{ done: boolean }>(sql, [pool, task, fence, again]);
+      if (done || fence) return done;
       throw new Failure(
-        'This task is not held so: it is over, unknown, or has gone to another worker.',
-        'Drop the work; tock pool list says who has it now.',
+        'This task is in no place of the pool: it is over, or unknown.',
+        'tock pool list says who has what.',
       );
     },
   };

@@ -223,7 +223,8 @@ export function pools(app: App, connect: Connect): void {
     path: `${path}/unassign`,
     summary:
       'Take a task out of a pool, or let it wait there for another; its worker is free again',
-    description: 'With fence only while that holding goes on.',
+    description:
+      'With fence only while that holding goes on; once it is over, unassigned is false: by this call made before, or as the deadline passed.',
     params,
     body: s.options({ task: name, fence: s.id.nullish(), again: s.flag.default(false) }),
     needsBody: true,
@@ -232,14 +233,14 @@ export function pools(app: App, connect: Connect): void {
       '$2',
       'u.unassigned',
       `(select x.done as unassigned
-        from tock.unassign(p_pool => $2, p_task => $3, p_fence => $4, p_again => $5) as x (done) where x.done) as u`,
+        from tock.unassign(p_pool => $2, p_task => $3, p_fence => $4, p_again => $5) as x (done) where x.done or $4 is not null) as u`,
     ),
     values: ({ params: { pool }, body }) => [pool, body.task, body.fence, body.again],
     answer: z.strictObject({ unassigned: s.flag }),
     none: {
       status: 409,
-      detail: 'This task is not held so: it is over, unknown, or has gone to another worker.',
-      hint: 'Drop the work; GET the pool says who has it now.',
+      detail: 'This task is in no place of the pool: it is over, or unknown.',
+      hint: 'GET the pool says who has what; with the fence of a holding the call can be repeated.',
     },
   });
 }

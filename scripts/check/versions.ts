@@ -13,33 +13,34 @@ const withCron = [...folders, 'test/cron/', 'test/faults/'];
 export type Version = { major: number } & (Outcome | { cannot: string });
 
 /**
- * What runs where several versions are tested one after another: each verb and duty, the plans, the
+ * What runs on the newest, where several versions are tested one after another: each verb and duty, the plans, the
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
 const sql = `after audit audit-duty cancel change claim claim-any claim-any-repeats claim-transactions complete conventions
   dead doctor drop duties enqueue erase fail gates hours let-go let-go-late limits limits-rates locks marks-put-off
   minds-plans move overlap pipelines plans pools progress progress-kept promote purge reap release-extend rerun rest results retention
   retry retry-life roles schema settle spawn task tasks time-limits unique unique-held where`;
-const short = [
-  ...sql.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
+/** Of that, on a version between the oldest and the newest: what asks the planner, the catalogs or the locks. */
+const core = `after audit-duty claim claim-transactions complete conventions doctor duties enqueue fail gates locks minds-plans
+  pipelines plans pools promote reap retention roles schema settle spawn task unique where`;
+const files = (names: string) => [
+  ...names.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
   'test/upgrade/data.test.ts',
   'test/stack/host.test.ts',
 ];
-/** The files that run on every version, with those that need pg_cron or PostgreSQL's other programs. */
-export const shortWithCron = [
-  ...short,
-  'test/cron/',
-  'test/faults/crash.test.ts',
-  'test/faults/standby.test.ts',
-];
+const cron = ['test/cron/', 'test/faults/crash.test.ts', 'test/faults/standby.test.ts'];
+
+/** Every file and folder that is named here. */
+export const named = [...files(sql), ...files(core), ...cron];
 
 /** Runs what depends on PostgreSQL on one version, where it can be had here. */
 export async function onVersion(major: number, quick = false): Promise<Version> {
   const found = await wayTo(major);
   if ('cannot' in found) return { major, ...found };
-  const cron = found.way !== 'npm';
-  const all = cron ? withCron : folders;
-  const paths = quick ? (cron ? shortWithCron : short) : all;
+  const hasCron = found.way !== 'npm';
+  const all = hasCron ? withCron : folders;
+  const short = files(major === newest ? sql : core);
+  const paths = quick ? [...short, ...(hasCron ? cron : [])] : all;
   const what = quick ? `${paths.length} of the files in ${all.join(' ')}` : all.join(' ');
   process.stdout.write(`- tests on PostgreSQL ${major}: ${what}\n`);
   return { major, ...(await suite(what, paths, major)) };

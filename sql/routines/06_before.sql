@@ -20,12 +20,16 @@ drop function if exists tock.list_waiting(text, text, text, integer, timestamptz
 drop function if exists tock.close_statement(integer);
 drop function if exists tock.close_ended_statement(integer);
 drop function if exists tock.end_runs(integer, tock.ended[]);
+drop function if exists tock.end_runs(integer, tock.ending[]);
 drop function if exists tock.each_once(tock.ended[]);
 drop function if exists tock.leave_gates_at(integer, tock.ended[]);
 drop function if exists tock.ended_gates_hot(integer, tock.ended[]);
 drop function if exists tock.again_hot(integer, tock.ended[]);
 drop function if exists tock.ended_hot(integer, tock.ended[], tock.again[], integer[]);
 drop function if exists tock.heed_wishes(tock.again[]);
+drop function if exists tock.expires_at(bigint);
+drop function if exists tock.whereabouts(bigint[]);
+drop function if exists tock.ends_of(bigint[], boolean);
 do $$
 begin
   -- it says since 0009 whether it did anything

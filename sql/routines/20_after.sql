@@ -12,6 +12,9 @@ declare
   v_children integer[];
   v_parents integer[];
 begin
+  if not (pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name')) then
+    return;
+  end if;
   select n.n into v_bad
   from (
     select t.n, row_number() over (partition by t.task ->> 'name' order by t.n) as times

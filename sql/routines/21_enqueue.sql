@@ -74,10 +74,6 @@ begin
   if v_count = 0 then
     return '{}';
   end if;
-  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name') then
-    perform tock.refuse_bad_tasks(p_tasks, v_policy.max_payload_bytes);
-    perform tock.check_after(p_tasks);
-  end if;
   v_ids := case when v_count <= 5000 and v_policy.timeout_seconds is null and v_policy.max_wait_seconds is null
       and tock.are_plain(p_tasks) then tock.append_plain(p_queue, p_tasks, v_policy)
     when pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key') then tock.append_keyed(p_queue, p_tasks, v_policy)

@@ -69,6 +69,7 @@ declare
   v_children bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  perform tock.check_after(p_tasks);
   perform tock.check_pipelines(p_queue, p_tasks);
   if v_count >= 1000 then
     v_bulk := array(
@@ -117,7 +118,8 @@ begin
   ), later as (
     insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, gate,
       after_due)
-    select p.position, p.due_at, p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload,
+    -- not by a time that lies below what the last sweep has passed
+    select p.position, greatest(p.due_at, v_now), p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload,
       case when p.waits then tock.with_parents(p.options, p.task -> 'after', p.n, c.ids, c.names) else p.options end, p.gate,
       case when p.waits then p.due_at end
     from placed p cross join call c where p.stream = 0

@@ -22,20 +22,61 @@ $$;
 
 comment on function tock.counts is 'Whether a key''s last task, of which this is known, still counts for the task that comes.';
 
--- A task holds its key through all stages of its pipeline, and has started once it is in another queue than its key's.
+-- A task holds its key through all stages of its pipeline, and has started once a run of it has led on: to another
+-- queue than its key's, or back to that one. What has led on goes by another id than its task's.
 create or replace function tock.key_holders(p_queue text, p_ids bigint[])
 returns setof tock.whereabout
 language plpgsql
 volatile
 as $$
+declare
+  v_ats tock.whereabout[] := array(select w from tock.whereabouts(p_ids) w);
+  v_led bigint[] := tock.led_on(array(
+    select a.current_id from unnest(v_ats) a
+    where a.state in ('waiting', 'ready', 'running') and a.queue = p_queue and a.current_id <> a.task_id));
 begin
   return query
-    select w.n, w.task_id, w.current_id,
-      case when w.queue <> p_queue and w.state in ('waiting', 'ready') then 'running' else w.state end, w.queue
-    from tock.whereabouts(p_ids) w;
+    select a.n, a.task_id, a.current_id, case when l.later and a.state in ('waiting', 'ready') then 'running' else a.state end,
+      case when not l.later then a.queue end
+    from unnest(v_ats) a
+    cross join lateral (select a.queue <> p_queue or a.current_id = any (v_led) as later) l;
 end $$;
 
-comment on function tock.key_holders is 'whereabouts() as a key''s queue sees them: what has gone on to another is running.';
+comment on function tock.key_holders is 'whereabouts() as a key''s queue sees them: what has gone on to another stage is running, its queue null.';
+
+create or replace function tock.led_on(p_ids bigint[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_led bigint[];
+  v_part bigint[];
+  v_epoch integer;
+begin
+  if p_ids = '{}' then
+    return p_ids;
+  end if;
+  v_led := array(
+    select w.position << 20 from tock.waiting w
+    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+      and w.options #> '{stage,after}' is not null);
+  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
+    execute pg_catalog.format($q$
+      select array(
+        select i from unnest($1) i
+        cross join lateral (
+          select from tock.runs_%s r
+          where r.stream = (i & 1048575)::integer and r.position = i >> 20 and r.options #> '{stage,after}' is not null
+          offset 0) r)$q$, v_epoch) into v_part using p_ids;
+    v_led := v_led || v_part;
+  end loop;
+  return v_led;
+end $$;
+
+comment on function tock.led_on is 'Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after what it spawned.';
 
 create or replace function tock.key_changes(p_key tock.unique_keys, p_task jsonb)
 returns jsonb
@@ -80,7 +121,7 @@ declare
   v_changed record;
 begin
   -- in a later stage it has that one's payload
-  if p_at.queue <> p_key.queue then
+  if p_at.queue is null then
     return tock.counts(p_task, p_at.state, p_key.created_at, pg_catalog.clock_timestamp());
   elsif v_policy = 'pending' then
     if p_at.state = 'waiting' then

@@ -39,7 +39,8 @@ comment on function tock.again_statement is
   'The statement that reads what goes on of the runs of an epoch that ended, with the epoch''s first position.';
 
 -- The results' primary key decides who ended a run; only what is written here goes on. New runs go by the
--- parent: the sequence may be in a later epoch. The arrays have one order; what goes on without a stream waits.
+-- parent: the sequence may be in a later epoch. What was done, of a task that was cancelled, has the error JSON null: so
+-- the same completion, made again, is told from one of a run that was given back. The arrays have one order; what goes on without a stream waits.
 -- $1 what ended, and where something goes on $2 the next attempts, $3 their streams
 create or replace function tock.end_statement(p_epoch integer, p_again boolean)
 returns text
@@ -59,7 +60,7 @@ as $$
     ), written as (
       insert into tock.results_%1$s (stream, position, state, result, error, next_id)
       select e.stream, e.position, case when e.again_at is not null and not e.goes_on then 'cancelled' else e.state end,
-        e.result, e.error, e.next_position << 20 | coalesce(e.next_stream, 0)
+        e.result, case when e.state = 'done' and e.again_at is not null and not e.goes_on then 'null' else e.error end, e.next_position << 20 | coalesce(e.next_stream, 0)
       from ended e
       order by e.stream, e.position
       on conflict do nothing
@@ -108,7 +109,7 @@ comment on function tock.end_statement is
 -- earlier appends a run at once, later waits. All runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that
 -- somebody wants cancelled doesn't go on, and what was changed holds from now on, both as far as that is
 -- committed.
-create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[])
+create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[], p_fields text[] default null)
 returns integer
 language plpgsql
 volatile
@@ -155,6 +156,9 @@ begin
         v_later := true;
       end if;
     end loop;
+    if p_fields is not null then
+      perform tock.check_stages_take(v_again, p_fields);
+    end if;
     if v_ready then
       v_slot := tock.take_slot();
       if pg_catalog.cardinality(v_again) = 1 then
@@ -183,7 +187,7 @@ begin
 end $$;
 
 comment on function tock.end_runs is
-  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before.';
+  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.';
 
 create or replace function tock.heed_wishes(p_again tock.going[])
 returns tock.going[]

@@ -91,6 +91,50 @@ end $$;
 
 comment on function tock.check_stage_takes is 'Raises TK422 for a result that is too large to be the next stage''s payload.';
 
+create or replace function tock.unchanged_fields(p_ended tock.ending[], p_runs tock.leased_run[], p_all boolean)
+returns text[]
+language plpgsql
+immutable
+as $$
+begin
+  return array(
+    select case when e.queue is null or e.payload is not null then null
+      when p_all then 'results' else pg_catalog.format('results[%s].result', r.n - 1) end
+    from unnest(p_ended) with ordinality
+      e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
+    join (select u.position, min(u.n) as n from unnest(p_runs) u group by u.position) r on r.position = e.position
+    order by e.n);
+end $$;
+
+comment on function tock.unchanged_fields is 'The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.';
+
+-- As it goes on: a wish that is heeded may have changed it.
+create or replace function tock.check_stages_take(p_again tock.going[], p_fields text[])
+returns void
+language plpgsql
+stable
+as $$
+declare
+  v_next tock.going;
+  v_policy tock.queues;
+begin
+  foreach v_next in array p_again loop
+    continue when v_next.cancelled or v_next.position is null or p_fields[v_next.n] is null;
+    if v_policy.name is distinct from v_next.queue then
+      v_policy := tock.policy(v_next.queue);
+      v_policy.name := v_next.queue;
+    end if;
+    if v_next.bytes > v_policy.max_payload_bytes then
+      perform tock.refuse(422, pg_catalog.format('without a result task %s takes its payload along, and queue %s takes payloads of up to %s bytes of JSON',
+        v_next.task_id, v_policy.name, v_policy.max_payload_bytes), p_fields[v_next.n],
+        'complete it with a smaller result, or raise the queue''s max_payload_bytes');
+    end if;
+  end loop;
+end $$;
+
+comment on function tock.check_stages_take is
+  'Raises TK422, naming the field, for the first payload that goes on as it is and is too large for the next stage.';
+
 -- A gate goes on: it is that of the same name in the other queue. So does expires_at, if the task asked for it itself.
 create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
 returns jsonb
@@ -135,7 +179,7 @@ begin
     when not p_stages then p_run.state = 'done'
     when p_run.state = 'done' then coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')
     -- it was done, and its task had been cancelled
-    else p_run.state = 'cancelled' and p_run.error is null and p_stage is not null end;
+    else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end;
 end $$;
 
 comment on function tock.ended_so is 'Whether a run that ended before ended as done and led to this stage, null for none.';

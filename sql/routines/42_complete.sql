@@ -32,6 +32,8 @@ declare
   v_spawn jsonb;
   v_wait boolean := false;
   v_fresh tock.leased_run[] := '{}';
+  v_unchanged boolean := false;
+  v_fields text[];
 begin
   if p_results is not null and p_results <> 'null' then
     perform tock.check_rows(p_results, 'results', array['id', 'result', 'stage', 'spawn']);
@@ -116,6 +118,7 @@ begin
           v_policy := tock.stage_policy(v_stage);
         end if;
         v_payload := v_result;
+        v_unchanged := v_unchanged or v_payload is null;
         perform tock.check_stage_takes(v_policy, v_payload, pg_catalog.format('results[%s].result', v_run.n - 1));
       end if;
       if v_result is not null then
@@ -140,8 +143,11 @@ begin
       end if;
     end loop;
     v_ended := tock.each_once(v_ended);
+    if v_unchanged then
+      v_fields := tock.unchanged_fields(v_ended, v_runs, v_ids is null);
+    end if;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
-    exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    exit when tock.end_runs(v_epoch, v_ended, v_fields) = pg_catalog.cardinality(v_ended);
     v_before := v_before || v_ended;
   end loop;
   foreach v_run in array v_fresh loop

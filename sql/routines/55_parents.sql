@@ -7,14 +7,14 @@
 
 -- A task that was run again stands for the one that didn't end well. Whether a cancelled or expired run is over is
 -- asked as for gates; p_lock lets that take its stream's lock, and null leaves it open. What was cancelled for its parents never was anybody's.
-create or replace function tock.ends_of(p_ids bigint[], p_lock boolean, out id bigint, out current_id bigint, out state text, out sure boolean)
+create or replace function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] default null, out id bigint, out current_id bigint, out state text, out sure boolean)
 returns setof record
 language plpgsql
 volatile
 rows 1000
 as $$
 declare
-  v_found tock.whereabout[] := array(select w from tock.whereabouts(p_ids) w);
+  v_found tock.whereabout[] := array(select w from tock.whereabouts(p_ids, p_from) w);
   v_again tock.whereabout[];
   v_later tock.whereabout[];
 begin
@@ -69,11 +69,16 @@ declare
   v_parents bigint[] := array(
     select distinct a.id::bigint
     from unnest(p_open) o join tock.waiting w on w.position = o.position
-    cross join lateral tock.last_parents(w.options -> 'after', o.upto, p_count) a);
+    cross join lateral tock.last_parents(w.options -> 'after', o.upto, p_count) a
+    order by 1);
+  v_from bigint[];
 begin
+  if p_count = 1 then
+    v_from := tock.watched_runs(v_parents, array(select o.position from unnest(p_open) o));
+  end if;
   return array(
     with ends as materialized (
-      select e.* from tock.ends_of(v_parents, p_lock) e
+      select e.* from tock.ends_of(v_parents, p_lock, v_from) e
     ), judged as (
       select o.position, a.n, a.id::bigint as parent, e.current_id, case when e.sure is not false then e.state else 'unsure' end as state,
         case when e.state in ('waiting', 'ready', 'running') or not e.sure then 'watch'
@@ -145,51 +150,6 @@ end $$;
 
 comment on function tock.look_at_parents is 'Has children whose parents are over come next, and the others watch one that isn''t; returns how many came to their turn.';
 
-create or replace function tock.expires_at(p_id bigint)
-returns timestamptz
-language plpgsql
-volatile
-as $$
-begin
-  return (coalesce((tock.run_at(p_id)).options, (select w.options from tock.waiting w where w.position = p_id >> 20))
-    ->> 'expires_at')::timestamptz;
-end $$;
-
-comment on function tock.expires_at is 'When a run or waiting entry expires; null for never.';
-
-create or replace function tock.watch(p_watch tock.dependent[])
-returns void
-language plpgsql
-volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
-begin
-  if pg_catalog.cardinality(p_watch) = 0 then
-    return;
-  end if;
-  delete from tock.watches x using unnest(p_watch) o
-  where x.child = o.position and (x.position <> o.current_id >> 20 or x.stream <> o.current_id & 1048575);
-  insert into tock.watches (stream, position, child, n)
-  select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto from unnest(p_watch) o
-  on conflict do nothing;
-  update tock.waiting w set due_at = case when i.wait < interval '30 minutes' then pg_catalog.clock_timestamp() + i.wait
-      -- together, so that a database that sleeps isn't woken for each
-      else pg_catalog.date_trunc('hour', pg_catalog.clock_timestamp() + i.wait) + interval '1 hour' end
-  from unnest(p_watch) o, tock.watches x
-  cross join lateral (
-    select greatest(interval '0.1 s', least(pg_catalog.clock_timestamp() - x.watched_at, case
-      -- a claim that is under way may have it
-      when o.state = 'unsure' then interval '1 s'
-      -- who runs it again tells
-      when o.state in ('dead', 'cancelled', 'expired') then interval '1 day'
-      when x.watched_at > pg_catalog.clock_timestamp() - interval '1 minute' then interval '1 hour'
-      else least(interval '1 hour', tock.expires_at(o.current_id) - pg_catalog.clock_timestamp() + interval '1 s') end)) as wait) i
-  where w.position = o.position and x.child = o.position;
-end $$;
-
-comment on function tock.watch is 'Has children watch the parents that are in their way, and look at them again in a while.';
-
 create or replace function tock.set_free(p_children bigint[])
 returns void
 language plpgsql
@@ -213,6 +173,12 @@ begin
     else w.options || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('expires_at',
       greatest(w.after_due, v_now) + (tock.policy(w.queue)).max_wait_seconds * interval '1 second')) end
   where w.position = any (p_children);
+  -- those that wait for one of these hear that it may expire now
+  perform tock.look_soon(array(
+    select x.child from tock.waiting w
+    cross join lateral (
+      select x.child from tock.watches x where x.stream = 0 and x.position = w.position limit 10000) x
+    where w.position = any (p_children) and w.options ? 'expires_at'));
   select pg_catalog.array_agg(w.position) filter (where w.gate is null),
       pg_catalog.array_agg(w.position) filter (where w.gate is not null) into v_ready, v_gated
   from tock.waiting w where w.position = any (p_children) and w.due_at <= v_now;

@@ -17,9 +17,10 @@ begin
     where w.position = l.position
     returning w.position)
   select pg_catalog.array_agg(t.position) into v_told from told t;
+  -- except, as <> all looks through the array for each
   insert into tock.nudges (child)
   select w.position from tock.waiting w
-  where w.position = any (p_children) and w.after_due is not null and w.position <> all (coalesce(v_told, '{}'));
+  where w.position = any (array(select unnest(p_children) except select unnest(v_told))) and w.after_due is not null;
 end $$;
 
 comment on function tock.look_soon is 'Has promotion look at children in a moment, also at those whose row somebody has.';

@@ -1,4 +1,5 @@
--- The duty does this for all; a worker that finds nothing looks at the ends of the last minute, a hundred of them.
+-- The duty does this for all; a worker that finds nothing looks at the ends of the last minute, a hundred of them. Where
+-- the duty is late, as in a database that sleeps, it does the duty's work in its pool: so next_wake_at() wakes nobody for a pool.
 create or replace function tock.release_vanished(p_pool text)
 returns boolean
 language plpgsql
@@ -6,9 +7,13 @@ volatile
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
+  v_reached timestamptz := coalesce((select d.reached_at from tock.duties d where d.name = 'pools'), '-infinity');
   v_place tock.places;
   v_any boolean := false;
 begin
+  if v_reached < v_now - interval '1 minute' then
+    return tock.reap_pool(p_pool, v_reached, v_now, 10000) > 0;
+  end if;
   foreach v_place in array array(
     select d.place from (
       select p::tock.places as place, p.leased_until from tock.places p
@@ -22,7 +27,7 @@ begin
   return v_any;
 end $$;
 
-comment on function tock.release_vanished is 'Lets the offered tasks of workers that have just vanished wait again; whether there were any.';
+comment on function tock.release_vanished is 'Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.';
 
 create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now timestamptz, p_limit integer)
 returns integer

@@ -53,7 +53,7 @@ begin
   end if;
   execute pg_catalog.format($q$
     select $1, coalesce(r.task_id, $1), s.queue, s.priority, r.tenant, r.attempt, r.max_attempts, r.lost, r.created_at,
-      r.payload, d.state, l.worker, l.claimed_at, d.ended_at, e.result, e.error, d.next_id, d.cancel_requested, r.options,
+      r.payload, d.state, l.worker, l.claimed_at, d.ended_at, e.result, nullif(e.error, 'null'), d.next_id, d.cancel_requested, r.options,
       l.leased_until, g.progress, g.note
     from tock.runs_%1$s r
     join tock.streams s on s.number = r.stream

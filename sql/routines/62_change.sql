@@ -1,6 +1,6 @@
 -- Where tasks stand, each by the last link of its chain: its newest run, or its waiting entry. Step by
 -- step for all ids at once.
-create or replace function tock.whereabouts(p_ids bigint[])
+create or replace function tock.whereabouts(p_ids bigint[], p_from bigint[] default null)
 returns setof tock.whereabout
 language plpgsql
 volatile
@@ -12,7 +12,7 @@ set jit = off
 as $$
 declare
   v_open tock.whereabout[] := array(
-    select row(i.n, i.id, i.id, null, null)::tock.whereabout from unnest(p_ids) with ordinality i (id, n));
+    select row(i.n, i.id, coalesce(p_from[i.n], i.id), null, null)::tock.whereabout from unnest(p_ids) with ordinality i (id, n));
   v_here tock.whereabout[];
   v_epoch tock.epochs;
   v_found integer;
@@ -79,4 +79,4 @@ begin
 end $$;
 
 comment on function tock.whereabouts is
-  'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.';
+  'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.';

@@ -171,7 +171,11 @@ as $$
     union all
     select * from tock.doctor_of_sessions()
     union all
-    select * from tock.doctor_of_reports()) f
+    select * from tock.doctor_of_reports()
+    union all
+    select * from tock.doctor_of_parents()
+    union all
+    select * from tock.doctor_of_pools()) f
   order by f.severity = 'warning', f.finding, f.detail
 $$;
 

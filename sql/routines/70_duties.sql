@@ -35,6 +35,7 @@ declare
   v_started timestamptz := pg_catalog.clock_timestamp();
   v_done integer;
   v_amount integer := 0;
+  v_writers text[] := '{}';
 begin
   if not exists (select from tock.duties d where d.name = p_duty) then
     perform tock.refuse(422, 'there is no duty ' || coalesce(p_duty, 'null'), 'duty',
@@ -43,6 +44,9 @@ begin
   perform tock.cancel_overdue();
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) then
     return null;
+  end if;
+  if p_duty = 'promote' then
+    v_writers := tock.waiting_writers(interval '9 s');
   end if;
   loop
     v_done := case p_duty
@@ -65,6 +69,10 @@ begin
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.duties d set
+    reached_at = case p_duty when 'promote' then v_started else d.reached_at end,
+    -- cut short, it has not passed all: as if somebody had been there who has ended
+    writers = case when p_duty = 'schedules' then d.writers
+      else v_writers || case when p_duty = 'promote' and v_done > 0 then array['cut short'] end end,
     last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
     last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started), last_error = null, failures = 0
   where d.name = p_duty;
@@ -82,6 +90,36 @@ end $$;
 comment on function tock.run_duty is
   'Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.';
 
+-- Who had locked a row may leave it as it is; who writes another may have made it due when its transaction began. (Those
+-- of other roles have no age for an owner without pg_read_all_stats, and prepared ones none for anybody: they are old.)
+create or replace function tock.waiting_writers(p_age interval default '0 s')
+returns text[]
+language sql
+volatile
+as $$
+  select array(
+    select distinct l.virtualtransaction from pg_catalog.pg_locks l
+    left join pg_catalog.pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'relation' and l.relation = 'tock.waiting'::regclass and l.granted
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and (l.mode = 'RowShareLock' or (l.mode = 'RowExclusiveLock'
+        and coalesce(a.xact_start <= pg_catalog.clock_timestamp() - p_age, true)))
+      and l.pid is distinct from pg_catalog.pg_backend_pid())
+$$;
+
+comment on function tock.waiting_writers is 'The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.';
+
+create or replace function tock.may_be_late(p_writers text[])
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return p_writers <> '{}' and not p_writers <@ tock.waiting_writers();
+end $$;
+
+comment on function tock.may_be_late is 'Whether some of those who were writing to waiting at its last sweep have ended since.';
+
 create or replace function tock.tick()
 returns timestamptz
 language plpgsql
@@ -97,8 +135,8 @@ begin
     -- one that looks long and finds nothing does so less often: a twentieth of the time is enough; schedules see to that
     -- themselves, as whoever comes when next_wake_at() said is to find them fired
     where coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
-      - greatest(d.every_seconds - 1, case when d.last_amount = 0 and d.name <> 'schedules' then 20 * d.last_seconds end)
-        * interval '1 second'
+      - greatest(case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
+          case when d.last_amount = 0 and d.name <> 'schedules' then 20 * d.last_seconds end) * interval '1 second'
     order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name  -- these three hold locks until the end
   loop
     perform tock.run_duty(v_duty);
@@ -108,6 +146,10 @@ end $$;
 
 comment on function tock.tick is 'Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.';
 
+-- What the last sweep has passed is read no more: dead entries may lie there. It was all that had been committed then;
+-- what comes after is due later, or ten seconds before if its call took so long. Whoever had begun earlier and was still
+-- at it then may leave something below: as soon as one of them has ended, it is time for another sweep.
+-- Pools wake nobody: who asks for a task, or for a worker, lets go itself of those that have vanished.
 create or replace function tock.next_wake_at()
 returns timestamptz
 language plpgsql
@@ -119,10 +161,12 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_promoted timestamptz := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity');
+  v_swept tock.duties := (select d from tock.duties d where d.name = 'promote');
+  v_from timestamptz := coalesce(v_swept.reached_at - interval '10 s', '-infinity');
   v_reaped timestamptz := coalesce((select d.reached_at from tock.duties d where d.name = 'reap'), '-infinity');
-  v_wake timestamptz := (select w.due_at from tock.waiting w
-    where w.due_at >= v_promoted and w.due_at < 'infinity' order by w.due_at limit 1);
+  v_wake timestamptz := case when tock.may_be_late(v_swept.writers) then pg_catalog.clock_timestamp() else (
+    select w.due_at from tock.waiting w
+    where w.due_at >= v_from and w.due_at < 'infinity' order by w.due_at limit 1) end;
   v_epoch integer;
   v_until timestamptz;
 begin
@@ -132,13 +176,13 @@ begin
       into v_until using v_reaped;
     v_wake := least(v_wake, v_until);
   end loop;
-  return least(v_wake, (
+  return least(v_wake, case when tock.fires_may_be_late() then pg_catalog.clock_timestamp() end, (
     select f.due_at from tock.fires f
     where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)
     order by f.due_at, f.schedule limit 1));
 end $$;
 
-comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet; null when nothing is pending.';
+comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.';
 
 create or replace function tock.tidy(p_limit integer default 10000)
 returns integer

@@ -2,7 +2,7 @@
 -- its place, in one transaction: of several who come at once each takes rows that no other has, and what isn't committed
 -- is due still. Rows are read upwards from a little below the newest due time fired: under a held-open transaction the
 -- low end is full of dead entries. What lies lower (put in a transaction that was open for long, or locked by one that was
--- rolled back) is found by the sweep: once a minute, and never more than a twentieth of the time.
+-- rolled back) is found by the sweep: once a minute, and when one who was at it then has ended; never more than a twentieth of the time.
 create or replace function tock.fire_schedules(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -54,16 +54,46 @@ volatile
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_sweep boolean := coalesce((select d.swept_at < v_now - interval '1 minute' from tock.duties d where d.name = 'schedules'), true);
+  v_sweep boolean := tock.fires_may_be_late()
+    or coalesce((select d.swept_at < v_now - interval '1 minute' from tock.duties d where d.name = 'schedules'), true);
+  v_writers text[] := case when v_sweep then tock.fires_writers() end;
   v_count integer := tock.fire_schedules(1000, v_sweep);
 begin
   if v_sweep and v_count < 1000 then
-    update tock.duties d set swept_at = v_now + 20 * (pg_catalog.clock_timestamp() - v_now) where d.name = 'schedules';
+    update tock.duties d set swept_at = v_now + 20 * (pg_catalog.clock_timestamp() - v_now), writers = v_writers
+    where d.name = 'schedules';
   end if;
   return v_count;
 end $$;
 
-comment on function tock.fire_duty is 'fire_schedules(), from the bottom once a minute.';
+comment on function tock.fire_duty is 'fire_schedules(), from the bottom once a minute and where somebody may have left something there.';
+
+create or replace function tock.fires_writers()
+returns text[]
+language sql
+volatile
+as $$
+  select array(
+    select distinct l.virtualtransaction from pg_catalog.pg_locks l
+    where l.locktype = 'relation' and l.relation = 'tock.fires'::regclass and l.granted
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and l.mode in ('RowShareLock', 'RowExclusiveLock') and l.pid is distinct from pg_catalog.pg_backend_pid())
+$$;
+
+comment on function tock.fires_writers is 'The virtual ids of other transactions that have written to fires or have rows of it locked.';
+
+create or replace function tock.fires_may_be_late()
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return coalesce((
+    select d.writers <> '{}' and not d.writers <@ tock.fires_writers() and d.swept_at <= pg_catalog.clock_timestamp()
+    from tock.duties d where d.name = 'schedules'), false);
+end $$;
+
+comment on function tock.fires_may_be_late is 'Whether some of those who were writing to fires at its last sweep have ended since: what they put may lie below where firing reads on.';
 
 -- A firing stands for one entry that is dead now: so many are read again, and no more, whatever is held open.
 create or replace function tock.fires_from()

@@ -66,7 +66,8 @@ describe.each(doors)('over %s', (name, env) => {
     expect(first).toMatch(/^a\t\d+\n$/);
     expect(await out('take', pool, 'w')).toBe(first);
     const fence = first.trim().split('\t')[1] as string;
-    expect(await cli('pool', 'unassign', pool, 'a', '--fence', '1')).toMatchObject({ code: 1 });
+    expect(await out('unassign', pool, 'a', '--fence', '1')).toBe('a is no longer held under 1\n');
+    expect(await cli('pool', 'unassign', pool, 'never')).toMatchObject({ code: 1 });
     expect(await out('unassign', pool, 'a', '--fence', fence, '--again')).toBe('a waits again\n');
     expect(await out('list', pool, '--waiting')).toMatch(/\n +- +waiting +a .*\n +- +waiting +b /);
     expect(await out('take', pool, 'v', '--lease', '9')).toMatch(/^b\t/);

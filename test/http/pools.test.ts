@@ -50,9 +50,13 @@ test('tasks are put down, taken, given back and ended', async () => {
   expect(await take('v')).toMatchObject({ state: 'taken', task: 'b' });
   expect(await take('u')).toMatchObject({ state: 'empty', task: null, leased_until: null });
   const unassign = (body: object) => tock.send(`POST ${pool}/unassign`, { body });
-  expect(await unassign({ task: 'b', fence: first.fence })).toMatchObject({ status: 409 });
-  const back = await unassign({ task: 'a', fence: first.fence, again: true });
-  expect(back).toMatchObject({ status: 200, body: { unassigned: true } });
+  const another = await unassign({ task: 'b', fence: first.fence });
+  expect(another).toMatchObject({ status: 200, body: { unassigned: false } });
+  for (const unassigned of [true, false]) {
+    const back = await unassign({ task: 'a', fence: first.fence, again: true });
+    expect(back).toMatchObject({ status: 200, body: { unassigned } });
+  }
+  expect(await unassign({ task: 'never' })).toMatchObject({ status: 409 });
   expect((await call(`GET ${pool}?waiting=true`)).places).toMatchObject([
     { worker: null, task: 'a', state: 'waiting', leased_until: null },
   ]);

@@ -1,6 +1,8 @@
 import type { Bug } from './bugs.ts';
 
 const guard = 'routines/17_guard.sql';
+const doctorWaits = 'routines/65_doctor_waits.sql';
+const waits = 'sql/doctor-waits.test.ts';
 const behind: Bug['caught'] = ['faults/sequence.test.ts', 'with the sequence set back,'];
 const sleeping: Bug['caught'] = ['faults/sequence.test.ts', 'a sequence behind streams that sleep'];
 const cached: Bug['caught'] = ['faults/sequence.test.ts', 'a sequence that caches positions'];
@@ -74,6 +76,48 @@ export const guards: Bug[] = [
     find: 'where s.highest > s.last_value',
     replace: 'where false',
     caught: ['faults/sequence.test.ts', 'doctor says that a sequence is behind'],
+  },
+  {
+    name: 'doctor is not told that a parent has died',
+    file: 'routines/55_parents_watch.sql',
+    find: "and not x.held_up and o.state in ('dead', 'cancelled', 'expired');",
+    replace: 'and false;',
+    caught: [waits, 'a task that waits for a dead one'],
+  },
+  {
+    name: 'doctor takes all who wait for a parent as held up',
+    file: 'routines/55_parents_watch.sql',
+    find: "o.upto, o.state in ('dead', 'cancelled', 'expired')",
+    replace: 'o.upto, true',
+    caught: [waits, 'a task that waits for a cancelled one'],
+  },
+  {
+    name: 'doctor reads all who wait for a dead parent',
+    file: doctorWaits,
+    find: 'x.position = v_position limit 1000) x',
+    replace: 'x.position = v_position) x',
+    caught: [waits, 'of many that wait a thousand'],
+  },
+  {
+    name: 'doctor says nothing of tasks that nobody takes',
+    file: doctorWaits,
+    find: "where o.since < pg_catalog.clock_timestamp() - interval '10 minutes'",
+    replace: "where o.since < pg_catalog.clock_timestamp() - interval '1 day'",
+    caught: [waits, 'a task that nobody takes'],
+  },
+  {
+    name: 'doctor looks at a pool once',
+    file: doctorWaits,
+    find: 'for v_look in 1 .. 3 loop',
+    replace: 'for v_look in 1 .. 1 loop',
+    caught: [waits, 'between two tasks of a worker'],
+  },
+  {
+    name: 'doctor says nothing of workers that nobody lets go',
+    file: doctorWaits,
+    find: 'where l.leased_until < v_late);',
+    replace: 'where false);',
+    caught: [waits, 'workers that are past their end'],
   },
   {
     name: 'the first call after a promotion goes unguarded',

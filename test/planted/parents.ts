@@ -49,9 +49,9 @@ export const afterOthers: Bug[] = [
     caught: ['sql/after-late.test.ts', 'a cancelled parent that is being claimed'],
   },
   {
-    ...parents,
+    file: 'routines/55_parents_watch.sql',
     name: 'who watches looks at its parents again when they tell only',
-    find: 'then pg_catalog.clock_timestamp() + i.wait\n',
+    find: 'then v_now + i.wait\n',
     replace: "then 'infinity'\n",
     caught: ['sql/after-late.test.ts', 'a child that was enqueued in a transaction that is open'],
   },
@@ -142,8 +142,8 @@ export const afterOthers: Bug[] = [
   {
     name: 'a child whose row somebody has is told nothing',
     file: 'routines/55_parents_told.sql',
-    find: "and w.position <> all (coalesce(v_told, '{}'));",
-    replace: 'and false;',
+    find: 'where w.position = any (array(select unnest(p_children) except select unnest(v_told)))',
+    replace: 'where false',
     caught: ['sql/after-told.test.ts', 'lost wake-ups'],
   },
   {
@@ -159,5 +159,33 @@ export const afterOthers: Bug[] = [
     find: 'for no key update) h',
     replace: 'for share) h',
     caught: ['sql/spawn.test.ts', 'a run that another call ends meanwhile'],
+  },
+  {
+    file: 'routines/55_parents_watch.sql',
+    name: 'a child sleeps past its parent’s expiry',
+    find: "case when e.expires_at > v_now then e.expires_at + interval '0.05 s' end)",
+    replace: 'null)',
+    caught: ['sql/after-late.test.ts', 'a child looks again when its'],
+  },
+  {
+    ...parents,
+    name: 'a child doesn’t hear that its parent may expire now',
+    find: /perform tock\.look_soon\(array\(\s+select x\.child from tock\.waiting w[^;]+;/,
+    replace: '',
+    caught: ['sql/after-late.test.ts', 'a child looks soon when its parent comes to its turn'],
+  },
+  {
+    ...parents,
+    name: 'each look at a parent goes through all its runs',
+    find: 'v_from := tock.watched_runs(v_parents, array(select o.position from unnest(p_open) o));',
+    replace: '',
+    caught: ['sql/after-runs.test.ts', 'a look at a parent reads as little'],
+  },
+  {
+    file: 'routines/55_parents_watch.sql',
+    name: 'a watched run that replaces another is taken for a link',
+    find: "m.kind = 'replaces'",
+    replace: 'false',
+    caught: ['sql/after-runs.test.ts', 'a child that watches a replacement which came too late'],
   },
 ];

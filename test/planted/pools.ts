@@ -124,6 +124,13 @@ export const pools: Bug[] = [
     caught: [races, 'who is left behind comes up by the duty'],
   },
   {
+    name: 'where no duty runs a worker looks back for a minute only',
+    file: duty,
+    find: "if v_reached < v_now - interval '1 minute' then",
+    replace: 'if false then',
+    caught: [own, 'where nobody ticks'],
+  },
+  {
     name: 'fences that a lost server gave out are given again',
     file: 'routines/17_guard.sql',
     find: "setval('tock.place_numbers', 1048576 + ",

@@ -33,9 +33,45 @@ export const streams: Bug[] = [
   {
     name: 'next_wake_at reads what was promoted',
     file: 'routines/70_duties.sql',
-    find: "where w.due_at >= v_promoted and w.due_at < 'infinity' order by w.due_at",
+    find: "where w.due_at >= v_from and w.due_at < 'infinity' order by w.due_at",
     replace: "where w.due_at < 'infinity' order by w.due_at",
     caught: ['sql/flat.test.ts', 'promotions, and the look of every claim'],
+  },
+  {
+    name: 'next_wake_at reads on from what was promoted last',
+    file: 'routines/70_duties.sql',
+    find: "v_from timestamptz := coalesce(v_swept.reached_at - interval '10 s', '-infinity');",
+    replace:
+      "v_from timestamptz := coalesce((select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity');",
+    caught: ['sql/wake.test.ts', 'a delayed task that is committed after a later one was promoted'],
+  },
+  {
+    name: 'nobody wakes for what was committed after a sweep',
+    file: 'routines/70_duties.sql',
+    find: 'not p_writers <@ tock.waiting_writers()',
+    replace: 'false',
+    caught: ['sql/wake.test.ts', 'what is committed long after a sweep'],
+  },
+  {
+    name: 'a tick waits for its time though something may be late',
+    file: 'routines/70_duties.sql',
+    find: 'case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end',
+    replace: 'd.every_seconds - 1',
+    caught: ['sql/wake.test.ts', 'what is committed long after a sweep'],
+  },
+  {
+    name: 'a sweep that was cut short has passed all',
+    file: 'routines/70_duties.sql',
+    find: "when p_duty = 'promote' and v_done > 0 then array['cut short']",
+    replace: "when false then array['cut short']",
+    caught: ['sql/wake.test.ts', 'after a sweep that was cut short'],
+  },
+  {
+    name: 'a task at a gate waits by a time that is long past',
+    file: 'routines/22_append.sql',
+    find: 'select p.position, greatest(p.due_at, v_now), p_queue,',
+    replace: 'select p.position, p.due_at, p_queue,',
+    caught: ['sql/wake.test.ts', 'a task at a gate that was due long ago'],
   },
   {
     name: 'reaping always reads from the bottom',

@@ -7,12 +7,6 @@ oneDatabase();
 let queues = 0;
 const newQueue = () => `q${++queues}`;
 const stateOf = async (id: string) => (await task(client, id))?.state;
-async function _states(ids: string[]): Promise<(string | undefined)[]> {
-  const all = [];
-  for (const id of ids) all.push(await stateOf(id));
-  return all;
-}
-
 /** Promotes until a task is in a state: what is seen late is seen within a second. */
 async function becomes(id: string, state: string): Promise<void> {
   const look = async () => {
@@ -131,4 +125,68 @@ describe('a child is told soon, whatever it has waited for until then, when its 
     await end(queue, parent);
     await becomes(child, 'cancelled');
   });
+});
+
+/** When a child that has watched its parent for so long looks again, once it has looked now: seconds from now. */
+async function looksIn(child: string, watched: string): Promise<number> {
+  const row = 'where position = $1::bigint >> 20';
+  await client.query(
+    'update tock.watches set watched_at = now() - $2::interval where child = $1::bigint >> 20',
+    [child, watched],
+  );
+  await client.query(`update tock.waiting set due_at = now() ${row}`, [child]);
+  await promote(client);
+  return value(
+    client,
+    `select extract(epoch from due_at - now())::float8 from tock.waiting ${row}`,
+    [child],
+  );
+}
+
+test.each([
+  ['ready', {}],
+  ['waiting', { delay_seconds: 100_000 }],
+])(
+  'a child looks again when its %s parent expires, however long it has watched',
+  async (_, more) => {
+    for (const [watched, seconds] of [
+      ['20 seconds', 5],
+      ['40 minutes', 2500],
+      ['1 day', 100],
+      ['1 day', 3000],
+    ] as const) {
+      const expires_at = new Date(Date.now() + seconds * 1000).toISOString();
+      const [parent] = await enqueue(client, newQueue(), [{ ...more, expires_at }]);
+      const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+      const inSeconds = await looksIn(child, watched);
+      expect(inSeconds, `${watched}, ${seconds} s`).toBeLessThan(seconds + 1);
+      expect(inSeconds, `${watched}, ${seconds} s`).toBeGreaterThan(seconds - 5);
+    }
+  },
+);
+
+test('a child of a parent that has started in time doesn’t look for its expiry', async () => {
+  const queue = newQueue();
+  const [parent = ''] = await enqueue(client, queue, [{ expires_in_seconds: 0.5 }]);
+  const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+  await take(queue);
+  expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
+  await client.query('select pg_sleep(0.6)');
+  expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
+});
+
+test('a child looks soon when its parent comes to its turn, and so may expire from now on', async () => {
+  const queue = newQueue();
+  await client.query('select tock.put_queue($1, $2)', [queue, { max_wait_seconds: 300 }]);
+  const first = newQueue();
+  const [root = ''] = await enqueue(client, first, [{}]);
+  const [parent = ''] = await enqueue(client, queue, [{ after: [root] }]);
+  const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+  expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
+  await complete(client, leaseOf(await take(first)));
+  expect(await stateOf(parent)).toBe('ready');
+  const due =
+    "select due_at < clock_timestamp() + interval '1 s' from tock.waiting where position = $1::bigint >> 20";
+  expect(await value(client, due, [child])).toBe(true);
+  expect(await looksIn(child, '20 minutes')).toBeLessThan(301);
 });

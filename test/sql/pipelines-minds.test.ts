@@ -4,7 +4,18 @@ import { expectWhole } from './audit.ts';
 import { setQueue } from './gates.ts';
 import { client, databaseEach, db } from './own.ts';
 import { add, done, look, next, stages } from './pipelines.ts';
-import { blocked, claim, complete, fail, leaseOf, pidOf, type Run, value } from './support.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  pidOf,
+  type Run,
+  release,
+  value,
+} from './support.ts';
 
 databaseEach();
 
@@ -30,6 +41,36 @@ for (const [how, end] of [
     await expectWhole(client);
   });
 }
+
+test.each([
+  ['given back', (run: Run) => release(client, run.lease)],
+  ['failed', (run: Run) => fail(client, run.lease)],
+])(
+  'a run that was not completed before its task was cancelled, but %s, is as refused as a plain one',
+  async (_, end) => {
+    const [plain = ''] = await enqueue(client, 'plain', [{}]);
+    for (const [queue, id] of [
+      ['plain', plain],
+      ['fetch', await add()],
+    ] as const) {
+      const run = await next(queue);
+      await cancel(id);
+      await end(run);
+      expect(await done(run), queue).toBeUndefined();
+      expect(await complete(client, run.lease), queue).toBeUndefined();
+    }
+  },
+);
+
+test('a run that was completed, its task cancelled, is not failed as well', async () => {
+  const id = await add();
+  const run = await next('fetch');
+  await cancel(id);
+  await done(run);
+  expect(await fail(client, run.lease, [{ id }])).toBeUndefined();
+  const { error, runs } = await look(id);
+  expect([error, runs[0]?.error]).toEqual([null, null]);
+});
 
 test('a task that is cancelled in a later stage goes no further, and its last stage is done', async () => {
   const [stopped, last] = [await add(), await add()];
@@ -143,6 +184,39 @@ test('a key that counts until the start is free from the second stage on', async
     expect(await next('parse'), on_conflict).toMatchObject({ id, payload: 'fetched' });
     await client.query("select tock.purge_queue('fetch')");
   }
+});
+
+const back = { stage: 'fetch', result: 'back' };
+
+for (const on_conflict of ['replace', 'merge', 'debounce']) {
+  test(`what was sent back to its first stage has started, and stays beside a newer task of its key: ${on_conflict}`, async () => {
+    for (const waits of [false, true]) {
+      const key = { unique_key: `k ${waits}`, on_conflict };
+      const id = await add(key);
+      await done(await next('fetch'));
+      const parse = await next('parse');
+      if (waits) await change(id, { run_at: '2030-01-01T00:00:00Z' });
+      await done(parse, back);
+      expect(await add({ ...key, payload: 'newer' })).not.toBe(id);
+      if (waits) await change(id, { delay_seconds: 0 });
+      const runs = await claim(client, 'fetch', { limit: 2 });
+      expect(runs.find((run) => run.id === id)).toMatchObject({ payload: 'back' });
+      expect(runs).toHaveLength(2);
+    }
+  });
+}
+
+test('what was sent back to its first stage is not given a newer task’s payload', async () => {
+  await setQueue(client, 'fetch', { backoff_base_seconds: 0, backoff_jitter: 0 });
+  const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
+  const id = await add(key);
+  await done(await next('fetch'), back);
+  expect(await add({ ...key, payload: 'newer' })).toBe(id);
+  const run = await next('fetch');
+  expect(run).toMatchObject({ payload: 'back' });
+  expect(await add({ ...key, payload: 'newer' })).toBe(id);
+  await fail(client, run.lease, { retry_in_seconds: 0 });
+  expect(await next('fetch')).toMatchObject({ payload: 'back' });
 });
 
 test('what has a key in a later stage is not given a newer task’s payload', async () => {

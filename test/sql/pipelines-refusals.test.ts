@@ -53,6 +53,42 @@ test('a result that the next queue is too small for is refused; the last one is 
   expect(await done(run, { result: large, stage: null })).toMatchObject({ completed: 1 });
 });
 
+test('a payload that goes on as it is, or as it was changed, is refused where the next queue is too small for it', async () => {
+  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
+  const large = 'x'.repeat(2000);
+  const small = await add();
+  const [id, changed] = [await add({ payload: large }), await add()];
+  const runs = await claim(client, 'fetch', { limit: 3 });
+  await client.query('select * from tock.change(array[$1::bigint], $2)', [
+    changed,
+    { payload: large },
+  ]);
+  for (const bad of [id, changed]) {
+    const items = [{ id: small }, { id: bad }];
+    expect(await refusal(complete(client, leaseOf(runs), items))).toMatchObject({
+      code: 'TK422',
+      detail: 'results[1].result',
+    });
+    expect(await look(small)).toMatchObject({ state: 'running', queue: 'fetch' });
+  }
+  expect(await refusal(complete(client, leaseOf(runs)))).toMatchObject({
+    code: 'TK422',
+    detail: 'results',
+    message: expect.stringContaining(`task ${id}`),
+  });
+  const good = [{ id: small }, { id, result: 'less' }, { id: changed, stage: 'index' }];
+  expect(await complete(client, leaseOf(runs), good)).toMatchObject({ completed: 3 });
+});
+
+test('a task that was cancelled may be too large for the next queue, as it doesn’t come there', async () => {
+  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
+  const id = await add({ payload: 'x'.repeat(2000) });
+  const run = await next('fetch');
+  await client.query('select * from tock.cancel(array[$1::bigint])', [id]);
+  expect(await done(run)).toMatchObject({ completed: 1 });
+  expect(await look(id)).toMatchObject({ state: 'cancelled' });
+});
+
 for (const [what, pipeline, field] of [
   ['not a list', 'fetch', 'pipeline'],
   ['of one stage', ['fetch'], 'pipeline'],

@@ -141,6 +141,29 @@ test('a leader is elected by those who take, too', async () => {
   expect(await take(client, 'lead', leader)).toMatchObject({ state: 'empty' });
 });
 
+test('where nobody ticks, who comes next takes over, however long ago the last one vanished', async () => {
+  await client.query(
+    "select tock.join_pool('asleep', 'free ' || n, 60) from generate_series(1, 200) n",
+  );
+  await offer(client, 'asleep', ['shard']);
+  await assign(client, 'asleep', 'leader', { worker: 'a' });
+  await take(client, 'asleep', 'b');
+  expect(await value(client, 'select tock.next_wake_at()')).toBeNull();
+  await client.query(
+    `update tock.places set leased_until = leased_until - interval '2 hours', look_at = look_at - interval '2 hours'
+     where pool = 'asleep' and worker is not null`,
+  );
+  await client.query(
+    "update tock.duties set reached_at = now() - interval '3 hours' where name = 'pools'",
+  );
+  expect(await take(client, 'asleep', 'c')).toMatchObject({ state: 'taken', task: 'shard' });
+  expect(await assign(client, 'asleep', 'leader', { worker: 'd' })).toMatchObject({
+    state: 'assigned',
+  });
+  await client.query("update tock.duties set reached_at = null where name = 'pools'");
+  expect(await take(client, 'asleep', 'e')).toMatchObject({ state: 'empty' });
+});
+
 test('many tasks are assigned in one call, each to a worker of its own', async () => {
   for (let n = 0; n < 6; n++) await join(client, 'all', `w${n}`);
   const first = await assign(client, 'all', 'a');

@@ -183,3 +183,23 @@ test('of many who put, pause, resume, run and drop one schedule at once each lea
     await value(client, "select count(*)::int from tock.fired where outcome in ('fired', 'run')"),
   ).toBe(runs);
 });
+
+test('a sweep notes who is writing: when they have ended it is time at once, and the next tick sweeps', async () => {
+  const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
+  await put(client, 'far', { queue: 'q', cron: '@yearly' });
+  const other = await db.connect();
+  await other.query('begin');
+  await put(other, 'late', { queue: 'late', every_seconds: 1 });
+  await client.query('select tock.tick()');
+  expect(Number(await wake()) - Date.now()).toBeGreaterThan(1000);
+  // Others have fired since, and later ones.
+  await client.query(
+    `insert into tock.fired (schedule, fire_at, due_at, outcome)
+     select 'x', now(), now() + interval '1 hour', 'fired' from generate_series(1, 60)`,
+  );
+  await client.query('select pg_sleep(1.1)');
+  await other.query('commit');
+  expect(Number(await wake()) - Date.now()).toBeLessThan(1000);
+  await client.query('select tock.tick()');
+  expect(await queued(client, 'late')).not.toEqual([]);
+});

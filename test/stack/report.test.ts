@@ -2,7 +2,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { summary } from '../../scripts/check/summary.ts';
-import { shortWithCron } from '../../scripts/check/versions.ts';
+import { named } from '../../scripts/check/versions.ts';
 import { checkout, home } from '../../scripts/stack/place.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 import type { Report } from '../report.ts';
@@ -52,9 +52,7 @@ test('every test counts, a skipped one with its reason, and so does a file that 
 });
 
 test('what the other versions run is there', () => {
-  expect(shortWithCron.filter((path) => globSync(path, { cwd: checkout }).length === 0)).toEqual(
-    [],
-  );
+  expect(named.filter((path) => globSync(path, { cwd: checkout }).length === 0)).toEqual([]);
 });
 
 test('what broke beside the tests is a failure', async () => {

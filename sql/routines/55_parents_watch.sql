@@ -1,0 +1,113 @@
+-- How long a child watches a parent before it looks again by itself: as long as it has until then, so seldom more than
+-- ten times in an hour; but a parent that nobody claims expires without telling.
+create or replace function tock.expiries(p_ids bigint[], out id bigint, out expires_at timestamptz)
+returns setof record
+language plpgsql
+volatile
+rows 100
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_epoch integer;
+begin
+  return query
+    select w.position << 20, (w.options ->> 'expires_at')::timestamptz from tock.waiting w
+    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0)) and w.options ? 'expires_at';
+  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
+    return query execute pg_catalog.format($q$
+      select i, r.expires_at from unnest($1) i
+      cross join lateral (
+        select (r.options ->> 'expires_at')::timestamptz as expires_at from tock.runs_%s r
+        where r.stream = (i & 1048575)::integer and r.position = i >> 20 and r.options ? 'expires_at' offset 0) r$q$, v_epoch)
+      using p_ids;
+  end loop;
+end $$;
+
+comment on function tock.expiries is 'When runs and waiting entries expire, those that do.';
+
+create or replace function tock.watch(p_watch tock.dependent[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_long bigint[];
+begin
+  if pg_catalog.cardinality(p_watch) = 0 then
+    return;
+  end if;
+  delete from tock.watches x using unnest(p_watch) o
+  where x.child = o.position and (x.position <> o.current_id >> 20 or x.stream <> o.current_id & 1048575);
+  insert into tock.watches (stream, position, child, n, held_up)
+  select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto, o.state in ('dead', 'cancelled', 'expired')
+  from unnest(p_watch) o
+  on conflict do nothing;
+  update tock.watches x set held_up = true
+  from unnest(p_watch) o
+  where x.child = o.position and not x.held_up and o.state in ('dead', 'cancelled', 'expired');
+  -- in the first second it looks often enough
+  v_long := array(
+    select distinct o.current_id from unnest(p_watch) o join tock.watches x on x.child = o.position
+    where o.state in ('waiting', 'ready') and x.watched_at < v_now - interval '1 second');
+  update tock.waiting w set due_at = least(
+    case when i.wait < interval '30 minutes' then v_now + i.wait
+      -- together, so that a database that sleeps isn't woken for each
+      else pg_catalog.date_trunc('hour', v_now + i.wait) + interval '1 hour' end,
+    case when e.expires_at > v_now then e.expires_at + interval '0.05 s' end)
+  from unnest(p_watch) o
+  join tock.watches x on x.child = o.position
+  left join tock.expiries(v_long) e on e.id = o.current_id
+  cross join lateral (
+    select greatest(interval '0.1 s', least(v_now - x.watched_at, case
+      -- a claim that is under way may have it
+      when o.state = 'unsure' then interval '1 s'
+      -- who runs it again tells
+      when o.state in ('dead', 'cancelled', 'expired') then interval '1 day'
+      else interval '1 hour' end)) as wait) i
+  where w.position = o.position;
+end $$;
+
+comment on function tock.watch is 'Has children watch the parents that are in their way, and look at them again in a while.';
+
+-- Of a parent with many runs behind it, so that each look doesn't go through all of them. A run that replaces another is
+-- no sure link: it may have come too late.
+create or replace function tock.watched_runs(p_parents bigint[], p_children bigint[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_watched bigint[] := array(
+    select distinct x.position << 20 | x.stream from tock.watches x
+    where x.child = any (p_children) and x.stream <> 0 and x.position << 20 | x.stream <> all (p_parents));
+  v_links tock.whereabout[] := '{}';
+  v_part tock.whereabout[];
+  v_epoch integer;
+begin
+  if v_watched = '{}' then
+    return null;
+  end if;
+  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(v_watched) i where tock.epoch_of(i >> 20) is not null loop
+    execute pg_catalog.format($q$
+      select array(
+        select row(null, r.task_id, i, null, null)::tock.whereabout from unnest($1) i
+        cross join lateral (
+          select r.task_id from tock.runs_%1$s r where r.stream = (i & 1048575)::integer and r.position = i >> 20 offset 0) r
+        where not exists (
+          select from tock.marks_%1$s m
+          where m.stream = (i & 1048575)::integer and m.position = i >> 20 and m.kind = 'replaces'))$q$, v_epoch)
+      into v_part using v_watched;
+    v_links := v_links || v_part;
+  end loop;
+  return array(
+    select max(l.current_id) from unnest(p_parents) with ordinality p (id, n) left join unnest(v_links) l on l.task_id = p.id
+    group by p.n order by p.n);
+end $$;
+
+comment on function tock.watched_runs is 'Which runs of these parents children watch that surely are links of their chains; null for the others, or in place of all.';
