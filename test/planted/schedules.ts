@@ -112,6 +112,13 @@ export const schedules: Bug[] = [
     caught: [races, 'the duty sweeps once a minute'],
   },
   {
+    name: 'who was writing schedules at a sweep is forgotten',
+    file: fire,
+    find: "d.writers <> '{}' and not",
+    replace: 'false and not',
+    caught: [races, 'a sweep notes who is writing'],
+  },
+  {
     name: 'a schedule that fails holds up the others',
     file: fire,
     find: 'perform tock.fire_failed(v_fire, p_now, sqlstate, sqlerrm);',
