@@ -19,6 +19,7 @@ import { addParents } from './commands/parents.ts';
 import { addPool } from './commands/pool.ts';
 import { addPurge } from './commands/purge.ts';
 import { addRerun } from './commands/rerun.ts';
+import { addSchedule } from './commands/schedule.ts';
 import { addStatus } from './commands/status.ts';
 import { addTask } from './commands/task.ts';
 import { addTasks } from './commands/tasks.ts';
@@ -74,7 +75,7 @@ function program(): Command {
     addErase,
     addGate,
   ];
-  const work = [addClaim, addLease, addPool];
+  const work = [addClaim, addLease, addPool, addSchedule];
   const many = [addDead, addRerun, addWhere, addPurge];
   const looks = [addStatus, addHours, addLimits, addDoctor];
   for (const add of [addMigrate, addKey, ...looks, ...changes, ...work, ...many]) add(tock);

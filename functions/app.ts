@@ -22,12 +22,25 @@ import { parents } from './routes/parents.ts';
 import { pools } from './routes/pools.ts';
 import { queues } from './routes/queues.ts';
 import { reruns } from './routes/reruns.ts';
+import { schedules } from './routes/schedules.ts';
 import { stats } from './routes/stats.ts';
 import { tasks } from './routes/tasks.ts';
 import { tick } from './routes/tick.ts';
 
 const work = [tasks, parents, changes, moves, reruns, listing, claim, leases, pools];
-const rule = [queues, gates, limits, clearing, keys, tick, stats, doctor, health, openapi];
+const rule = [
+  queues,
+  schedules,
+  gates,
+  limits,
+  clearing,
+  keys,
+  tick,
+  stats,
+  doctor,
+  health,
+  openapi,
+];
 
 /** The HTTP door; `connect` is its way to the database. */
 export function createApp(connect: Connect): App {

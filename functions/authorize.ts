@@ -35,6 +35,21 @@ from (select ${checks.join(' and ')}) as key (allowed)
 ${answered(select, from)}`;
 }
 
+/** As authorized(), for all queues that a select gives. */
+export function authorizedForAll(
+  scope: Scope,
+  queues: string,
+  select: string,
+  from: string,
+): string {
+  return `select row_to_json(answer)::text as body
+from (
+  select bool_and(tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => q.queue)) as allowed
+  from (${queues}) as q (queue)
+) as key
+${answered(select, from)}`;
+}
+
 /**
  * As authorized(), for the queues of all tasks in $2, and one more where it is named. The verb takes `key.ids`: those that were there
  * when the key was judged. It sees more than the check did, and ids can be guessed: with $2 a key

@@ -106,6 +106,11 @@ export const poolName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).
   example: 'shard-7',
 });
 
+export const scheduleName = shaped(
+  /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$/,
+  'a name of 1 to 200 letters, digits and _ . : -, starting with a letter or digit',
+).openapi({ example: 'nightly' });
+
 export const leaseToken = shaped(
   // No flag: the document would have it in the pattern.
   /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,

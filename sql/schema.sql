@@ -45,6 +45,36 @@ table tock.epochs
   constraint epochs_first_position_key UNIQUE (first_position)
   constraint epochs_pkey PRIMARY KEY (number)
 
+table tock.fired
+  number bigint not null
+  fire_at timestamp with time zone not null
+  until_at timestamp with time zone
+  due_at timestamp with time zone
+  fired_at timestamp with time zone not null default clock_timestamp()
+  task_id bigint
+  schedule text not null
+  outcome text not null
+  error text
+  constraint fired_pkey PRIMARY KEY (number)
+  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['fired'::text, 'run'::text, 'overlapped'::text, 'replaced'::text, 'missed'::text, 'failed'::text])))
+  CREATE INDEX fired_by_due ON tock.fired USING btree (due_at, schedule) WHERE (due_at IS NOT NULL)
+  CREATE INDEX fired_by_schedule ON tock.fired USING btree (schedule, number)
+
+table tock.fires
+  turn bigint not null
+  due_at timestamp with time zone not null
+  fire_at timestamp with time zone
+  last_fire_at timestamp with time zone
+  last_fired_at timestamp with time zone
+  last_task_id bigint
+  failures integer not null default 0
+  schedule text not null
+  last_outcome text
+  last_error text
+  constraint fires_pkey PRIMARY KEY (schedule, turn)
+  CREATE INDEX failing_fires ON tock.fires USING btree (schedule) WHERE (failures > 0)
+  CREATE INDEX fires_by_due ON tock.fires USING btree (due_at, schedule)
+
 table tock.gates
   queue text not null
   gate text not null
@@ -106,7 +136,6 @@ table tock.line_marks
   number bigint not null
   reached bigint not null
   rest_until timestamp with time zone
-  made_at timestamp with time zone not null default now()
   constraint line_is_known CHECK ((line = ANY (ARRAY['free'::text, 'waiting'::text])))
   constraint line_marks_pkey PRIMARY KEY (pool, line, number)
 
@@ -160,7 +189,10 @@ table tock.places
   since timestamp with time zone not null default now()
   leased_until timestamp with time zone not null default 'infinity'::timestamp with time zone
   look_at timestamp with time zone not null default 'infinity'::timestamp with time zone
+  constraint pair_is_in_no_line CHECK (((turn IS NULL) = ((worker IS NOT NULL) AND (task IS NOT NULL))))
+  constraint place_is_of_somebody CHECK (((worker IS NOT NULL) OR (task IS NOT NULL)))
   constraint places_pkey PRIMARY KEY (number)
+  constraint worker_has_a_deadline CHECK (((worker IS NULL) = (leased_until = 'infinity'::timestamp with time zone)))
   CREATE INDEX free_workers ON tock.places USING btree (pool, turn) WHERE (task IS NULL)
   CREATE INDEX places_by_look ON tock.places USING btree (pool, look_at) WHERE (look_at < 'infinity'::timestamp with time zone)
   CREATE UNIQUE INDEX places_by_task ON tock.places USING btree (pool, task) WHERE (task IS NOT NULL)
@@ -302,6 +334,41 @@ table tock.runs -- partition by RANGE ("position")
   options jsonb
   constraint runs_pkey PRIMARY KEY (stream, "position")
 
+table tock.schedules
+  name text not null
+  queue text not null
+  payload jsonb
+  options jsonb not null default '{}'::jsonb
+  cron text
+  every_seconds integer
+  run_at timestamp with time zone
+  time_zone text not null default 'UTC'::text
+  jitter_seconds integer not null default 0
+  starts_at timestamp with time zone
+  ends_at timestamp with time zone
+  overlap text not null default 'queue'::text
+  missed text not null default 'one'::text
+  missed_limit integer not null default 100
+  missed_after_seconds integer not null default 60
+  fire_as text
+  paused_at timestamp with time zone
+  created_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now()
+  anchor_at timestamp with time zone
+  plan cron_plan
+  constraint cron_has_its_plan CHECK (((cron IS NULL) = (plan IS NULL)))
+  constraint jitter_is_up_to_a_day CHECK (((jitter_seconds >= 0) AND (jitter_seconds <= 86400)))
+  constraint missed_after_is_up_to_a_day CHECK (((missed_after_seconds >= 0) AND (missed_after_seconds <= 86400)))
+  constraint missed_is_known CHECK ((missed = ANY (ARRAY['one'::text, 'skip'::text, 'all'::text])))
+  constraint missed_limit_is_1_to_1000 CHECK (((missed_limit >= 1) AND (missed_limit <= 1000)))
+  constraint overlap_is_known CHECK ((overlap = ANY (ARRAY['queue'::text, 'skip'::text, 'replace'::text])))
+  constraint period_has_its_anchor CHECK (((every_seconds IS NULL) = (anchor_at IS NULL)))
+  constraint period_is_up_to_ten_years CHECK (((every_seconds >= 1) AND (every_seconds <= 315360000)))
+  constraint schedule_ends_after_it_starts CHECK ((ends_at > starts_at))
+  constraint schedule_has_one_timing CHECK ((num_nonnulls(cron, every_seconds, run_at) = 1))
+  constraint schedules_pkey PRIMARY KEY (name)
+  CREATE INDEX schedules_by_queue ON tock.schedules USING btree (queue, name)
+
 table tock.streams
   number integer not null
   queue text not null
@@ -376,6 +443,8 @@ table tock.watches
   CREATE INDEX watches_by_child ON tock.watches USING btree (child)
   CREATE INDEX watches_held_up ON tock.watches USING btree (stream, "position") WHERE held_up
 
+sequence tock.fired_number_seq 1 to 9223372036854775807 cache 1
+
 sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
 
 sequence tock.place_numbers 1 to 9223372036854775807 cache 1
@@ -396,11 +465,15 @@ type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint,
 
 type tock.claimed_from (queue text, lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
 
+type tock.cron_plan (seconds bigint, minutes bigint, hours bigint, days bigint, months bigint, nearest bigint, weekdays smallint[], last_day boolean, last_workday boolean, any_day boolean, any_weekday boolean, both_days boolean, fixed boolean)
+
 type tock.dependent (position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text)
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
 type tock.ending (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint, queue text, payload jsonb)
+
+type tock.firing (fires timestamp with time zone[], missed_from timestamp with time zone, missed_until timestamp with time zone, next_fire_at timestamp with time zone, next_due_at timestamp with time zone)
 
 type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint, max_attempts smallint, lost smallint, created_at timestamp with time zone, payload jsonb, state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint, cancel_requested boolean, options jsonb, leased_until timestamp with time zone, progress real, note text)
 
@@ -419,6 +492,8 @@ type tock.passed (after_position bigint, skips bigint[], upto bigint, timeout_se
 type tock.place (epoch integer, after_position bigint)
 
 type tock.reaped (runs integer, reached_at timestamp with time zone)
+
+type tock.shown_schedule (name text, state text, queue text, payload jsonb, options jsonb, cron text, every_seconds integer, run_at timestamp with time zone, time_zone text, jitter_seconds integer, starts_at timestamp with time zone, ends_at timestamp with time zone, overlap text, missed text, missed_limit integer, missed_after_seconds integer, fire_as text, paused_at timestamp with time zone, created_at timestamp with time zone, updated_at timestamp with time zone, next_fire_at timestamp with time zone, due_at timestamp with time zone, last_fire_at timestamp with time zone, last_fired_at timestamp with time zone, last_outcome text, last_task_id bigint, last_error text, failures integer)
 
 type tock.whereabout (n bigint, task_id bigint, current_id bigint, state text, queue text)
 
@@ -499,7 +574,7 @@ function tock.assign(p_pool text, p_task text, p_worker text DEFAULT NULL::text,
 
 function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer DEFAULT NULL::integer)
   returns TABLE(task text, state text, worker text, fence bigint, leased_until timestamp with time zone)
-  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting, none, and busy for what others are giving away at this moment.
+  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting and none.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.audit(p_limit integer DEFAULT 1000000)
@@ -511,10 +586,6 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   returns boolean
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
-
-function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
-  returns void
-  -- Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.
 
 function tock.back_at(p_queue text, p_options jsonb)
   returns timestamp with time zone
@@ -541,10 +612,6 @@ function tock.beat(p_place places, p_lease_seconds integer, p_joined boolean)
   returns timestamp with time zone
   -- Moves a worker's end, or gives the one it has while somebody else holds its row; null when its place is over or gone.
 
-function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
-  returns void
-  -- Has a task's next entry wait for what its run spawns: its payload is {payload, result} until the children's results are added.
-
 function tock.behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
   -- Those of some waiting entries that are due at a gate which come after one that is not among them.
@@ -556,6 +623,10 @@ function tock.bound_of(p_at jsonb)
 function tock.bounded_cursor(p_cursor text, p_state text)
   returns text
   -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
+
+function tock.bring_up(p_pool text, p_line text, p_start bigint)
+  returns boolean
+  -- Sends those to the end of a line who are below where it is read, up to 1,000; whether there were any. It rests for twenty times as long as it took, a tenth of a second at least.
 
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
@@ -652,7 +723,7 @@ function tock.check_new_ids(p_ids bigint[])
   returns void
   -- TK503 when an id that was just given to a waiting entry is another task's.
 
-function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
+function tock.check_parents_key(p_key text, p_tasks jsonb)
   returns void
   -- Raises TK403 where tasks come after some that a key is not for.
 
@@ -692,13 +763,29 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
   -- Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.
 
+function tock.check_schedule(p_schedule text, p_settings jsonb)
+  returns schedules
+  -- A schedule's settings as a row, with what is left out; TK422 names what can't be.
+
+function tock.check_schedule_name(p_schedule text)
+  returns void
+  -- Raises TK422 for what can't be a schedule's name.
+
+function tock.check_schedule_settings(p_settings jsonb)
+  returns void
+  -- Raises TK422 for the first setting of a schedule that is not as it should be.
+
+function tock.check_schedule_task(p_schedule schedules)
+  returns void
+  -- Raises TK422 unless the tasks of a schedule could be enqueued.
+
 function tock.check_sequence(p_taken bigint)
   returns void
   -- TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some of it.
 
 function tock.check_spawns(p_results jsonb)
   returns void
-  -- Raises TK422 for what no run can spawn, TK403 where the caller's role may not enqueue.
+  -- Raises TK422 for what no run can spawn, TK403 where the session's role may not enqueue.
 
 function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
@@ -711,6 +798,10 @@ function tock.check_stages_take(p_again going[], p_fields text[])
 function tock.check_tasks(p_tasks text[], p_most integer)
   returns void
   -- Raises TK422 for what can't be a list of tasks.
+
+function tock.check_time_zone(p_zone text)
+  returns void
+  -- Raises TK422 for what is no name of the time zone database.
 
 function tock.check_waiting_ids()
   returns void
@@ -744,6 +835,14 @@ function tock.claimed_of(p_queue text, p_run claimed)
   returns claimed_from
   -- What claim() has returned for a run, with its queue.
 
+function tock.clock_change(p_zone text, p_from bigint, p_to bigint)
+  returns bigint
+  -- When the clocks of a time zone change between two instants within two days, at the second of which they differ.
+
+function tock.clock_offset(p_zone text, p_at bigint)
+  returns integer
+  -- By how many seconds the clocks of a time zone are ahead of UTC at an instant.
+
 function tock.close_ended_hot(p_lease uuid, p_epoch integer)
   returns boolean
   -- close_ended_statement() for the epoch in use; null when the lease's is another. Written by write_hot_ends().
@@ -776,10 +875,6 @@ function tock.close_statement(p_epoch integer, p_one boolean)
   returns text
   -- The statement that closes a whole lease as done; $1 token, p_one as is_of_one() says; gives its runs, null when it was closed or never there.
 
-function tock.closing_cycles(p_watch dependent[])
-  returns dependent[]
-  -- Those of children that wait for themselves, and are the youngest of their cycle.
-
 function tock.come_to_gates(p_positions bigint[])
   returns void
   -- Has waiting entries that are due stand at their gates, and lets in whoever there is room for.
@@ -798,9 +893,45 @@ function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT N
   -- Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named. The key itself is shown this once; only its hash is kept.
   -- for tock_admin, tock_edge
 
+function tock.cron_after(p_plan cron_plan, p_zone text, p_after timestamp with time zone)
+  returns timestamp with time zone
+  -- The first instant after another at which a cron expression fires in a time zone; null when none comes.
+
+function tock.cron_days(p_plan cron_plan, p_text text)
+  returns cron_plan
+  -- A plan with what its expression says of the day of the month.
+
+function tock.cron_days_of(p_plan cron_plan, p_first date)
+  returns bigint
+  -- The days of a month, by its first, that a cron expression names, as bits.
+
+function tock.cron_field(p_field text, p_text text)
+  returns bigint
+  -- The numbers that a field of a cron expression stands for, as bits.
+
 function tock.cron_interval(p_seconds integer)
   returns text
   -- A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.
+
+function tock.cron_names(p_field text, p_item text)
+  returns text
+  -- A part of a cron field with numbers in place of the names of months and days.
+
+function tock.cron_skipped(p_plan cron_plan, p_change bigint, p_before integer, p_after integer)
+  returns boolean
+  -- Whether clocks that jump ahead skip a time that a cron expression names, of the day they come to.
+
+function tock.cron_time(p_plan cron_plan, p_from integer)
+  returns integer
+  -- The first second of a day, from one on, that a cron expression names; null when none is left.
+
+function tock.cron_wall(p_plan cron_plan, p_from bigint)
+  returns bigint
+  -- The first time that clocks show, from one on, that a cron expression names; null when none comes.
+
+function tock.cron_weekdays(p_plan cron_plan, p_text text)
+  returns cron_plan
+  -- A plan with what its expression says of the day of the week.
 
 function tock.cursor_of(p_stream integer)
   returns bigint
@@ -852,6 +983,10 @@ function tock.doctor_of_reports()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of the last day's reports.
 
+function tock.doctor_of_schedules()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of schedules: the first five that fail.
+
 function tock.doctor_of_sessions()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions.
@@ -897,6 +1032,15 @@ function tock.drop_queue(p_queue text, p_force boolean DEFAULT false)
   -- Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, gates and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.
   -- for tock_admin, tock_edge
 
+function tock.drop_schedule(p_schedule text)
+  returns boolean
+  -- Ends a schedule for good; the tasks that it has fired stay. False when there is none.
+  -- for tock_admin, tock_edge
+
+function tock.due_of(p_schedule schedules, p_fire_at timestamp with time zone)
+  returns timestamp with time zone
+  -- When a fire of a schedule is due: at its instant, or up to its jitter after it.
+
 function tock.each_once(p_ended ended[])
   returns ended[]
   -- Of Tock before 0015: raises 40001.
@@ -941,10 +1085,6 @@ function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
   -- Whether a run that ended before ended as done and led to this stage, null for none.
 
-function tock.ends_in_order(p_ids bigint[])
-  returns whereabout[]
-  -- How tasks ended, or what they were run again as: n in their order.
-
 function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
   -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
@@ -957,10 +1097,6 @@ function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NUL
   returns bigint[]
   -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.
   -- for tock_admin, tock_edge, tock_producer
-
-function tock.enqueue_spawned(p_runs leased_run[], p_results jsonb)
-  returns void
-  -- Enqueues what runs leave behind, and notes the ids with each run.
 
 function tock.enqueue_task(p_queue text, p_payload jsonb DEFAULT NULL::jsonb, p_delay_seconds double precision DEFAULT NULL::double precision, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_priority integer DEFAULT NULL::integer, p_tenant text DEFAULT NULL::text, p_max_attempts integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text)
   returns bigint
@@ -1002,13 +1138,42 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.fire_all(p_fires fires[], p_now timestamp with time zone)
+  returns void
+  -- Fires schedules that are due, all or none: enqueues their tasks, notes what became of each fire, and when they are due next. Their rows are locked by the caller.
+
+function tock.fire_batch(p_fires fires[], p_now timestamp with time zone)
+  returns void
+  -- Fires schedules that are due, together, or one by one where that fails. Their rows are locked by the caller.
+
+function tock.fire_duty()
+  returns integer
+  -- fire_schedules(), from the bottom once a minute and where somebody may have left something there.
+
+function tock.fire_failed(p_fire fires, p_now timestamp with time zone, p_sqlstate text, p_message text)
+  returns void
+  -- Notes that a schedule could not be fired, and when it is due again.
+
+function tock.fire_schedules(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
+  returns integer
+  -- Fires up to p_limit schedules that are due, the earliest first, for up to about 4 s; returns how many. p_sweep reads from the bottom.
+  -- for tock_admin
+
+function tock.fires_from()
+  returns TABLE(due_at timestamp with time zone, schedule text)
+  -- Where firing reads on: at the fiftieth newest that was fired.
+
+function tock.fires_may_be_late()
+  returns boolean
+  -- Whether some of those who were writing to fires at its last sweep have ended since: what they put may lie below where firing reads on.
+
+function tock.fires_writers()
+  returns text[]
+  -- The virtual ids of other transactions that have written to fires or have rows of it locked.
+
 function tock.first_id(p_id bigint)
   returns bigint
   -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
-
-function tock.first_in_line(p_pool text, p_line text)
-  returns places
-  -- Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.
 
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
@@ -1051,19 +1216,11 @@ function tock.gather(p_children bigint[])
   returns void
   -- Gives children their parents' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.
 
-function tock.gathered(p_row waiting, p_ids bigint[], p_ends whereabout[], p_results boolean)
-  returns jsonb
-  -- The payload of a waiting entry with what its parents, or children, gave, built anew from its parts.
-
 function tock.give_up_turns(p_ids bigint[])
   returns void
   -- Opens the gates of waiting entries that were inside and are put off, for the next.
 
-function tock.given_tasks(p_tasks places[], p_limit integer)
-  returns places[]
-  -- The first of a list that are to be had: new ones, and those that still wait, which it locks.
-
-function tock.gives_way(p_key unique_keys, p_at whereabout, p_task jsonb, p_left bigint)
+function tock.gives_way(p_key unique_keys, p_task jsonb, p_left bigint)
   returns boolean
   -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
 
@@ -1072,13 +1229,13 @@ function tock.guard()
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
   -- for tock_admin
 
-function tock.guard_fences()
-  returns void
-  -- As guard_now(), where hot_epoch() doesn't vouch for this server.
-
 function tock.guard_now()
   returns void
   -- Guards before the first write or claim after a restore or failover; TK503 while another transaction does.
+
+function tock.has_fired()
+  returns boolean
+  -- Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.
 
 function tock.heavy_tenant(p_stream integer)
   returns text
@@ -1149,18 +1306,6 @@ function tock.in_its_place(p_key unique_keys, p_at whereabout, p_task jsonb)
   returns jsonb
   -- The task that is appended for one that is cancelled, which has its key.
 
-function tock.in_line(p_pool text, p_line text, p_from bigint, p_below bigint, p_limit integer)
-  returns places[]
-  -- Locks the first of a line between two turns, up to so many.
-
-function tock.in_line_below(p_pool text, p_line text, p_start bigint, p_limit integer)
-  returns places[]
-  -- Locks the first of those who are below where their line is read, up to so many; none while that search rests.
-
-function tock.inside_alone(p_queue text, p_gate text)
-  returns bigint
-  -- The waiting entry of the task inside a gate that lets in one.
-
 function tock.inside_gate(p_queue text, p_gate text, p_retry text)
   returns bigint[]
   -- The tasks that a gate has let in and that are not over.
@@ -1189,13 +1334,9 @@ function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
 
-function tock.is_left(p_pool text)
+function tock.is_nowhere(p_pool text, p_task text)
   returns boolean
-  -- Whether nobody is in a pool, and nothing.
-
-function tock.is_let_alone(p_pool text, p_task text)
-  returns boolean
-  -- Whether no assign() is giving away a task at this moment.
+  -- Whether a pool doesn't know a task.
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
@@ -1217,10 +1358,6 @@ function tock.is_plain_one(p_tasks jsonb)
   returns boolean
   -- Whether these tasks are one, with nothing but a payload.
 
-function tock.is_whole(p_payload jsonb, p_options jsonb)
-  returns boolean
-  -- Whether a task's payload is what others gave it with its own payload in it.
-
 function tock.join_pool(p_pool text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer, p_fence bigint DEFAULT NULL::bigint)
   returns TABLE(state text, task text, fence bigint, leased_until timestamp with time zone)
   -- Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and says which task it holds. With p_fence it is a heartbeat for that holding alone: state lost, and nothing else is done, when that is over.
@@ -1237,6 +1374,10 @@ function tock.judge_replacements(p_epoch integer, p_limit integer)
 function tock.keep_allowance(p_queue text, p_policy queues, p_asked allowance, p_token uuid, p_started integer)
   returns void
   -- Writes down what a claim has taken of a queue's limits; 40001 when it went by what isn't so any more.
+
+function tock.keep_fire(p_schedule text, p_fire fires)
+  returns void
+  -- Writes the row of a schedule's next fire, under the turn after that of the one that was taken away.
 
 function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
   returns bigint[]
@@ -1282,6 +1423,15 @@ function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
 function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
   -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
+
+function tock.last_fire(p_schedule schedules, p_from timestamp with time zone, p_upto timestamp with time zone)
+  returns timestamp with time zone
+  -- The last fire of a schedule up to an instant, p_from being one of them.
+
+function tock.last_fires(p_schedule text, p_limit integer DEFAULT 20, p_before bigint DEFAULT NULL::bigint)
+  returns TABLE(number bigint, fire_at timestamp with time zone, until_at timestamp with time zone, fired_at timestamp with time zone, outcome text, task_id bigint, error text)
+  -- What became of a schedule's fires in the last seven days, the newest first: fired or run (with the task), overlapped, replaced or missed (from fire_at up to before until_at, where there were several), failed (with the error).
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.last_parents(p_after jsonb, p_upto integer, p_count integer, OUT id text, OUT n bigint)
   returns SETOF record
@@ -1360,14 +1510,6 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
 
-function tock.let_go_from(p_pool text, p_turn bigint)
-  returns void
-  -- Takes out those who have vanished among the next 1,000 in the line of free workers.
-
-function tock.let_go_of(p_places places[])
-  returns boolean
-  -- Ends those of a list that are held by workers that have vanished; whether there were any.
-
 function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
@@ -1445,10 +1587,6 @@ function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
 
-function tock.mark_line(p_pool text, p_line text, p_reached bigint, p_marks integer, p_rest_until timestamp with time zone)
-  returns void
-  -- Notes how far a line has come; four marks have it read from there on.
-
 function tock.may_be_late(p_writers text[])
   returns boolean
   -- Whether some of those who were writing to waiting at its last sweep have ended since.
@@ -1457,10 +1595,6 @@ function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
   -- for tock_admin, tock_edge, tock_producer
-
-function tock.move_start(p_pool text, p_line text)
-  returns void
-  -- Has a line read from where it begins, where that is elsewhere than its marks say.
 
 function tock.move_up(p_limit integer DEFAULT 1000)
   returns integer
@@ -1498,6 +1632,19 @@ function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt intege
   returns timestamp with time zone
   -- When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.
 
+function tock.next_bit(p_bits bigint, p_from integer)
+  returns integer
+  -- The lowest bit from one on that is set; null when none is.
+
+function tock.next_fire(p_schedule schedules, p_after timestamp with time zone)
+  returns timestamp with time zone
+  -- The first instant after another at which a schedule fires; null when none comes.
+
+function tock.next_fires(p_schedule text DEFAULT NULL::text, p_cron text DEFAULT NULL::text, p_time_zone text DEFAULT NULL::text, p_count integer DEFAULT 5, p_after timestamp with time zone DEFAULT NULL::timestamp with time zone)
+  returns TABLE(fire_at timestamp with time zone, local_time text)
+  -- The next fires after an instant (now), of a schedule or of any cron expression in a time zone (UTC), with what the clocks show there; no rows when none comes or there is no such schedule. Of a paused schedule they are those that would be.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.next_parents(p_open dependent[], p_count integer, p_lock boolean)
   returns dependent[]
   -- Looks at the next p_count parents of children, from the end of their lists: which one is in the way, or how many are left.
@@ -1512,7 +1659,7 @@ function tock.next_statement(p_epoch integer, p_first bigint)
 
 function tock.next_wake_at()
   returns timestamp with time zone
-  -- When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.
+  -- When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.offer(p_pool text, p_tasks text[])
@@ -1552,10 +1699,6 @@ function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_sl
   returns integer
   -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
 
-function tock.open_tasks(p_pool text, p_tasks text[])
-  returns places[]
-  -- Those of a list that nobody holds who is there, or is giving away, in its order, each once.
-
 function tock.option_error(p_options jsonb)
   returns text[]
   -- What is wrong with a task's options: {field, message}, or null.
@@ -1563,10 +1706,6 @@ function tock.option_error(p_options jsonb)
 function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp with time zone)
   returns jsonb
   -- The options of a task that runs again in a queue, from those it had.
-
-function tock.options_at(p_id bigint)
-  returns jsonb
-  -- The options of a run or waiting entry.
 
 function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
   returns jsonb
@@ -1576,10 +1715,6 @@ function tock.options_of(p_epoch integer, p_runs leased_run[])
   returns jsonb
   -- The options of runs of an epoch, by their positions.
 
-function tock.own_payload(p_payload jsonb, p_options jsonb)
-  returns jsonb
-  -- A task's own payload, without what its parents or children gave.
-
 function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
   -- A queue's policy as it is for a task that asks for a backoff of its own.
@@ -1588,17 +1723,9 @@ function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_wai
   returns places
   -- Gives a task to a worker; all null when one of them has been paired by somebody else.
 
-function tock.pair_all(p_pool text, p_tasks places[], p_lease_seconds integer)
+function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
   returns bigint[]
   -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
-
-function tock.pair_parts(p_pool text, p_tasks places[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT tried text[])
-  returns record
-  -- As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.
-
-function tock.pairing_key(p_pool text, p_side text, p_name text)
-  returns bigint
-  -- The advisory lock of a task or a worker in a pool.
 
 function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
@@ -1613,6 +1740,10 @@ function tock.parents_passed(p_stream integer, p_after bigint, p_upto bigint)
   returns void
   -- Has promotion look at those that watch what was passed over in a stream, up to 10,000.
 
+function tock.parse_cron(p_cron text)
+  returns cron_plan
+  -- A cron expression of 5 or 6 fields as sets of bits; TK422 says which part can't be.
+
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
   -- The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.
@@ -1625,9 +1756,14 @@ function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
   returns passed
   -- Passes over the marked runs at a stream's cursor; says where the cursor is then, which of the next p_limit runs are to be skipped, and how far it has looked.
 
+function tock.pause_schedule(p_schedule text)
+  returns SETOF shown_schedule
+  -- Stops a schedule from firing until it is resumed; no row when there is none.
+  -- for tock_admin, tock_edge
+
 function tock.payload_of(p_id bigint)
   returns jsonb
-  -- A task's own payload as it is now: of a running one, as its next attempt has it.
+  -- A task's payload as it is now: of a running one, as its next attempt has it.
 
 function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
   returns text[]
@@ -1649,9 +1785,17 @@ function tock.place_of_worker(p_pool text, p_worker text)
   returns places
   -- Where a worker is in a pool, whether it is over or not.
 
+function tock.plan_firing(p_schedule schedules, p_fire_at timestamp with time zone, p_now timestamp with time zone)
+  returns firing
+  -- What a schedule whose next fire is p_fire_at comes to now, by its rule for missed fires.
+
 function tock.plan_for(p_ids integer)
   returns void
   -- Has the calling function, which sets plan_cache_mode, plan anew for many ids.
+
+function tock.plan_next(p_schedule schedules)
+  returns void
+  -- Counts a schedule's next fire from now; none where it is paused.
 
 function tock.policy(p_queue text)
   returns queues
@@ -1694,13 +1838,14 @@ function tock.put_gate(p_queue text, p_gate text, p_settings jsonb DEFAULT '{}':
   -- Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are named; null goes by the queue's setting again. Lets in whoever there is room for then.
   -- for tock_admin, tock_edge
 
-function tock.put_in_order(p_ids bigint[], p_ends whereabout[])
-  returns whereabout[]
-  -- The whereabouts of tasks in the order of these ids.
-
 function tock.put_queue(p_queue text, p_policy jsonb DEFAULT '{}'::jsonb)
   returns queues
   -- Makes a queue or changes the options named; the others stay. '*' is the default policy. TK422 names the option that is out of range.
+  -- for tock_admin, tock_edge
+
+function tock.put_schedule(p_schedule text, p_settings jsonb)
+  returns shown_schedule
+  -- Makes a schedule, or gives it these settings; what is left out is as by default. Its next fire stays where its timing is as it was, and is counted from now otherwise; what it has fired stays on record. TK422 names the setting that can't be.
   -- for tock_admin, tock_edge
 
 function tock.queue(p_queue text)
@@ -1712,6 +1857,11 @@ function tock.queue_of_lease(p_lease uuid)
   returns text
   -- The queue that a lease was claimed from; null when there is no such lease.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.queue_of_schedule(p_schedule text)
+  returns text
+  -- The queue that a schedule fires into; null when there is none.
+  -- for tock_admin, tock_edge
 
 function tock.queue_of_task(p_id bigint)
   returns text
@@ -1766,21 +1916,13 @@ function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
   returns void
   -- Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.
 
+function tock.refuse_cron(p_field text, p_item text)
+  returns void
+  -- Raises TK422 for a part of a cron expression, with what may stand there.
+
 function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
   returns void
   -- Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.
-
-function tock.refuse_named_keys(p_tasks jsonb, p_field text)
-  returns void
-  -- Raises TK422 where tasks of which some have unique keys name each other.
-
-function tock.refuse_twice(p_runs leased_run[])
-  returns void
-  -- Raises TK422 for a run that is named by both its ids.
-
-function tock.refuse_waiting_for_itself(p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
-  returns void
-  -- Raises TK422 for what a task leaves behind and would wait for while that waits for the task.
 
 function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
@@ -1838,13 +1980,18 @@ function tock.rest(p_limit integer DEFAULT 20000)
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
   -- for tock_admin
 
-function tock.results_fit(p_ends whereabout[], p_bytes bigint)
+function tock.results_fit(p_ids bigint[], p_bytes bigint)
   returns boolean
   -- Whether the results of these tasks are up to so many bytes of JSON.
 
-function tock.results_of(p_ids bigint[], p_ends whereabout[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
+function tock.results_of(p_ids bigint[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
   returns SETOF record
   -- How tasks ended and with which results, n in their order: of one that was run again, how that did.
+
+function tock.resume_schedule(p_schedule text)
+  returns SETOF shown_schedule
+  -- Lets a paused schedule go on with its next fire from now; those that fell into the pause are not missed. No row when there is none.
+  -- for tock_admin, tock_edge
 
 function tock.retain()
   returns integer
@@ -1863,7 +2010,7 @@ function tock.revoke_key(p_prefix text)
 
 function tock.ride_along()
   returns boolean
-  -- What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval. Whether there was anything to do.
+  -- What a claim does for everybody before it looks for itself: fire and promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval, the sweep of schedules after 75 s. Whether there was anything to do.
 
 function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer
@@ -1887,6 +2034,11 @@ function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
   -- Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.
   -- for tock_admin
 
+function tock.run_schedule(p_schedule text, p_request_id text DEFAULT NULL::text)
+  returns SETOF bigint
+  -- Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the task's id, no row when there is no such schedule. A call repeated with its request_id within 24 hours gives the same id.
+  -- for tock_admin, tock_edge
+
 function tock.run_state(p_stream integer, p_position bigint)
   returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)
   -- Of Tock before 0007: raises 40001.
@@ -1902,6 +2054,20 @@ function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
 function tock.runs_statement(p_epoch integer, p_by text)
   returns text
   -- The statement that reads the runs of a lease: all (p_by lease), by their own ids (run), or those of retried tasks (task).
+
+function tock.schedule(p_schedule text)
+  returns SETOF shown_schedule
+  -- A schedule: its settings, its next fire, and how the last one went; no row when there is none.
+  -- for tock_admin, tock_edge, tock_producer
+
+function tock.schedule_settings()
+  returns TABLE(name text, kind text, low integer, high integer, words text[])
+  -- The settings of a schedule, and what each may be.
+
+function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
+  returns SETOF shown_schedule
+  -- Schedules by name, of a queue or all, from after a name on.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.seen_statement(p_epoch integer, p_source text)
   returns text
@@ -1927,9 +2093,17 @@ function tock.set_free(p_children bigint[])
   returns void
   -- Lets children whose parents are over come next: ready, or to their gates, or to wait for their time.
 
+function tock.set_paused(p_schedule text, p_paused_at timestamp with time zone)
+  returns shown_schedule
+  -- Pauses or resumes a schedule, unless it is; null when there is none.
+
 function tock.settle()
   returns integer
   -- Marks epochs as settled that have ended, whose writers are gone, and in which nothing is unread or running; returns how many.
+
+function tock.shown_schedule(p_schedule schedules)
+  returns shown_schedule
+  -- A schedule with its next fire and its last one.
 
 function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
@@ -1943,21 +2117,9 @@ function tock.sources_of(p_state text)
   returns text[]
   -- Where tasks of a state are looked for, in this order.
 
-function tock.spawn_all(p_epoch integer, p_runs leased_run[], p_results jsonb)
+function tock.spawn(p_epoch integer, p_run leased_run, p_spawn jsonb, p_result jsonb, p_field text)
   returns void
-  -- Enqueues what runs that were done leave behind, once, and has those wait that are to go on after it.
-
-function tock.spawn_parts(p_runs leased_run[], p_results jsonb, OUT queue text, OUT tasks jsonb, OUT places jsonb)
-  returns SETOF record
-  -- What runs leave behind as calls of enqueue() in their order; places has for each task which of the runs it is of, and which of its tasks.
-
-function tock.spawned_field(p_field text, p_places jsonb, p_runs leased_run[])
-  returns text
-  -- Where in a completion the field stands that enqueue() refused.
-
-function tock.spawned_ids(p_run leased_run)
-  returns bigint[]
-  -- The ids of the tasks that a run left behind, in order.
+  -- Enqueues what a run that was done leaves behind, once; a task that waits for these comes after them, its payload being {payload, result} until their results are added.
 
 function tock.spawned_so(p_run leased_run, p_spawn jsonb)
   returns boolean
@@ -1978,10 +2140,6 @@ function tock.standing(p_epoch integer)
 function tock.still_inside(p_queue text, p_keep boolean, p_states whereabout[], p_lock boolean, OUT inside bigint[], OUT back bigint[])
   returns record
   -- The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.
-
-function tock.still_wanted(p_children bigint[])
-  returns bigint[]
-  -- Children without those that somebody cancelled while what they had run was being completed: these are ended.
 
 function tock.strangers()
   returns TABLE(pid integer, locks integer)
@@ -2004,9 +2162,17 @@ function tock.take(p_pool text, p_worker text, p_lease_seconds integer DEFAULT N
   -- Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has joined; busy while somebody is giving it one.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.take_fire(p_schedule text)
+  returns fires
+  -- Takes away the row of a schedule's next fire and returns it; who calls it writes the next.
+
 function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
+
+function tock.take_next(p_pool text, p_worker text, p_lease_seconds integer, OUT task text, OUT fence bigint, OUT leased_until timestamp with time zone)
+  returns record
+  -- Gives a worker that holds nothing and has not joined the next task; null when none waits, or the worker is in the pool.
 
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
@@ -2021,6 +2187,10 @@ function tock.task(p_id bigint)
   -- A task by its id or any of its runs' ids: its state, and all its runs in order with queue, worker, times, progress, result and error. No row when there is none, or it ended longer than its queue's retention ago.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
+function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)
+  returns jsonb
+  -- The task that a schedule enqueues for a fire; fire_as is the payload's key for which fire it is.
+
 function tock.tasks(p_filter jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, looked_at integer)
   -- One row: the tasks of a queue ({queue, state, tenant, error, rerun}) without their payloads, the cursor to go on with (null at the end), and how many rows were looked at for it, 10,000 a call at most. Waiting, ready, running and dead ones are found by an index; the others, and tenants, by looking at all that could be. Dead ones that have been run again are listed with rerun true only.
@@ -2033,7 +2203,7 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), and hours older than 400 days, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.
   -- for tock_admin
 
 function tock.tidy_gates(p_limit integer)
@@ -2046,11 +2216,7 @@ function tock.tidy_keys(p_limit integer)
 
 function tock.tidy_lines()
   returns void
-  -- Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose pool everybody has left.
-
-function tock.tidy_own(p_limit integer)
-  returns void
-  -- Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.
+  -- Brings up who has been left behind in any line, and keeps the four newest marks of each.
 
 function tock.token_cursor(p_lease uuid, p_first bigint)
   returns bigint
@@ -2077,21 +2243,21 @@ function tock.unchanged_fields(p_ended ending[], p_runs leased_run[], p_all bool
   returns text[]
   -- The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.
 
+function tock.unended_tasks(p_fires fires[])
+  returns bigint[]
+  -- Of the last tasks of schedules that may not overlap, those that have not ended.
+
 function tock.unsettled_epochs()
   returns integer[]
   -- The epochs in which something is still unread or running, oldest first.
-
-function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
-  returns void
-  -- Has a task's next entry come after others; TK422 where these wait for it.
 
 function tock.wait_for_lock(p_key integer)
   returns boolean
   -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
 
-function tock.waited_for(p_positions bigint[])
-  returns bigint[]
-  -- The waiting entries that some wait for, by their parents or at their gates, and what those wait for in turn, through up to a thousand.
+function tock.waiting_task(p_pool text)
+  returns places
+  -- Locks the task that has waited for longest in a pool; null when none waits.
 
 function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
   returns text[]
@@ -2120,10 +2286,6 @@ function tock.wishes_hot(p_ids bigint[])
 function tock.wishes_statement(p_epoch integer)
   returns text
   -- The statement that reads what is wanted of tasks, as marked in one epoch.
-
-function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
-  returns jsonb
-  -- A task's payload with another of its own, beside what its parents or children gave.
 
 function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
   returns jsonb

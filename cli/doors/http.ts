@@ -17,6 +17,7 @@ import {
 } from './door.ts';
 import { httpLeases } from './leases.ts';
 import { httpPools } from './pools.ts';
+import { httpSchedules } from './schedules.ts';
 import { inOptions, told } from './told.ts';
 
 const advice: Record<number, string> = {
@@ -94,6 +95,7 @@ export function httpDoor(origin: string, key: string): Door {
   return {
     ...httpLeases(found),
     ...httpPools({ found, foundOrNull }),
+    ...httpSchedules({ found, foundOrNull }),
     async enqueue(queue, tasks, requestId) {
       const route = `POST ${at(queue)}/tasks`;
       const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;

@@ -18,6 +18,14 @@ const options: Record<string, string> = {
   retry_in_seconds: '--retry-in',
   request_id: '--request-id',
   to_queue: '--to',
+  every_seconds: '--every',
+  time_zone: '--zone',
+  jitter_seconds: '--jitter',
+  starts_at: '--starts',
+  ends_at: '--ends',
+  missed_limit: '--missed-limit',
+  missed_after_seconds: '--missed-after',
+  fire_as: '--fire-as',
 };
 const fields = new RegExp(
   `(?:\\b(?:tasks|failures|results|progress)\\[\\d+\\]\\.)?\\b(${Object.keys(options).join('|')})\\b`,
@@ -31,7 +39,7 @@ export function inOptions(said: string): string {
 
 /** What is a word of its own in a sentence is an option as a field only: progress[0].note, tasks[0].backoff.kind */
 const words =
-  /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|gate|progress|note|backoff|pipeline|stage)(?:\[\d+\])?(?:\.(\w+))?$/;
+  /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|gate|progress|note|backoff|pipeline|stage|cron|overlap|missed)(?:\[\d+\])?(?:\.(\w+))?$/;
 
 function named(field: string): string {
   const [, word, part] = words.exec(field) ?? [];

@@ -52,7 +52,7 @@ begin
     v_row := tock.claim_one_hot(p_queue, v_seed, p_worker, p_lease_seconds, v_late);
     if v_row.lease is not null then
       v_said := pg_catalog.set_config('tock.claim', 'found', true);
-      if v_alone then
+      if v_alone and (v_late or not tock.has_fired()) then
         v_said := pg_catalog.set_config('synchronous_commit', 'off', true);
       end if;
       return next v_row;
@@ -237,6 +237,7 @@ begin
           on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
       end if;
     end if;
+    v_alone := v_alone and not tock.has_fired();
     if v_alone and not v_asking and not v_limited then
       -- a claim lost in a crash only makes its runs ready again; beside a gate or a limit that would be one too many
       v_said := pg_catalog.set_config('synchronous_commit', 'off', true);

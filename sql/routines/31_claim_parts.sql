@@ -60,30 +60,44 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_late text[];
   v_due boolean;
+  v_fires boolean;
 begin
   select
     array(
       select d.name from tock.duties d
-      where d.name in ('promote', 'reap', 'rotate') and coalesce(d.last_started_at, '-infinity')
+      where d.name in ('promote', 'reap', 'rotate', 'schedules') and coalesce(d.last_started_at, '-infinity')
         < v_now - interval '1 second' * case
           when d.name = 'promote' then greatest(d.every_seconds, case d.last_amount when 0 then 20 * d.last_seconds end)
           when d.name = 'rotate' and tock.hot_epoch() is null then 1
+          when d.name = 'schedules' then 75
           else d.every_seconds * 15 end),
     exists (
       select from tock.waiting w
       where w.due_at <= v_now and w.due_at >= coalesce(
         (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
-      order by w.due_at limit 1)
-    into v_late, v_due;
+      order by w.due_at limit 1),
+    exists (
+      select from tock.fires f
+      where f.due_at <= v_now and (f.due_at, f.schedule) >= (
+        select m.due_at, m.schedule from (
+          (select d.due_at, d.schedule from tock.fired d where d.due_at is not null
+            order by d.due_at desc, d.schedule desc offset 49 limit 1)
+          union all select '-infinity', '') m
+        order by m.due_at desc limit 1)
+      order by f.due_at, f.schedule limit 1)
+    into v_late, v_due, v_fires;
   perform tock.run_duty(d, 0) from unnest(v_late) d;
+  if v_fires then
+    perform tock.fire_schedules(100);
+  end if;
   if v_due then
     perform tock.promote(1000);
   end if;
-  return v_due or pg_catalog.cardinality(v_late) > 0;
+  return v_due or v_fires or pg_catalog.cardinality(v_late) > 0;
 end $$;
 
-comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval. Whether there was anything to do.';
+comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: fire and promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval, the sweep of schedules after 75 s. Whether there was anything to do.';
 
 -- It begins with the cursor, so that what is claimed together lies together in the index on token (random
 -- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random, as many as it takes

@@ -123,7 +123,7 @@ begin
       where s = any (v_states) order by n limit 1);
     v_said := pg_catalog.set_config('tock.claim', v_state || ' ' || coalesce(v_after, 30), true);
   end if;
-  if v_alone and not v_durable then
+  if v_alone and not v_durable and not tock.has_fired() then
     v_said := pg_catalog.set_config('synchronous_commit', 'off', true);
   end if;
 end $$;

@@ -137,6 +137,21 @@ $$;
 
 comment on function tock.doctor_of_reports is 'What doctor() says of the last day''s reports.';
 
+create or replace function tock.doctor_of_schedules()
+returns table (finding text, severity text, detail text, hint text)
+language sql
+volatile
+as $$
+  select 'schedules fail', 'warning',
+    pg_catalog.string_agg(f.schedule || ' (' || f.failures || ' times in a row: ' || pg_catalog.left(f.last_error, 200) || ')',
+      ', ' order by f.schedule),
+    'mend what it says, or drop_schedule(); last_fires() has what was not fired'
+  from (select n.* from tock.fires n where n.failures > 0 order by n.schedule limit 5) f
+  having count(*) > 0
+$$;
+
+comment on function tock.doctor_of_schedules is 'What doctor() says of schedules: the first five that fail.';
+
 -- What is wrong now, and what was reported within a day. Of sessions it says what every role may see.
 create or replace function tock.doctor()
 returns table (finding text, severity text, detail text, hint text)
@@ -151,6 +166,8 @@ as $$
     select * from tock.doctor_of_positions()
     union all
     select * from tock.doctor_of_duties()
+    union all
+    select * from tock.doctor_of_schedules()
     union all
     select * from tock.doctor_of_sessions()
     union all

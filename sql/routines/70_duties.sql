@@ -59,18 +59,20 @@ begin
       when 'rest' then tock.rest()
       when 'retain' then tock.retain()
       when 'rotate' then tock.rotate()
+      when 'schedules' then tock.fire_duty()
       when 'tidy' then tock.tidy()
     end;
     v_amount := v_amount + v_done;
     -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
     -- sees what comes back before the end, and a claim on its way must not wait for more than one
-    exit when v_done = 0 or p_duty not in ('audit', 'pools', 'promote', 'reap', 'tidy')
+    exit when v_done = 0 or p_duty not in ('audit', 'pools', 'promote', 'reap', 'schedules', 'tidy')
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.duties d set
     reached_at = case p_duty when 'promote' then v_started else d.reached_at end,
     -- cut short, it has not passed all: as if somebody had been there who has ended
-    writers = v_writers || case when p_duty = 'promote' and v_done > 0 then array['cut short'] end,
+    writers = case when p_duty = 'schedules' then d.writers
+      else v_writers || case when p_duty = 'promote' and v_done > 0 then array['cut short'] end end,
     last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
     last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started), last_error = null, failures = 0
   where d.name = p_duty;
@@ -130,9 +132,11 @@ declare
 begin
   for v_duty in
     select d.name from tock.duties d
-    -- one that looks long and finds nothing does so less often: a twentieth of the time is enough
+    -- one that looks long and finds nothing does so less often: a twentieth of the time is enough; schedules see to that
+    -- themselves, as whoever comes when next_wake_at() said is to find them fired
     where coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
-      - greatest(case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end, case d.last_amount when 0 then 20 * d.last_seconds end) * interval '1 second'
+      - greatest(case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
+          case when d.last_amount = 0 and d.name <> 'schedules' then 20 * d.last_seconds end) * interval '1 second'
     order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name  -- these three hold locks until the end
   loop
     perform tock.run_duty(v_duty);
@@ -172,10 +176,13 @@ begin
       into v_until using v_reaped;
     v_wake := least(v_wake, v_until);
   end loop;
-  return v_wake;
+  return least(v_wake, case when tock.fires_may_be_late() then pg_catalog.clock_timestamp() end, (
+    select f.due_at from tock.fires f
+    where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)
+    order by f.due_at, f.schedule limit 1));
 end $$;
 
-comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task or lease deadline that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.';
+comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.';
 
 create or replace function tock.tidy(p_limit integer default 10000)
 returns integer
@@ -209,11 +216,14 @@ begin
   perform tock.tidy_own(least(p_limit, 1000));
   delete from tock.hours h where (h.queue, h.hour) in (
     select o.queue, o.hour from tock.hours o where o.hour < pg_catalog.now() - interval '400 days' order by o.hour limit p_limit);
+  delete from tock.fired d where d.number = any (array(
+    select o.number from (select f.number, f.fired_at from tock.fired f order by f.number limit p_limit) o
+    where o.fired_at < pg_catalog.now() - interval '7 days'));
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
   return v_requests + v_details + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
 end $$;
 
-comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), and hours older than 400 days, up to p_limit of each.';
+comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text

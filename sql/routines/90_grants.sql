@@ -21,18 +21,21 @@ grant execute on function
 
 -- asking how it went
 grant execute on function tock.task, tock.parents, tock.pool, tock.unassign to tock_producer, tock_worker, tock_admin, tock_edge;
-grant execute on function tock.tasks, tock.dead_groups to tock_producer, tock_admin, tock_edge;
+grant execute on function
+  tock.tasks, tock.dead_groups, tock.schedule, tock.schedules, tock.last_fires, tock.next_fires
+  to tock_producer, tock_admin, tock_edge;
 
 -- governing
 grant execute on function
   tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits, tock.queue_stats,
   tock.hourly_stats, tock.purge_queue, tock.drop_queue, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
-  tock.revoke_key, tock.tick, tock.pools
+  tock.revoke_key, tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,
+  tock.run_schedule, tock.queue_of_schedule
   to tock_admin, tock_edge;
 
 -- the duties one by one
 grant execute on function
-  tock.run_duty, tock.promote, tock.reap, tock.reap_pools, tock.rest, tock.rotate, tock.audit, tock.retain, tock.guard, tock.balance, tock.tidy
+  tock.run_duty, tock.promote, tock.fire_schedules, tock.reap, tock.reap_pools, tock.rest, tock.rotate, tock.audit, tock.retain, tock.guard, tock.balance, tock.tidy
   to tock_admin;
 
 -- letting a key in, and what the door calls most

@@ -27,6 +27,7 @@ const document = (await (await app.request('/openapi.json')).json()) as Document
 const values: Record<string, string> = {
   queue: 'q',
   pool: 'p',
+  schedule: 's',
   worker: 'w',
   id: '1',
   lease: '00000000-0000-4000-8000-00000000000f',

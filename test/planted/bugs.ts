@@ -21,6 +21,7 @@ import { pipelines } from './pipelines.ts';
 import { poolLines } from './pool_lines.ts';
 import { pools } from './pools.ts';
 import { told } from './progress.ts';
+import { schedules } from './schedules.ts';
 import { shown } from './shown.ts';
 import { spawns } from './spawns.ts';
 import { streams } from './streams.ts';
@@ -69,4 +70,5 @@ export const bugs: Bug[] = [
   ...pools,
   ...poolLines,
   ...claimOwn,
+  ...schedules,
 ];

@@ -67,7 +67,9 @@ test('a duty that is not due is left for later', async () => {
   await tick();
   const before = await duties();
   await tick();
-  expect(await duties()).toEqual(before);
+  // Schedules are looked for by every tick: the one that next_wake_at() asked for must find them.
+  const others = async () => [...(await duties()).values()].filter((d) => d.name !== 'schedules');
+  expect(await others()).toEqual([...before.values()].filter((d) => d.name !== 'schedules'));
   await client.query(
     "update tock.duties set last_started_at = now() - interval '1 day' where name = 'reap'",
   );

@@ -75,8 +75,16 @@ test('a cron trigger ticks', async () => {
   const owner = await database.connect();
   const ok = 'select count(*)::int as n from tock.duties where last_ok_at is not null';
   await owner.query('update tock.duties set last_started_at = null, last_ok_at = null');
+  await owner.query(
+    `select tock.put_schedule('timed', '{"queue": "timed", "every_seconds": 3600}')`,
+  );
+  await owner.query(
+    "update tock.fires set fire_at = now(), due_at = now() where schedule = 'timed'",
+  );
   const response = await fetch(`${url}/cdn-cgi/handler/scheduled`);
   expect(response.status).toBe(200);
   const { rows } = await owner.query(ok);
   expect(rows[0].n).toBeGreaterThan(0);
+  const fired = "select last_outcome from tock.schedule('timed')";
+  expect((await owner.query(fired)).rows).toEqual([{ last_outcome: 'fired' }]);
 });

@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { type Door, throughDoor } from '../doors/door.ts';
+import type { Schedule } from '../doors/schedules.ts';
+import { Failure } from '../failure.ts';
+import { givenJson, givenPayload, whole } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { moment, table } from '../table.ts';
+
+type Given = {
+  cron?: string;
+  every?: number;
+  runAt?: string;
+  zone?: string;
+  payload?: string;
+  options?: string;
+  jitter?: number;
+  starts?: string;
+  ends?: string;
+  overlap?: string;
+  missed?: string;
+  missedLimit?: number;
+  missedAfter?: number;
+  fireAs?: string;
+  queue?: string;
+  after?: string;
+  limit?: number;
+  count?: number;
+  fires?: number;
+  requestId?: string;
+};
+
+const unknown = (name: string) =>
+  new Failure(`There is no schedule ${name}.`, 'tock schedule list shows all.', 3);
+
+const timing = ({ cron, every_seconds, run_at, time_zone }: Schedule) =>
+  cron !== null
+    ? `${cron} (${time_zone})`
+    : every_seconds !== null
+      ? `every ${every_seconds} s`
+      : `at ${moment(run_at)}`;
+
+function told(schedule: Schedule): string {
+  const { name, state, queue, next_fire_at, last_outcome, last_fired_at, last_error } = schedule;
+  const lines = [`${name}: ${state}, ${timing(schedule)}, into ${queue}`];
+  if (next_fire_at) lines.push(`next ${moment(next_fire_at)}`);
+  if (last_outcome) lines.push(`last ${last_outcome} at ${moment(last_fired_at)}`);
+  if (last_error) lines.push(`failed ${schedule.failures} times in a row: ${last_error}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** The payload's JSON goes on as it came. */
+async function settingsOf(queue: string, given: Given): Promise<string> {
+  const settings = {
+    queue,
+    cron: given.cron,
+    every_seconds: given.every,
+    run_at: given.runAt,
+    time_zone: given.zone,
+    jitter_seconds: given.jitter,
+    starts_at: given.starts,
+    ends_at: given.ends,
+    overlap: given.overlap,
+    missed: given.missed,
+    missed_limit: given.missedLimit,
+    missed_after_seconds: given.missedAfter,
+    fire_as: given.fireAs,
+  };
+  const payload = given.payload && (await givenPayload(given.payload));
+  const options = given.options && (await givenJson(given.options, 'What --options has'));
+  const more = `${payload ? `,"payload":${payload}` : ''}${options ? `,"options":${options}` : ''}`;
+  return `${JSON.stringify(settings).slice(0, -1)}${more}}`;
+}
+
+async function put(name: string, queue: string, options: Options<Given>) {
+  const settings = await settingsOf(queue, options);
+  const schedule = await throughDoor(options, (door) => door.putSchedule(name, settings));
+  print(options, schedule, () => told(schedule));
+}
+
+async function list(options: Options<Given>) {
+  const { queue, after, limit } = options;
+  const found = await throughDoor(options, (door) => door.schedules({ queue, after, limit }));
+  print(options, { schedules: found }, () =>
+    found.length === 0
+      ? 'There are no schedules.\n'
+      : table([
+          ['schedule', 'state', 'queue', 'when', 'next', 'last', ''],
+          ...found.map((one) => [
+            one.name,
+            one.state,
+            one.queue,
+            timing(one),
+            moment(one.next_fire_at),
+            moment(one.last_fired_at),
+            one.failures > 0 ? 'fails' : (one.last_outcome ?? ''),
+          ]),
+        ]),
+  );
+}
+
+async function show(name: string, options: Options<Given>) {
+  const { fires: count } = options;
+  const found = await throughDoor(options, async (door) => ({
+    schedule: await door.schedule(name),
+    fires: count === undefined ? [] : await door.fires(name, count),
+  }));
+  const { schedule, fires } = found;
+  if (!schedule || !fires) throw unknown(name);
+  const rows = fires.map((one) => [
+    moment(one.fire_at),
+    one.outcome,
+    one.task_id,
+    one.error ?? (one.until_at ? `until ${moment(one.until_at)}` : ''),
+  ]);
+  print(options, count === undefined ? schedule : { ...schedule, fires }, () =>
+    told(schedule).concat(rows.length > 0 ? table([['fire', '', 'task', ''], ...rows]) : ''),
+  );
+}
+
+type Turn = (door: Door) => Promise<Schedule | null>;
+
+async function turn(name: string, options: Options, verb: Turn) {
+  const schedule = await throughDoor(options, verb);
+  if (!schedule) throw unknown(name);
+  print(options, schedule, () => told(schedule));
+}
+
+async function run(name: string, options: Options<Given>) {
+  const { requestId = randomUUID() } = options;
+  const id = await throughDoor(options, (door) => door.runSchedule(name, requestId));
+  if (id === null) throw unknown(name);
+  print(options, { id }, () => `${id}\n`);
+}
+
+async function drop(name: string, options: Options) {
+  const dropped = await throughDoor(options, (door) => door.dropSchedule(name));
+  if (!dropped) throw unknown(name);
+  print(options, { dropped }, () => `${name} is dropped\n`);
+}
+
+/** A name has no space in it and no @, an expression one of them. */
+async function next(what: string, options: Options<Given>) {
+  const { count = 5, zone } = options;
+  const of = /[\s@]/.test(what) ? { cron: what, time_zone: zone } : what;
+  if (zone !== undefined && of === what) {
+    throw new Failure('--zone is for an expression: a schedule has its own.', undefined, 2);
+  }
+  const fires = await throughDoor(options, (door) => door.nextFires(of, count));
+  if (!fires) throw unknown(what);
+  print(options, { fires }, () =>
+    fires.map(({ fire_at, local_time }) => `${moment(fire_at)}Z  ${local_time}\n`).join(''),
+  );
+}
+
+function addPut(schedule: Command): void {
+  schedule
+    .command('put <schedule> <queue>')
+    .description('make a schedule or change it: what is left out is as by default')
+    .option('--cron <expression>', "'0 3 * * MON-FRI', with seconds in front or not, or @daily")
+    .option('--every <seconds>', 'a period: the one before plus this', whole(1, 315_360_000))
+    .option('--run-at <instant>', 'once, like 2030-01-31T09:00:00Z')
+    .option('--zone <name>', "the expression's time zone, like Europe/Berlin; else UTC")
+    .option('--payload <json>', 'of its tasks; "-" reads it from stdin')
+    .option('--options <json>', 'what its tasks ask for, like {"priority": 2}')
+    .option('--jitter <seconds>', 'each fire up to so much later', whole(0, 86_400))
+    .option('--starts <instant>', 'not before')
+    .option('--ends <instant>', 'only before')
+    .option('--overlap <rule>', 'while the last task has not ended: queue, skip or replace')
+    .option('--missed <rule>', 'of fires that were missed: one, skip or all')
+    .option('--missed-limit <n>', 'with all: so many at most', whole(1, 1000))
+    .option('--missed-after <seconds>', 'from when on one is missed; else 60', whole(0, 86_400))
+    .option('--fire-as <key>', "the payload's key that says which fire it is")
+    .action((name: string, queue: string, _given, command: Command) =>
+      put(name, queue, optionsOf(command)),
+    );
+}
+
+export function addSchedule(program: Command): void {
+  const schedule = program.command('schedule').description('what is enqueued by the clock');
+  addPut(schedule);
+  schedule
+    .command('list')
+    .description('schedules by name, with the next fire and the last')
+    .option('--queue <queue>', 'those that fire into it')
+    .option('--after <name>', 'on from this one')
+    .option('--limit <n>', 'so many at most, 1 to 1000; else 100', whole(1, 1000))
+    .action((_given, command: Command) => list(optionsOf(command)));
+  schedule
+    .command('show <schedule>')
+    .description('when it fires next, and how it went')
+    .option('--fires <n>', 'also what became of the last fires', whole(1, 1000))
+    .action((name: string, _given, command: Command) => show(name, optionsOf(command)));
+  schedule
+    .command('pause <schedule>')
+    .description('fire no more until it is resumed')
+    .action((name: string, _given, command: Command) =>
+      turn(name, optionsOf(command), (door) => door.pauseSchedule(name)),
+    );
+  schedule
+    .command('resume <schedule>')
+    .description('go on with the next fire from now')
+    .action((name: string, _given, command: Command) =>
+      turn(name, optionsOf(command), (door) => door.resumeSchedule(name)),
+    );
+  schedule
+    .command('run <schedule>')
+    .description("fire now, whatever is planned, and print the task's id")
+    .option('--request-id <id>', 'the same again gives the same task')
+    .action((name: string, _given, command: Command) => run(name, optionsOf(command)));
+  schedule
+    .command('drop <schedule>')
+    .description('end it; its tasks stay')
+    .action((name: string, _given, command: Command) => drop(name, optionsOf(command)));
+  schedule
+    .command('next <schedule-or-expression>')
+    .description('the next fires, in UTC and by the clocks of the time zone')
+    .option('--zone <name>', 'for an expression; else UTC')
+    .option('--count <n>', 'how many, 1 to 1000; else 5', whole(1, 1000))
+    .action((what: string, _given, command: Command) => next(what, optionsOf(command)));
+}

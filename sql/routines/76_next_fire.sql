@@ -1,0 +1,151 @@
+create or replace function tock.next_fire(p_schedule tock.schedules, p_after timestamptz)
+returns timestamptz
+language plpgsql
+stable
+as $$
+declare
+  v_after timestamptz := greatest(p_after, p_schedule.starts_at - interval '1 microsecond');
+  v_next timestamptz;
+begin
+  v_next := case
+    when p_schedule.run_at is not null then case when p_schedule.run_at > v_after then p_schedule.run_at end
+    when p_schedule.every_seconds is null then tock.cron_after(p_schedule.plan, p_schedule.time_zone, v_after)
+    when v_after < p_schedule.anchor_at then p_schedule.anchor_at
+    else p_schedule.anchor_at + interval '1 second' * p_schedule.every_seconds * (1 + pg_catalog.floor(
+      extract(epoch from v_after - p_schedule.anchor_at) / p_schedule.every_seconds)::double precision) end;
+  return case when v_next >= p_schedule.ends_at then null else v_next end;
+end $$;
+
+comment on function tock.next_fire is 'The first instant after another at which a schedule fires; null when none comes.';
+
+-- Halves what lies between a fire and p_upto, so that a fire each second for a month takes some twenty looks.
+create or replace function tock.last_fire(p_schedule tock.schedules, p_from timestamptz, p_upto timestamptz)
+returns timestamptz
+language plpgsql
+stable
+as $$
+declare
+  v_fire timestamptz := p_from;
+  v_end timestamptz := p_upto;
+  v_middle timestamptz;
+  v_next timestamptz;
+begin
+  loop
+    v_next := tock.next_fire(p_schedule, v_fire);
+    exit when v_next is null or v_next > p_upto;
+    v_fire := v_next;
+    v_middle := v_fire + (v_end - v_fire) / 2;
+    v_next := tock.next_fire(p_schedule, v_middle);
+    if v_next <= p_upto then
+      v_fire := v_next;
+    else
+      v_end := v_middle;
+    end if;
+  end loop;
+  return v_fire;
+end $$;
+
+comment on function tock.last_fire is 'The last fire of a schedule up to an instant, p_from being one of them.';
+
+-- By hash, so that a fire has the same jitter whenever it is computed.
+create or replace function tock.due_of(p_schedule tock.schedules, p_fire_at timestamptz)
+returns timestamptz
+language sql
+stable
+as $$
+  select p_fire_at + interval '1 millisecond' * case p_schedule.jitter_seconds when 0 then 0 else
+    ((pg_catalog.hashtextextended(p_schedule.name, extract(epoch from p_fire_at)::bigint) & 9223372036854775807)
+      % (p_schedule.jitter_seconds * 1000 + 1))::double precision end
+$$;
+
+comment on function tock.due_of is 'When a fire of a schedule is due: at its instant, or up to its jitter after it.';
+
+-- What is missed is a fire that comes more than missed_after_seconds too late. one: one fire for all that are due then,
+-- the last; skip: none for those missed; all: the oldest missed_limit of those.
+create or replace function tock.plan_firing(p_schedule tock.schedules, p_fire_at timestamptz, p_now timestamptz)
+returns tock.firing
+language plpgsql
+stable
+as $$
+declare
+  v_late timestamptz := p_now - interval '1 second' * (p_schedule.missed_after_seconds + p_schedule.jitter_seconds);
+  v_fire timestamptz := p_fire_at;
+  v_firing tock.firing;
+  v_most integer;
+begin
+  v_firing.fires := '{}';
+  if v_fire < v_late then
+    if p_schedule.missed = 'all' then
+      while v_fire < v_late and pg_catalog.cardinality(v_firing.fires) < p_schedule.missed_limit loop
+        v_firing.fires := v_firing.fires || v_fire;
+        v_fire := tock.next_fire(p_schedule, v_fire);
+      end loop;
+    elsif p_schedule.missed = 'one' then
+      v_firing.fires := array[tock.last_fire(p_schedule, v_fire, p_now - interval '1 second' * p_schedule.jitter_seconds)];
+      if v_fire < v_firing.fires[1] then
+        v_firing.missed_from := v_fire;
+        v_firing.missed_until := v_firing.fires[1];
+      end if;
+      v_fire := tock.next_fire(p_schedule, v_firing.fires[1]);
+    end if;
+    if v_fire < v_late then
+      v_firing.missed_from := v_fire;
+      v_fire := tock.next_fire(p_schedule, v_late - interval '1 microsecond');
+      v_firing.missed_until := coalesce(v_fire, v_late);
+    end if;
+  end if;
+  -- a call takes up to 100 of one unique key
+  v_most := 100 + case when p_schedule.options ->> 'unique_key' is null then pg_catalog.cardinality(v_firing.fires) else 0 end;
+  while tock.due_of(p_schedule, v_fire) <= p_now and pg_catalog.cardinality(v_firing.fires) < v_most loop
+    v_firing.fires := v_firing.fires || v_fire;
+    v_fire := tock.next_fire(p_schedule, v_fire);
+  end loop;
+  v_firing.next_fire_at := v_fire;
+  -- what is left over is due now: not below where firing reads on
+  v_firing.next_due_at := case when v_fire is null then 'infinity' else greatest(tock.due_of(p_schedule, v_fire), p_now) end;
+  return v_firing;
+end $$;
+
+comment on function tock.plan_firing is 'What a schedule whose next fire is p_fire_at comes to now, by its rule for missed fires.';
+
+create or replace function tock.next_fires(
+  p_schedule text default null, p_cron text default null, p_time_zone text default null, p_count integer default 5,
+  p_after timestamptz default null)
+returns table (fire_at timestamptz, local_time text)
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_schedule tock.schedules;
+begin
+  if p_count is null or p_count not between 1 and 1000 then
+    perform tock.refuse(422, 'count is a whole number from 1 to 1000', 'count');
+  elsif not coalesce(p_after, '1970-01-01') between '1970-01-01 00:00+00' and '9999-12-31' then
+    perform tock.refuse(422, 'after is an instant from 1970 to 9999', 'after');
+  elsif (p_schedule is null) = (p_cron is null) then
+    perform tock.refuse(422, 'give a schedule or a cron expression', 'cron');
+  elsif p_schedule is not null then
+    select s.* into v_schedule from tock.schedules s where s.name = p_schedule;
+    if not found then
+      return;
+    end if;
+  else
+    v_schedule.plan := tock.parse_cron(p_cron);
+    v_schedule.time_zone := 'UTC';
+  end if;
+  v_schedule.time_zone := coalesce(p_time_zone, v_schedule.time_zone);
+  perform tock.check_time_zone(v_schedule.time_zone);
+  fire_at := coalesce(p_after, pg_catalog.clock_timestamp());
+  for v_n in 1 .. p_count loop
+    fire_at := tock.next_fire(v_schedule, fire_at);
+    exit when fire_at is null;
+    local_time := pg_catalog.to_char(fire_at at time zone v_schedule.time_zone, 'YYYY-MM-DD HH24:MI:SS');
+    return next;
+  end loop;
+end $$;
+
+comment on function tock.next_fires is
+  'The next fires after an instant (now), of a schedule or of any cron expression in a time zone (UTC), with what the clocks show there; no rows when none comes or there is no such schedule. Of a paused schedule they are those that would be.';

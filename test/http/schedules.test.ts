@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { stopped } from '../sql/schedules.ts';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+const path = '/v1/schedules/nightly';
+const settings = {
+  queue: 'reports',
+  cron: '0 3 * * *',
+  time_zone: 'Europe/Berlin',
+  payload: { kind: 'nightly', big: 12345678901234567890n.toString() },
+  options: { priority: 2 },
+};
+
+test('a schedule is put, shown, listed, paused, resumed, run and dropped', async () => {
+  const made = await tock.send(`PUT ${path}`, { body: settings });
+  expect(made).toMatchObject({
+    status: 200,
+    body: { name: 'nightly', state: 'active', ...settings, last_task_id: null, failures: 0 },
+  });
+  expect((await tock.send(`PUT ${path}`, { body: settings })).body).toEqual(made.body);
+  expect((await tock.send(`GET ${path}`)).body).toEqual(made.body);
+  const list = await tock.send('GET /v1/schedules?queue=reports&limit=10');
+  expect(list.body.schedules).toMatchObject([{ name: 'nightly', cron: '0 3 * * *' }]);
+  expect(list.body.schedules[0]).not.toHaveProperty('payload');
+  const next = await tock.send(`GET ${path}/next?count=2`);
+  expect(next.body.fires[0].fire_at).toBe(made.body.next_fire_at);
+  expect(next.body.fires[1].local_time).toMatch(/ 03:00:00$/);
+
+  expect((await tock.send(`POST ${path}/pause`)).body).toMatchObject({ state: 'paused' });
+  const run = await tock.send(`POST ${path}/run`, { body: { request_id: 'r' } });
+  const again = await tock.send(`POST ${path}/run`, { headers: { 'Idempotency-Key': 'r' } });
+  expect(again.body).toEqual(run.body);
+  const ran = await tock.send(`GET /v1/tasks/${run.body.id}`);
+  expect(ran.body).toMatchObject({ payload: settings.payload, priority: 2, queue: 'reports' });
+  expect((await tock.send(`POST ${path}/resume`)).body).toMatchObject({
+    state: 'active',
+    next_fire_at: made.body.next_fire_at,
+    last_task_id: run.body.id,
+  });
+  const fires = await tock.send(`GET ${path}/fires`);
+  expect(fires.body.fires).toMatchObject([{ outcome: 'run', task_id: run.body.id }]);
+  const before = await tock.send(`GET ${path}/fires?before=${fires.body.fires[0].number}`);
+  expect(before.body.fires).toEqual([]);
+  expect((await tock.send(`DELETE ${path}`)).body).toEqual({ dropped: true });
+  for (const route of [
+    `GET ${path}`,
+    `GET ${path}/fires`,
+    `GET ${path}/next`,
+    `DELETE ${path}`,
+    `POST ${path}/pause`,
+    `POST ${path}/resume`,
+    `POST ${path}/run`,
+  ]) {
+    expect((await tock.send(route)).status, route).toBe(404);
+  }
+});
+
+test('POST /v1/tick alone fires what is due, and says when the next is', async () => {
+  const at = '/v1/schedules/ticked';
+  await tock.send(`PUT ${at}`, { body: { queue: 'ticked', every_seconds: 3600, fire_as: 'fire' } });
+  await stopped(tock.owner, 'ticked', 10);
+  const due = (await tock.send(`GET ${at}`)).body.next_fire_at;
+  const tick = await tock.send('POST /v1/tick', { body: {} });
+  const after = (await tock.send(`GET ${at}`)).body;
+  expect(new Date(tick.body.next_wake_at)).toEqual(new Date(after.next_fire_at));
+  const claimed = await tock.send('POST /v1/queues/ticked/claim', { body: {} });
+  const [{ id, payload }] = claimed.body.tasks;
+  expect(after).toMatchObject({ last_outcome: 'fired', last_task_id: id, last_fire_at: due });
+  expect(payload.fire.schedule).toBe('ticked');
+  expect(new Date(payload.fire.fire_at)).toEqual(new Date(due));
+});
+
+test('an expression is asked for its next fires without a schedule', async () => {
+  const query = new URLSearchParams({
+    cron: '30 2 * * *',
+    time_zone: 'Europe/Berlin',
+    after: '2026-03-28T12:00:00Z',
+    count: '1',
+  });
+  const { body } = await tock.send(`GET /v1/next-fires?${query}`);
+  expect(new Date(body.fires[0].fire_at).toISOString()).toBe('2026-03-29T01:00:00.000Z');
+  expect(body.fires[0].local_time).toBe('2026-03-29 03:00:00');
+});
+
+test('what can not be is refused with the field that it is about', async () => {
+  for (const [body, field] of [
+    [{ queue: 'q', cron: '61 * * * *' }, 'cron'],
+    [{ queue: 'q' }, 'cron'],
+    [{ cron: '@daily' }, 'queue'],
+    [{ queue: 'q', cron: '@daily', time_zone: 'Nowhere' }, 'time_zone'],
+    [{ queue: 'q', cron: '@daily', options: { priority: 11 } }, 'options.priority'],
+    [{ queue: 'q', cron: '@daily', overlap: 'x' }, 'overlap'],
+    [{ queue: 'q', cron: '@daily', every: 5 }, 'every'],
+    [{ queue: 'q', every_seconds: 0 }, 'every_seconds'],
+  ] as const) {
+    const refused = await tock.send('PUT /v1/schedules/bad', { body });
+    expect(refused, JSON.stringify(body)).toMatchObject({ status: 422, body: { field } });
+  }
+  expect((await tock.send('PUT /v1/schedules/-', { body: settings })).status).toBe(422);
+  expect((await tock.send('GET /v1/next-fires?cron=x')).body).toMatchObject({ field: 'cron' });
+});
+
+test('a key for some queues is for the schedules of those, and for no stage of another', async () => {
+  const mine = await tock.makeKey(['admin', 'read'], ['mine', 'stage']);
+  const send = (route: string, body?: unknown) => tock.send(route, { body, key: mine });
+  const put = (queue: string, more = {}) =>
+    send('PUT /v1/schedules/a', { queue, cron: '@daily', ...more });
+  expect((await put('other')).status).toBe(403);
+  expect((await put('mine', { options: { pipeline: ['mine', 'other'] } })).status).toBe(403);
+  expect((await put('mine', { options: { pipeline: ['mine', 'stage'] } })).status).toBe(200);
+  await tock.send('PUT /v1/schedules/b', { body: { queue: 'other', cron: '@daily' } });
+  // Nor may it take over what fires into another queue.
+  const taken = await send('PUT /v1/schedules/b', { queue: 'mine', cron: '@daily' });
+  expect(taken.status).toBe(403);
+  for (const route of [
+    'GET /v1/schedules/b',
+    'GET /v1/schedules/b/fires',
+    'GET /v1/schedules/b/next',
+    'POST /v1/schedules/b/run',
+    'POST /v1/schedules/b/pause',
+    'POST /v1/schedules/b/resume',
+    'DELETE /v1/schedules/b',
+    'GET /v1/schedules',
+    'GET /v1/schedules?queue=other',
+  ]) {
+    expect((await send(route)).status, route).toBe(403);
+  }
+  expect((await send('GET /v1/schedules?queue=mine')).body.schedules).toMatchObject([
+    { name: 'a' },
+  ]);
+  expect((await send('DELETE /v1/schedules/a')).status).toBe(200);
+  const reader = await tock.makeKey(['read']);
+  expect((await tock.send(`PUT ${path}`, { body: settings, key: reader })).status).toBe(403);
+});

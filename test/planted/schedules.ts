@@ -1,0 +1,163 @@
+import type { Bug } from './bugs.ts';
+
+const cron = 'routines/75_cron_next.sql';
+const next = 'routines/76_next_fire.sql';
+const put = 'routines/77_put_schedule.sql';
+const fire = 'routines/78_fire_schedules.sql';
+const all = 'routines/78_fire_all.sql';
+const own = 'sql/schedules.test.ts';
+const fails = 'sql/schedules-fails.test.ts';
+const clocks = 'sql/schedules-clocks.test.ts';
+const missed = 'sql/schedules-missed.test.ts';
+const races = 'sql/schedules-races.test.ts';
+
+/** What is enqueued by the clock. */
+export const schedules: Bug[] = [
+  {
+    name: 'a time that the clocks skip is left out',
+    file: cron,
+    find: 'if p_plan.fixed and v_before < v_offset and',
+    replace: 'if false and',
+    caught: [clocks, 'a fixed time that the clocks skip'],
+  },
+  {
+    name: 'a time that the clocks show twice runs twice',
+    file: cron,
+    find: 'case when p_plan.fixed then greatest(v_before, v_offset) else v_offset end',
+    replace: 'v_offset',
+    caught: [clocks, 'a fixed time that the clocks show twice'],
+  },
+  {
+    name: 'who asks in a doubled hour is told its fires again',
+    file: cron,
+    find: 'v_wall := greatest(v_wall, v_change + v_before)',
+    replace: 'null',
+    caught: [clocks, 'a fixed time that the clocks show twice'],
+  },
+  {
+    name: 'clocks are looked at within a day alone',
+    file: cron,
+    find: '172800',
+    replace: '86400',
+    caught: ['sql/cron-library.test.ts', 'next fires are those of croner where clocks change'],
+  },
+  {
+    name: 'a period is counted from when it was looked at',
+    file: next,
+    find: 'else p_schedule.anchor_at + interval',
+    replace: 'else v_after + 0 * interval',
+    caught: [missed, 'a period keeps its beat'],
+  },
+  {
+    name: 'of missed fires the first is made up for, not the last',
+    file: next,
+    find: "array[tock.last_fire(p_schedule, v_fire, p_now - interval '1 second' * p_schedule.jitter_seconds)]",
+    replace: 'array[v_fire]',
+    caught: [missed, 'of twenty missed fires, one'],
+  },
+  {
+    name: 'what is late by a little is missed',
+    file: next,
+    find: "p_now - interval '1 second' * (p_schedule.missed_after_seconds + p_schedule.jitter_seconds)",
+    replace: 'p_now',
+    caught: [missed, 'a late tick misses nothing'],
+  },
+  {
+    name: 'jitter is drawn anew each time',
+    file: next,
+    find: 'pg_catalog.hashtextextended(p_schedule.name, extract(epoch from p_fire_at)::bigint)',
+    replace: '(pg_catalog.random() * 1e15)::bigint',
+    caught: [own, 'jitter puts a fire off'],
+  },
+  {
+    name: 'who puts a schedule that is being fired leaves it two next fires',
+    file: put,
+    find: 'exit when found;\n  end loop;\n  return v_fire;',
+    replace: 'exit;\n  end loop;\n  return v_fire;',
+    caught: [races, 'a schedule that is put while it is being fired'],
+  },
+  {
+    name: 'a paused schedule has a next fire',
+    file: put,
+    find: 'case when p_schedule.paused_at is null then tock.next_fire(p_schedule, pg_catalog.clock_timestamp()) end',
+    replace: 'tock.next_fire(p_schedule, pg_catalog.clock_timestamp())',
+    caught: [own, 'a paused schedule does not fire'],
+  },
+  {
+    name: 'who fires takes no lock',
+    file: fire,
+    find: 'limit least(50, p_limit - v_count) for update skip locked',
+    replace: 'limit least(50, p_limit - v_count)',
+    caught: [races, 'of eight who fire two hundred'],
+  },
+  {
+    name: 'who fires waits for others who do',
+    file: fire,
+    find: 'limit least(50, p_limit - v_count) for update skip locked',
+    replace: 'limit least(50, p_limit - v_count) for update',
+    caught: [races, 'a firing in an open transaction'],
+  },
+  {
+    name: 'firing always reads from the bottom',
+    file: fire,
+    find: 'if p_sweep is not true then',
+    replace: 'if false then',
+    caught: ['sql/schedules-flat.test.ts', 'beside an open transaction'],
+  },
+  {
+    name: 'schedules are never swept',
+    file: fire,
+    find: 'tock.fire_schedules(1000, v_sweep)',
+    replace: 'tock.fire_schedules(1000)',
+    caught: [races, 'the duty sweeps once a minute'],
+  },
+  {
+    name: 'who was writing schedules at a sweep is forgotten',
+    file: fire,
+    find: "d.writers <> '{}' and not",
+    replace: 'false and not',
+    caught: [races, 'a sweep notes who is writing'],
+  },
+  {
+    name: 'a schedule that fails holds up the others',
+    file: fire,
+    find: 'perform tock.fire_failed(v_fire, p_now, sqlstate, sqlerrm);',
+    replace: 'raise;',
+    caught: [fails, 'a schedule that fails is on record'],
+  },
+  {
+    name: 'a fire that met a lock is lost',
+    file: fire,
+    find: "'^(TK4|22|23)'",
+    replace: "'.'",
+    caught: [fails, 'what can be otherwise in a moment'],
+  },
+  {
+    name: 'a task that runs is no overlap',
+    file: all,
+    find: "w.state in ('waiting', 'ready', 'running')",
+    replace: "w.state in ('waiting', 'ready')",
+    caught: [own, 'overlap skip'],
+  },
+  {
+    name: 'what a claim has fired may be forgotten in a crash',
+    file: 'routines/30_claim.sql',
+    find: 'v_alone := v_alone and not tock.has_fired();',
+    replace: '',
+    caught: [missed, 'a claim that has fired commits synchronously'],
+  },
+  {
+    name: 'next_wake_at knows no schedules',
+    file: 'routines/70_duties.sql',
+    find: "where f.due_at < 'infinity' and (f.due_at",
+    replace: 'where false and (f.due_at',
+    caught: [missed, 'next_wake_at is the next fire'],
+  },
+  {
+    name: 'a tick that comes for a fire finds the duty done a moment ago',
+    file: 'migrations/0020_schedules.sql',
+    find: "values ('schedules', 1)",
+    replace: "values ('schedules', 10)",
+    caught: [missed, 'with no pg_cron a tick alone'],
+  },
+];
