@@ -136,6 +136,7 @@ table tock.line_marks
   number bigint not null
   reached bigint not null
   rest_until timestamp with time zone
+  made_at timestamp with time zone not null default now()
   constraint line_is_known CHECK ((line = ANY (ARRAY['free'::text, 'waiting'::text])))
   constraint line_marks_pkey PRIMARY KEY (pool, line, number)
 
@@ -189,10 +190,7 @@ table tock.places
   since timestamp with time zone not null default now()
   leased_until timestamp with time zone not null default 'infinity'::timestamp with time zone
   look_at timestamp with time zone not null default 'infinity'::timestamp with time zone
-  constraint pair_is_in_no_line CHECK (((turn IS NULL) = ((worker IS NOT NULL) AND (task IS NOT NULL))))
-  constraint place_is_of_somebody CHECK (((worker IS NOT NULL) OR (task IS NOT NULL)))
   constraint places_pkey PRIMARY KEY (number)
-  constraint worker_has_a_deadline CHECK (((worker IS NULL) = (leased_until = 'infinity'::timestamp with time zone)))
   CREATE INDEX free_workers ON tock.places USING btree (pool, turn) WHERE (task IS NULL)
   CREATE INDEX places_by_look ON tock.places USING btree (pool, look_at) WHERE (look_at < 'infinity'::timestamp with time zone)
   CREATE UNIQUE INDEX places_by_task ON tock.places USING btree (pool, task) WHERE (task IS NOT NULL)
@@ -574,7 +572,7 @@ function tock.assign(p_pool text, p_task text, p_worker text DEFAULT NULL::text,
 
 function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer DEFAULT NULL::integer)
   returns TABLE(task text, state text, worker text, fence bigint, leased_until timestamp with time zone)
-  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting and none.
+  -- As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting, none, and busy for what others are giving away at this moment.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.audit(p_limit integer DEFAULT 1000000)
@@ -586,6 +584,10 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   returns boolean
   -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
   -- for tock_edge
+
+function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
+  returns void
+  -- Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.
 
 function tock.back_at(p_queue text, p_options jsonb)
   returns timestamp with time zone
@@ -612,6 +614,10 @@ function tock.beat(p_place places, p_lease_seconds integer, p_joined boolean)
   returns timestamp with time zone
   -- Moves a worker's end, or gives the one it has while somebody else holds its row; null when its place is over or gone.
 
+function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
+  returns void
+  -- Has a task's next entry wait for what its run spawns: its payload is {payload, result} until the children's results are added.
+
 function tock.behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
   -- Those of some waiting entries that are due at a gate which come after one that is not among them.
@@ -623,10 +629,6 @@ function tock.bound_of(p_at jsonb)
 function tock.bounded_cursor(p_cursor text, p_state text)
   returns text
   -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
-
-function tock.bring_up(p_pool text, p_line text, p_start bigint)
-  returns boolean
-  -- Sends those to the end of a line who are below where it is read, up to 1,000; whether there were any. It rests for twenty times as long as it took, a tenth of a second at least.
 
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
@@ -723,7 +725,7 @@ function tock.check_new_ids(p_ids bigint[])
   returns void
   -- TK503 when an id that was just given to a waiting entry is another task's.
 
-function tock.check_parents_key(p_key text, p_tasks jsonb)
+function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
   returns void
   -- Raises TK403 where tasks come after some that a key is not for.
 
@@ -785,7 +787,7 @@ function tock.check_sequence(p_taken bigint)
 
 function tock.check_spawns(p_results jsonb)
   returns void
-  -- Raises TK422 for what no run can spawn, TK403 where the session's role may not enqueue.
+  -- Raises TK422 for what no run can spawn, TK403 where the caller's role may not enqueue.
 
 function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
@@ -874,6 +876,10 @@ function tock.close_statement(p_epoch integer)
 function tock.close_statement(p_epoch integer, p_one boolean)
   returns text
   -- The statement that closes a whole lease as done; $1 token, p_one as is_of_one() says; gives its runs, null when it was closed or never there.
+
+function tock.closing_cycles(p_watch dependent[])
+  returns dependent[]
+  -- Those of children that wait for themselves, and are the youngest of their cycle.
 
 function tock.come_to_gates(p_positions bigint[])
   returns void
@@ -1085,6 +1091,10 @@ function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
   -- Whether a run that ended before ended as done and led to this stage, null for none.
 
+function tock.ends_in_order(p_ids bigint[])
+  returns whereabout[]
+  -- How tasks ended, or what they were run again as: n in their order.
+
 function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
   -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
@@ -1097,6 +1107,10 @@ function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NUL
   returns bigint[]
   -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.enqueue_spawned(p_runs leased_run[], p_results jsonb)
+  returns void
+  -- Enqueues what runs leave behind, and notes the ids with each run.
 
 function tock.enqueue_task(p_queue text, p_payload jsonb DEFAULT NULL::jsonb, p_delay_seconds double precision DEFAULT NULL::double precision, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_priority integer DEFAULT NULL::integer, p_tenant text DEFAULT NULL::text, p_max_attempts integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text)
   returns bigint
@@ -1175,6 +1189,10 @@ function tock.first_id(p_id bigint)
   returns bigint
   -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
 
+function tock.first_in_line(p_pool text, p_line text)
+  returns places
+  -- Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.
+
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
@@ -1216,11 +1234,19 @@ function tock.gather(p_children bigint[])
   returns void
   -- Gives children their parents' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.
 
+function tock.gathered(p_row waiting, p_ids bigint[], p_ends whereabout[], p_results boolean)
+  returns jsonb
+  -- The payload of a waiting entry with what its parents, or children, gave, built anew from its parts.
+
 function tock.give_up_turns(p_ids bigint[])
   returns void
   -- Opens the gates of waiting entries that were inside and are put off, for the next.
 
-function tock.gives_way(p_key unique_keys, p_task jsonb, p_left bigint)
+function tock.given_tasks(p_tasks places[], p_limit integer)
+  returns places[]
+  -- The first of a list that are to be had: new ones, and those that still wait, which it locks.
+
+function tock.gives_way(p_key unique_keys, p_at whereabout, p_task jsonb, p_left bigint)
   returns boolean
   -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
 
@@ -1228,6 +1254,10 @@ function tock.guard()
   returns integer
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
   -- for tock_admin
+
+function tock.guard_fences()
+  returns void
+  -- As guard_now(), where hot_epoch() doesn't vouch for this server.
 
 function tock.guard_now()
   returns void
@@ -1306,6 +1336,18 @@ function tock.in_its_place(p_key unique_keys, p_at whereabout, p_task jsonb)
   returns jsonb
   -- The task that is appended for one that is cancelled, which has its key.
 
+function tock.in_line(p_pool text, p_line text, p_from bigint, p_below bigint, p_limit integer)
+  returns places[]
+  -- Locks the first of a line between two turns, up to so many.
+
+function tock.in_line_below(p_pool text, p_line text, p_start bigint, p_limit integer)
+  returns places[]
+  -- Locks the first of those who are below where their line is read, up to so many; none while that search rests.
+
+function tock.inside_alone(p_queue text, p_gate text)
+  returns bigint
+  -- The waiting entry of the task inside a gate that lets in one.
+
 function tock.inside_gate(p_queue text, p_gate text, p_retry text)
   returns bigint[]
   -- The tasks that a gate has let in and that are not over.
@@ -1334,9 +1376,13 @@ function tock.is_instant(p_text text)
   returns boolean
   -- Whether a text is an ISO 8601 date and time with a zone.
 
-function tock.is_nowhere(p_pool text, p_task text)
+function tock.is_left(p_pool text)
   returns boolean
-  -- Whether a pool doesn't know a task.
+  -- Whether nobody is in a pool, and nothing.
+
+function tock.is_let_alone(p_pool text, p_task text)
+  returns boolean
+  -- Whether no assign() is giving away a task at this moment.
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
@@ -1357,6 +1403,10 @@ function tock.is_paused_gate(p_queue text, p_gate text)
 function tock.is_plain_one(p_tasks jsonb)
   returns boolean
   -- Whether these tasks are one, with nothing but a payload.
+
+function tock.is_whole(p_payload jsonb, p_options jsonb)
+  returns boolean
+  -- Whether a task's payload is what others gave it with its own payload in it.
 
 function tock.join_pool(p_pool text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer, p_fence bigint DEFAULT NULL::bigint)
   returns TABLE(state text, task text, fence bigint, leased_until timestamp with time zone)
@@ -1510,6 +1560,14 @@ function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
 
+function tock.let_go_from(p_pool text, p_turn bigint)
+  returns void
+  -- Takes out those who have vanished among the next 1,000 in the line of free workers.
+
+function tock.let_go_of(p_places places[])
+  returns boolean
+  -- Ends those of a list that are held by workers that have vanished; whether there were any.
+
 function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
@@ -1587,6 +1645,10 @@ function tock.make_room()
   returns void
   -- Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.
 
+function tock.mark_line(p_pool text, p_line text, p_reached bigint, p_marks integer, p_rest_until timestamp with time zone)
+  returns void
+  -- Notes how far a line has come; four marks have it read from there on.
+
 function tock.may_be_late(p_writers text[])
   returns boolean
   -- Whether some of those who were writing to waiting at its last sweep have ended since.
@@ -1595,6 +1657,10 @@ function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.move_start(p_pool text, p_line text)
+  returns void
+  -- Has a line read from where it begins, where that is elsewhere than its marks say.
 
 function tock.move_up(p_limit integer DEFAULT 1000)
   returns integer
@@ -1699,6 +1765,10 @@ function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_sl
   returns integer
   -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
 
+function tock.open_tasks(p_pool text, p_tasks text[])
+  returns places[]
+  -- Those of a list that nobody holds who is there, or is giving away, in its order, each once.
+
 function tock.option_error(p_options jsonb)
   returns text[]
   -- What is wrong with a task's options: {field, message}, or null.
@@ -1706,6 +1776,10 @@ function tock.option_error(p_options jsonb)
 function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp with time zone)
   returns jsonb
   -- The options of a task that runs again in a queue, from those it had.
+
+function tock.options_at(p_id bigint)
+  returns jsonb
+  -- The options of a run or waiting entry.
 
 function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
   returns jsonb
@@ -1715,6 +1789,10 @@ function tock.options_of(p_epoch integer, p_runs leased_run[])
   returns jsonb
   -- The options of runs of an epoch, by their positions.
 
+function tock.own_payload(p_payload jsonb, p_options jsonb)
+  returns jsonb
+  -- A task's own payload, without what its parents or children gave.
+
 function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
   -- A queue's policy as it is for a task that asks for a backoff of its own.
@@ -1723,9 +1801,17 @@ function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_wai
   returns places
   -- Gives a task to a worker; all null when one of them has been paired by somebody else.
 
-function tock.pair_all(p_pool text, p_tasks text[], p_lease_seconds integer)
+function tock.pair_all(p_pool text, p_tasks places[], p_lease_seconds integer)
   returns bigint[]
   -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
+
+function tock.pair_parts(p_pool text, p_tasks places[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT tried text[])
+  returns record
+  -- As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.
+
+function tock.pairing_key(p_pool text, p_side text, p_name text)
+  returns bigint
+  -- The advisory lock of a task or a worker in a pool.
 
 function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
@@ -1763,7 +1849,7 @@ function tock.pause_schedule(p_schedule text)
 
 function tock.payload_of(p_id bigint)
   returns jsonb
-  -- A task's payload as it is now: of a running one, as its next attempt has it.
+  -- A task's own payload as it is now: of a running one, as its next attempt has it.
 
 function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
   returns text[]
@@ -1837,6 +1923,10 @@ function tock.put_gate(p_queue text, p_gate text, p_settings jsonb DEFAULT '{}':
   returns gates
   -- Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are named; null goes by the queue's setting again. Lets in whoever there is room for then.
   -- for tock_admin, tock_edge
+
+function tock.put_in_order(p_ids bigint[], p_ends whereabout[])
+  returns whereabout[]
+  -- The whereabouts of tasks in the order of these ids.
 
 function tock.put_queue(p_queue text, p_policy jsonb DEFAULT '{}'::jsonb)
   returns queues
@@ -1924,6 +2014,18 @@ function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks in
   returns void
   -- Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.
 
+function tock.refuse_named_keys(p_tasks jsonb, p_field text)
+  returns void
+  -- Raises TK422 where tasks of which some have unique keys name each other.
+
+function tock.refuse_twice(p_runs leased_run[])
+  returns void
+  -- Raises TK422 for a run that is named by both its ids.
+
+function tock.refuse_waiting_for_itself(p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
+  returns void
+  -- Raises TK422 for what a task leaves behind and would wait for while that waits for the task.
+
 function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
   -- Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease's to release are refused; no row when it is over.
@@ -1980,11 +2082,11 @@ function tock.rest(p_limit integer DEFAULT 20000)
   -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
   -- for tock_admin
 
-function tock.results_fit(p_ids bigint[], p_bytes bigint)
+function tock.results_fit(p_ends whereabout[], p_bytes bigint)
   returns boolean
   -- Whether the results of these tasks are up to so many bytes of JSON.
 
-function tock.results_of(p_ids bigint[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
+function tock.results_of(p_ids bigint[], p_ends whereabout[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
   returns SETOF record
   -- How tasks ended and with which results, n in their order: of one that was run again, how that did.
 
@@ -2117,9 +2219,21 @@ function tock.sources_of(p_state text)
   returns text[]
   -- Where tasks of a state are looked for, in this order.
 
-function tock.spawn(p_epoch integer, p_run leased_run, p_spawn jsonb, p_result jsonb, p_field text)
+function tock.spawn_all(p_epoch integer, p_runs leased_run[], p_results jsonb)
   returns void
-  -- Enqueues what a run that was done leaves behind, once; a task that waits for these comes after them, its payload being {payload, result} until their results are added.
+  -- Enqueues what runs that were done leave behind, once, and has those wait that are to go on after it.
+
+function tock.spawn_parts(p_runs leased_run[], p_results jsonb, OUT queue text, OUT tasks jsonb, OUT places jsonb)
+  returns SETOF record
+  -- What runs leave behind as calls of enqueue() in their order; places has for each task which of the runs it is of, and which of its tasks.
+
+function tock.spawned_field(p_field text, p_places jsonb, p_runs leased_run[])
+  returns text
+  -- Where in a completion the field stands that enqueue() refused.
+
+function tock.spawned_ids(p_run leased_run)
+  returns bigint[]
+  -- The ids of the tasks that a run left behind, in order.
 
 function tock.spawned_so(p_run leased_run, p_spawn jsonb)
   returns boolean
@@ -2140,6 +2254,10 @@ function tock.standing(p_epoch integer)
 function tock.still_inside(p_queue text, p_keep boolean, p_states whereabout[], p_lock boolean, OUT inside bigint[], OUT back bigint[])
   returns record
   -- The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.
+
+function tock.still_wanted(p_children bigint[])
+  returns bigint[]
+  -- Children without those that somebody cancelled while what they had run was being completed: these are ended.
 
 function tock.strangers()
   returns TABLE(pid integer, locks integer)
@@ -2170,10 +2288,6 @@ function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limi
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
 
-function tock.take_next(p_pool text, p_worker text, p_lease_seconds integer, OUT task text, OUT fence bigint, OUT leased_until timestamp with time zone)
-  returns record
-  -- Gives a worker that holds nothing and has not joined the next task; null when none waits, or the worker is in the pool.
-
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
   -- The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.
@@ -2203,7 +2317,7 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days, what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.
   -- for tock_admin
 
 function tock.tidy_gates(p_limit integer)
@@ -2216,7 +2330,11 @@ function tock.tidy_keys(p_limit integer)
 
 function tock.tidy_lines()
   returns void
-  -- Brings up who has been left behind in any line, and keeps the four newest marks of each.
+  -- Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose pool everybody has left.
+
+function tock.tidy_own(p_limit integer)
+  returns void
+  -- Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.
 
 function tock.token_cursor(p_lease uuid, p_first bigint)
   returns bigint
@@ -2251,13 +2369,17 @@ function tock.unsettled_epochs()
   returns integer[]
   -- The epochs in which something is still unread or running, oldest first.
 
+function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
+  returns void
+  -- Has a task's next entry come after others; TK422 where these wait for it.
+
 function tock.wait_for_lock(p_key integer)
   returns boolean
   -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
 
-function tock.waiting_task(p_pool text)
-  returns places
-  -- Locks the task that has waited for longest in a pool; null when none waits.
+function tock.waited_for(p_positions bigint[])
+  returns bigint[]
+  -- The waiting entries that some wait for, by their parents or at their gates, and what those wait for in turn, through up to a thousand.
 
 function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
   returns text[]
@@ -2286,6 +2408,10 @@ function tock.wishes_hot(p_ids bigint[])
 function tock.wishes_statement(p_epoch integer)
   returns text
   -- The statement that reads what is wanted of tasks, as marked in one epoch.
+
+function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
+  returns jsonb
+  -- A task's payload with another of its own, beside what its parents or children gave.
 
 function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
   returns jsonb

@@ -155,7 +155,7 @@ export const schedules: Bug[] = [
   },
   {
     name: 'a tick that comes for a fire finds the duty done a moment ago',
-    file: 'migrations/0020_schedules.sql',
+    file: 'migrations/0019_schedules.sql',
     find: "values ('schedules', 1)",
     replace: "values ('schedules', 10)",
     caught: [missed, 'with no pg_cron a tick alone'],

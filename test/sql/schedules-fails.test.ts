@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { client, db, oneDatabase } from './own.ts';
+import { client, databaseEach, db } from './own.ts';
 import { fire, fired, put, show, stopped } from './schedules.ts';
 import { claim, rows } from './support.ts';
 
-oneDatabase();
+databaseEach();
 
 const seconds = (from: Date | null, to: Date | null) => (Number(to) - Number(from)) / 1000;
 

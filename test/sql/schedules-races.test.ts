@@ -120,7 +120,7 @@ test('the duty sweeps once a minute by itself', async () => {
   await client.query("select tock.run_duty('schedules')");
   expect(await queued(client, 'low')).toHaveLength(0);
   await client.query(
-    "update tock.duties set swept_at = swept_at - interval '1 minute' where name = 'schedules'",
+    "update tock.duties set swept_at = swept_at - interval '10 minutes' where name = 'schedules'",
   );
   await client.query("select tock.run_duty('schedules')");
   expect(await queued(client, 'low')).toHaveLength(1);

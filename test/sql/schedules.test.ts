@@ -1,18 +1,9 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, freshDatabase } from '../database.ts';
+import { expect, test } from 'vitest';
+import { client, databaseEach } from './own.ts';
 import { fire, fired, put, queued, show, stopped } from './schedules.ts';
 import { claim, complete, leaseOf, refusal, rows, task, value } from './support.ts';
 
-let db: Database;
-let client: pg.Client;
-
-beforeAll(async () => {
-  db = await freshDatabase();
-  client = await db.connect();
-});
-
-afterAll(() => db.drop());
+databaseEach();
 
 const seconds = (from: Date | null, to: Date | null) => (Number(to) - Number(from)) / 1000;
 
