@@ -8,6 +8,7 @@ import {
   leaseOf,
   makeDue,
   numbered,
+  pidOf,
   refusal,
   rows,
   task,
@@ -157,6 +158,7 @@ test('request ids are kept for a day, and then forgotten in bounded steps', asyn
 test('a duty that hangs is canceled by the next one, and only a duty is', async () => {
   const hung = await db.connect();
   const busy = await db.connect();
+  const pid = await pidOf(busy);
   await hung.query('begin');
   await hung.query(
     "select pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate'))",
@@ -164,12 +166,13 @@ test('a duty that hangs is canceled by the next one, and only a duty is', async 
   const canceled = hung.query('select pg_sleep(60) /* tock.tick() */').catch((error) => error.code);
   const working = busy.query('select pg_sleep(60)').catch((error) => error.code);
   const cancel = () => value<number>(client, 'select tock.cancel_overdue(0)');
-  await expect.poll(cancel).toBe(1);
+  await expect.poll(cancel, { timeout: 10_000 }).toBe(1);
   expect(await canceled).toBe('57014');
   await hung.query('rollback');
   expect(await cancel()).toBe(0);
-  await client.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where query = 'select pg_sleep(60)' and pid <> pg_backend_pid()",
-  );
+  const sleeping = () =>
+    value<string>(client, 'select wait_event from pg_stat_activity where pid = $1', [pid]);
+  await expect.poll(sleeping, { timeout: 10_000 }).toBe('PgSleep');
+  await client.query('select pg_terminate_backend($1)', [pid]);
   expect(await working).toBe('57P01');
 });
