@@ -18,7 +18,9 @@ databaseEach();
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
-const doctor = () => rows<Finding>(client, 'select * from tock.doctor()');
+/** Nobody ticks here, so duties are late once the databases' template is two minutes old. */
+const doctor = () =>
+  rows<Finding>(client, "select * from tock.doctor() where finding <> 'duties are late'");
 
 /** A task of the queue q that is dead, with so many that wait for it. */
 async function deadParent(children: number): Promise<[parent: string, child: string]> {
