@@ -2,15 +2,15 @@ import { asRefusal, type Pooled, type SqlClient, type SqlPool } from './sql/ask.
 import { sqlSource } from './sql/source.ts';
 import * as statements from './sql/statements.ts';
 import type { AnyQueues, Name } from './types.ts';
-import type { Context, Handler, Handlers } from './work/handlers.ts';
-import { handlersOf } from './work/handlers.ts';
-import type { HeldTask } from './work/held.ts';
-import { doneWith, type End, endOf, told } from './work/outcome.ts';
-import { contextOf, type RunTask } from './work/run.ts';
-import { type Worked, type WorkOptions, work } from './work/work.ts';
+import type { Context, Handler, Handlers } from './worker/handlers.ts';
+import { handlersOf } from './worker/handlers.ts';
+import type { HeldTask } from './worker/held.ts';
+import { doneWith, type End, endOf, told } from './worker/outcome.ts';
+import { contextOf, type RunTask } from './worker/run.ts';
+import { type Worked, type WorkOptions, work } from './worker/work.ts';
 
 export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from './errors.ts';
-export type { Worked, WorkOptions } from './work/work.ts';
+export type { Worked, WorkOptions } from './worker/work.ts';
 export type { SqlClient, SqlPool };
 
 /** Whatever is done with `client` commits together with the task's completion, or not at all. Don't commit it yourself. */

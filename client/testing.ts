@@ -2,8 +2,8 @@ import { answer, routesOf } from './memory/routes.ts';
 import { createStore } from './memory/store.ts';
 import { createTock, type Tock } from './tock.ts';
 import type { AnyQueues } from './types.ts';
-import type { Handlers } from './work/handlers.ts';
-import type { Worked } from './work/work.ts';
+import type { Handlers } from './worker/handlers.ts';
+import type { Worked } from './worker/work.ts';
 
 export type TestTock<Q = AnyQueues> = Tock<Q> & {
   /** Runs handlers until nothing is ready at this time. */

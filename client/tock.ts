@@ -13,8 +13,8 @@ import type {
   Repeatable,
   TaskOptions,
 } from './types.ts';
-import { type Handler, type Handlers, handlersOf } from './work/handlers.ts';
-import { type Worked, type WorkOptions, work } from './work/work.ts';
+import { type Handler, type Handlers, handlersOf } from './worker/handlers.ts';
+import { type Worked, type WorkOptions, work } from './worker/work.ts';
 
 export type Tock<Q = AnyQueues> = Tasks<Q> & {
   /** Its id; or with a unique_key, that of the task that stands for the key. */

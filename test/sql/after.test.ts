@@ -273,36 +273,3 @@ test('who comes after tasks that are over comes at once', async () => {
   expect(await stateOf(child)).toBe('ready');
   expect((await task(client, child))?.options).toMatchObject({ after: parents });
 });
-
-test('the results of its parents are given to a child that gathers them', async () => {
-  const queue = newQueue();
-  const ids = await enqueue(client, queue, [
-    { name: 'a' },
-    { name: 'b' },
-    { payload: { sum: true }, after: ['b', 'a'], gather: true, on_parent_failure: 'run' },
-  ]);
-  const [a, b] = await take(queue, 2);
-  await complete(client, a?.lease as string, [{ id: a?.id, result: { n: 1 } }]);
-  await fail(client, a?.lease as string, [{ id: b?.id, fatal: true }]);
-  const [child] = await take(queue);
-  expect(child?.id).toBe(ids[2]);
-  expect(child?.payload).toEqual({
-    payload: { sum: true },
-    parents: [
-      { id: ids[1], name: 'b', state: 'dead', result: null },
-      { id: ids[0], name: 'a', state: 'done', result: { n: 1 } },
-    ],
-  });
-});
-
-test('results that are too large for a payload are left out', async () => {
-  const queue = newQueue();
-  await client.query(`select tock.put_queue($1, '{"max_payload_bytes": 1024}')`, [queue]);
-  const [id = ''] = await enqueue(client, queue, [{}]);
-  await enqueue(client, queue, [{ after: [id], gather: true }]);
-  await complete(client, leaseOf(await take(queue)), [{ id, result: 'x'.repeat(1024) }]);
-  expect((await take(queue))[0]?.payload).toEqual({
-    payload: null,
-    parents: [{ id, state: 'done' }],
-  });
-});
