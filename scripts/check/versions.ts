@@ -1,4 +1,6 @@
+import { debianWith } from '../stack/debian.ts';
 import { newest, oldest } from '../stack/packages.ts';
+import { silently } from '../stack/say.ts';
 import { wayTo } from '../stack/ways.ts';
 import { type Outcome, suite } from './suite.ts';
 
@@ -28,7 +30,7 @@ const files = (names: string) => [
   'test/upgrade/data.test.ts',
   'test/stack/host.test.ts',
 ];
-const cron = ['test/cron/', 'test/faults/crash.test.ts', 'test/faults/standby.test.ts'];
+const cron = ['test/cron/', 'test/faults/crash.test.ts'];
 
 /** Every file and folder that is named here. */
 export const named = [...files(sql), ...files(core), ...cron];
@@ -46,11 +48,18 @@ export async function onVersion(major: number, quick = false): Promise<Version> 
   return { major, ...(await suite(what, paths, major)) };
 }
 
+/** Makes a Debian's folder while others are tested. When it can't, the tests that need it say why. */
+async function prepare(major: number): Promise<void> {
+  const found = await wayTo(major);
+  if ('way' in found && found.way === 'debian') await debianWith(major, silently).catch(() => {});
+}
+
 /** On each supported version but one. The newer come first: they are more often used. */
 export async function onOthers(but: number): Promise<Version[]> {
+  const majors = [];
+  for (let major = newest; major >= oldest; major--) if (major !== but) majors.push(major);
+  for (const major of majors) void prepare(major);
   const all: Version[] = [];
-  for (let major = newest; major >= oldest; major--) {
-    if (major !== but) all.push(await onVersion(major, true));
-  }
+  for (const major of majors) all.push(await onVersion(major, true));
   return all;
 }

@@ -38,3 +38,5 @@ export const softly: Say = {
   step: (_name, work) => work(),
   note: (text) => process.stdout.write(`${text}\n`),
 };
+
+export const silently: Say = { step: (_name, work) => work(), note() {} };

@@ -44,7 +44,7 @@ test('eight workers, some of them killed, never have more than three tasks at on
     if (end < 4) await complete(on, lease);
   }
 
-  const going = () => claims < 500;
+  const going = () => claims < 300;
 
   async function worker(place: number): Promise<void> {
     while (going()) {

@@ -72,7 +72,7 @@ test.each([
     ];
     const timer = setTimeout(() => {
       watch.going = false;
-    }, 8_000);
+    }, 5_000);
     try {
       await Promise.all(going);
     } finally {

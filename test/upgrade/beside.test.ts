@@ -1,24 +1,22 @@
 import type pg from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { Database } from '../database.ts';
 import { expectWhole } from '../sql/audit.ts';
 import { complete, drain, enqueue, leaseOf, numbered, rows, until, value } from '../sql/support.ts';
 import { releasedDatabase, upgrade } from './database.ts';
 import { judged, type Load, newLoad, startLoad } from './load.ts';
 
-let db: Database;
-let owner: pg.Client;
 const used: Database[] = [];
-
-beforeEach(async () => {
-  db = await releasedDatabase('6f92aac');
-  used.push(db);
-  owner = await db.connect();
-});
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-const start = (load: Load) =>
+async function released(): Promise<{ db: Database; owner: pg.Client }> {
+  const db = await releasedDatabase('6f92aac');
+  used.push(db);
+  return { db, owner: await db.connect() };
+}
+
+const start = (db: Database, load: Load) =>
   startLoad(
     load,
     () => db.connect(db.edgeUrl),
@@ -31,7 +29,7 @@ const goesOn = async (load: Load) => {
 };
 
 /** Whatever was accepted has been or is handed out once, and is done. */
-async function settle(load: Load): Promise<void> {
+async function settle(owner: pg.Client, load: Load): Promise<void> {
   for (const queue of ['load-0', 'load-1']) {
     for (const runs of await drain(owner, queue)) {
       for (const { id } of runs) load.handed.set(id, (load.handed.get(id) ?? 0) + 1);
@@ -53,8 +51,9 @@ async function settle(load: Load): Promise<void> {
 }
 
 test('work goes on while it migrates, also when that has to wait', async () => {
+  const { db, owner } = await released();
   const load = newLoad();
-  const stopped = start(load);
+  const stopped = start(db, load);
   await goesOn(load);
   const reader = await db.connect();
   await reader.query('begin; select count(*) from tock.leases');
@@ -77,7 +76,7 @@ test('work goes on while it migrates, also when that has to wait', async () => {
   const upgraded = [...load.errors].filter(([what]) => what.endsWith(' 40001'));
   expect(upgraded.reduce((sum, [, times]) => sum + times, 0)).toBeLessThanOrEqual(9);
   expect(load.short).toEqual([]);
-  await settle(load);
+  await settle(owner, load);
   expect([...load.handed].filter(([, times]) => times !== 1)).toEqual([]);
 }, 240_000);
 
@@ -98,9 +97,11 @@ const inTheWay: [string, (other: pg.Client) => Promise<unknown>][] = [
 ];
 
 for (const [who, does] of inTheWay) {
-  test(`beside ${who} it gives up, says who it is, and can be repeated`, async () => {
+  // Together, as each mostly waits.
+  test.concurrent(`beside ${who} it gives up, says who it is, and can be repeated`, async () => {
+    const { db, owner } = await released();
     const load = newLoad();
-    const stopped = start(load);
+    const stopped = start(db, load);
     const prepared = who === 'a prepared transaction';
     const other = await db.connect(who === 'an idle reader' ? db.url : db.edgeUrl);
     await other.query("set application_name = 'sitting-there'; begin");
@@ -130,17 +131,18 @@ for (const [who, does] of inTheWay) {
     await stopped;
     expect(judged(load).other).toEqual([]);
     for (const runs of await drain(owner, 'held')) await complete(owner, leaseOf(runs));
-    await settle(load);
+    await settle(owner, load);
   }, 240_000);
 }
 
 test('work goes on over the edges of small epochs', async () => {
+  const { db, owner } = await released();
   await owner.query(
     "select setval('tock.positions', (select max(end_position) - 200 from tock.epochs))",
   );
   await owner.query('select tock.rotate(p_ahead => 8, p_width => 500)');
   const load = newLoad();
-  const stopped = start(load);
+  const stopped = start(db, load);
   await until('three epochs are over', async () => load.accepted.size > 1200, 60);
   await upgrade(db, { lockSeconds: 60 });
   await until('three more are', async () => load.accepted.size > 2700, 60);
@@ -152,5 +154,5 @@ test('work goes on over the edges of small epochs', async () => {
     "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
   );
   await owner.query('select tock.reap(p_sweep => true)');
-  await settle(load);
+  await settle(owner, load);
 }, 240_000);
