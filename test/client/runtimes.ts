@@ -1,0 +1,37 @@
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { completeFolder } from '../../scripts/stack/complete.ts';
+import { unpackPackage } from '../../scripts/stack/npm.ts';
+import { home } from '../../scripts/stack/place.ts';
+import { silently } from '../../scripts/stack/say.ts';
+
+type Runtime = { build: string; integrity: string; program: string; run: string[] };
+
+/** Other runtimes, as npm packages hold them for Linux on x64; Bun for processors without AVX2 too. */
+export const runtimes: Record<string, Runtime> = {
+  deno: {
+    build: '@deno/linux-x64-glibc@2.9.6',
+    integrity:
+      'sha512-3md4TKLCuzsLDmfOoC5KN7NAZaxSVkMgm64vg6foD00JBADCpYS2/5QqXfzgnP5ZQz3iLP9vBQJtEgc116OAoQ==',
+    program: 'deno',
+    run: ['run', '--no-prompt', '--cached-only', '--allow-net=127.0.0.1', '--allow-env'],
+  },
+  bun: {
+    build: '@oven/bun-linux-x64-baseline@1.4.5',
+    integrity:
+      'sha512-s8yMwYcFnnrA178gji0gZbkE2WVDej/Ti1x770oPfihxyRxSMNhGhiAQNXV53aDeraZxksdvKV/RAdQBCd0qPA==',
+    program: 'bin/bun',
+    run: ['run', '--no-install'],
+  },
+};
+
+/** The command that runs a script, with the runtime fetched if need be. */
+export async function commandOf(name: string): Promise<string[]> {
+  const { build, integrity, program, run } = runtimes[name] as Runtime;
+  const folder = join(home(), name);
+  await completeFolder(folder, `1 ${build} ${integrity}\n`, silently, async (fresh) => {
+    await unpackPackage(fresh, build, integrity);
+    chmodSync(join(fresh, program), 0o755);
+  });
+  return [join(folder, program), ...run];
+}

@@ -1,0 +1,36 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkout } from '../../scripts/stack/place.ts';
+import { clientBundle } from './bundle.ts';
+
+/** The README's script that imports this. */
+function script(entry: string): string {
+  const page = readFileSync(join(checkout, 'README.md'), 'utf8');
+  const all = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text);
+  const found = all.find((text) => text.includes(`'${entry}'`));
+  if (!found) throw new Error(`The README has no script with ${entry}.`);
+  return found.replace("'pg'", `'${import.meta.resolve('pg')}'`);
+}
+
+export type Running = { child: ChildProcess; out(): string; ended: Promise<number | null> };
+
+/** The README's script that imports this, as a process of its own, run by a command. */
+export async function startScript(
+  entry: string,
+  folder: string,
+  env: Record<string, string>,
+  [program = '', ...args]: string[] = [process.execPath],
+): Promise<Running> {
+  const file = join(folder, `${entry.replaceAll('/', '-')}.mjs`);
+  writeFileSync(file, (await clientBundle(script(entry))).code);
+  const child = spawn(program, [...args, file], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let out = '';
+  child.stdout?.setEncoding('utf8').on('data', (text) => {
+    out += text;
+  });
+  return { child, out: () => out, ended: new Promise((end) => child.on('exit', end)) };
+}
