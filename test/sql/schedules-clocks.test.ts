@@ -109,6 +109,28 @@ test('last days, workdays, and weekdays by number', async () => {
   expect(await days('@weekly', 1)).toEqual(['2027-01-31']);
 });
 
+test('fires are counted alike whatever time zone and date style the session has', async () => {
+  for (const setting of ["timezone = 'Asia/Tokyo'", "timezone = 'America/New_York'"]) {
+    await client.query(
+      `set ${setting}; set datestyle = 'German, DMY'; set intervalstyle = 'sql_standard'`,
+    );
+    const [next] = await rows<{ local_time: string }>(
+      client,
+      "select local_time from tock.next_fires(p_cron => '0 9 * * *', p_time_zone => 'Europe/Berlin')",
+    );
+    expect(next?.local_time).toMatch(/^\d{4}-\d\d-\d\d 09:00:00$/);
+    expect(await local('30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 1)).toEqual([
+      '2026-03-29 03:00:00',
+    ]);
+  }
+  await client.query('reset timezone; reset datestyle; reset intervalstyle');
+});
+
+test('what is asked for ends with the year 9999', async () => {
+  const far = await local('0 0 29 2 +SUN', 'UTC', '9900-01-01T00:00:00Z', 1000);
+  expect(far.at(-1)).toMatch(/^99\d\d-02-29/);
+});
+
 test('next_fires says what it is asked', async () => {
   const of = (text: string) => refusal(client.query(`select * from tock.next_fires(${text})`));
   expect(await of('')).toMatchObject({ code: 'TK422', detail: 'cron' });
