@@ -85,7 +85,7 @@ test('what became of a fire is tidied away after seven days', async () => {
 
 test('a unique key under an older snapshot: the fire is tried again, not lost', async () => {
   await put(client, 'old', { queue: 'old', every_seconds: 3600, options: { unique_key: 'k' } });
-  await stopped(client, 'old', 1);
+  await stopped(client, 'old', 10);
   await client.query('begin isolation level repeatable read');
   await fire(client);
   await client.query('commit');

@@ -11,7 +11,7 @@ const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
 async function due(prefix: string, count: number, more: object = {}): Promise<void> {
   for (let n = 1; n <= count; n++) {
     await put(client, `${prefix}${n}`, { queue: prefix, every_seconds: 3600, ...more });
-    await stopped(client, `${prefix}${n}`, 1);
+    await stopped(client, `${prefix}${n}`, 10);
   }
 }
 
@@ -41,7 +41,7 @@ test('a schedule alone is tried once a call', async () => {
   const other = await db.connect();
   await other.query('begin');
   await other.query('select tock.cancel(array[$1::bigint])', [id]);
-  await stopped(client, 'alone', 1);
+  await stopped(client, 'alone', 10);
   const started = Date.now();
   await fire(client);
   // cancel() waits for 2 s.
@@ -77,7 +77,7 @@ test('when the clock was set back by an hour, schedules go on at once', async ()
      insert into tock.fired (schedule, fire_at, due_at, outcome)
      select 'x', now(), now() + interval '1 hour', 'fired' from generate_series(1, 60)`,
   );
-  await stopped(client, 's', 1);
+  await stopped(client, 's', 10);
   expect(Number(await wake())).toBeLessThanOrEqual(Date.now());
   await client.query('select tock.tick()');
   expect(await queued(client, 'q')).toHaveLength(1);
