@@ -78,7 +78,7 @@ test('when the clock was set back by an hour, schedules go on at once', async ()
      select 'x', now(), now() + interval '1 hour', 'fired' from generate_series(1, 60)`,
   );
   await stopped(client, 's', 10);
-  expect(Number(await wake())).toBeLessThanOrEqual(Date.now());
+  expect((await wake())?.getTime() ?? Infinity).toBeLessThanOrEqual(Date.now());
   await client.query('select tock.tick()');
   expect(await queued(client, 'q')).toHaveLength(1);
   const ahead = 'select name from tock.duties where last_started_at > now()';
