@@ -1162,7 +1162,7 @@ function tock.fire_batch(p_fires fires[], p_now timestamp with time zone)
 
 function tock.fire_duty()
   returns integer
-  -- fire_schedules(), from the bottom once a minute and where somebody may have left something there.
+  -- fire_schedules(), from the bottom once a minute and where somebody may have left something there; notes who is writing.
 
 function tock.fire_failed(p_fire fires, p_now timestamp with time zone, p_sqlstate text, p_message text)
   returns void
@@ -1179,7 +1179,7 @@ function tock.fires_from()
 
 function tock.fires_may_be_late()
   returns boolean
-  -- Whether some of those who were writing to fires at its last sweep have ended since: what they put may lie below where firing reads on.
+  -- Whether some of those who were writing to fires at its last sweep, or at a duty since, have ended: what they put may lie below where firing reads on.
 
 function tock.fires_writers()
   returns text[]

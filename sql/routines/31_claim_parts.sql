@@ -81,7 +81,7 @@ begin
       select from tock.fires f
       where f.due_at <= v_now and (f.due_at, f.schedule) >= (
         select m.due_at, m.schedule from (
-          (select d.due_at, d.schedule from tock.fired d where d.due_at is not null
+          (select d.due_at, d.schedule from tock.fired d where d.due_at <= v_now
             order by d.due_at desc, d.schedule desc offset 49 limit 1)
           union all select '-infinity', '') m
         order by m.due_at desc limit 1)

@@ -134,7 +134,8 @@ begin
     select d.name from tock.duties d
     -- one that looks long and finds nothing does so less often: a twentieth of the time is enough; schedules see to that
     -- themselves, as whoever comes when next_wake_at() said is to find them fired
-    where coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
+    where d.last_started_at > pg_catalog.clock_timestamp()  -- the clock was set back
+      or coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
           case when d.last_amount = 0 and d.name <> 'schedules' then 20 * d.last_seconds end) * interval '1 second'
     order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name  -- these three hold locks until the end
@@ -194,6 +195,7 @@ as $$
 declare
   v_requests integer;
   v_details integer := 0;
+  v_fired integer;
   v_oldest bigint := (select e.first_position from tock.epochs e order by e.number limit 1);
 begin
   -- what is named by them lies in epochs that are gone
@@ -219,8 +221,9 @@ begin
   delete from tock.fired d where d.number = any (array(
     select o.number from (select f.number, f.fired_at from tock.fired f order by f.number limit p_limit) o
     where o.fired_at < pg_catalog.now() - interval '7 days'));
+  get diagnostics v_fired = row_count;
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
-  return v_requests + v_details + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
+  return v_requests + v_details + v_fired + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
 end $$;
 
 comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.';

@@ -99,7 +99,7 @@ language plpgsql
 stable
 as $$
 declare
-  v_bytes integer := coalesce(pg_catalog.octet_length(p_schedule.payload::text), 0);
+  v_bytes integer;
   v_most integer := (tock.policy(p_schedule.queue)).max_payload_bytes;
   v_key text;
   v_error text[];
@@ -119,7 +119,9 @@ begin
       'fire into the stage where the tasks are to begin');
   elsif p_schedule.fire_as is not null and pg_catalog.jsonb_typeof(p_schedule.payload) <> 'object' then
     perform tock.refuse(422, 'with fire_as the payload is an object: the fire is put into it', 'payload');
-  elsif v_bytes > v_most then
+  end if;
+  v_bytes := pg_catalog.octet_length((tock.task_of(p_schedule, pg_catalog.clock_timestamp()) -> 'payload')::text);
+  if v_bytes > v_most then
     perform tock.refuse(422, 'this queue takes payloads of up to ' || v_most || ' bytes of JSON', 'payload',
       'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
   elsif p_schedule.missed = 'all' and p_schedule.missed_limit > 100 and p_schedule.options ->> 'unique_key' is not null then
@@ -142,8 +144,8 @@ declare
 begin
   perform tock.check_schedule_name(p_schedule);
   perform tock.check_schedule_settings(p_settings);
-  v_settings := (select coalesce(pg_catalog.jsonb_object_agg(o.key, o.value), '{}')
-    from pg_catalog.jsonb_each(p_settings) o where o.value <> 'null');
+  v_settings := (select coalesce(pg_catalog.jsonb_object_agg(o.key, case when r.kind = 'whole' then pg_catalog.to_jsonb(o.value::integer) else o.value end), '{}')
+    from pg_catalog.jsonb_each(p_settings) o join tock.schedule_settings() r on r.name = o.key where o.value <> 'null');
   v_row := pg_catalog.jsonb_populate_record(null::tock.schedules, '{"options": {}, "time_zone": "UTC", "jitter_seconds": 0,
     "overlap": "queue", "missed": "one", "missed_limit": 100, "missed_after_seconds": 60}' || v_settings);
   v_row.name := p_schedule;

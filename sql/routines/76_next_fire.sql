@@ -123,7 +123,7 @@ declare
 begin
   if p_count is null or p_count not between 1 and 1000 then
     perform tock.refuse(422, 'count is a whole number from 1 to 1000', 'count');
-  elsif not coalesce(p_after, '1970-01-01') between '1970-01-01 00:00+00' and '9999-12-31' then
+  elsif not coalesce(p_after, '1970-01-01 00:00+00') between '1970-01-01 00:00+00' and '9999-12-31 00:00+00' then
     perform tock.refuse(422, 'after is an instant from 1970 to 9999', 'after');
   elsif (p_schedule is null) = (p_cron is null) then
     perform tock.refuse(422, 'give a schedule or a cron expression', 'cron');
@@ -141,7 +141,7 @@ begin
   fire_at := coalesce(p_after, pg_catalog.clock_timestamp());
   for v_n in 1 .. p_count loop
     fire_at := tock.next_fire(v_schedule, fire_at);
-    exit when fire_at is null;
+    exit when fire_at is null or fire_at > '9999-12-31 00:00+00';
     local_time := pg_catalog.to_char(fire_at at time zone v_schedule.time_zone, 'YYYY-MM-DD HH24:MI:SS');
     return next;
   end loop;

@@ -54,19 +54,23 @@ volatile
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_sweep boolean := tock.fires_may_be_late()
-    or coalesce((select d.swept_at < v_now - interval '1 minute' from tock.duties d where d.name = 'schedules'), true);
-  v_writers text[] := case when v_sweep then tock.fires_writers() end;
+  v_writers text[] := tock.fires_writers();
+  v_sweep boolean := tock.fires_may_be_late() or coalesce((
+    select d.swept_at < v_now - interval '1 minute' or d.last_started_at > v_now  -- the clock was set back
+    from tock.duties d where d.name = 'schedules'), true);
   v_count integer := tock.fire_schedules(1000, v_sweep);
 begin
   if v_sweep and v_count < 1000 then
     update tock.duties d set swept_at = v_now + 20 * (pg_catalog.clock_timestamp() - v_now), writers = v_writers
     where d.name = 'schedules';
+  else
+    update tock.duties d set writers = array(select unnest(d.writers) union select unnest(v_writers))
+    where d.name = 'schedules' and not v_writers <@ d.writers;
   end if;
   return v_count;
 end $$;
 
-comment on function tock.fire_duty is 'fire_schedules(), from the bottom once a minute and where somebody may have left something there.';
+comment on function tock.fire_duty is 'fire_schedules(), from the bottom once a minute and where somebody may have left something there; notes who is writing.';
 
 create or replace function tock.fires_writers()
 returns text[]
@@ -93,9 +97,10 @@ begin
     from tock.duties d where d.name = 'schedules'), false);
 end $$;
 
-comment on function tock.fires_may_be_late is 'Whether some of those who were writing to fires at its last sweep have ended since: what they put may lie below where firing reads on.';
+comment on function tock.fires_may_be_late is 'Whether some of those who were writing to fires at its last sweep, or at a duty since, have ended: what they put may lie below where firing reads on.';
 
--- A firing stands for one entry that is dead now: so many are read again, and no more, whatever is held open.
+-- A firing stands for one entry that is dead now: so many are read again, and no more, whatever is held open. What was
+-- fired in a future that the clock was set back from doesn't count.
 create or replace function tock.fires_from()
 returns table (due_at timestamptz, schedule text)
 language plpgsql
@@ -107,7 +112,7 @@ begin
   return query
     select coalesce(m.due_at, '-infinity'), coalesce(m.schedule, '')
     from (select) one left join (
-      select d.due_at, d.schedule from tock.fired d where d.due_at is not null
+      select d.due_at, d.schedule from tock.fired d where d.due_at <= pg_catalog.now()
       order by d.due_at desc, d.schedule desc offset 49 limit 1) m on true;
 end $$;
 
@@ -124,11 +129,13 @@ $$;
 comment on function tock.has_fired is
   'Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.';
 
--- One schedule's error is no other's: then each is fired apart from the rest.
+-- One schedule's error is no other's: then each is fired apart from the rest. What somebody holds in an open transaction
+-- (a unique key, say) is not waited for: who fires may be a claim, and holds the other schedules of its batch.
 create or replace function tock.fire_batch(p_fires tock.fires[], p_now timestamptz)
 returns void
 language plpgsql
 volatile
+set lock_timeout = '200ms'
 as $$
 declare
   v_fire tock.fires;
@@ -136,9 +143,13 @@ begin
   perform tock.fire_all(p_fires, p_now);
 exception
   when others then
+    if pg_catalog.cardinality(p_fires) = 1 then
+      perform tock.fire_failed(p_fires[1], p_now, sqlstate, sqlerrm);
+      return;
+    end if;
     foreach v_fire in array p_fires loop
-      -- the others are due still, and found by the sweep
-      exit when pg_catalog.clock_timestamp() > p_now + interval '20 seconds';
+      -- the others are due still, and next in turn
+      exit when pg_catalog.clock_timestamp() > p_now + interval '4 seconds';
       begin
         perform tock.fire_all(array[v_fire], p_now);
       exception
@@ -164,8 +175,8 @@ declare
 begin
   v_fire.last_error := pg_catalog.left(pg_catalog.concat(p_sqlstate, ' ', p_message), 1000);
   v_fire.failures := v_fire.failures + 1;
-  v_fire.due_at := p_now + interval '10 seconds';
-  if p_sqlstate ~ '^(TK4|22|23)' then
+  v_fire.due_at := pg_catalog.clock_timestamp() + interval '10 seconds';
+  if p_sqlstate ~ '^(TK422|22)' then
     select s.* into v_schedule from tock.schedules s where s.name = p_fire.schedule;
     v_firing := tock.plan_firing(v_schedule, p_fire.fire_at, p_now);
     insert into tock.fired (schedule, fire_at, until_at, due_at, outcome, error)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { client, oneDatabase } from './own.ts';
+import { client, db, oneDatabase } from './own.ts';
 import { refusal, rows } from './support.ts';
 
 oneDatabase();
@@ -107,6 +107,31 @@ test('last days, workdays, and weekdays by number', async () => {
   expect(await days('0 0 29 2 +SUN', 1)).toEqual(['2032-02-29']);
   expect(await days('@monthly', 1)).toEqual(['2027-02-01']);
   expect(await days('@weekly', 1)).toEqual(['2027-01-31']);
+});
+
+test('fires are counted alike whatever time zone and date style the session has', async () => {
+  for (const zone of ['Asia/Tokyo', 'America/New_York']) {
+    const other = await db.connect();
+    await other.query(
+      `set timezone = '${zone}'; set datestyle = 'German, DMY'; set intervalstyle = 'sql_standard'`,
+    );
+    const [next] = await rows<{ local_time: string }>(
+      other,
+      "select local_time from tock.next_fires(p_cron => '0 9 * * *', p_time_zone => 'Europe/Berlin')",
+    );
+    expect(next?.local_time).toMatch(/^\d{4}-\d\d-\d\d 09:00:00$/);
+    const put = await rows<{ at: number }>(
+      other,
+      `select extract(epoch from v.next_fire_at)::float8 as at from tock.put_schedule('zoned', '{
+         "queue": "q", "cron": "30 2 * * *", "time_zone": "Europe/Berlin", "starts_at": "2090-03-25T12:00:00Z"}') v`,
+    );
+    expect(put).toEqual([{ at: Date.UTC(2090, 2, 26, 1) / 1000 }]);
+  }
+});
+
+test('what is asked for ends with the year 9999', async () => {
+  const far = await local('0 0 29 2 +SUN', 'UTC', '9900-01-01T00:00:00Z', 1000);
+  expect(far.at(-1)).toMatch(/^99\d\d-02-29/);
 });
 
 test('next_fires says what it is asked', async () => {

@@ -82,3 +82,24 @@ test('what became of a fire is tidied away after seven days', async () => {
   await client.query('select tock.tidy()');
   expect(await fired(client, 'old')).toHaveLength(1);
 });
+
+test('a unique key under an older snapshot: the fire is tried again, not lost', async () => {
+  await put(client, 'old', { queue: 'old', every_seconds: 3600, options: { unique_key: 'k' } });
+  await stopped(client, 'old', 10);
+  await client.query('begin isolation level repeatable read');
+  await fire(client);
+  await client.query('commit');
+  expect(await show(client, 'old')).toMatchObject({ last_outcome: null, failures: 1 });
+  await client.query("update tock.fires set due_at = now() where schedule = 'old'");
+  await fire(client);
+  expect(await show(client, 'old')).toMatchObject({ last_outcome: 'fired', failures: 0 });
+});
+
+test('tidying keeps up with any number of fires', async () => {
+  await client.query(
+    `insert into tock.fired (schedule, fire_at, outcome, fired_at)
+     select 'x', now(), 'fired', now() - interval '8 days' from generate_series(1, 25000)`,
+  );
+  await client.query("select tock.run_duty('tidy')");
+  expect(await rows(client, 'select number from tock.fired')).toEqual([]);
+});

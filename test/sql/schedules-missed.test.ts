@@ -135,15 +135,15 @@ test('next_wake_at is the next fire that is due, to the second, and passes over 
 
 test('with no pg_cron a tick alone, or a claim alone, keeps schedules going', async () => {
   await put(client, 'ticked', { queue: 'ticked', every_seconds: 3600, payload: 1 });
-  await stopped(client, 'ticked', 1);
+  await stopped(client, 'ticked', 30);
   await client.query('select tock.tick()');
   expect(await queued(client, 'ticked')).toEqual([1]);
   // A tick that comes for it at once, as next_wake_at said, finds it too.
-  await stopped(client, 'ticked', 1);
+  await stopped(client, 'ticked', 30);
   await client.query('select tock.tick()');
   expect(await queued(client, 'ticked')).toEqual([1, 1]);
   await put(client, 'claimed', { queue: 'claimed', every_seconds: 3600, payload: 2 });
-  await stopped(client, 'claimed', 1);
+  await stopped(client, 'claimed', 30);
   const [run] = await rows<{ payload: number }>(
     client,
     "select payload from tock.claim('claimed', p_alone => true)",
@@ -162,6 +162,6 @@ test('a claim that has fired commits synchronously', async () => {
   };
   await client.query(`select tock.enqueue('sync', '[{}]')`);
   expect(await commits()).toBe('off');
-  await stopped(client, 'sync', 1);
+  await stopped(client, 'sync', 30);
   expect(await commits()).toBe('on');
 });

@@ -51,6 +51,12 @@ test.each<[string, object, RegExp]>([
   ],
   ['payload', { ...daily, payload: 'x'.repeat(2_000_000) }, /payloads of up to/],
   ['payload', { ...daily, payload: [1], fire_as: 'fire' }, /object/],
+  // The fire comes on top of it.
+  [
+    'payload',
+    { ...daily, payload: { x: 'x'.repeat(262_110) }, fire_as: 'fire' },
+    /payloads of up to/,
+  ],
   ['options', { ...daily, options: [1] }, /an object/],
   ['options.priority', { ...daily, options: { priority: 10 } }, /from 0/],
   ['options.nonsense', { ...daily, options: { nonsense: 1 } }, /no option nonsense/],
@@ -120,8 +126,23 @@ test('an expression that never fires is refused', async () => {
       message: /never fires/,
     });
   }
+  // What it names is what the clocks skip, every time.
+  const skipped = { queue: 'q', cron: '*/30 2 * 3 SUNL', time_zone: 'Europe/Berlin' };
+  expect(await refused(skipped)).toMatchObject({ code: 'TK422', message: /never fires/ });
   for (const cron of ['0 0 29 2 *', '0 0 29 2 +SUN'])
     await put(client, 'leap', { queue: 'q', cron });
+});
+
+test('a whole number may be written with zeros behind its point', async () => {
+  await client.query(
+    `select tock.put_schedule('zeros', '{"queue": "q", "every_seconds": 5.0, "missed_limit": 70.00}')`,
+  );
+  expect(
+    await value(
+      client,
+      "select every_seconds + missed_limit from tock.schedules where name = 'zeros'",
+    ),
+  ).toBe(75);
 });
 
 // croner takes 5/15 only if it also takes /15 and 99/15: so it is given the range that is meant.
