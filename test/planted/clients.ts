@@ -18,8 +18,8 @@ export const clients: Bug[] = [
   {
     name: 'a claim has no request id',
     file: 'client/claims.ts',
-    find: 'request_id: options.request_id ?? crypto.randomUUID()',
-    replace: 'request_id: options.request_id',
+    find: 'const body = { ...options, request_id };',
+    replace: 'const body = { ...options };',
     caught: [calls, 'a claim whose answer was lost gives the same tasks'],
   },
   {
@@ -60,7 +60,7 @@ export const clients: Bug[] = [
   {
     name: 'tasks are begun though the lease is over',
     file: 'client/worker/held.ts',
-    find: "      if (one.begun) continue;\n      one.ended = true;\n      count('lost', 1);\n",
+    find: "      if (one.begun) continue;\n      one.ended = true;\n      goingOn--;\n      count('lost', 1);\n",
     replace: '',
     caught: [leases, 'a worker that reaches nobody drops its tasks'],
   },
@@ -138,8 +138,8 @@ export const clients: Bug[] = [
   {
     name: 'an effect is committed where the lease was lost',
     file: 'client/sql.ts',
-    find: "        await settle('rollback');",
-    replace: "        await settle('commit');",
+    find: "client.query('rollback')",
+    replace: "client.query('commit')",
     caught: [sql, 'a lease that was lost takes the effect with it'],
   },
   {
