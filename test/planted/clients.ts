@@ -32,8 +32,8 @@ export const clients: Bug[] = [
   {
     name: 'what is refused for good is tried again',
     file: 'client/call.ts',
-    find: 'status === 429 || status === 500',
-    replace: 'status === 429 || status === 422 || status === 500',
+    find: 'status === 429 || (',
+    replace: 'status === 429 || status === 422 || (',
     caught: [calls, 'what is refused with'],
   },
   {
@@ -152,8 +152,8 @@ export const clients: Bug[] = [
   {
     name: 'a worker in SQL dies with a connection',
     file: 'client/sql/ask.ts',
-    find: 'E[A-Z]{4}|$)/',
-    replace: 'E[A-Z]{4})/',
+    find: 'EAI_AGAIN|$)/',
+    replace: 'EAI_AGAIN)/',
     caught: [sql, 'a worker outlasts connections that break'],
   },
   {
