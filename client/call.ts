@@ -26,14 +26,26 @@ export type Call = <T>(
   patience?: Patience,
 ) => Promise<T>;
 
-/** What a call waits for, and what makes its answer not worth another try. */
-export type Patience = { wait_seconds?: number | undefined; signal?: AbortSignal | undefined };
+/** What a call waits for, what makes its answer not worth another try, and the id it has where its body has none. */
+export type Patience = {
+  wait_seconds?: number | undefined;
+  signal?: AbortSignal | undefined;
+  request_id?: string | undefined;
+};
 
 /** What came of one try; `again_ms`: not before that. */
 type Tried = { answer: unknown } | { error: TockError; passing: boolean; again_ms: number };
 
+const unanswered = (detail: string, cause?: unknown): Tried => ({
+  error: new TockError(0, { detail }, { cause }),
+  passing: true,
+  again_ms: 0,
+});
+
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
+// Of AbortSignal.timeout(): Node takes whole numbers of 32 bits alone.
+const LONGEST_TRY_MS = 2 ** 31 - 1;
 
 /** Doubled each time, and at random half of it or more: who failed together must not come back together. */
 const backoff = (tries: number) =>
@@ -46,13 +58,18 @@ function againMs(header: string | null): number {
   return Math.max(0, Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1000) || 0;
 }
 
-// Not 501 and 507: the same call would be refused again.
+// The same call would be refused again.
+const forGood = [501, 505, 507, 511];
 const isPassing = (status: number) =>
-  status === 429 || status === 500 || (status >= 502 && status <= 504);
+  status === 429 || (status >= 500 && !forGood.includes(status));
 
+/** What stands between may answer anything: text where there is to be text. */
 function problemOf(text: string): Problem {
   try {
-    return (JSON.parse(text) ?? {}) as Problem;
+    const said = Object.entries(JSON.parse(text) ?? {});
+    const wrong = ([name, value]: [string, unknown]) =>
+      ['title', 'detail', 'field', 'hint'].includes(name) && typeof value !== 'string';
+    return Object.fromEntries(said.filter((one) => !wrong(one))) as Problem;
   } catch {
     return {};
   }
@@ -61,8 +78,19 @@ function problemOf(text: string): Problem {
 function refused(path: string, response: Response, text: string): Tried {
   const { status, headers } = response;
   const lost = status === 409 && path.startsWith('/v1/leases/');
+  const again_ms = againMs(headers.get('retry-after'));
   const error = new (lost ? LeaseLost : TockError)(status, problemOf(text));
-  return { error, passing: isPassing(status), again_ms: againMs(headers.get('retry-after')) };
+  error.retry_after_seconds = again_ms / 1000;
+  return { error, passing: isPassing(status), again_ms };
+}
+
+/** Where calls go; what fetch() would refuse each time, and with the key in its message, is refused here. */
+function placeOf(url: string, key: string): string {
+  const { protocol, origin, pathname } = new URL(url);
+  if (!/^https?:$/.test(protocol)) throw new TypeError('url: it begins with https:// or http://');
+  if (!/^[\x20-\x7e]*$/.test(key.trim()))
+    throw new TypeError('key: it has letters that no key has');
+  return `${origin}${pathname}`.replace(/\/+$/, '');
 }
 
 /**
@@ -78,19 +106,26 @@ export function caller({
   deadline_seconds = 60,
   parse = JSON.parse,
 }: CallOptions): Call {
-  const origin = new URL(url).href.replace(/\/+$/, '');
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const origin = placeOf(url, key);
+  const headers = { authorization: `Bearer ${key.trim()}`, 'content-type': 'application/json' };
+
+  function answered(text: string): Tried {
+    try {
+      const answer = parse(text);
+      if (typeof answer === 'object' && answer !== null) return { answer };
+    } catch {}
+    return unanswered(`${origin} answers what is not Tock's: ${text.slice(0, 100)}`);
+  }
 
   async function attempt(path: string, init: RequestInit, ms: number): Promise<Tried> {
     try {
-      const signal = AbortSignal.timeout(Math.max(1, ms));
-      const response = await fetch(`${origin}${path}`, { ...init, headers, signal });
+      const signal = AbortSignal.timeout(Math.ceil(Math.min(LONGEST_TRY_MS, Math.max(1, ms))));
+      const response = await fetch(`${origin}${path}`, { ...init, signal });
       const text = await response.text();
-      return response.ok ? { answer: parse(text) } : refused(path, response, text);
+      return response.ok ? answered(text) : refused(path, response, text);
     } catch (cause) {
-      const { message, cause: inner } = cause as Error & { cause?: { code?: string } };
-      const detail = `${origin} does not answer: ${inner?.code ?? message}`;
-      return { error: new TockError(0, { detail }, { cause }), passing: true, again_ms: 0 };
+      const { message, cause: inner } = Object(cause) as Error & { cause?: { code?: string } };
+      return unanswered(`${origin} does not answer: ${inner?.code ?? message}`, cause);
     }
   }
 
@@ -100,9 +135,13 @@ export function caller({
     body?: object | string,
     patience: Patience = {},
   ) => {
-    const { wait_seconds = 0, signal } = patience;
+    const { wait_seconds = 0, signal, request_id } = patience;
     const text = typeof body === 'object' ? JSON.stringify(body) : body;
-    const init = { method, ...(text !== undefined && { body: text }) };
+    const init = {
+      method,
+      headers: { ...headers, ...(request_id && { 'idempotency-key': request_id }) },
+      ...(text !== undefined && { body: text }),
+    };
     const end = performance.now() + (deadline_seconds + wait_seconds) * 1000;
     for (let tries = 1; ; tries++) {
       const left = end - performance.now();

@@ -33,29 +33,44 @@ const named = (leased: LeasedTasks): LeasedTasks => ({
 
 const none: ClaimAnswer = { leases: [], state: 'busy', retry_after_seconds: 1 };
 
+/** A claim under an id of its own; the first answer may be lost, and its lease run out before a repeat comes through. */
+export async function claimOnce<T>(
+  { request_id }: ClaimOptions,
+  claim: (request_id: string) => Promise<T>,
+): Promise<T | ClaimAnswer> {
+  try {
+    return await claim(request_id ?? crypto.randomUUID());
+  } catch (error) {
+    const own = request_id === undefined;
+    if (own && error instanceof TockError && error.status === 409) return none;
+    throw error;
+  }
+}
+
+/** JSON of something else that stands in the way would be asked again and again. */
+function checked<A extends { state: ClaimState }>(answer: A): A {
+  if (typeof answer.state === 'string') return answer;
+  throw new TockError(0, { detail: "A claim was answered with what is not Tock's." });
+}
+
 export function httpClaims(call: Call): Claims {
   const one = async (queue: string, verb: string, body: object, patience?: Patience) => {
     const path = `/v1/queues/${encodeURIComponent(queue)}/${verb}`;
-    return ofOne(queue, await call<OfOne>('POST', path, body, patience));
+    return ofOne(queue, checked(await call<OfOne>('POST', path, body, patience)));
   };
   return {
-    async claim(queues, options = {}, signal = undefined) {
-      const given = options.request_id !== undefined;
-      const body = { ...options, request_id: options.request_id ?? crypto.randomUUID() };
-      const patience = { wait_seconds: body.wait_seconds, signal };
-      try {
+    claim: (queues, options = {}, signal = undefined) =>
+      claimOnce(options, async (request_id) => {
+        const body = { ...options, request_id };
+        const patience = { wait_seconds: body.wait_seconds, signal };
         const [queue] = queues;
         if (queues.length === 1 && typeof queue === 'string') {
-          return await one(queue, 'claim', body, patience);
+          return one(queue, 'claim', body, patience);
         }
-        const answer = await call<ClaimAnswer>('POST', '/v1/claim', { ...body, queues }, patience);
+        const several = { ...body, queues };
+        const answer = checked(await call<ClaimAnswer>('POST', '/v1/claim', several, patience));
         return { ...answer, leases: answer.leases.map(named) };
-      } catch (error) {
-        // The first answer was lost, and its lease ran out before a repeat came through.
-        if (!given && error instanceof TockError && error.status === 409) return none;
-        throw error;
-      }
-    },
+      }),
     claimOwn: (queue, worker, lease_seconds) => one(queue, 'claim-own', { worker, lease_seconds }),
   };
 }

@@ -23,6 +23,8 @@ export class TockError extends Error {
   /** What to do next. */
   readonly hint: string | undefined;
   readonly problem: Problem;
+  /** As Retry-After said; 0 when it was not said. */
+  retry_after_seconds = 0;
 
   constructor(status: number, problem: Problem, options?: ErrorOptions) {
     super(said(problem, status), options);

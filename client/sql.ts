@@ -1,11 +1,18 @@
-import { asRefusal, type Pooled, type SqlClient, type SqlPool } from './sql/ask.ts';
+import { pause } from './pause.ts';
+import {
+  asRefusal,
+  isRefusedCommit,
+  type Pooled,
+  type SqlClient,
+  type SqlPool,
+} from './sql/ask.ts';
 import { sqlSource } from './sql/source.ts';
 import * as statements from './sql/statements.ts';
 import type { AnyQueues, Name } from './types.ts';
 import type { Context, Handler, Handlers } from './worker/handlers.ts';
 import { handlersOf } from './worker/handlers.ts';
 import type { HeldTask } from './worker/held.ts';
-import { doneWith, type End, endOf, told } from './worker/outcome.ts';
+import { doneWith, type End, endOf } from './worker/outcome.ts';
 import { contextOf, type RunTask } from './worker/run.ts';
 import { type Worked, type WorkOptions, work } from './worker/work.ts';
 
@@ -30,13 +37,24 @@ async function completed(client: SqlClient, held: HeldTask, said: object): Promi
 
 const ignore = () => {};
 
+/** How long a task is kept that got no transaction, before another worker may try. */
+const WITHOUT_A_TRANSACTION_MS = 1000;
+
+/** Commits. It may be answered that there was nothing to commit any more: a query that nobody waited for has failed. */
+async function commit(client: SqlClient): Promise<void> {
+  const { command } = await client.query('commit');
+  if (command !== 'ROLLBACK') return;
+  const message = 'Nothing was committed: a query that the handler did not wait for has failed.';
+  throw Object.assign(new Error(message), { code: '25P02' });
+}
+
 /** Runs handlers in transactions of their own, in which they are also completed: exactly once. */
 function inTransactions(pool: SqlPool): RunTask {
   /** What it came to, up to the commit: from there on nobody but the database knows. */
   async function prepared(client: Pooled, ...[held, handler, error]: Parameters<RunTask>) {
     const [context, said] = contextOf(held);
     try {
-      await client.query(statements.beginOf(held.task.run_id));
+      held.abort.signal.throwIfAborted();
       const result = await handler(held.task, { ...context, client } as never);
       const end = doneWith({ ...(result !== undefined && { result }), ...said });
       if (end.kind !== 'done') return end;
@@ -51,40 +69,59 @@ function inTransactions(pool: SqlPool): RunTask {
   }
 
   return async (held, handler, error) => {
-    let client: Pooled;
+    let client: Pooled | undefined;
     try {
       client = await pool.connect();
+      // A connection that breaks says so, and would end the process if nobody heard.
+      client.on?.('error', ignore);
+      await client.query(statements.beginOf(held.task.run_id));
     } catch (cause) {
+      client?.off?.('error', ignore);
+      client?.release(true);
       error(cause);
-      return { kind: 'failed', said: { error: told(cause) } };
+      // It was not begun, so it has not failed.
+      await pause(WITHOUT_A_TRANSACTION_MS, held.abort.signal);
+      return { kind: 'released' };
     }
-    // A connection that breaks says so, and would end the process if nobody heard.
-    client.on?.('error', ignore);
-    let broken: Error | undefined;
-    const settle = async (how: 'commit' | 'rollback') => {
-      try {
-        await client.query(how);
-        return true;
-      } catch (cause) {
-        broken = cause as Error;
-        return false;
-      }
-    };
+    // No other may have a connection whose transaction has not ended.
+    let open = true;
     try {
       const end: End | null = await prepared(client, held, handler, error);
       if (end) {
-        await settle('rollback');
+        open = await client.query('rollback').then(
+          () => false,
+          () => true,
+        );
         return end;
       }
-      if (await settle('commit')) return { kind: 'told', as: 'done' };
-      // Whether it was committed is not known: if so it is done, if not its lease runs out.
-      error(broken);
-      return { kind: 'told', as: 'lost' };
+      await commit(client);
+      open = false;
+      return { kind: 'told', as: 'done' };
+    } catch (cause) {
+      error(cause);
+      open = !isRefusedCommit(cause);
+      // Else whether it was committed is not known: if so it is done, if not its lease runs out.
+      return open ? { kind: 'told', as: 'lost' } : endOf(cause, held.abort.signal);
     } finally {
       client.off?.('error', ignore);
-      client.release(broken);
+      client.release(open);
     }
   };
+}
+
+/** A pool whose idle connections may break, which would end the process if nobody heard, and with one for heartbeats. */
+async function workIn(pool: SqlPool, work: () => Promise<Worked>, concurrency = 1) {
+  const most = pool.options?.max ?? Number.POSITIVE_INFINITY;
+  if (most <= concurrency) {
+    const need = `${concurrency + 1}: one for each handler, and one for heartbeats`;
+    throw new RangeError(`workSql: the pool has ${most} connections and needs ${need}`);
+  }
+  pool.on?.('error', ignore);
+  try {
+    return await work();
+  } finally {
+    pool.off?.('error', ignore);
+  }
 }
 
 /**
@@ -109,5 +146,6 @@ export function workSql(
   third?: WorkOptions,
 ): Promise<Worked> {
   const [handlers, options] = handlersOf<WorkOptions>(first as never, second as never, third);
-  return work({ ...sqlSource(pool), run: inTransactions(pool) }, handlers, options);
+  const source = { ...sqlSource(pool), run: inTransactions(pool) };
+  return workIn(pool, () => work(source, handlers, options), options?.concurrency);
 }

@@ -49,11 +49,20 @@ export type Tock<Q = AnyQueues> = Tasks<Q> & {
   work<N extends Name<Q>>(queue: N, handler: Handler<Q[N]>, options?: WorkOptions): Promise<Worked>;
   /** The same for several queues with a handler each, claimed from in this order or by `weights`. */
   work(handlers: Handlers<Q>, options?: WorkOptions): Promise<Worked>;
-  /** Any route. */
+  /** Any route. A POST goes with a request id of its own, where its body has none. */
   call: Call;
 };
 
 export type TockOptions = CallOptions;
+
+/** Calls that anybody may make: repeated without a request id, a POST would do twice what it does. */
+function repeatable(call: Call): Call {
+  return (method, path, body, patience) => {
+    const said = typeof body === 'string' ? JSON.parse(body) : body;
+    const request_id = method === 'POST' && said?.request_id == null && crypto.randomUUID();
+    return call(method, path, body, request_id ? { request_id, ...patience } : patience);
+  };
+}
 
 /** A Tock by the claims and leases of one way to it: HTTP, or SQL. */
 export function workerOf<Q, C>(source: Claims & Leases) {
@@ -96,7 +105,7 @@ export function createTock<Q = AnyQueues>(options: TockOptions): Tock<Q> {
     leases,
     pools: httpPools(call),
     work: workerOf({ ...claims, ...leases }),
-    call,
+    call: repeatable(call),
   };
   return client as Tock<Q>;
 }

@@ -1,4 +1,5 @@
 import type { ClaimAnswer, ClaimOptions, NewTask } from '../types.ts';
+import { checkClaim, checkId, checkIds, checkPolicy, checkQueue, checkTasks } from './checks.ts';
 import { noTask, Refused } from './problem.ts';
 import type { Store, Stored, StoredLease } from './store.ts';
 import { leaseVerbs } from './verbs.ts';
@@ -12,15 +13,16 @@ const ended = ['done', 'dead', 'cancelled'];
 /** The routes of the HTTP door that the in-memory Tock has, each by its method and path. */
 export function routesOf(store: Store): [route: RegExp, answer: Route][] {
   const verbs = leaseVerbs(store);
-  /** Answers by request id. */
-  const answers = new Map<string, unknown>();
+  /** Answers by request id, with what was asked. */
+  const answers = new Map<string, { asked: string; answer: unknown }>();
 
-  function once<T>(verb: string, request_id: string | undefined, make: () => T): T {
-    const name = `${verb} ${request_id}`;
-    if (request_id !== undefined && answers.has(name)) return answers.get(name) as T;
-    const made = make();
-    answers.set(name, made);
-    return made;
+  /** The answer that such a call had before; of another one under its id nothing. */
+  function before(name: string, asked: string): unknown {
+    const known = answers.get(name);
+    if (known && known.asked !== asked) {
+      throw new Refused(422, 'request_id: it was used for another call', 'request_id');
+    }
+    return known?.answer;
   }
 
   const tasksOf = (lease: StoredLease) =>
@@ -51,22 +53,38 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
     return { lease, leased_until, tasks, ...said };
   }
 
+  const isOpen = (lease: string) =>
+    [...(store.leases.get(lease)?.runs.values() ?? [])].some(({ ended }) => ended === undefined);
+
   /** One that found nothing may be asked again under its request id. */
-  function claim(body: Body, make: () => { state: string }) {
-    const { request_id } = body;
-    const name = `claim ${request_id}`;
-    const answer = (answers.get(name) as { state: string }) ?? make();
-    if (request_id !== undefined && answer.state === 'found') answers.set(name, answer);
+  function claim(queues: string[], body: Body, make: () => Body) {
+    checkClaim(queues, body);
+    const name = `claim ${body.request_id}`;
+    const known = before(name, `${queues}`) as Body;
+    if (known) {
+      const leases: Body[] = known.leases ?? [known];
+      if (leases.some((one) => isOpen(one.lease))) return known;
+      const said = 'request_id: the lease of the claim with this request_id has ended';
+      throw new Refused(409, said, 'request_id');
+    }
+    const answer = make();
+    const found = body.request_id !== undefined && answer.state === 'found';
+    if (found) answers.set(name, { asked: `${queues}`, answer });
     return answer;
   }
 
   function enqueue([queue = '']: string[], body: Body) {
     const { request_id, tasks, ...one } = body;
     const given: NewTask[] = tasks ?? [one];
-    for (const task of given) store.check(task);
-    return once('enqueue', request_id, () => ({
-      ids: given.map((task) => store.add(queue, task)),
-    }));
+    checkQueue(queue);
+    checkTasks(given, tasks ? 'tasks' : null);
+    const name = `enqueue ${request_id}`;
+    const asked = JSON.stringify([queue, given]);
+    const known = request_id === undefined ? undefined : before(name, asked);
+    if (known) return known;
+    const answer = { ids: given.map((task) => store.add(queue, task)) };
+    if (request_id !== undefined) answers.set(name, { asked, answer });
+    return answer;
   }
 
   function shown({ order, due, unique_key, cancel_requested, failed, ...task }: Stored) {
@@ -95,17 +113,14 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
     [/^POST \/v1\/queues\/([^/]+)\/tasks$/, enqueue],
     [
       /^POST \/v1\/queues\/([^/]+)\/claim$/,
-      (names, body) => claim(body, () => claimOne(names, body)),
+      (names, body) => claim(names, body, () => claimOne(names, body)),
     ],
     [
       /^POST \/v1\/claim$/,
-      (_, body) =>
-        claim(body, () =>
-          claimed(
-            body.queues.map((one: Body) => one.queue ?? one),
-            body,
-          ),
-        ),
+      (_, body) => {
+        const names: string[] = body.queues.map((one: Body) => one.queue ?? one);
+        return claim(names, body, () => claimed(names, body));
+      },
     ],
     [lease('complete'), ([token = ''], body) => verbs.complete(token, body.results)],
     [lease('fail'), ([token = ''], body) => verbs.fail(token, body.failures ?? body)],
@@ -113,11 +128,15 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
     [lease('extend'), ([token = ''], b) => verbs.extend(token, b.lease_seconds ?? 60, b.progress)],
     [
       /^POST \/v1\/tasks\/cancel$/,
-      (_, body) => ({ tasks: [...new Set<string>(body.ids)].flatMap(cancel) }),
+      (_, { ids }) => {
+        checkIds(ids);
+        return { tasks: [...new Set<string>(ids)].flatMap(cancel) };
+      },
     ],
     [
       /^GET \/v1\/tasks\/([^/?]+)(?:\?wait_seconds=\d+)?$/,
       ([id = '']) => {
+        checkId(id);
         const task = store.tasks.get(id);
         if (!task) throw noTask();
         return shown(task);
@@ -126,6 +145,8 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
     [
       /^PUT \/v1\/queues\/([^/]+)$/,
       ([queue = ''], body) => {
+        checkQueue(queue);
+        checkPolicy(body);
         if (body.paused) store.paused.add(queue);
         else store.paused.delete(queue);
         return { name: queue, paused: body.paused };
@@ -150,8 +171,9 @@ export function answer(
     }
     throw new Refused(501, `The in-memory Tock does not know ${asked}.`);
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    const { status, message: detail, field, hint } = error;
+    // A status that is not tried again: it would be refused each time.
+    const refused = error instanceof Refused ? error : new Refused(501, (error as Error).message);
+    const { status, message: detail, field, hint } = refused;
     return new Response(JSON.stringify({ status, detail, field, hint }), { status, headers });
   }
 }

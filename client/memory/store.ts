@@ -1,5 +1,4 @@
 import type { ClaimOptions, NewTask, Run, Task } from '../types.ts';
-import { Refused } from './problem.ts';
 
 export type Stored = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
   /** Each attempt that was begun, then the one that is ready. */
@@ -20,16 +19,6 @@ export type Held = { task: Stored; run: Run; ended: string | undefined };
 /** As a queue is when nobody has said otherwise, but that waits have no jitter. */
 const policy = { lease_seconds: 60, max_attempts: 10, max_lost: 10, priority: 5 };
 export const backoffSeconds = (attempt: number) => Math.min(3600, 5 * 2 ** (attempt - 1));
-
-const known = new Set([
-  'payload',
-  'delay_seconds',
-  'run_at',
-  'priority',
-  'tenant',
-  'max_attempts',
-  'unique_key',
-]);
 
 export type Store = ReturnType<typeof createStore>;
 
@@ -72,27 +61,14 @@ export function createStore(now: () => number) {
     task.cancel_requested = false;
   }
 
-  function check(given: NewTask): void {
-    const name = Object.keys(given).find((key) => !known.has(key));
-    if (name) {
-      const hint = 'Test what depends on it with a Tock of npm start.';
-      throw new Refused(422, `${name}: the in-memory Tock does not know this option`, name, hint);
-    }
-    const { priority = 5 } = given;
-    if (!(Number.isInteger(priority) && priority >= 0 && priority <= 9)) {
-      throw new Refused(422, 'priority: a whole number from 0 to 9', 'priority');
-    }
-  }
+  const holder = (queue: string, key: string) =>
+    [...tasks.values()].find(
+      (one) => one.queue === queue && one.unique_key === key && !ended.has(one.state),
+    );
 
   function add(queue: string, given: NewTask): string {
     const { unique_key } = given;
-    const same = [...tasks.values()].find(
-      (one) =>
-        unique_key !== undefined &&
-        one.queue === queue &&
-        one.unique_key === unique_key &&
-        !ended.has(one.state),
-    );
+    const same = unique_key === undefined ? undefined : holder(queue, unique_key);
     if (same) return same.id;
     const id = next();
     const { priority = policy.priority, max_attempts = policy.max_attempts } = given;
@@ -171,5 +147,5 @@ export function createStore(now: () => number) {
     return lease;
   }
 
-  return { tasks, leases, paused, now, instant, settle, check, add, claim, ready, end };
+  return { tasks, leases, paused, now, instant, settle, add, claim, ready, end };
 }

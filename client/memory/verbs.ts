@@ -1,4 +1,5 @@
 import type { Failure, Outcome, Progress, ProgressOf, Result } from '../types.ts';
+import { checkFailures, checkIds, checkLease, checkResults, checkSeconds } from './checks.ts';
 import { leaseOver } from './problem.ts';
 import { backoffSeconds, type Held, type Store, type StoredLease } from './store.ts';
 
@@ -10,6 +11,7 @@ export function leaseVerbs(store: Store) {
   const { now, instant } = store;
 
   function open(token: string): StoredLease {
+    checkLease(token);
     const lease = store.leases.get(token);
     if (!lease) throw leaseOver();
     return lease;
@@ -41,6 +43,7 @@ export function leaseVerbs(store: Store) {
 
   return {
     complete(token: string, results?: Result[]) {
+      if (results) checkResults(results);
       const by = new Map(results?.map((one) => [one.id, one]));
       const ends = new Map(
         results?.map((one) => [one.id, `done ${JSON.stringify(one.result ?? null)}`]),
@@ -57,6 +60,7 @@ export function leaseVerbs(store: Store) {
     },
 
     fail(token: string, failures: Failure[] | Outcome) {
+      checkFailures(failures);
       const listed = Array.isArray(failures);
       const by = new Map(listed ? failures.map((one) => [one.id, one]) : []);
       const key = (one: Outcome) => `failed ${JSON.stringify(one.error ?? null)}`;
@@ -81,6 +85,7 @@ export function leaseVerbs(store: Store) {
     },
 
     release(token: string, ids?: string[]) {
+      if (ids) checkIds(ids);
       const ends = new Map(ids?.map((id) => [id, 'released']));
       const { good, fresh, refused } = parts(open(token), ids ? ends : 'released');
       for (const held of fresh) {
@@ -94,6 +99,7 @@ export function leaseVerbs(store: Store) {
     },
 
     extend(token: string, seconds: number, progress?: Progress | ProgressOf[]) {
+      checkSeconds(seconds);
       const lease = open(token);
       const going = [...lease.runs.values()].filter(({ ended }) => ended === undefined);
       if (going.length === 0) throw leaseOver();

@@ -1,4 +1,4 @@
-import type { Claims } from '../claims.ts';
+import { type Claims, claimOnce } from '../claims.ts';
 import { LeaseLost } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
@@ -37,17 +37,18 @@ export function sqlSource(pool: SqlPool): Claims & Leases {
     answerOf((await ask<Row>(pool, text, values)) as Row);
   return {
     async claim(queues, options: ClaimOptions = {}, signal) {
-      const { worker, limit = 1, lease_seconds, wait_seconds = 0, request_id } = options;
+      const { worker, limit = 1, lease_seconds, wait_seconds = 0 } = options;
       const names = queues.map((one) => (typeof one === 'string' ? one : one.queue));
       const weights = queues.map((one) => (typeof one === 'string' ? 1 : one.weight));
       const drawn = queues.some((one) => typeof one !== 'string');
       const end = performance.now() + wait_seconds * 1000;
       for (let ms = FIRST_LOOK_MS; ; ms = Math.min(LAST_LOOK_MS, ms * 1.2)) {
-        const values = [worker, limit, lease_seconds, request_id ?? crypto.randomUUID()];
-        const answer =
-          names.length === 1
-            ? await once(statements.claimedOne, [names[0], ...values])
-            : await once(statements.claimedAny, [names, ...values, drawn ? weights : null]);
+        const answer = await claimOnce(options, (request_id) => {
+          const values = [worker, limit, lease_seconds, request_id];
+          return names.length === 1
+            ? once(statements.claimedOne, [names[0], ...values])
+            : once(statements.claimedAny, [names, ...values, drawn ? weights : null]);
+        });
         const left = end - performance.now();
         if (answer.state === 'found' || left <= 0 || signal?.aborted) return answer;
         await pause(answer.state === 'passing' ? 0 : Math.min(ms, left), signal);

@@ -44,6 +44,8 @@ export function hold(source: Leases, leased: LeasedTasks, options: HoldOptions):
   const { counted, over, error } = options;
   const tasks = leased.tasks.map(held);
   let left = tasks.length;
+  // Counted: to look for them at each end takes a second of a lease of 10,000.
+  let goingOn = tasks.length;
   let lost = false;
   let ends: Ended[] = [];
   let telling = false;
@@ -71,7 +73,7 @@ export function hold(source: Leases, leased: LeasedTasks, options: HoldOptions):
       progress: (said) => beats.progress(task.id, said),
       end(how) {
         note(one, how);
-        if (going().length === 0 || how.kind === 'told' || !options.patient()) void tellAll();
+        if (goingOn === 0 || how.kind === 'told' || !options.patient()) void tellAll();
         else timer ??= setTimeout(tellAll, options.tell_within_ms);
       },
     };
@@ -81,6 +83,7 @@ export function hold(source: Leases, leased: LeasedTasks, options: HoldOptions):
   function note(one: HeldTask, how: End): void {
     if (one.ended) return;
     one.ended = true;
+    goingOn--;
     beats.forget(one.task.id);
     if (lost && how.kind !== 'told') count('lost', 1);
     else ends.push({ id: one.task.id, end: how });
@@ -116,6 +119,7 @@ export function hold(source: Leases, leased: LeasedTasks, options: HoldOptions):
       one.abort.abort(reason);
       if (one.begun) continue;
       one.ended = true;
+      goingOn--;
       count('lost', 1);
     }
   }

@@ -18,8 +18,19 @@ export const clean = (text: unknown, most: number) =>
     .toWellFormed()
     .replaceAll('\0', '\uFFFD');
 
+export type Told = { name: string; message: string; stack?: string };
+
 /** An error as a failure's data: a message of megabytes would be kept for each attempt. */
-export function told(error: unknown): { name: string; message: string; stack?: string } {
+export function told(error: unknown): Told {
+  try {
+    return spelled(error);
+  } catch {
+    // Text that isn't, getters that throw, a Proxy that was revoked.
+    return { name: 'Thrown', message: 'What was thrown can not be told.' };
+  }
+}
+
+function spelled(error: unknown): Told {
   if (!(error instanceof Error)) return { name: 'Thrown', message: clean(error, LONGEST_MESSAGE) };
   const { name, message, stack } = error;
   return {
@@ -29,13 +40,21 @@ export function told(error: unknown): { name: string; message: string; stack?: s
   };
 }
 
-/** How a task ended whose handler threw. */
+/** What beside its error is said of a failure. */
+function wished(error: unknown): Omit<Outcome, 'error'> {
+  try {
+    if (error instanceof Fatal) return { fatal: true };
+    return error instanceof RetryIn ? { retry_in_seconds: Number(error.seconds) } : {};
+  } catch {
+    return {};
+  }
+}
+
+/** How a task ended whose handler threw, whatever it threw. */
 export function endOf(error: unknown, signal: AbortSignal): End {
   if (signal.reason instanceof TaskCancelled) return { kind: 'cancelled' };
   if (signal.reason instanceof WorkerStopped) return { kind: 'released' };
-  if (error instanceof Fatal) return { kind: 'failed', said: { error: told(error), fatal: true } };
-  const retry = error instanceof RetryIn && { retry_in_seconds: error.seconds };
-  return { kind: 'failed', said: { error: told(error), ...retry } };
+  return { kind: 'failed', said: { error: told(error), ...wished(error) } };
 }
 
 /** Of what can't be JSON its task fails, and not whatever is told along with it. */

@@ -25,7 +25,10 @@ export function contextOf(held: HeldTask): [context: Context, said: Said] {
   const said: Said = {};
   const context: Context = {
     signal: held.abort.signal,
-    progress: (progress, note) => held.progress(fitting(progress, note)),
+    progress(progress, note) {
+      const said = fitting(progress, note);
+      if (Object.keys(said).length > 0) held.progress(said);
+    },
     spawn(spawn) {
       said.spawn = spawn;
     },

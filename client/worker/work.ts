@@ -55,17 +55,23 @@ type Feeding = {
 };
 
 const MOST_A_CLAIM = 10_000;
+/** However long a server that is busy says: it may have been mistaken. */
+const LONGEST_REST_SECONDS = 300;
 
-/** Whoever listens must not break the work. */
+/** Whoever listens must not break the work, neither at once nor later. */
 function carefully(hear: Hear = () => {}): Hear {
-  return (error, task) => {
+  return async (error, task) => {
     try {
-      hear(error, task);
+      await hear(error, task);
     } catch {}
   };
 }
 
-function check(concurrency: number, low: number, high: number): void {
+function check(handlers: Map<string, unknown>, concurrency: number, low: number, high: number) {
+  for (const [queue, handler] of handlers) {
+    // Each task would fail with all its attempts.
+    if (typeof handler !== 'function') throw new TypeError(`work: ${queue} has no handler`);
+  }
   if (!(concurrency >= 1 && low >= 0 && high > low)) {
     throw new RangeError('work: concurrency is 1 or more, and prefetch has 0 <= low < high');
   }
@@ -85,7 +91,8 @@ async function claim(f: Feeding): Promise<{ answer: ClaimAnswer; late: boolean }
     const passing = error instanceof TockError && (error.status === 0 || error.status >= 429);
     if (f.toTheEnd || !passing) throw error;
     f.hear(error);
-    await pause(1000, stopping);
+    const { retry_after_seconds } = error;
+    await pause(1000 * Math.min(LONGEST_REST_SECONDS, Math.max(1, retry_after_seconds)), stopping);
     return null;
   }
 }
@@ -130,7 +137,7 @@ export async function work(
 ): Promise<Worked> {
   const { concurrency = 1, lease_seconds = 60, stop_seconds = 20, tell_within_ms = 200 } = options;
   const { low, high } = options.prefetch ?? { low: concurrency - 1, high: concurrency };
-  check(concurrency, low, high);
+  check(handlers, concurrency, low, high);
   const toTheEnd = options.until === 'empty';
   const { wait_seconds = toTheEnd ? 0 : 5, weights, worker } = options;
   const hear = carefully(options.on_error);

@@ -152,6 +152,69 @@ test('a call ends at its deadline, or after so many tries, with the last refusal
   expect(busy.asked).toHaveLength(3);
 });
 
+test.each([429, 500, 502, 503, 504, 520, 524, 530])(
+  'what is refused with %i is tried again',
+  async (status) => {
+    const { asked, fetch } = answers([status], [200]);
+    expect(await createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1)).toBe('1');
+    expect(asked).toHaveLength(2);
+  },
+);
+
+test('a call may have less time than a try, or any', async () => {
+  for (const deadline_seconds of [5, Number.POSITIVE_INFINITY]) {
+    const { fetch } = answers([200]);
+    const options = { url: 'http://tock', key: 'k', fetch, retries: 0, deadline_seconds };
+    const timeout_seconds = 6 * deadline_seconds;
+    expect(await createTock({ ...options, timeout_seconds }).enqueue('q', 1)).toBe('1');
+  }
+});
+
+test('any route by its name does once what it does, when its answer was lost', async () => {
+  const q = queue();
+  const body = { payload: 1 };
+  for (const said of [body, JSON.stringify(body), { ...body, request_id: 'mine' }]) {
+    there.fate('lost', 'lost');
+    await tock.call('POST', `/v1/queues/${q}/tasks`, said);
+  }
+  expect(await depth(q)).toEqual({ ready: 3, running: 0 });
+});
+
+test('what stands in the way and answers is said to be no Tock', async () => {
+  for (const text of ['<html>Log in', 'null', '"ok"', '']) {
+    const fetch = async () => new Response(text);
+    const call = createTock({ url: 'http://else', key: 'k', fetch, retries: 0 }).enqueue('q', 1);
+    await expect(call).rejects.toMatchObject({
+      name: 'TockError',
+      status: 0,
+      message: `http://else answers what is not Tock's: ${text}`,
+    });
+  }
+});
+
+test.each(['"no"', '[]', 'null', '<html>', '{"detail":[{"loc":"body"}],"field":3}'])(
+  'a refusal in words of somebody else is a refusal: %s',
+  async (text) => {
+    const fetch = async () => new Response(text, { status: 403 });
+    const call = createTock({ url: 'http://else', key: 'k', fetch }).enqueue('q', 1);
+    await expect(call).rejects.toMatchObject({ status: 403, message: 'status 403' });
+  },
+);
+
+test('a place or key that no call could go with is refused at once, and the key is not told', async () => {
+  const key = 'tock_secret';
+  for (const url of ['', 'localhost:8787', 'ftp://tock']) {
+    expect(() => createTock({ url, key })).toThrow(/^(Invalid URL|url: )/);
+  }
+  for (const odd of [`${key}\n${key}`, `\u201c${key}\u201d`]) {
+    expect(() => createTock({ url: 'http://tock', key: odd })).toThrow(/^key: (?!.*secret)/);
+  }
+  const { fetch } = answers([200]);
+  expect(await createTock({ url: 'http://tock/', key: `${key}\n`, fetch }).enqueue('q', 1)).toBe(
+    '1',
+  );
+});
+
 test.each([400, 401, 403, 404, 409, 413, 415, 422, 501, 507])(
   'what is refused with %i is not tried again',
   async (status) => {

@@ -123,6 +123,25 @@ test('progress is told while the handler runs', async () => {
   );
 });
 
+test('progress that says nothing keeps no lease from being kept', async () => {
+  const q = queue();
+  const id = await tock.enqueue(q, 1);
+  const heard: unknown[] = [];
+  const worked = await tock.work(
+    q,
+    async (_, { progress, signal }) => {
+      while (!(await pastItsLease(there, id))) {
+        progress();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      expect(signal.aborted).toBe(false);
+    },
+    { until: 'empty', lease_seconds: 1, on_error: (error) => heard.push(error) },
+  );
+  expect(worked).toEqual({ ...nothing, done: 1 });
+  expect(heard).toEqual([]);
+});
+
 test('a lease in hand is ended by its own methods, and says when it is lost', async () => {
   const q = queue();
   const ids = await tock.enqueueMany(q, payloads(4));

@@ -232,6 +232,84 @@ const scenarios: Record<string, Scenario> = {
   },
 };
 
+/** What the server refuses of what is known in memory too. */
+const refusals: Record<string, (tock: Tock, queue: string) => Promise<unknown>> = {
+  'a queue of no such name': (tock) => tock.enqueue('no such!', 1),
+  'a payload that is too large': (tock, q) => tock.enqueue(q, 'x'.repeat(300_000)),
+  'a payload with NUL': (tock, q) => tock.enqueue(q, 'a\0b'),
+  'a time that is none': (tock, q) => tock.enqueue(q, 1, { run_at: 'tomorrow' }),
+  'a negative delay': (tock, q) => tock.enqueue(q, 1, { delay_seconds: -1 }),
+  'two times': (tock, q) =>
+    tock.enqueue(q, 1, { delay_seconds: 1, run_at: '2030-01-01T00:00:00Z' }),
+  'no attempts': (tock, q) => tock.enqueue(q, 1, { max_attempts: 0 }),
+  'an empty tenant': (tock, q) => tock.enqueue(q, 1, { tenant: '' }),
+  'an empty key': (tock, q) => tock.enqueue(q, 1, { unique_key: '' }),
+  'the second of two tasks': (tock, q) =>
+    tock.enqueueMany(q, [{ payload: 1 }, { payload: 2, priority: 12 }]),
+  'a claim of none': (tock, q) => tock.claim(q, { limit: 0 }),
+  'a claim of too many': (tock, q) => tock.claim(q, { limit: 20_000 }),
+  'a lease of no time': (tock, q) => tock.claim(q, { lease_seconds: 0 }),
+  'a claim from one queue twice': (tock, q) => tock.claimAny([q, q]),
+  'a claim from none': (tock) => tock.claimAny([]),
+  'an id that is none': (tock) => tock.task('abc'),
+  'a lease that is none': (tock) => tock.leases.complete('abc'),
+  'a cancel of none': (tock) => tock.cancel([]),
+  async 'a request id of another call'(tock, q) {
+    await tock.enqueue(q, 1, { request_id: q });
+    return tock.enqueue(q, 2, { request_id: q });
+  },
+  async 'a claim again whose lease has ended'(tock, q) {
+    await tock.enqueue(q, 1);
+    await (await tock.claim(q, { request_id: q }))?.complete();
+    return tock.claim(q, { request_id: q });
+  },
+  async 'a task that is ended twice'(tock, q) {
+    const id = await tock.enqueue(q, 1);
+    return (await tock.claim(q))?.complete([{ id }, { id }]);
+  },
+};
+
+test.each(Object.entries(refusals))(
+  'in memory as in the database %s is refused',
+  async (_, ask) => {
+    const queue = `memory${++count}`;
+    const said = (tock: Tock) =>
+      ask(tock, queue).then(
+        () => 'nothing',
+        ({ status, field }) => ({ status, field }),
+      );
+    const wanted = await said(real.tock);
+    expect(wanted).toMatchObject({ status: expect.any(Number) });
+    expect(await said(createTestTock())).toEqual(wanted);
+  },
+);
+
+type Told = { progress(): void; stage(stage: string): void; spawn(spawn: object): void };
+const ends: Record<string, (context: Told) => unknown> = {
+  'a stage of a task without a pipeline': ({ stage }) => stage('next'),
+  'a result that is too large': () => 'x'.repeat(300_000),
+  'nothing spawned': ({ spawn }) => spawn({ tasks: [] }),
+  'a spawned task of no such priority': ({ spawn }) =>
+    spawn({ queue: 'other', tasks: [{ payload: 1, priority: 77 }] }),
+  'a time to try again that is none': () => {
+    throw new RetryIn(-5);
+  },
+};
+
+test.each(Object.entries(ends))(
+  'in memory as in the database %s fails its task',
+  async (_, end) => {
+    for (const { tock } of [real, inMemory()]) {
+      const queue = `memory${++count}`;
+      await tock.enqueue(queue, 1);
+      const worked = await tock.work(queue, (_, context) => end(context as never), {
+        until: 'empty',
+      });
+      expect(worked).toMatchObject({ done: 0, failed: 1 });
+    }
+  },
+);
+
 // The database's clock is not the one in memory.
 const plain = (answer: unknown) =>
   JSON.parse(JSON.stringify(answer).replaceAll(/ran out at [^"]*/g, 'ran out'));
@@ -265,6 +343,14 @@ test('what the in-memory Tock does not know it refuses, rather than to pretend',
   await expect(tock.enqueue('q', 1, { gate: 'g' })).rejects.toMatchObject({
     status: 422,
     field: 'gate',
+  });
+  const settings = tock.call('PUT', '/v1/queues/q', { max_attempts: 3 });
+  await expect(settings).rejects.toMatchObject({ status: 422, field: 'max_attempts' });
+  const id = await tock.enqueue('q', 1);
+  const wait = { tasks: [{ payload: 2 }], wait: true };
+  await tock.drain({ q: (_, { spawn }) => spawn(wait) });
+  expect((await tock.task(id))?.runs[0]?.error).toMatchObject({
+    message: 'results[0].spawn.wait: the in-memory Tock does not know this option',
   });
   await expect(tock.pools.all()).rejects.toMatchObject({ status: 501 });
 });

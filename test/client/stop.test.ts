@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, type Tock, WorkerStopped } from '../../client/index.ts';
 import { aborted, gate, nothing, pastItsLease, payloads, type Way, way } from './service.ts';
@@ -100,3 +102,26 @@ test('what a claim brings that was under way when the worker was to stop is give
   expect(await work).toEqual({ ...nothing, released: 1 });
   expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1 });
 });
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'after a signal to stop %s ends the process',
+  async (second) => {
+    // scripts/planted.ts plants its bugs in a copy.
+    const { TOCK_CLIENT_DIRECTORY = fileURLToPath(new URL('../../client', import.meta.url)) } =
+      process.env;
+    const node = `${TOCK_CLIENT_DIRECTORY}/node.ts`;
+    const script = `
+    import { stopSignal } from '${node}';
+    stopSignal().addEventListener('abort', () => console.log('stops'));
+    setInterval(() => {}, 1000);
+    console.log('begun');`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = new Promise((end) => child.on('exit', (_, signal) => end(signal)));
+    for await (const said of child.stdout.setEncoding('utf8')) {
+      child.kill(said.includes('begun') ? 'SIGTERM' : second);
+    }
+    expect(await ended).toBe(second);
+  },
+);

@@ -39,6 +39,13 @@ test('a page of an origin that is listed may call, and reads when to come again'
   }
 });
 
+test('an origin may be listed as the address of its page', async () => {
+  for (const TOCK_ORIGINS of ['https://a.example/', ' https://A.example ,']) {
+    const { headers } = await preflight('https://a.example', { TOCK_ORIGINS });
+    expect(headers.get('access-control-allow-origin')).toBe('https://a.example');
+  }
+});
+
 test('a page of any other origin may not, and neither may any where none is listed', async () => {
   const strangers: [string, Bindings][] = [
     ['https://c.example', listed],

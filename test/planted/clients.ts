@@ -5,6 +5,8 @@ const leases = 'client/leases.test.ts';
 const stops = 'client/stop.test.ts';
 const works = 'client/work.test.ts';
 const sql = 'client/sql.test.ts';
+const odd = 'client/odd.test.ts';
+const oddSql = 'client/sql-odd.test.ts';
 
 /** What the client would do wrongly: calls, leases, workers and transactions. */
 export const clients: Bug[] = [
@@ -18,8 +20,8 @@ export const clients: Bug[] = [
   {
     name: 'a claim has no request id',
     file: 'client/claims.ts',
-    find: 'request_id: options.request_id ?? crypto.randomUUID()',
-    replace: 'request_id: options.request_id',
+    find: 'const body = { ...options, request_id };',
+    replace: 'const body = { ...options };',
     caught: [calls, 'a claim whose answer was lost gives the same tasks'],
   },
   {
@@ -32,8 +34,8 @@ export const clients: Bug[] = [
   {
     name: 'what is refused for good is tried again',
     file: 'client/call.ts',
-    find: 'status === 429 || status === 500',
-    replace: 'status === 429 || status === 422 || status === 500',
+    find: 'status === 429 || (',
+    replace: 'status === 429 || status === 422 || (',
     caught: [calls, 'what is refused with'],
   },
   {
@@ -60,7 +62,7 @@ export const clients: Bug[] = [
   {
     name: 'tasks are begun though the lease is over',
     file: 'client/worker/held.ts',
-    find: "      if (one.begun) continue;\n      one.ended = true;\n      count('lost', 1);\n",
+    find: "      if (one.begun) continue;\n      one.ended = true;\n      goingOn--;\n      count('lost', 1);\n",
     replace: '',
     caught: [leases, 'a worker that reaches nobody drops its tasks'],
   },
@@ -138,8 +140,8 @@ export const clients: Bug[] = [
   {
     name: 'an effect is committed where the lease was lost',
     file: 'client/sql.ts',
-    find: "        await settle('rollback');",
-    replace: "        await settle('commit');",
+    find: "client.query('rollback')",
+    replace: "client.query('commit')",
     caught: [sql, 'a lease that was lost takes the effect with it'],
   },
   {
@@ -152,9 +154,135 @@ export const clients: Bug[] = [
   {
     name: 'a worker in SQL dies with a connection',
     file: 'client/sql/ask.ts',
-    find: 'E[A-Z]{4}|$)/',
-    replace: 'E[A-Z]{4})/',
+    find: 'EAI_AGAIN|$)/',
+    replace: 'EAI_AGAIN)/',
     caught: [sql, 'a worker outlasts connections that break'],
+  },
+  {
+    name: 'a try may last for part of a millisecond',
+    file: 'client/call.ts',
+    find: 'Math.ceil(Math.min(LONGEST_TRY_MS, Math.max(1, ms)))',
+    replace: 'Math.max(1, ms)',
+    caught: [calls, 'a call may have less time than a try'],
+  },
+  {
+    name: 'any route is repeated without a request id',
+    file: 'client/tock.ts',
+    find: 'call: repeatable(call)',
+    replace: 'call',
+    caught: [calls, 'any route by its name does once what it does'],
+  },
+  {
+    name: 'only some accidents of what stands between are passing',
+    file: 'client/call.ts',
+    find: '(status >= 500 && !forGood.includes(status))',
+    replace: '(status >= 500 && status <= 504 && !forGood.includes(status))',
+    caught: [calls, 'is tried again'],
+  },
+  {
+    name: 'what cannot be told of a failure ends the worker',
+    file: 'client/worker/outcome.ts',
+    find: "return { name: 'Thrown', message: 'What was thrown can not be told.' };",
+    replace: 'throw error;',
+    caught: [odd, 'a handler may throw'],
+  },
+  {
+    name: 'whoever listens and fails later ends the worker',
+    file: 'client/worker/work.ts',
+    find: 'await hear(error, task);',
+    replace: 'hear(error, task);',
+    caught: [odd, 'who listens and fails later breaks nothing'],
+  },
+  {
+    name: 'a worker comes again each second, whatever a busy server says',
+    file: 'client/worker/work.ts',
+    find: 'Math.max(1, retry_after_seconds)',
+    replace: '1',
+    caught: [odd, 'a worker comes again when a busy server said'],
+  },
+  {
+    name: 'each task in hand looks at all the others',
+    file: 'client/worker/held.ts',
+    find: 'if (goingOn === 0 ||',
+    replace: 'if (going().length === 0 ||',
+    caught: [odd, 'ten thousand tasks are in hand'],
+  },
+  {
+    name: 'progress that says nothing is told',
+    file: 'client/worker/run.ts',
+    find: 'if (Object.keys(said).length > 0) held',
+    replace: 'held',
+    caught: [leases, 'progress that says nothing keeps no lease'],
+  },
+  {
+    name: 'another signal than the first does not end the process',
+    file: 'client/node.ts',
+    find: 'for (const name of names) process.off(name, hear);',
+    replace: '',
+    caught: [stops, 'after a signal to stop'],
+  },
+  {
+    name: 'a connection is used again while its transaction is open',
+    file: 'client/sql.ts',
+    find: 'open = await client.query(',
+    replace: 'open = false; void Promise.resolve(',
+    caught: [oddSql, 'what a handler did that throws'],
+  },
+  {
+    name: 'a refused commit waits for its lease to run out',
+    file: 'client/sql.ts',
+    find: 'open = !isRefusedCommit(cause);',
+    replace: 'open = true;',
+    caught: [oddSql, 'a commit that is refused fails the task at once'],
+  },
+  {
+    name: 'a commit that commits nothing is a success',
+    file: 'client/sql.ts',
+    find: "if (command !== 'ROLLBACK') return;",
+    replace: 'if (command) return;',
+    caught: [oddSql, 'a commit that commits nothing'],
+  },
+  {
+    name: 'a task that got no transaction has failed',
+    file: 'client/sql.ts',
+    find: "return { kind: 'released' };",
+    replace: 'return endOf(cause, held.abort.signal);',
+    caught: [oddSql, 'a task that got no connection'],
+  },
+  {
+    name: 'a pool that nobody listens to ends the process',
+    file: 'client/sql.ts',
+    find: "pool.on?.('error', ignore);",
+    replace: '',
+    caught: [oddSql, 'a worker outlasts idle connections that break'],
+  },
+  {
+    name: 'claims that meet end a worker in SQL',
+    file: 'client/sql/ask.ts',
+    find: "(code === '23505' && ",
+    replace: "(code === 'none' && ",
+    caught: [oddSql, 'claims that meet'],
+  },
+  {
+    name: 'a claim whose lease is over when it is repeated ends a worker in SQL',
+    file: 'client/claims.ts',
+    find: 'if (own && error instanceof TockError && error.status === 409) return none;',
+    replace: '',
+    caught: [oddSql, 'a worker goes on when its claim came through'],
+  },
+  {
+    name: 'in memory a stage is ignored',
+    file: 'client/memory/checks.ts',
+    find: "if ('stage' in rest) unknown(",
+    replace: "if (Reflect.deleteProperty(rest, 'stage')) void (",
+    caught: ['client/memory.test.ts', 'a stage of a task without a pipeline'],
+  },
+  {
+    name: 'in memory spawned tasks are not looked at',
+    file: 'client/memory/checks.ts',
+    find: 'checkTasks(spawn.tasks, ',
+    replace: 'void (',
+    caught: ['client/memory.test.ts', 'a spawned task of no such priority'],
   },
   {
     name: 'in memory a lease never runs out',
