@@ -4,7 +4,7 @@ import type { Changed } from '../app.ts';
 import type { Env } from '../endpoint.ts';
 import type { Bindings, Connect } from '../query.ts';
 import type { Consumer } from './define.ts';
-import { drain, logError, total } from './drain.ts';
+import { type Consumers, drain, logError, total } from './drain.ts';
 import type { Open } from './line.ts';
 import type { Loans } from './loans.ts';
 import { type Hold, waker } from './wake.ts';
@@ -58,13 +58,13 @@ export function woken(
   { seconds, loans, tell }: Options,
 ): Changed {
   let env: Bindings = {};
-  const wake = (list: readonly Consumer[], quiet_ms = 0) => {
+  const wake = (list: Consumers, quiet_ms = 0) => {
     const work = async (left: number, knocks: Knocks, hold: Hold, open?: Open) => {
       const end = performance.now() + left * 1000;
       const options = { seconds: left, knocks, open, worker: 'woken' };
       const drained = await drain(connect, env, list, options).catch(logError);
       if (!drained || drained.again_seconds !== null || total(drained) > 0) hold(tell(env));
-      if (drained && total(drained) > 0 && list !== consumers) others(hold, end);
+      if (drained && total(drained) > 0 && quiet_ms === 0) others(hold, end);
     };
     return waker<Open>(work, { seconds, quiet_ms });
   };
