@@ -31,6 +31,7 @@ const policy = s
     rate_seconds: s.whole(1, 86_400),
     rate_burst: s.orNull(s.whole(1, 1_000_000)),
     keep_results: s.flag,
+    push: s.orNull(s.push.partial()),
   })
   .openapi('Policy');
 const row = policy.extend({ name: s.queueOrDefault, created_at: s.moment });

@@ -29,6 +29,8 @@ const options = {
   gather: s.flag.nullish(),
   parent: s.id.nullish(),
   pipeline: s.pipeline.nullish(),
+  headers: s.headers.nullish(),
+  push_url: s.url.nullish(),
 };
 
 export const task = s
