@@ -140,7 +140,8 @@ begin
       '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s}',
       tock.claim_answer(), tock.retry_after_seconds(p_queue));
   end if;
-  if tock.lease_asks(v_run.lease) then
+  -- lease_asks(), which is not the edge's to call
+  if pg_catalog.substr(v_run.lease::text, 15, 1) = '5' then
     v_told := tock.lease_headers(v_run.lease);
   end if;
   if pg_catalog.cardinality(p_runs) = 1 and v_told = '{}' then

@@ -41,5 +41,5 @@ grant execute on function
 
 -- letting a key in, and what the door calls most
 grant execute on function
-  tock.authorize, tock.http_enqueue, tock.http_claimed, tock.http_claimed_any, tock.http_complete, tock.lease_asks
+  tock.authorize, tock.http_enqueue, tock.http_claimed, tock.http_claimed_any, tock.http_complete
   to tock_edge;
