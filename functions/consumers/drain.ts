@@ -4,7 +4,7 @@ import type { ClaimAnswer, Claimed } from '../../client/types.ts';
 import { type Knocks, type Source, type Worked, work } from '../../client/worker/work.ts';
 import type { Bindings, Connect, Query } from '../query.ts';
 import type { Consumer } from './define.ts';
-import { type Line, line } from './line.ts';
+import { type Line, line, type Open } from './line.ts';
 import { runner } from './run.ts';
 
 /** Consumers, or what finds them in the database. */
@@ -15,6 +15,8 @@ export type DrainOptions = {
   seconds?: number;
   /** As tasks show it. */
   worker?: string;
+  /** A way that is open already; the drain closes it. */
+  open?: Open | undefined;
   /** Of whoever has brought more meanwhile. */
   knocks?: Knocks;
   on_error?: (error: unknown, task?: Claimed) => void;
@@ -83,9 +85,9 @@ function sourceOf(d: Draining, { batch }: Consumer): Source {
   };
 }
 
-async function consume(d: Draining, consumer: Consumer, seconds: number): Promise<void> {
+async function consume(d: Draining, consumer: Consumer): Promise<void> {
   const { queue, handler, batch, concurrency, lease_seconds } = consumer;
-  const { worker = 'worker', knocks, on_error = logError } = d.options;
+  const { seconds = 25, worker = 'worker', knocks, on_error = logError } = d.options;
   const stop_seconds = Math.min(5, seconds / 4);
   const for_seconds = Math.max(0, d.left() - stop_seconds);
   const worked = await work(sourceOf(d, consumer), new Map([[queue, handler as never]]), {
@@ -113,6 +115,34 @@ async function all(works: Promise<void>[]): Promise<void> {
   if (failed.length > 0) throw failed[0];
 }
 
+/** As drain(), over a way that stays open: it takes `seconds` without the end of that. */
+export async function drainOver(
+  way: Line,
+  env: Bindings,
+  consumers: Consumers,
+  options: DrainOptions = {},
+): Promise<Drained> {
+  const end = performance.now() + (options.seconds ?? 25) * 1000;
+  const secondsTo = (at: number) => Math.max(0, (at - performance.now()) / 1000);
+  const left = () => secondsTo(end - (TELL_SECONDS + GRACE_SECONDS) * 1000);
+  const drained = nothing();
+  const d: Draining = { way, env, drained, left, stop: new AbortController(), options };
+  async function go(): Promise<void> {
+    const list = typeof consumers === 'function' ? await consumers(way.query) : consumers;
+    await all(list.map((one) => consume(d, one)));
+  }
+  const over = new AbortController();
+  const late = pause(secondsTo(end) * 1000, over.signal).then(() => 'late');
+  try {
+    const gone = go();
+    gone.catch(() => {});
+    if (await Promise.race([gone, late])) drained.again_seconds = 0;
+    return drained;
+  } finally {
+    over.abort();
+  }
+}
+
 /**
  * Works on the consumers' queues until they are empty or its time is nearly up. It stops claiming before that,
  * gives back what has not begun, aborts the signals of what runs, gives that back too, and leaves: a handler that
@@ -125,26 +155,10 @@ export async function drain(
   options: DrainOptions = {},
 ): Promise<Drained> {
   const { seconds = 25 } = options;
-  const end = performance.now() + seconds * 1000;
-  const secondsTo = (at: number) => Math.max(0, (at - performance.now()) / 1000);
-  const left = () => secondsTo(end - (CLOSE_SECONDS + TELL_SECONDS + GRACE_SECONDS) * 1000);
-  const way = line(connect, env);
-  const drained = nothing();
-  const stop = new AbortController();
-  const d: Draining = { way, env, drained, left, stop, options };
-  const over = new AbortController();
-  async function go(): Promise<void> {
-    const list = typeof consumers === 'function' ? await consumers(way.query) : consumers;
-    await all(list.map((one) => consume(d, one, seconds)));
-  }
-  const gone = go();
-  gone.catch(() => {});
-  const late = pause(secondsTo(end - CLOSE_SECONDS * 1000) * 1000, over.signal);
+  const way = line(connect, env, options.open);
   try {
-    if (await Promise.race([gone, late.then(() => 'late')])) drained.again_seconds = 0;
-    return drained;
+    return await drainOver(way, env, consumers, { ...options, seconds: seconds - CLOSE_SECONDS });
   } finally {
-    over.abort();
     await Promise.race([way.close(), pause(CLOSE_SECONDS * 1000)]);
   }
 }

@@ -8,15 +8,15 @@ export type Line = {
   close(): Promise<void>;
 };
 
-type Open = { query: Query; most: number; close(): void; closed: Promise<unknown> };
+/** What connect() has opened, until close(). */
+export type Open = { query: Query; most: number; close(): void; closed: Promise<unknown> };
 
 const broken = (error: unknown) => /^(08|57P0)/.test((error as { code?: string }).code ?? '');
 
 // Not one of those that ask() repeats.
 const over = () => Object.assign(new Error('The time of this Worker is over.'), { code: '57014' });
 
-/** Keeps what connect() opens until it is closed. */
-function open(connect: Connect, env: Bindings): Promise<Open> {
+export function open(connect: Connect, env: Bindings): Promise<Open> {
   return new Promise((resolve, reject) => {
     const closed = connect(env, (query, most = Number.POSITIVE_INFINITY) => {
       return new Promise<void>((close) => resolve({ query, most, close, closed }));
@@ -25,9 +25,10 @@ function open(connect: Connect, env: Bindings): Promise<Open> {
   });
 }
 
-export function line(connect: Connect, env: Bindings): Line {
+/** Begins with `first`, if it is given, and closes that too. */
+export function line(connect: Connect, env: Bindings, first?: Open): Line {
   let last: Promise<unknown> = Promise.resolve();
-  let at: Promise<Open> | null = null;
+  let at: Promise<Open> | null = first ? Promise.resolve(first) : null;
   let sent = 0;
   let most = Number.POSITIVE_INFINITY;
   let ended = false;
