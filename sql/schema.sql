@@ -1286,6 +1286,15 @@ function tock.has_fired()
   returns boolean
   -- Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.
 
+function tock.has_push(p_queue text)
+  returns boolean
+  -- Whether a queue's tasks are sent to an endpoint.
+  -- for tock_admin, tock_edge
+
+function tock.has_unread(p_queue text)
+  returns boolean
+  -- Whether a queue has runs that nobody was handed, those that are marked among them.
+
 function tock.headers_error(p_headers jsonb)
   returns text[]
   -- What is wrong with a task's headers: {field, message}, or null.
@@ -1951,9 +1960,9 @@ function tock.push_error(p_push jsonb)
   returns text[]
   -- What is wrong with a queue's push: {field, message}, or null.
 
-function tock.push_queues(p_limit integer DEFAULT 100)
+function tock.push_queues(p_queue text DEFAULT NULL::text, p_limit integer DEFAULT 20)
   returns TABLE(queue text, push jsonb, generation integer, previous_until timestamp with time zone)
-  -- The queues with push that may have something to send, and which generation of secret signs for each; the one before it too until previous_until.
+  -- The queues with push, or the one named, that may have something to send, and which generation of secret signs for each; the one before it too until previous_until.
   -- for tock_admin, tock_edge
 
 function tock.push_secret(p_queue text)

@@ -8,7 +8,9 @@ import { type Line, line, type Open } from './line.ts';
 import { runner } from './run.ts';
 
 /** Consumers, or what finds them in the database. */
-export type Consumers = readonly Consumer[] | ((query: Query) => Promise<readonly Consumer[]>);
+export type Consumers =
+  | readonly Consumer[]
+  | ((query: Query, env: Bindings) => Promise<readonly Consumer[]>);
 
 export type DrainOptions = {
   /** It takes no longer than that, the closing of its connection included. */
@@ -128,7 +130,7 @@ export async function drainOver(
   const drained = nothing();
   const d: Draining = { way, env, drained, left, stop: new AbortController(), options };
   async function go(): Promise<void> {
-    const list = typeof consumers === 'function' ? await consumers(way.query) : consumers;
+    const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;
     await all(list.map((one) => consume(d, one)));
   }
   const over = new AbortController();

@@ -75,6 +75,9 @@ test('queues to push from are those with push that may have something, and are n
   await enqueue(client, 'later', [{ delay_seconds: 60 }]);
   await enqueue(client, 'paused', [{}]);
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
+  // A stream stays awake after its last run.
+  await enqueue(client, 'idle', [{}]);
+  await client.query(`select tock.complete(lease) from tock.claim('idle')`);
   const found = await names();
   expect(found).toContain('ready');
   for (const queue of ['idle', 'later', 'paused']) expect(found).not.toContain(queue);
