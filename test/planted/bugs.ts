@@ -21,6 +21,7 @@ import { pipelines } from './pipelines.ts';
 import { poolLines } from './pool_lines.ts';
 import { pools } from './pools.ts';
 import { told } from './progress.ts';
+import { pushes } from './pushes.ts';
 import { schedules } from './schedules.ts';
 import { shown } from './shown.ts';
 import { spawns } from './spawns.ts';
@@ -28,10 +29,10 @@ import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
-/** A mistake in a file of sql/ or client/, and the test that must fail with it. */
+/** A mistake in a file of sql/, client/ or functions/, and the test that must fail with it. */
 export type Bug = {
   name: string;
-  /** Below sql/, or client/ and the rest. */
+  /** Below sql/, or client/ or functions/ and the rest. */
   file: string;
   /** Each place that is found is replaced; none found is an error. */
   find: string | RegExp;
@@ -68,6 +69,7 @@ export const bugs: Bug[] = [
   ...shown,
   ...pipelines,
   ...pools,
+  ...pushes,
   ...poolLines,
   ...claimOwn,
   ...schedules,

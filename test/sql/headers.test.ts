@@ -75,6 +75,15 @@ test('of a lease with several tasks each has its own headers, in any epoch', asy
   ]);
 });
 
+test('an erased task has neither headers nor a URL', async () => {
+  await client.query(`select tock.put_queue('erased', '{"push": {}}')`);
+  const push_url = 'https://example.com/?token=secret';
+  const [id] = await enqueue(client, 'erased', [{ headers: trace, push_url }]);
+  await complete(client, leaseOf(await claim(client, 'erased')));
+  await client.query('select tock.erase($1)', [id]);
+  expect((await task(client, id as string))?.options ?? {}).toEqual({});
+});
+
 test('headers that are none are no options', async () => {
   const [id] = await enqueue(client, 'plain', [{ payload: 1, headers: {} }]);
   expect((await task(client, id as string))?.options).toBeNull();
