@@ -53,6 +53,19 @@ const taskId = shaped(
   'a whole number in a string, as enqueue and claim gave it',
 );
 
+const headers: Rule = {
+  holds(value) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+    const all = Object.entries(value);
+    return (
+      all.length <= 20 &&
+      new TextEncoder().encode(JSON.stringify(value)).length <= 8192 &&
+      all.every(([name, said]) => /^[a-z0-9-]{1,100}$/.test(name) && typeof said === 'string')
+    );
+  },
+  what: 'an object of up to 20 strings, by names in small letters',
+};
+
 const ofTask: Record<string, Rule> = {
   payload: small,
   delay_seconds: number(0, TEN_YEARS),
@@ -61,6 +74,7 @@ const ofTask: Record<string, Rule> = {
   tenant: text(200),
   max_attempts: whole(1, 1000),
   unique_key: text(500),
+  headers,
 };
 const ofClaim: Record<string, Rule> = {
   worker: text(200),

@@ -7,6 +7,7 @@ export type Stored = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
   order: number;
   due: number;
   unique_key: string | undefined;
+  headers: Record<string, string> | null;
   cancel_requested: boolean;
   /** How often it has. */
   failed: number;
@@ -93,6 +94,7 @@ export function createStore(now: () => number) {
       order: 0,
       due: 0,
       unique_key,
+      headers: given.headers ?? null,
       cancel_requested: false,
       failed: 0,
     };

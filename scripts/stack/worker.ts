@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeSecret } from './files.ts';
+import { secrets, writeSecret } from './files.ts';
 import { checkout, home } from './place.ts';
 import { gone, mark, signal } from './processes.ts';
 import { ended, lastLines } from './run.ts';
@@ -20,7 +20,10 @@ const quiet = {
 export function startWorker(port: number, databaseUrl: string): Worker {
   const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
   // In a file rather than in an argument, which every user of the machine could read.
-  const vars = writeSecret('worker.env', `DATABASE_URL='${databaseUrl}'\n`);
+  const vars = writeSecret(
+    'worker.env',
+    `DATABASE_URL='${databaseUrl}'\nTOCK_PUSH_SECRET='${secrets().push}'\nTOCK_PUSH_PRIVATE='allow'\n`,
+  );
   const argv = [process.execPath, wrangler, 'dev', '--local', '--ip', '127.0.0.1'];
   argv.push('--port', String(port), '--inspector-port', '0', '--env-file', vars);
   argv.push('--persist-to', join(home(), 'worker'), '--log-level', 'warn');
