@@ -1,8 +1,7 @@
 import { pause } from '../client/pause.ts';
 import { bell } from '../client/worker/bell.ts';
-import { type Consumers, drainOver } from './consumers/drain.ts';
+import { type Consumers, drainOver, total } from './consumers/drain.ts';
 import { type Line, line } from './consumers/line.ts';
-import { hasWorked } from './consumers/woken.ts';
 import type { Bindings, Connect } from './query.ts';
 
 // Told as a time from now on: the two clocks need not agree.
@@ -15,6 +14,8 @@ const NEXT = ms('tock.next_wake_at()');
 const EVERY_MS = 1000;
 /** A time that has passed already may be a duty that has failed. */
 const LATE_MS = 1000;
+/** No drain is begun for less. */
+const LEAST_MS = 5000;
 /** Of the statements that an invocation may send, those that ticks leave to its consumers. */
 const KEPT_STATEMENTS = 25;
 
@@ -51,6 +52,39 @@ async function tickBeside(
   }
 }
 
+/** Works on what is ready, and looks again when a tick beside it has come too late for its last claims. */
+async function consume(
+  way: Line,
+  env: Bindings,
+  consumers: Consumers,
+  seconds: number,
+  next: number | null,
+): Promise<number | null> {
+  const { ring: tell, next: told } = bell();
+  let count = 0;
+  const knock = () => {
+    count++;
+    tell();
+  };
+  const knocks = { count: () => count, next: told };
+  const end = performance.now() + seconds * 1000;
+  let again: number | null;
+  let worked = false;
+  for (;;) {
+    const seen = count;
+    const left = (end - performance.now()) / 1000;
+    const working = drainOver(way, env, consumers, { seconds: left, knocks, worker: 'alarm' });
+    await tickBeside(way, working, knock, next);
+    const drained = await working;
+    again = drained.again_seconds;
+    worked ||= total(drained) > 0;
+    if (count === seen || again === 0 || performance.now() > end - LEAST_MS) break;
+  }
+  if (count > 0 && performance.now() > end - LEAST_MS) again = 0;
+  const after = worked ? await ask(way, NEXT) : next;
+  return sooner(after, again && again * 1000);
+}
+
 /** Does what is due, and then what is ready; milliseconds until it must be done again, null when nothing is pending. */
 export async function ring(
   connect: Connect,
@@ -62,19 +96,7 @@ export async function ring(
   try {
     const next = await ask(way, TICK);
     if (Array.isArray(consumers) && consumers.length === 0) return next;
-    const { ring: tell, next: told } = bell();
-    let count = 0;
-    const knock = () => {
-      count++;
-      tell();
-    };
-    const knocks = { count: () => count, next: told };
-    const working = drainOver(way, env, consumers, { seconds, knocks, worker: 'alarm' });
-    await tickBeside(way, working, knock, next);
-    const drained = await working;
-    const after = hasWorked(drained) ? await ask(way, NEXT) : next;
-    const { again_seconds } = drained;
-    return sooner(after, again_seconds && again_seconds * 1000);
+    return await consume(way, env, consumers, seconds, next);
   } finally {
     await way.close();
   }

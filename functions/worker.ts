@@ -1,4 +1,4 @@
-import { type AlarmObject, type AlarmState, alarmOf } from './alarm.ts';
+import { type AlarmClass, alarmOf } from './alarm.ts';
 import { createApp } from './app.ts';
 import type { Consumer } from './consumers/define.ts';
 import { drain } from './consumers/drain.ts';
@@ -28,10 +28,7 @@ export type Worker = {
   fetch(request: Request, env: Bindings, execution?: Execution): Response | Promise<Response>;
   scheduled(event: unknown, env: Bindings): Promise<void>;
   /** To be exported under this name where wrangler.toml binds it. */
-  Alarm: new (
-    state: AlarmState,
-    env: Bindings,
-  ) => AlarmObject;
+  Alarm: AlarmClass;
 };
 
 /** All of it, whatever fails; what failed is thrown at the end. */
@@ -60,10 +57,10 @@ export function createWorker({
   const all = andPush(consumers);
   return {
     async fetch(request, env, execution) {
-      const queue = enqueuedTo(request.method, new URL(request.url).pathname);
       // A queue may have push.
-      const wakes = queue !== null && (queues.has(queue) || env.TOCK_PUSH_SECRET);
-      if (!execution || !wakes) {
+      const asked = execution && (queues.size > 0 || env.TOCK_PUSH_SECRET);
+      const queue = enqueuedTo(request.method, asked ? new URL(request.url).pathname : '');
+      if (!execution || queue === null || !(queues.has(queue) || env.TOCK_PUSH_SECRET)) {
         return app.fetch(request, env, execution as never);
       }
       const own = lending.lend(env);

@@ -1,6 +1,7 @@
 import { pause } from '../../client/pause.ts';
 import { sqlSource } from '../../client/sql/source.ts';
 import type { ClaimAnswer, Claimed } from '../../client/types.ts';
+import { type Bell, bell } from '../../client/worker/bell.ts';
 import { type Knocks, type Source, type Worked, work } from '../../client/worker/work.ts';
 import type { Bindings, Connect, Query } from '../query.ts';
 import type { Consumer } from './define.ts';
@@ -46,6 +47,9 @@ const nothing = (): Drained => ({
   again_seconds: null,
 });
 
+/** How many of its tasks came to something. */
+export const total = ({ done, failed, released, lost }: Worked) => done + failed + released + lost;
+
 const sooner = (a: number | null, b: number) => (a === null ? b : Math.min(a, b));
 
 export function logError(error: unknown, task?: Claimed): void {
@@ -60,6 +64,9 @@ type Draining = {
   /** Seconds until signals abort. */
   left(): number;
   stop: AbortController;
+  /** Consumers that have something to do; it rings when one has no more. */
+  working: number;
+  idle: Bell;
   options: DrainOptions;
 };
 
@@ -108,6 +115,24 @@ async function consume(d: Draining, consumer: Consumer): Promise<void> {
   if (d.left() <= stop_seconds) d.drained.again_seconds = 0;
 }
 
+/** One whose queue is empty stays for what others may be told of, as long as one of them works. */
+async function stay(d: Draining, consumer: Consumer): Promise<void> {
+  const { knocks } = d.options;
+  while (true) {
+    const seen = knocks?.count();
+    const knocked = () => knocks?.count() !== seen;
+    await consume(d, consumer).finally(() => {
+      d.working--;
+      d.idle.ring();
+    });
+    while (knocks && d.working > 0 && !knocked() && d.left() > 0) {
+      await Promise.race([knocks.next(), d.idle.next()]);
+    }
+    if (!knocked() || d.working === 0 || d.left() === 0) return;
+    d.working++;
+  }
+}
+
 /** Rejections of several that were all given their time. */
 async function all(works: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).flatMap((one) =>
@@ -128,10 +153,17 @@ export async function drainOver(
   const secondsTo = (at: number) => Math.max(0, (at - performance.now()) / 1000);
   const left = () => secondsTo(end - (TELL_SECONDS + GRACE_SECONDS) * 1000);
   const drained = nothing();
-  const d: Draining = { way, env, drained, left, stop: new AbortController(), options };
+  const stop = new AbortController();
+  const d: Draining = { way, env, drained, left, stop, working: 0, idle: bell(), options };
   async function go(): Promise<void> {
-    const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;
-    await all(list.map((one) => consume(d, one)));
+    // What one leaves behind may be another's, whose queue was empty then, or was none of these.
+    for (let before = -1; total(drained) > before && left() > 0; ) {
+      before = total(drained);
+      const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;
+      d.working = list.length;
+      await all(list.map((one) => stay(d, one)));
+      if (list === consumers && list.length === 1) return;
+    }
   }
   const over = new AbortController();
   const late = pause(secondsTo(end) * 1000, over.signal).then(() => 'late');

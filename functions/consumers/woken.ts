@@ -5,13 +5,16 @@ import type { Env } from '../endpoint.ts';
 import { andPush, pushConsumers } from '../push/consumers.ts';
 import type { Bindings, Connect } from '../query.ts';
 import type { Consumer } from './define.ts';
-import { type Consumers, type Drained, drain, logError } from './drain.ts';
+import { type Consumers, drain, logError, total } from './drain.ts';
 import type { Open } from './line.ts';
 import type { Loans } from './loans.ts';
 import { type Hold, waker } from './wake.ts';
 
 /** For what calls other than an enqueue make ready: a look at all queues, at most one each second. */
 const QUIET_MS = 1000;
+
+/** No work is begun for less. */
+const LEAST_SECONDS = 5;
 
 /** What makes no task ready: somebody takes one, or goes on with it. */
 const taking = /\/(claim|claim-own|extend|take)$|^\/v1\/keys/;
@@ -26,9 +29,6 @@ export function holdOf(c: Context<Env>): Hold | null {
     return null;
   }
 }
-
-export const hasWorked = ({ done, failed, released, lost }: Drained) =>
-  done + failed + released + lost > 0;
 
 /** What is no name goes on to be refused. */
 function named(encoded: string): string | null {
@@ -60,13 +60,21 @@ export function woken(
 ): Changed {
   let env: Bindings = {};
   const wake = (list: Consumers, quiet_ms = 0) => {
-    const work = async (left: number, knocks: Knocks, open?: Open) => {
+    const work = async (left: number, knocks: Knocks, hold: Hold, open?: Open) => {
+      const end = performance.now() + left * 1000;
       const options = { seconds: left, knocks, open, worker: 'woken' };
       const drained = await drain(connect, env, list, options).catch(logError);
-      if (!drained || drained.again_seconds !== null || hasWorked(drained)) await tell(env);
+      if (!drained || drained.again_seconds !== null || total(drained) > 0) hold(tell(env));
+      if (drained && total(drained) > 0 && quiet_ms === 0) others(hold, end);
     };
     return waker<Open>(work, { seconds, quiet_ms });
   };
+  /** What has ended may have made tasks of other queues ready. */
+  function others(hold: Hold, end: number): void {
+    const left = (end - performance.now()) / 1000;
+    const several = queues.size > 1 || env.TOCK_PUSH_SECRET;
+    if (!env.ALARM && several && left > LEAST_SECONDS) all(hold, left);
+  }
   const byQueue = Map.groupBy(consumers, ({ queue }) => queue);
   const queues = new Map([...byQueue].map(([queue, of]) => [queue, wake(of)]));
   const all = wake(andPush(consumers), QUIET_MS);
@@ -85,7 +93,7 @@ export function woken(
       if (!env.ALARM && !taking.test(c.req.path)) all(hold);
     } else {
       const wakes = c.get('pushes') ? pushing(queue) : queues.get(queue);
-      if (wakes?.(hold, loans.of(env))) loans.taken(env);
+      if (wakes?.(hold, seconds, loans.of(env))) loans.taken(env);
     }
   };
 }

@@ -1,32 +1,40 @@
-import { createWorker, defineConsumer } from '../../functions/worker.ts';
+// A Worker for the tests, whose handlers say where they are, and may be kept there.
+import { createWorker, defineConsumer, type Worker } from '../../functions/worker.ts';
 
-type Task = { effect?: boolean };
-
-/** Tells the test where a handler is, which may keep it there. */
 const told = async (listener: unknown, point: string, id: string) => {
   await fetch(`${listener}/${point}/${id}`);
 };
 
 const quick = defineConsumer({
   queue: 'quick',
-  concurrency: 4,
+  concurrency: 10,
   handler: (task, { env }) => told(env.LISTENER, 'quick', task.id),
 });
 
-/** Its effect and its completion are one statement, or two. */
-const effects = [true, false].map((once) =>
-  defineConsumer<Task>({
-    queue: once ? 'once' : 'twice',
-    async handler({ id }, { env, completeWith }) {
-      await told(env.LISTENER, 'begun', id);
-      if (once) await completeWith('insert into effects (task) values ($1)', [id]);
-      await told(env.LISTENER, 'effect', id);
-    },
-  }),
-);
+/** Its effect is a task of another queue. */
+const leads = defineConsumer({
+  queue: 'leads',
+  handler: (_, { spawn }) => spawn({ queue: 'quick', tasks: [{ payload: null }] }),
+});
 
-const worker = createWorker({ consumers: [quick, ...effects] });
+const once = defineConsumer({
+  queue: 'once',
+  async handler({ id }, { env, completeWith }) {
+    await told(env.LISTENER, 'begun', id);
+    await completeWith('insert into public.effects (task) values ($1)', [id]);
+    await told(env.LISTENER, 'effect', id);
+  },
+});
 
-export default { fetch: worker.fetch, scheduled: worker.scheduled };
+const worker = createWorker({ consumers: [quick, leads, once] });
+
+/** workerd itself has nothing that asks for a cron trigger. */
+const fetch_: Worker['fetch'] = async (request, env, execution) => {
+  if (!request.url.endsWith('/scheduled')) return worker.fetch(request, env, execution);
+  await worker.scheduled(null, env);
+  return new Response();
+};
+
+export default { fetch: fetch_ };
 
 export const { Alarm } = worker;

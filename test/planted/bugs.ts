@@ -2,6 +2,7 @@ import { claimAny } from './claim_any.ts';
 import { claimOwn } from './claim_own.ts';
 import { claims } from './claims.ts';
 import { clients } from './clients.ts';
+import { consumers } from './consumers.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
@@ -48,6 +49,7 @@ export const bugs: Bug[] = [
   ...claims,
   ...claimAny,
   ...clients,
+  ...consumers,
   ...hots,
   ...epochs,
   ...ends,

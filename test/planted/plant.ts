@@ -1,17 +1,17 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
 import type { Bug } from './bugs.ts';
 
-const ofClient = (bug: Bug) => bug.file.startsWith('client/');
-const ofFunctions = (bug: Bug) => bug.file.startsWith('functions/');
+/** The part of the source that a bug is in: files of sql/ go without it. */
+function partOf({ file }: Bug): 'client' | 'functions' | 'sql' {
+  const [part] = file.split('/');
+  return part === 'client' || part === 'functions' ? part : 'sql';
+}
 
 /** The text of the bug's file with the bug in it. */
 export function planted(bug: Bug): string {
-  const sql = readFileSync(
-    join(checkout, ofClient(bug) || ofFunctions(bug) ? '' : 'sql', bug.file),
-    'utf8',
-  );
+  const sql = readFileSync(join(checkout, partOf(bug) === 'sql' ? 'sql' : '', bug.file), 'utf8');
   const everywhere =
     typeof bug.find === 'string' ? bug.find : new RegExp(bug.find.source, `${bug.find.flags}g`);
   const text = sql.replaceAll(everywhere, (_, inside) =>
@@ -21,17 +21,17 @@ export function planted(bug: Bug): string {
   return text;
 }
 
-/** Copies sql/ or client/, or one file of functions/, into a folder, with the bug in it; the environment in which tests take it from there. */
+/** Copies sql/, client/ or functions/ into a folder, with the bug in it; the environment in which tests take it from there. */
 export function plant(bug: Bug, folder: string): Record<string, string> {
-  if (ofFunctions(bug)) {
-    const copy = join(folder, bug.file);
-    mkdirSync(dirname(copy), { recursive: true });
-    writeFileSync(copy, planted(bug));
-    return { TOCK_FUNCTIONS_DIRECTORY: join(folder, 'functions') };
-  }
-  const name = ofClient(bug) ? 'client' : 'sql';
+  const name = partOf(bug);
   const directory = join(folder, name);
   cpSync(join(checkout, name), directory, { recursive: true });
-  writeFileSync(join(ofClient(bug) ? folder : directory, bug.file), planted(bug));
-  return { [ofClient(bug) ? 'TOCK_CLIENT_DIRECTORY' : 'TOCK_SQL_DIRECTORY']: directory };
+  writeFileSync(join(folder, name === 'sql' ? name : '', bug.file), planted(bug));
+  // What functions/ imports from beside it.
+  if (name === 'functions') {
+    for (const one of ['client', 'node_modules']) {
+      symlinkSync(join(checkout, one), join(folder, one));
+    }
+  }
+  return { [`TOCK_${name.toUpperCase()}_DIRECTORY`]: directory };
 }
