@@ -57,12 +57,10 @@ export function createWorker({
   const all = andPush(consumers);
   return {
     async fetch(request, env, execution) {
-      const mayWake = execution && (queues.size > 0 || env.TOCK_PUSH_SECRET);
-      const asked = mayWake ? new URL(request.url).pathname : '';
-      const queue = enqueuedTo(request.method, asked);
       // A queue may have push.
-      const wakes = queue !== null && (queues.has(queue) || env.TOCK_PUSH_SECRET);
-      if (!execution || !wakes) {
+      const asked = execution && (queues.size > 0 || env.TOCK_PUSH_SECRET);
+      const queue = enqueuedTo(request.method, asked ? new URL(request.url).pathname : '');
+      if (!execution || queue === null || !(queues.has(queue) || env.TOCK_PUSH_SECRET)) {
         return app.fetch(request, env, execution as never);
       }
       const own = lending.lend(env);
