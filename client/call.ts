@@ -83,7 +83,7 @@ export function caller({
 
   async function attempt(path: string, init: RequestInit, ms: number): Promise<Tried> {
     try {
-      const signal = AbortSignal.timeout(Math.max(1, ms));
+      const signal = AbortSignal.timeout(Math.max(1, Math.ceil(ms)));
       const response = await fetch(`${origin}${path}`, { ...init, headers, signal });
       const text = await response.text();
       return response.ok ? { answer: parse(text) } : refused(path, response, text);

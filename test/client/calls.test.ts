@@ -152,6 +152,14 @@ test('a call ends at its deadline, or after so many tries, with the last refusal
   expect(busy.asked).toHaveLength(3);
 });
 
+test('a call whose deadline comes before its timeout is made', async () => {
+  const { asked, fetch } = answers([503]);
+  const options = { url: 'http://tock', key: 'k', fetch, timeout_seconds: 30, retries: 0 };
+  const call = createTock({ ...options, deadline_seconds: 10.0001 }).enqueue('q', 1);
+  await expect(call).rejects.toMatchObject({ status: 503 });
+  expect(asked).toHaveLength(1);
+});
+
 test.each([400, 401, 403, 404, 409, 413, 415, 422, 501, 507])(
   'what is refused with %i is not tried again',
   async (status) => {
