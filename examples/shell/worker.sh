@@ -47,11 +47,15 @@ body() { jq -n "$@" >"$dir/body"; }
 answer() { jq -r "$1" "$dir/answer"; }
 request_id() { printf '%s-%s-%s' "$worker" "$SECONDS" "$RANDOM$RANDOM$RANDOM"; }
 
+# One task at most: what the claim met is in $state, and the task in $lease, $task and $attempt.
 claim() {
   body --arg worker "$worker" --argjson lease "$lease_seconds" --arg id "$(request_id)" \
     --argjson wait "$([[ ${UNTIL_EMPTY-} ]] && echo 0 || echo 5)" \
     '{worker: $worker, limit: 1, lease_seconds: $lease, wait_seconds: $wait, request_id: $id}'
   post "queues/$queue/claim"
+  IFS=$'\t' read -r state lease task attempt < <(
+    answer '[.state // "none", .lease // "none", (.tasks[0]? | .id, .attempt)] | @tsv' 2>/dev/null
+  )
   [[ $status == 200 ]] && return
   log "the claim is answered with $status: $(head -c 1000 "$dir/answer" 2>/dev/null)"
   # What passes has been waited for, as has an answer that was lost for longer than its lease.
@@ -106,9 +110,9 @@ run() {
   # The command's own: a signal may have come as it ended.
   wait "$job" 2>/dev/null
   code=$?
-  # Whoever ends it does so to the end.
-  [[ -e $dir/beat/why ]] || kill -- "-$beats" 2>/dev/null
-  [[ $last && ! -e $dir/stopped ]] && kill -- "-$last" 2>/dev/null
+  # Whoever ends it does so to the end. KILL, as the first moment of a subshell still has the trap above.
+  [[ -e $dir/beat/why ]] || kill -KILL -- "-$beats" 2>/dev/null
+  [[ $last && ! -e $dir/stopped ]] && kill -KILL -- "-$last" 2>/dev/null
   wait "$beats" ${last:+"$last"} 2>/dev/null
   cat "$dir/err" >&2
 }
@@ -116,7 +120,7 @@ run() {
 complete() {
   tr -d '\000' <"$dir/out" >"$dir/text"
   body --arg id "$task" --rawfile text "$dir/text" \
-    '{results: [{id: $id, result: (if $text == "" then null else $text | (try fromjson catch .) end)}]}'
+    '{results: [{id: $id, result: (if $text == "" then null else $text | try fromjson catch $text end)}]}'
   post "leases/$lease/complete"
 }
 
@@ -165,9 +169,6 @@ tell() {
 }
 
 work() {
-  lease=$(answer .lease)
-  task=$(answer '.tasks[0].id')
-  attempt=$(answer '.tasks[0].attempt')
   if [[ $stopping ]]; then
     release
     return
@@ -180,11 +181,11 @@ work() {
 
 while [[ ! $stopping ]]; do
   claim || exit 1
-  if [[ $(answer '.tasks | length') == 1 ]]; then
+  if [[ $state == found ]]; then
     work
-  elif [[ ${UNTIL_EMPTY-} && $(answer .state) =~ ^(empty|paused)$ ]]; then
+  elif [[ ${UNTIL_EMPTY-} && $state =~ ^(empty|paused)$ ]]; then
     break
-  elif [[ $(answer .state) != passing ]]; then
+  elif [[ $state != passing ]]; then
     # One that waits has done so already.
     sleep 1 &
     wait $!

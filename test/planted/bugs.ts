@@ -5,6 +5,7 @@ import { clients } from './clients.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
+import { inExamples } from './examples.ts';
 import { gateLocks } from './gate_locks.ts';
 import { gateRetries } from './gate_retries.ts';
 import { atGates } from './gates.ts';
@@ -28,10 +29,10 @@ import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
-/** A mistake in a file of sql/ or client/, and the test that must fail with it. */
+/** A mistake in a file of sql/, client/ or examples/, and the test that must fail with it. */
 export type Bug = {
   name: string;
-  /** Below sql/, or client/ and the rest. */
+  /** Below sql/, or with client/ or examples/ before it. */
   file: string;
   /** Each place that is found is replaced; none found is an error. */
   find: string | RegExp;
@@ -71,4 +72,5 @@ export const bugs: Bug[] = [
   ...poolLines,
   ...claimOwn,
   ...schedules,
+  ...inExamples,
 ];

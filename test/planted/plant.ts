@@ -3,11 +3,14 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
 import type { Bug } from './bugs.ts';
 
-const ofClient = (bug: Bug) => bug.file.startsWith('client/');
+/** What is copied as a whole; a file below none of the others is one of sql/. */
+const folderOf = ({ file }: Bug) =>
+  ['client', 'examples'].find((folder) => file.startsWith(`${folder}/`)) ?? 'sql';
+const pathOf = (bug: Bug) => (folderOf(bug) === 'sql' ? join('sql', bug.file) : bug.file);
 
 /** The text of the bug's file with the bug in it. */
 export function planted(bug: Bug): string {
-  const sql = readFileSync(join(checkout, ofClient(bug) ? '' : 'sql', bug.file), 'utf8');
+  const sql = readFileSync(join(checkout, pathOf(bug)), 'utf8');
   const everywhere =
     typeof bug.find === 'string' ? bug.find : new RegExp(bug.find.source, `${bug.find.flags}g`);
   const text = sql.replaceAll(everywhere, (_, inside) =>
@@ -17,11 +20,11 @@ export function planted(bug: Bug): string {
   return text;
 }
 
-/** Copies sql/ or client/ into a folder, with the bug in it; the environment in which tests take it from there. */
+/** Copies its folder, with the bug in it; the environment in which tests take it from there. */
 export function plant(bug: Bug, folder: string): Record<string, string> {
-  const name = ofClient(bug) ? 'client' : 'sql';
+  const name = folderOf(bug);
   const directory = join(folder, name);
   cpSync(join(checkout, name), directory, { recursive: true });
-  writeFileSync(join(ofClient(bug) ? folder : directory, bug.file), planted(bug));
-  return { [ofClient(bug) ? 'TOCK_CLIENT_DIRECTORY' : 'TOCK_SQL_DIRECTORY']: directory };
+  writeFileSync(join(folder, pathOf(bug)), planted(bug));
+  return { [`TOCK_${name.toUpperCase()}_DIRECTORY`]: directory };
 }
