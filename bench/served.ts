@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { checkout } from '../scripts/stack/place.ts';
 import { childrenOf } from '../scripts/stack/processes.ts';
 import { openEdge } from '../scripts/stack/roles.ts';
@@ -17,25 +17,25 @@ export type Served = {
   stop(): Promise<void>;
 };
 
-/** bench/worker.ts as `wrangler deploy` would bundle functions/index.ts. */
-async function bundled(): Promise<string> {
+/** As `wrangler deploy` would bundle functions/index.ts. */
+async function bundled(entry: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-bench-'));
   try {
     const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
-    const argv = [process.execPath, wrangler, 'deploy', 'bench/worker.ts', '--dry-run'];
+    const argv = [process.execPath, wrangler, 'deploy', entry, '--dry-run'];
     await run([...argv, '--outdir', folder], {
       cwd: checkout,
       env: { ...process.env, WRANGLER_SEND_METRICS: 'false', XDG_CONFIG_HOME: folder },
     });
-    return readFileSync(join(folder, 'worker.js'), 'utf8');
+    return readFileSync(join(folder, basename(entry).replace(/ts$/, 'js')), 'utf8');
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function workerd(code: string, databaseUrl: string) {
+async function workerd(code: string, bindings: Record<string, string>) {
   const before = new Set(childrenOf(process.pid).map(({ pid }) => pid));
-  const served = await serveBundle(code, { DATABASE_URL: databaseUrl });
+  const served = await serveBundle(code, bindings);
   const started = childrenOf(process.pid).find(
     ({ pid }) =>
       !before.has(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('workerd'),
@@ -57,7 +57,12 @@ async function answers(url: string): Promise<void> {
 }
 
 /** The Worker in workerd, over the cluster's PgBouncer in transaction mode, on a database of Tock's. */
-export async function serve({ stack }: Run, place: Place): Promise<Served> {
+export async function serve(
+  { stack }: Run,
+  place: Place,
+  entry = 'bench/worker.ts',
+  bindings: Record<string, string> = {},
+): Promise<Served> {
   const { passwords } = stack;
   await openEdge(place.url, passwords.edge);
   const pooler = await stack.pool();
@@ -65,7 +70,7 @@ export async function serve({ stack }: Run, place: Place): Promise<Served> {
     const { port } = pooler;
     const edge = { port: String(port), username: 'tock_edge', password: passwords.edge };
     const url = Object.assign(new URL(place.url), edge).href;
-    const worker = await workerd(await bundled(), url);
+    const worker = await workerd(await bundled(entry), { ...bindings, DATABASE_URL: url });
     const stop = async () => {
       await worker.stop();
       await pooler.stop();

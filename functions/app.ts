@@ -1,4 +1,5 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import { limitBody } from './body.ts';
@@ -42,8 +43,13 @@ const rule = [
   openapi,
 ];
 
+const reading = ['GET', 'HEAD', 'OPTIONS'];
+
+/** Hears of each call that has changed something, before its answer goes out. */
+export type Changed = (c: Context<Env>) => void;
+
 /** The HTTP door; `connect` is its way to the database. */
-export function createApp(connect: Connect): App {
+export function createApp(connect: Connect, changed: Changed = () => {}): App {
   const app: App = new OpenAPIHono<Env>();
   app.onError(problem);
   app.notFound((c) => {
@@ -56,6 +62,7 @@ export function createApp(connect: Connect): App {
     await next();
     c.header('Cache-Control', 'no-store');
     c.header('X-Content-Type-Options', 'nosniff');
+    if (c.res.ok && !reading.includes(c.req.method)) changed(c);
   });
   app.use(
     methodNotAllowed({

@@ -1,12 +1,10 @@
-import { createApp } from './app.ts';
-import { type Bindings, connect } from './query.ts';
+import { consumers } from './consumers/index.ts';
+import { createWorker } from './worker.ts';
 
-const app = createApp(connect);
+const worker = createWorker({ consumers });
 
-/** The Worker: HTTP, and for a cron trigger the duties that are due. */
-export default {
-  fetch: app.fetch,
-  async scheduled(_event: unknown, env: Bindings): Promise<void> {
-    await connect(env, (query) => query('select tock.tick() as next_wake_at'));
-  },
-};
+/** The Worker: HTTP, for a cron trigger the duties that are due, and its consumers. */
+export default { fetch: worker.fetch, scheduled: worker.scheduled };
+
+/** Used where wrangler.toml binds it. */
+export const { Alarm } = worker;

@@ -18,6 +18,14 @@ export type Bindings = {
   TOCK_ORIGINS?: string;
   /** Comes before all of them. */
   HYPERDRIVE?: { connectionString: string };
+  /** The Durable Object that holds when something is next due; see alarm.ts. */
+  ALARM?: AlarmNamespace;
+};
+
+/** What of a Durable Object's namespace is needed. */
+export type AlarmNamespace = {
+  idFromName(name: string): unknown;
+  get(id: never): { fetch(url: string, init?: RequestInit): Promise<Response> };
 };
 
 /** `most` is how many statements a request may send, where its way has a limit. */

@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { checkout } from './stack/place.ts';
 import { run } from './stack/run.ts';
@@ -9,17 +9,17 @@ const MOST_BYTES = 1_000_000;
 
 export type Bundle = { code: string; bytes: number; compressed: number };
 
-/** What `wrangler deploy` would upload, made without network or account; throws when it is too large. */
-export async function bundle(): Promise<Bundle> {
+/** What `wrangler deploy` would upload, made without network or account, of this Worker or another; throws when it is too large. */
+export async function bundle(entry = 'functions/index.ts'): Promise<Bundle> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-bundle-'));
   try {
     const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
     const quiet = { WRANGLER_SEND_METRICS: 'false', XDG_CONFIG_HOME: folder };
-    await run([process.execPath, wrangler, 'deploy', '--dry-run', '--outdir', folder], {
+    await run([process.execPath, wrangler, 'deploy', entry, '--dry-run', '--outdir', folder], {
       cwd: checkout,
       env: { ...process.env, ...quiet },
     });
-    const code = readFileSync(join(folder, 'index.js'));
+    const code = readFileSync(join(folder, basename(entry).replace(/ts$/, 'js')));
     const compressed = gzipSync(code, { level: 9 }).length;
     if (compressed > MOST_BYTES) {
       throw new Error(`The bundle is ${compressed} bytes compressed, over ${MOST_BYTES}.`);

@@ -3,6 +3,7 @@ import { groups as assign } from './assign.ts';
 import { groups as backlog } from './backlog.ts';
 import { groups as batches } from './batches.ts';
 import { groups as commitDelay } from './commit_delay.ts';
+import { groups as consumers } from './consumers.ts';
 import { groups as due } from './due.ts';
 import { groups as floors } from './floors.ts';
 import { groups as held } from './held.ts';
@@ -32,6 +33,7 @@ export const groups: Group[] = [
   ...due,
   ...http,
   ...latency,
+  ...consumers,
   ...tenants,
   ...memory,
   ...assign,

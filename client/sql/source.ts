@@ -3,7 +3,7 @@ import { LeaseLost } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
 import type { ClaimAnswer, ClaimOptions, LeasedTasks } from '../types.ts';
-import { ask, type SqlPool } from './ask.ts';
+import { ask, type SqlClient } from './ask.ts';
 import * as statements from './statements.ts';
 
 type Row = Omit<ClaimAnswer, 'leases'> & { leases: string };
@@ -26,15 +26,15 @@ function answerOf({ leases, ...said }: Row): ClaimAnswer {
 }
 
 /** The verbs of claims and leases, each a statement of its own. One that waits asks again: nothing sleeps in the database. */
-export function sqlSource(pool: SqlPool): Claims & Leases {
+export function sqlSource(client: SqlClient): Claims & Leases {
   const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
   const ofLease = async <T>(text: string, values: unknown[], signal?: AbortSignal): Promise<T> => {
-    const row = await ask<T>(pool, text, values, signal);
+    const row = await ask<T>(client, text, values, signal);
     if (!row) throw over();
     return row;
   };
   const once = async (text: string, values: unknown[]) =>
-    answerOf((await ask<Row>(pool, text, values)) as Row);
+    answerOf((await ask<Row>(client, text, values)) as Row);
   return {
     async claim(queues, options: ClaimOptions = {}, signal) {
       const { worker, limit = 1, lease_seconds, wait_seconds = 0, request_id } = options;

@@ -36,6 +36,9 @@ export type WorkOptions = {
   on_error?: Hear;
 };
 
+/** Tells a worker that would end, or waits for its handlers to, that there is more to claim. */
+export type Knocks = { count(): number; next(): Promise<void> };
+
 /** One that runs its tasks in transactions says how, and makes their completions itself. */
 export type Source = Claims & Leases & { run?: RunTask };
 
@@ -52,6 +55,7 @@ type Feeding = {
   lease_seconds: number;
   wait_seconds: number;
   worker: string | undefined;
+  knocks: Knocks | undefined;
 };
 
 const MOST_A_CLAIM = 10_000;
@@ -109,15 +113,19 @@ async function feed(f: Feeding): Promise<void> {
     while (inHands.count() > f.low && !stopping.aborted) await inHands.next();
     if (stopping.aborted) return;
     const alone = inHands.count() === 0;
+    const knocks = f.knocks?.count();
     const claimed = await claim(f);
     if (!claimed) continue;
     const { leases, state } = claimed.answer;
     for (const leased of leases) inHands.take(leased, claimed.late);
     if (leases.length > 0) continue;
     if (f.toTheEnd && (state === 'empty' || state === 'paused')) {
-      if (alone) return;
+      const knocked = () => f.knocks?.count() !== knocks;
+      if (alone && !knocked()) return;
       // What runs may leave something behind.
-      while (inHands.count() > 0 && !stopping.aborted) await inHands.next();
+      while (inHands.count() > 0 && !knocked() && !stopping.aborted) {
+        await Promise.race([inHands.next(), ...(f.knocks ? [f.knocks.next()] : [])]);
+      }
     } else await pause(restMs(f, claimed.answer), stopping);
   }
 }
@@ -126,13 +134,13 @@ async function feed(f: Feeding): Promise<void> {
 export async function work(
   source: Source,
   handlers: Map<string, Handler<unknown, never>>,
-  options: WorkOptions = {},
+  options: WorkOptions & { knocks?: Knocks } = {},
 ): Promise<Worked> {
   const { concurrency = 1, lease_seconds = 60, stop_seconds = 20, tell_within_ms = 200 } = options;
   const { low, high } = options.prefetch ?? { low: concurrency - 1, high: concurrency };
   check(concurrency, low, high);
   const toTheEnd = options.until === 'empty';
-  const { wait_seconds = toTheEnd ? 0 : 5, weights, worker } = options;
+  const { wait_seconds = toTheEnd ? 0 : 5, weights, worker, knocks } = options;
   const hear = carefully(options.on_error);
   const stopping = stopAt(options);
   const queues = [...handlers.keys()].map((queue) =>
@@ -143,7 +151,7 @@ export async function work(
   const finished = stopped(stopping).then(() => inHands.finish(stop_seconds));
   if (stopping.aborted) return inHands.worked;
   try {
-    await feed({ ...shared, queues, inHands, low, high, toTheEnd, wait_seconds, worker });
+    await feed({ ...shared, queues, inHands, low, high, toTheEnd, wait_seconds, worker, knocks });
   } finally {
     stopping.stop();
     await finished;

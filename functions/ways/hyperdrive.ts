@@ -6,10 +6,11 @@ import { connectPg } from './pg.ts';
  * like reading to it. It caches no statement that names a volatile function of PostgreSQL's own.
  * The planner drops the expression.
  */
-const UNCACHED = 'with uncached as (select random())\n';
+const uncached = (text: string) =>
+  `with uncached as (select random())${text.startsWith('with ') ? `,${text.slice(4)}` : `\n${text}`}`;
 
 /** With pg, through Hyperdrive's transaction pool. */
 export const connectHyperdrive: Connect = (env, use) =>
   connectPg({ DATABASE_URL: env.HYPERDRIVE?.connectionString }, (query) =>
-    use((text, values) => query(UNCACHED + text, values)),
+    use((text, values) => query(uncached(text), values)),
   );

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Bindings } from '../../functions/query.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended } from '../../scripts/stack/run.ts';
 
@@ -20,11 +19,25 @@ function hyperdrive(url: string): { binding: string; service: string } {
   };
 }
 
-function config(port: number, { HYPERDRIVE, ...texts }: Bindings): string {
+/** Texts, and a database. */
+type Bindings = Record<string, unknown> & { HYPERDRIVE?: { connectionString: string } };
+
+/** The Durable Object `Alarm`, its storage in a folder. */
+const alarm = (folder: string) => ({
+  service: `(name = "disk", disk = (path = ${text(folder)}, writable = true)),`,
+  binding: '(name = "ALARM", durableObjectNamespace = "Alarm")',
+  namespace: `
+  durableObjectNamespaces = [(className = "Alarm", uniqueKey = "tock-alarm", enableSql = true)],
+  durableObjectStorage = (localDisk = "disk"),`,
+});
+
+function config(port: number, { HYPERDRIVE, ...texts }: Bindings, storage?: string): string {
   const pool = HYPERDRIVE && hyperdrive(HYPERDRIVE.connectionString);
   const bindings = Object.entries(texts).map(
-    ([name, value]) => `(name = "${name}", text = ${text(value)})`,
+    ([name, value]) => `(name = "${name}", text = ${text(String(value))})`,
   );
+  const object = storage && alarm(storage);
+  if (object) bindings.push(object.binding);
   if (pool) bindings.push(pool.binding);
   return `
 using Workerd = import "/workerd/workerd.capnp";
@@ -32,6 +45,7 @@ const config :Workerd.Config = (
   services = [
     (name = "tock", worker = .tock),
     ${pool?.service ?? ''}
+    ${object ? object.service : ''}
     (name = "internet", network = (allow = ["public", "private"])),
   ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "tock")],
@@ -40,18 +54,22 @@ const tock :Workerd.Worker = (
   modules = [(name = "index.js", esModule = embed "index.js")],
   compatibilityDate = "2026-10-23",
   compatibilityFlags = ["enable_request_signal"],
-  bindings = [${bindings.join(', ')}],
+  bindings = [${bindings.join(', ')}],${object ? object.namespace : ''}
 );`;
 }
 
 export type Served = { url: string; port: number; stop(): Promise<void> };
 
 /** A deployable bundle in workerd itself, without what wrangler dev puts in front of it. */
-export async function serveBundle(code: string, bindings: Bindings): Promise<Served> {
+export async function serveBundle(
+  code: string,
+  bindings: Bindings,
+  storage?: string,
+): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-workerd-'));
   const port = await anyPort();
   writeFileSync(join(folder, 'index.js'), code);
-  writeFileSync(join(folder, 'config.capnp'), config(port, bindings), { mode: 0o600 });
+  writeFileSync(join(folder, 'config.capnp'), config(port, bindings, storage), { mode: 0o600 });
   const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], { stdio: 'inherit' });
   const over = ended(child);
   return {

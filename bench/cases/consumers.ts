@@ -1,0 +1,102 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Call, connection } from '../calls.ts';
+import { serve } from '../served.ts';
+import type { Case, Group, Run } from '../types.ts';
+
+const samples = (run: Run) => (run.quick ? 100 : 400);
+const warmUp = 100;
+/** Between two tasks nothing is at work. */
+const PAUSE_MS = 50;
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Hears from handlers that they have begun. */
+async function listener() {
+  let heard = () => {};
+  const server = createServer((_, response) => {
+    heard();
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** When it hears next. */
+    next: () =>
+      new Promise<number>((resolve) => {
+        heard = () => resolve(performance.now());
+      }),
+    close: () => server.close(),
+  };
+}
+
+/** Milliseconds from a request sent to what the listener hears of it, or to its answer. */
+async function times(count: number, once: () => Promise<[sent: number, done: number]>) {
+  const found: number[] = [];
+  for (let n = -warmUp; n < count; n++) {
+    const [sent, done] = await once();
+    if (n >= 0) found.push(done - sent);
+    await pause(PAUSE_MS * (0.5 + Math.random()));
+  }
+  return found;
+}
+
+const at = (values: number[], share: number) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? null;
+
+type Door = { call: Call; next(): Promise<number> };
+
+const measures = (count: number, { call, next }: Door) => {
+  const heard = (send: () => Promise<unknown>) =>
+    times(count, async () => {
+      const told = next();
+      const sent = performance.now();
+      const answered = send();
+      const done = await told;
+      await answered;
+      return [sent, done];
+    });
+  return {
+    started: () => heard(() => call('POST', '/v1/queues/started/tasks', '{"payload": 1}')),
+    floor: () => heard(() => call('GET', '/bench/started')),
+    select: () =>
+      times(count, async () => {
+        const sent = performance.now();
+        await call('GET', '/bench/select1');
+        return [sent, performance.now()];
+      }),
+  };
+};
+
+async function measured(run: Run): Promise<Case[]> {
+  const tock = run.systems.find(({ name }) => name === 'tock');
+  if (!tock) return [];
+  const place = await run.open(tock);
+  const { url, next, close } = await listener();
+  const served = await serve(run, place, 'bench/consumer_worker.ts', { LISTENER: url });
+  const door = connection(served);
+  try {
+    const count = samples(run);
+    const { started, floor, select } = measures(count, { call: door.call, next });
+    const [least, told, found] = [await select(), await floor(), await started()];
+    const ms = (values: number[], share: number) => at(values, share)?.toFixed(1);
+    const both = (values: number[]) => `${ms(values, 0.5)} and ${ms(values, 0.99)} ms`;
+    const note = `${count} tasks, one at a time, by HTTP through PgBouncer, told by a request of the handler's, which is in it; floor: a request for select 1; with the same request to the listener ${both(told)}`;
+    return [0.5, 0.99].map((share) => ({
+      name: `consumer start, p${share * 100}`,
+      unit: 'ms',
+      tock: at(found, share),
+      floor: at(least, share),
+      peers: {},
+      note,
+      windows: { tock: found, floor: least, told },
+    }));
+  } finally {
+    door.close();
+    await served.stop();
+    close();
+    await run.close(place);
+  }
+}
+
+export const groups: Group[] = [{ name: 'consumers', run: measured }];

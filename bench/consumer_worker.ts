@@ -1,0 +1,33 @@
+import { createApp } from '../functions/app.ts';
+import { connect } from '../functions/query.ts';
+import { createWorker, defineConsumer } from '../functions/worker.ts';
+
+const started = defineConsumer({
+  queue: 'started',
+  handler: async (task, { env }) => {
+    await fetch(`${env.LISTENER}/${task.id}`);
+  },
+});
+
+const worker = createWorker({ consumers: [started] });
+const floor = createApp(connect);
+
+floor.get('/bench/select1', async (c) => {
+  const [row] = await connect(c.env, (query) => query('select 1 as one'));
+  return c.json(row);
+});
+
+// What a handler's start costs without any task: the database is asked, and then the listener told.
+floor.get('/bench/started', async (c) => {
+  const rows = await connect(c.env, (query) => query('select 1 as one'));
+  await fetch(`${(c.env as Record<string, unknown>).LISTENER}/floor`);
+  return c.json(rows);
+});
+
+/** The Worker with a consumer, and routes to compare it with. */
+export default {
+  fetch: ((request, env, execution) =>
+    request.url.includes('/bench/')
+      ? floor.fetch(request, env)
+      : worker.fetch(request, env, execution)) satisfies typeof worker.fetch,
+};

@@ -1,0 +1,81 @@
+import type { Context } from 'hono';
+import type { Knocks } from '../../client/worker/work.ts';
+import type { Changed } from '../app.ts';
+import type { Env } from '../endpoint.ts';
+import type { Bindings, Connect } from '../query.ts';
+import type { Consumer } from './define.ts';
+import { type Drained, drain, logError } from './drain.ts';
+import type { Open } from './line.ts';
+import type { Loans } from './loans.ts';
+import { type Hold, waker } from './wake.ts';
+
+/** For what calls other than an enqueue make ready: a look at all queues, at most one each second. */
+const QUIET_MS = 1000;
+
+/** What makes no task ready: somebody takes one, or goes on with it. */
+const taking = /\/(claim|claim-own|extend|take)$|^\/v1\/keys/;
+const enqueue = /^\/v1\/queues\/([^/]+)\/tasks$/;
+
+/** Null where there is nothing that keeps an invocation alive, as on Node. */
+export function holdOf(c: Context<Env>): Hold | null {
+  try {
+    const { executionCtx } = c;
+    return (promise) => executionCtx.waitUntil(promise);
+  } catch {
+    return null;
+  }
+}
+
+export const hasWorked = ({ done, failed, released, lost }: Drained) =>
+  done + failed + released + lost > 0;
+
+/** What is no name goes on to be refused. */
+function named(encoded: string): string | null {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return null;
+  }
+}
+
+/** The queue that a request enqueues into. */
+export function enqueuedTo(method: string, path: string): string | null {
+  const [, queue] = (method === 'POST' && enqueue.exec(path)) || [];
+  return queue === undefined ? null : named(queue);
+}
+
+type Options = {
+  seconds: number;
+  loans: Loans;
+  /** Hears of tasks that may be due later, or left over. */
+  tell(env: Bindings): Promise<void>;
+};
+
+/** After a call that has made tasks ready, works on them in the time after its answer. */
+export function woken(
+  connect: Connect,
+  consumers: readonly Consumer[],
+  { seconds, loans, tell }: Options,
+): Changed {
+  let env: Bindings = {};
+  const wake = (list: readonly Consumer[], quiet_ms = 0) => {
+    const work = async (left: number, knocks: Knocks, open?: Open) => {
+      const options = { seconds: left, knocks, open, worker: 'woken' };
+      const drained = await drain(connect, env, list, options).catch(logError);
+      if (!drained || drained.again_seconds !== null || hasWorked(drained)) await tell(env);
+    };
+    return waker<Open>(work, { seconds, quiet_ms });
+  };
+  const byQueue = Map.groupBy(consumers, ({ queue }) => queue);
+  const queues = new Map([...byQueue].map(([queue, of]) => [queue, wake(of)]));
+  const all = wake(consumers, QUIET_MS);
+  return (c) => {
+    const hold = consumers.length > 0 && holdOf(c);
+    if (!hold) return;
+    env = c.env;
+    const queue = enqueuedTo(c.req.method, c.req.path);
+    if (queue === null) {
+      if (!env.ALARM && !taking.test(c.req.path)) all(hold);
+    } else if (queues.get(queue)?.(hold, loans.of(env))) loans.taken(env);
+  };
+}

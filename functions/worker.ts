@@ -1,0 +1,80 @@
+import { type AlarmObject, type AlarmState, alarmOf } from './alarm.ts';
+import { createApp } from './app.ts';
+import type { Consumer } from './consumers/define.ts';
+import { drain } from './consumers/drain.ts';
+import { loans } from './consumers/loans.ts';
+import { enqueuedTo, holdOf, woken } from './consumers/woken.ts';
+import { type Bindings, type Connect, connect as open } from './query.ts';
+import { teller } from './tell.ts';
+
+export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from '../client/errors.ts';
+export type { ConsumerContext, ConsumerHandler, Trace } from './consumers/context.ts';
+export { type Consumer, defineConsumer } from './consumers/define.ts';
+export type { Bindings } from './query.ts';
+
+export type WorkerOptions = {
+  consumers?: readonly Consumer[];
+  /** How long one invocation works: up to 28, as a Worker has 30 s after its answer. */
+  seconds?: number;
+  /** The way to the database; by its bindings, unless it is said. */
+  connect?: Connect;
+};
+
+/** What of an invocation's context is needed. */
+type Execution = { waitUntil(promise: Promise<unknown>): void; passThroughOnException(): void };
+
+export type Worker = {
+  fetch(request: Request, env: Bindings, execution?: Execution): Response | Promise<Response>;
+  scheduled(event: unknown, env: Bindings): Promise<void>;
+  /** To be exported under this name where wrangler.toml binds it. */
+  Alarm: new (
+    state: AlarmState,
+    env: Bindings,
+  ) => AlarmObject;
+};
+
+/** All of it, whatever fails; what failed is thrown at the end. */
+async function each(...duties: (() => Promise<unknown>)[]): Promise<void> {
+  const failed: unknown[] = [];
+  for (const duty of duties) await duty().catch((error) => failed.push(error));
+  if (failed.length > 1) throw new AggregateError(failed, failed.map(String).join('; '));
+  if (failed.length > 0) throw failed[0];
+}
+
+/** The HTTP door, the duties for a cron trigger, and consumers that are woken by what is enqueued. */
+export function createWorker({
+  consumers = [],
+  seconds = 25,
+  connect = open,
+}: WorkerOptions = {}): Worker {
+  if (!(seconds >= 3 && seconds <= 28)) throw new RangeError('createWorker: seconds is 3 to 28');
+  const tell = teller();
+  const lending = loans(connect);
+  const wake = woken(connect, consumers, { seconds, loans: lending, tell });
+  const app = createApp(lending.connect, (c) => {
+    wake(c);
+    if (c.env.ALARM) holdOf(c)?.(tell(c.env));
+  });
+  const queues = new Set(consumers.map(({ queue }) => queue));
+  return {
+    async fetch(request, env, execution) {
+      const queue = enqueuedTo(request.method, new URL(request.url).pathname);
+      if (!execution || queue === null || !queues.has(queue)) {
+        return app.fetch(request, env, execution as never);
+      }
+      const own = lending.lend(env);
+      try {
+        return await app.fetch(request, own, execution as never);
+      } finally {
+        execution.waitUntil(lending.settle(own));
+      }
+    },
+    scheduled: (_event, env) =>
+      each(
+        () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
+        () => drain(connect, env, consumers, { seconds, worker: 'scheduled' }),
+        () => tell(env),
+      ),
+    Alarm: alarmOf(connect, consumers, seconds),
+  };
+}

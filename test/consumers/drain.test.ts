@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { WorkerStopped } from '../../client/index.ts';
+import type { ConsumerHandler } from '../../functions/consumers/context.ts';
+import { defineConsumer } from '../../functions/consumers/define.ts';
+import { drain } from '../../functions/consumers/drain.ts';
+import type { Connect } from '../../functions/query.ts';
+import { payloads } from '../client/service.ts';
+import { type Bench, consuming } from './service.ts';
+
+let there: Bench;
+beforeAll(async () => {
+  there = await consuming();
+});
+beforeEach(() => {
+  there.errors.length = 0;
+});
+afterAll(() => there.database.drop());
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const none = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0, again_seconds: null };
+
+test('a drain works until its queues are empty, what its tasks leave behind too', async () => {
+  const seen: unknown[] = [];
+  const first = defineConsumer<number>({
+    queue: 'first',
+    concurrency: 4,
+    handler({ payload }, { spawn }) {
+      seen.push(payload);
+      if (payload < 10) spawn({ tasks: [{ payload: payload + 10 }] });
+    },
+  });
+  const other = defineConsumer({ queue: 'other', handler: (task) => void seen.push(task.payload) });
+  await there.tock.enqueueMany('first', [{ payload: 1 }, { payload: 2 }]);
+  await there.tock.enqueue('other', 'x');
+  expect(await there.drain([first, other])).toEqual({ ...none, done: 5 });
+  expect(seen.sort()).toEqual([1, 11, 12, 2, 'x']);
+});
+
+test('a claim asks for a batch at most, and for as many as handlers are free', async () => {
+  await there.tock.enqueueMany('batches', payloads(9));
+  const asked: unknown[] = [];
+  const watching: Connect = (env, use) =>
+    there.connect(env, (query) =>
+      use((text, values = []) => {
+        if (text.includes('tock.claim(')) asked.push(values[2]);
+        return query(text, values);
+      }),
+    );
+  let running = 0;
+  let most = 0;
+  const handler = async () => {
+    most = Math.max(most, ++running);
+    await sleep(20);
+    running--;
+  };
+  const batches = defineConsumer({ queue: 'batches', batch: 3, concurrency: 5, handler });
+  expect(await drain(watching, {}, [batches])).toMatchObject({ done: 9 });
+  expect(most).toBe(5);
+  expect(asked.slice(0, 2)).toEqual([3, 2]);
+});
+
+describe('a drain never overruns its time, and gives back what has not ended', () => {
+  const handlers: Record<string, ConsumerHandler> = {
+    'that ends when its signal aborts': (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      }),
+    'that hangs': () => new Promise(() => {}),
+    'that ignores its signal': () => sleep(10_000),
+    async 'that waits again and again'() {
+      const end = performance.now() + 10_000;
+      while (performance.now() < end) await sleep(1);
+    },
+  };
+
+  test.concurrent.for(Object.keys(handlers))('of a handler %s', async (name, { expect }) => {
+    const queue = name.replaceAll(' ', '-');
+    const ids = await there.tock.enqueueMany(queue, [{ payload: 1 }, { payload: 2 }]);
+    let signal: AbortSignal | undefined;
+    let left = Number.NaN;
+    const handler: ConsumerHandler = (task, context) => {
+      signal = context.signal;
+      left = context.left();
+      return handlers[name]?.(task, context);
+    };
+    const consumer = defineConsumer({ queue, batch: 2, handler });
+    const started = performance.now();
+    const drained = await there.drain([consumer], { seconds: 4 });
+    const took = performance.now() - started;
+    expect(took).toBeGreaterThan(1500);
+    expect(took).toBeLessThan(4000);
+    expect(drained).toEqual({ ...none, released: 2, again_seconds: 0 });
+    expect(signal?.reason).toBeInstanceOf(WorkerStopped);
+    expect(left).toBeGreaterThan(1);
+    expect(left).toBeLessThan(2);
+    for (const id of ids) {
+      const task = await there.tock.task(id);
+      expect(task).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
+    }
+  });
+});
+
+test('a drain that can reach nobody any more leaves in time all the same', async () => {
+  await there.tock.enqueue('stuck', 1);
+  const handler = () => {
+    hang = true;
+  };
+  let hang = false;
+  const started = performance.now();
+  await drain(
+    (env, use) =>
+      there.connect(env, (query, most) =>
+        use((text, values) => (hang ? new Promise(() => {}) : query(text, values)), most),
+      ),
+    {},
+    [defineConsumer({ queue: 'stuck', handler })],
+    { seconds: 3 },
+  );
+  expect(performance.now() - started).toBeLessThan(3100);
+});
+
+test('a connection that breaks is replaced, and no task is lost by it', async () => {
+  await there.tock.enqueueMany('broken', [{ payload: 1 }, { payload: 2 }]);
+  const handler = async () => {
+    await there.owner.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tock_edge' and datname = current_database()",
+    );
+  };
+  const superUser = await there.database.connect(there.database.superUrl);
+  await superUser.query('grant pg_signal_backend to tock');
+  const drained = await there.drain([defineConsumer({ queue: 'broken', handler })]);
+  expect(drained).toEqual({ ...none, done: 2 });
+});
+
+test('where a way has but so many statements, those left are kept to tell of its tasks', async () => {
+  await there.tock.enqueueMany('few', payloads(100));
+  let asked = 0;
+  const drained = await drain(
+    (env, use) =>
+      there.connect(env, (query) =>
+        use((text, values) => {
+          asked++;
+          return query(text, values);
+        }, 45),
+      ),
+    {},
+    [defineConsumer({ queue: 'few', handler: () => {} })],
+  );
+  expect(asked).toBeLessThanOrEqual(45);
+  expect(drained).toMatchObject({ lost: 0, released: 0, again_seconds: 0 });
+  expect(drained.done).toBeGreaterThan(10);
+  expect(drained.done).toBeLessThan(100);
+});
+
+test('a limit that lets nothing through for long is not waited for', async () => {
+  await there.owner.query(
+    `select tock.put_queue('slow', '{"rate_limit": 1, "rate_seconds": 600}')`,
+  );
+  await there.tock.enqueueMany('slow', [{ payload: 1 }, { payload: 2 }]);
+  const started = performance.now();
+  const drained = await there.drain([defineConsumer({ queue: 'slow', handler: () => {} })]);
+  expect(performance.now() - started).toBeLessThan(3000);
+  expect(drained.done).toBe(1);
+  expect(drained.again_seconds).toBeGreaterThan(100);
+});
+
+test('one consumer that can not claim keeps no other from working, and is told of', async () => {
+  await there.tock.enqueue('fine', 1);
+  const consumers = ['no such name!', 'fine'].map((queue) =>
+    defineConsumer({ queue, handler: () => {} }),
+  );
+  await expect(there.drain(consumers)).rejects.toThrow(/name/);
+  const [task] = (await there.tock.tasks({ queue: 'fine' })).tasks;
+  expect(task?.state).toBe('done');
+});

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { type AlarmState, alarmOf } from '../../functions/alarm.ts';
+import type { Consumer } from '../../functions/consumers/define.ts';
+import { defineConsumer } from '../../functions/consumers/define.ts';
+import type { Connect } from '../../functions/query.ts';
+import { type Bench, consuming } from './service.ts';
+
+let there: Bench;
+beforeAll(async () => {
+  there = await consuming();
+});
+afterAll(() => there.database.drop());
+beforeEach(() => {
+  vi.spyOn(console, 'error').mockImplementation(() => {});
+  return () => vi.restoreAllMocks();
+});
+
+/** A Durable Object's storage, whose alarm is taken when it rings. */
+function state() {
+  const kept = new Map<string, unknown>();
+  let at: number | null = null;
+  const storage: AlarmState['storage'] = {
+    getAlarm: async () => at,
+    setAlarm: async (to) => {
+      at = to;
+    },
+    get: async (key) => kept.get(key),
+    put: async (key, value) => void kept.set(key, value),
+    delete: async (key) => kept.delete(key),
+  };
+  return {
+    storage,
+    /** Milliseconds from now on. */
+    rings: () => (at === null ? null : at - Date.now()),
+    set: (ms: number) => {
+      at = Date.now() + ms;
+    },
+    taken: () => {
+      at = null;
+    },
+  };
+}
+
+function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
+  const held = state();
+  const Alarm = alarmOf(connect, consumers, 8);
+  const alarm = new Alarm(held, {});
+  const ring = async () => {
+    held.taken();
+    await alarm.alarm();
+  };
+  return { ...held, alarm, ring };
+}
+
+test('when the database is out of reach it rings again, later each time, and never throws', async () => {
+  const { ring, rings } = alarmed(() => Promise.reject(new Error('nobody there')));
+  const waits: number[] = [];
+  for (let n = 0; n < 12; n++) {
+    await ring();
+    waits.push(Math.round((rings() ?? 0) / 1000));
+  }
+  expect(waits.slice(0, 4)).toEqual([1, 2, 4, 8]);
+  expect(waits.at(-1)).toBe(300);
+});
+
+test('a ring with nothing due sets no alarm, and a duplicate of it does no harm', async () => {
+  const { ring, rings } = alarmed();
+  await ring();
+  await ring();
+  expect(rings()).toBe(null);
+  await there.tock.enqueue('later', 1, { delay_seconds: 100 });
+  await ring();
+  await ring();
+  expect(rings()).toBeGreaterThan(95_000);
+  expect(rings()).toBeLessThan(101_000);
+});
+
+test('what is heard rings a second later, and leaves an alarm that is sooner', async () => {
+  const { alarm, rings, set } = alarmed();
+  set(60_000);
+  await alarm.fetch();
+  expect(rings()).toBeLessThanOrEqual(1000);
+  set(300);
+  await alarm.fetch();
+  expect(rings()).toBeLessThanOrEqual(300);
+});
+
+test('a ring that comes too soon after what was heard is followed by another', async () => {
+  const { alarm, rings, ring, set } = alarmed();
+  set(10);
+  await alarm.fetch();
+  await ring();
+  expect(rings()).toBeGreaterThan(500);
+  expect(rings()).toBeLessThanOrEqual(1000);
+});
+
+test('what is heard during a ring is not lost', async () => {
+  const { alarm, rings, ring } = alarmed(async (env, use) => {
+    await alarm.fetch();
+    return there.connect(env, use);
+  });
+  await ring();
+  expect(rings()).toBeLessThanOrEqual(1000);
+});
+
+test('while consumers work, what falls due is begun', async () => {
+  const at: Record<string, number> = {};
+  const handler = async ({ queue }: { queue: string }) => {
+    at[queue] = performance.now();
+    if (queue === 'long') await new Promise((resolve) => setTimeout(resolve, 2500));
+  };
+  const consumers = ['long', 'due'].map((queue) => defineConsumer({ queue, handler }));
+  await there.tock.enqueue('long', 1);
+  await there.tock.enqueue('due', 1, { delay_seconds: 1 });
+  const started = performance.now();
+  await alarmed(there.connect, consumers).ring();
+  expect(performance.now() - started).toBeLessThan(4500);
+  expect((at.due ?? Number.NaN) - (at.long ?? 0)).toBeLessThan(2200);
+});

@@ -1,0 +1,82 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type pg from 'pg';
+import { vi } from 'vitest';
+import { createTock, type Tock } from '../../client/index.ts';
+import { bundle } from '../../scripts/bundle.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Tapped, tapped } from '../worker/proxy.ts';
+import { type Served, serveBundle } from '../worker/workerd.ts';
+
+/** test/consumers/worker.ts in workerd, over a proxy, with a listener that its handlers tell where they are. */
+export type Consuming = {
+  database: Database;
+  owner: pg.Client;
+  proxy: Tapped;
+  tock: Tock;
+  /** `/point/id`, in order. */
+  told: string[];
+  /** Hears of each before it is answered. */
+  onTold(hear: (path: string) => unknown): void;
+  start(): Promise<void>;
+  kill(): Promise<void>;
+  scheduled(): Promise<Response>;
+  close(): Promise<void>;
+};
+
+export async function consumingWorker(storage?: string): Promise<Consuming> {
+  const [{ code }, database] = await Promise.all([
+    bundle('test/consumers/worker.ts'),
+    freshDatabase(),
+  ]);
+  const owner = await database.connect();
+  const { rows } = await owner.query(
+    "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim', 'read', 'admin'])",
+  );
+  const told: string[] = [];
+  let hear: Parameters<Consuming['onTold']>[0] = () => {};
+  const listener = createServer(async (request, response) => {
+    told.push(request.url ?? '');
+    await hear(request.url ?? '');
+    response.end();
+  });
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const LISTENER = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  const way = await tapped(database.poolUrl ?? database.edgeUrl);
+  let served: Served | null = null;
+  const fetchOf = (path: string, init?: RequestInit) => fetch(`${served?.url}${path}`, init);
+  const tock = createTock({
+    url: 'http://tock',
+    key: rows[0].key,
+    retries: 0,
+    fetch: (url, init) => fetchOf(new URL(url).pathname + new URL(url).search, init),
+  });
+  const kill = async () => {
+    const was = served;
+    served = null;
+    await was?.stop();
+  };
+  return {
+    database,
+    owner,
+    proxy: way,
+    tock,
+    told,
+    onTold(one) {
+      hear = one;
+    },
+    async start() {
+      served = await serveBundle(code, { DATABASE_URL: way.url, LISTENER }, storage);
+      await vi.waitUntil(() => fetchOf('/openapi.json').catch(() => null), { timeout: 20_000 });
+    },
+    kill,
+    scheduled: () => fetchOf('/scheduled'),
+    async close() {
+      await kill();
+      way.close();
+      listener.closeAllConnections();
+      listener.close();
+      await database.drop();
+    },
+  };
+}

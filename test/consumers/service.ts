@@ -1,0 +1,30 @@
+import { createTock, type Tock } from '../../client/index.ts';
+import { createApp } from '../../functions/app.ts';
+import { type DrainOptions, drain } from '../../functions/consumers/drain.ts';
+import { type Service, service } from '../http/service.ts';
+
+export type Bench = Service & {
+  tock: Tock;
+  /** Errors that a drain told of. */
+  errors: unknown[];
+  drain(consumers: Parameters<typeof drain>[2], options?: DrainOptions): ReturnType<typeof drain>;
+};
+
+/** A real database behind the app, a client of it, and drains beside. */
+export async function consuming(): Promise<Bench> {
+  const made = await service();
+  const app = createApp(made.connect);
+  const tock = createTock({
+    url: 'http://tock',
+    key: made.key,
+    fetch: async (url, init) => app.fetch(new Request(url, init)),
+  });
+  const errors: unknown[] = [];
+  return {
+    ...made,
+    tock,
+    errors,
+    drain: (consumers, options) =>
+      drain(made.connect, {}, consumers, { on_error: (error) => errors.push(error), ...options }),
+  };
+}

@@ -1,0 +1,86 @@
+import { expect, test, vi } from 'vitest';
+import type { Hold } from '../../functions/consumers/wake.ts';
+import { waker } from '../../functions/consumers/wake.ts';
+import { gate } from '../client/service.ts';
+
+const never = () => new Promise<void>(() => {});
+
+/** What keeps an invocation alive, and whether it has ended. */
+function invocation() {
+  const held: Promise<unknown>[] = [];
+  const hold: Hold = (promise) => held.push(promise);
+  return { hold, over: () => Promise.all(held) };
+}
+
+test('a thousand wakes make no thousand works: the one at work hears that there is more', async () => {
+  const { open, opened } = gate();
+  let works = 0;
+  let heard = 0;
+  const wake = waker(async (_seconds, knocks) => {
+    if (works++ > 0) return;
+    await opened;
+    heard = knocks.count();
+  });
+  const invocations = Array.from({ length: 1000 }, invocation);
+  const began = invocations.map(({ hold }) => wake(hold));
+  open();
+  await Promise.all(invocations.map(({ over }) => over()));
+  expect(began.filter(Boolean)).toHaveLength(1);
+  expect(heard).toBe(1000);
+  // It looks once more, as it may have been told after its last claim.
+  expect(works).toBe(2);
+});
+
+test('a wake that comes as the work ends, however late, is not lost', async () => {
+  for (let ticks = 0; ticks < 30; ticks++) {
+    let brought = 0;
+    let taken = 0;
+    const wake = waker(async () => {
+      taken = brought;
+      for (let n = 0; n < 10; n++) await null;
+    });
+    const first = invocation();
+    const second = invocation();
+    brought = 1;
+    wake(first.hold);
+    for (let n = 0; n < ticks; n++) await null;
+    brought = 2;
+    wake(second.hold);
+    await Promise.all([first.over(), second.over()]);
+    expect(taken).toBe(2);
+  }
+});
+
+test('where the one at work is busy to the end of its time, the first who woke takes over', async () => {
+  let works = 0;
+  const wake = waker(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.5 });
+  wake(invocation().hold);
+  const [heir, other] = [invocation(), invocation()];
+  wake(heir.hold);
+  wake(other.hold);
+  await heir.over();
+  await other.over();
+  expect(works).toBe(2);
+});
+
+test('one that was killed at work keeps nobody from working later', async () => {
+  let works = 0;
+  const wake = waker(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.2 });
+  wake(invocation().hold);
+  const late = invocation();
+  await vi.waitUntil(() => wake(late.hold), { interval: 20 });
+  expect(works).toBeGreaterThanOrEqual(2);
+});
+
+test('looks at all queues are apart by the quiet time, and the last wake has its own', async () => {
+  const at: number[] = [];
+  const wake = waker(async () => void at.push(performance.now()), { quiet_ms: 100 });
+  const all = Array.from({ length: 5 }, invocation);
+  for (const { hold } of all) {
+    wake(hold);
+    await null;
+  }
+  await Promise.all(all.map(({ over }) => over()));
+  expect(at).toHaveLength(2);
+  expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(95);
+});

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Consuming, consumingWorker } from './served.ts';
+
+let there: Consuming;
+beforeAll(async () => {
+  there = await consumingWorker();
+  await there.owner.query('create table public.effects (task bigint)');
+  await there.owner.query('grant insert on public.effects to tock_edge');
+  await there.start();
+});
+beforeEach(() => {
+  there.told.length = 0;
+  there.proxy.hears = {};
+  there.onTold(() => {});
+});
+afterAll(() => there?.close());
+
+const isClaim = (text: string) => text.includes('tock.claim(');
+const state = async (id: string) => (await there.tock.task(id))?.state;
+const done = (ids: string[]) => async () =>
+  (await Promise.all(ids.map(state))).every((one) => one === 'done');
+
+test('what is enqueued is begun at once, and the answer does not wait for it', async () => {
+  let let_go: (value?: unknown) => void = () => {};
+  there.onTold(
+    () =>
+      new Promise((resolve) => {
+        let_go = resolve;
+      }),
+  );
+  const id = await there.tock.enqueue('quick', 1);
+  await vi.waitUntil(() => there.told.includes(`/quick/${id}`));
+  expect(await state(id)).toBe('running');
+  let_go();
+  await vi.waitUntil(done([id]));
+});
+
+test('a burst of enqueues makes few drains, and leaves nothing behind', async () => {
+  const claimed = new Set<number>();
+  there.proxy.hears = { sent: (text, connection) => isClaim(text) && claimed.add(connection) };
+  const burst = 300;
+  await Promise.all(Array.from({ length: burst }, (_, n) => there.tock.enqueue('quick', n)));
+  await vi.waitUntil(() => new Set(there.told).size === burst, { timeout: 10_000 });
+  expect(there.told).toHaveLength(burst);
+  expect(claimed.size).toBeLessThan(burst / 10);
+});
+
+test('a call that makes tasks ready otherwise wakes their consumers too', async () => {
+  const id = await there.tock.enqueue('other', 1);
+  await there.tock.move([id], 'quick');
+  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: 5000 });
+  await vi.waitUntil(done([id]));
+});
+
+describe('killed at any point from its claim on, a Worker loses nothing and has no effect twice', () => {
+  const isEffect = (text: string) => text.includes('public.effects');
+  const points: Record<string, (kill: () => void) => void> = {
+    'as it sends a claim': (kill) => {
+      there.proxy.hears.sent = (text) => isClaim(text) && kill();
+    },
+    'as its claim is answered': (kill) => {
+      there.proxy.hears.answered = (text) => isClaim(text) && kill();
+    },
+    'as its handler has begun': (kill) => {
+      there.onTold((path) => path.startsWith('/begun') && kill());
+    },
+    'before its completion is sent': (kill) => {
+      there.proxy.hears.sending = (text) => {
+        if (!isEffect(text)) return true;
+        kill();
+        return false;
+      };
+    },
+    'as its completion is sent': (kill) => {
+      there.proxy.hears.sent = (text) => isEffect(text) && kill();
+    },
+    'as its completion is answered': (kill) => {
+      there.proxy.hears.answered = (text) => isEffect(text) && kill();
+    },
+    'after its completion': (kill) => {
+      there.onTold((path) => path.startsWith('/effect') && kill());
+    },
+  };
+
+  let count = 0;
+
+  test.for(Object.keys(points))('%s', async (point) => {
+    const killed = new Promise<void>((resolve) => {
+      points[point]?.(() => {
+        there.proxy.hears = {};
+        there.onTold(() => {});
+        resolve(there.kill());
+      });
+    });
+    await Promise.all([there.tock.enqueue('once', 1).catch(() => {}), killed]);
+    await there.start();
+    await vi.waitUntil(async () => {
+      const open = "select from pg_stat_activity where usename = 'tock_edge' and state <> 'idle'";
+      return (await there.owner.query(open)).rowCount === 0;
+    });
+    await there.owner.query(
+      "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
+    );
+    await there.owner.query('select tock.reap(p_sweep => true)');
+    expect((await there.scheduled()).status).toBe(200);
+    const { tasks } = await there.tock.tasks({ queue: 'once' });
+    const { rows } = await there.owner.query('select task from public.effects');
+    expect(tasks).toHaveLength(++count);
+    expect(tasks.every((one) => one.state === 'done')).toBe(true);
+    expect(rows.map(({ task }) => task).sort()).toEqual(tasks.map((one) => one.id).sort());
+  });
+});
+
+test('what a wake has missed, the next trigger finds', async () => {
+  // By SQL, so that nobody is woken.
+  const { rows } = await there.owner.query(`select tock.enqueue('quick', '[{}]') as ids`);
+  const [id] = rows[0].ids;
+  expect(there.told).toEqual([]);
+  expect((await there.scheduled()).status).toBe(200);
+  expect(there.told).toEqual([`/quick/${id}`]);
+});

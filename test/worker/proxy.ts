@@ -1,0 +1,47 @@
+import type { AddressInfo } from 'node:net';
+import { connect, createServer } from 'node:net';
+
+/** What goes by: `sending` may keep a message from being sent on; `answered` comes with the first bytes after it. */
+export type Hears = {
+  connected?(): unknown;
+  sending?(text: string): boolean | undefined;
+  sent?(text: string, connection: number): unknown;
+  answered?(text: string): unknown;
+};
+
+export type Tapped = { url: string; hears: Hears; close(): void };
+
+/** A way to a database that hears what is asked of it. */
+export async function tapped(to: string): Promise<Tapped> {
+  const { hostname, port } = new URL(to);
+  const made: Tapped = { url: '', hears: {}, close: () => server.close() };
+  let count = 0;
+  const server = createServer((client) => {
+    const connection = ++count;
+    made.hears.connected?.();
+    const database = connect(Number(port), hostname);
+    let asked: string | null = null;
+    client.on('data', (bytes) => {
+      const text = bytes.toString('latin1');
+      if (made.hears.sending?.(text) === false) return;
+      asked = text;
+      database.write(bytes, () => made.hears.sent?.(text, connection));
+    });
+    database.on('data', (bytes) => {
+      client.write(bytes);
+      if (asked !== null) made.hears.answered?.(asked);
+      asked = null;
+    });
+    for (const [one, other] of [
+      [client, database],
+      [database, client],
+    ] as const) {
+      one.on('error', () => other.destroy());
+      one.on('close', () => other.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const own = { hostname: '127.0.0.1', port: String((server.address() as AddressInfo).port) };
+  made.url = Object.assign(new URL(to), own).href;
+  return made;
+}
