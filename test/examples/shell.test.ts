@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { alive, mark } from '../../scripts/stack/processes.ts';
 import { type Against, against, copied, type Process, started } from './copied.ts';
 import { cannotHave } from './programs.ts';
 
@@ -86,21 +87,29 @@ test('an answer that is lost is asked for again, and nothing is done twice', asy
 });
 
 test('a command that takes longer than its lease keeps it', async () => {
-  const ids = await tock.enqueue(queue, ['long']);
-  await worker('sleep 3; echo 1', { UNTIL_EMPTY: '1', LEASE_SECONDS: '2' }).ended;
+  const [id] = await tock.enqueue(queue, ['long']);
+  const script = 'until [[ -e over ]]; do sleep 0.1; done; echo 1';
+  const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '2' });
+  const past = `select now() > (runs -> 0 ->> 'started_at')::timestamptz + interval '3 s' as past
+    from tock.task(p_id => $1)`;
+  const isPast = async () => (await tock.owner.query(past, [id])).rows[0].past;
+  await vi.waitUntil(isPast, { timeout: 20_000 });
   await tock.owner.query('select tock.reap(p_sweep => true)');
-  expect((await tock.task(ids[0])).runs).toMatchObject([{ state: 'done', result: 1 }]);
+  writeFileSync(join(folder, 'over'), '');
+  expect((await running.ended).code).toBe(0);
+  expect((await tock.task(id)).runs).toMatchObject([{ state: 'done', result: 1 }]);
 });
 
 test('a command is ended with what it started when its task is cancelled', async () => {
   const [id] = await tock.enqueue(queue, ['cancel']);
-  const script = 'echo $$ >pid; sleep 300 & wait; echo never >never';
+  const script = 'sleep 300 & echo $! >pid; wait; echo never >never';
   const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '1' });
   await vi.waitUntil(() => exists('pid'), { timeout: 20_000 });
   await tock.owner.query('select tock.cancel(p_ids => $1)', [[id]]);
   expect((await running.ended).code).toBe(0);
   expect(await tock.states([id as string])).toEqual(['cancelled']);
   expect(exists('never')).toBe(false);
+  await vi.waitUntil(async () => !alive(mark(Number(read('pid')))));
 });
 
 test('a worker that is told to stop gives back what does not end in time, as no attempt', async () => {

@@ -81,8 +81,8 @@ export const inExamples: Bug[] = [
   {
     name: 'a shell worker ends the command and not what it started',
     file: 'examples/shell/worker.sh',
-    find: 'kill -TERM -- "-$1"',
-    replace: 'kill -TERM -- "$1"',
+    find: /kill -(TERM|KILL) -- "-\$1"/,
+    replace: 'kill -{inside} -- "$1"',
     caught: [shell, 'a command is ended with what it started'],
   },
   {
