@@ -1,15 +1,15 @@
 import { type Api, expectOk } from './api.ts';
+import type { Stack } from './stack.ts';
 
 const patienceSeconds = 180;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-type Depth = { queue: string; ready: number; running: number; waiting: number; dead: number };
+type Depth = { ready: number; running: number; waiting: number };
 
 /** How many of a queue's tasks have not ended. */
 async function leftOf(call: Api, queue: string): Promise<number> {
-  const { queues } = await expectOk<{ queues: Depth[] }>(call('/v1/queues'));
-  const depth = queues.find((one) => one.queue === queue);
-  return depth ? depth.ready + depth.running + depth.waiting : 0;
+  const { ready, running, waiting } = await expectOk<Depth>(call(`/v1/queues/${queue}`));
+  return ready + running + waiting;
 }
 
 /**
@@ -43,3 +43,18 @@ export async function running(call: Api, queue: string): Promise<number> {
   const path = `/v1/tasks?queue=${queue}&state=running&limit=1000`;
   return (await expectOk<{ tasks: unknown[] }>(call(path))).tasks.length;
 }
+
+export type Given = {
+  root: string;
+  paths: string[];
+  /** A task for each path; their ids. */
+  enqueue(call: Api, queue: string): Promise<string[]>;
+};
+
+/** One way to have the tasks done, with a kill in the middle; the tasks' ids when all are. */
+export type Through = (
+  stack: Stack,
+  call: Api,
+  given: Given,
+  stopping: AbortSignal,
+) => Promise<string[]>;

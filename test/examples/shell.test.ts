@@ -35,7 +35,7 @@ const hostile = [
   '$(touch hacked) `touch hacked` $IFS',
   '-n --help \\ \\\\ \\n %s %d "',
   'two\nlines\r\n\ttab, and an end\n\n',
-  '*',
+  '  *  ?  ',
   '😀 é \u202e \u0001 \u007f',
   '',
   '@/etc/passwd',
