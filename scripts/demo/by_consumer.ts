@@ -22,7 +22,7 @@ export const byConsumer: Through = async (stack: Stack, call: Api, given, stoppi
     say(
       `kill -9 of workerd (process group ${pid}), which held ${held} tasks; it is started again.`,
     );
-    say('Its leases of 5 s run out, then a tick takes them back, and the Worker goes on.');
+    say('Its leases of 3 s run out, then a tick takes them back, and the Worker goes on.');
   }
 
   const files = await fileServer(root, paths, async (count) => {

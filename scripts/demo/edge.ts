@@ -8,7 +8,7 @@ const hash = defineConsumer<{ path: string }>({
   queue: 'demo-consumer',
   concurrency: 5,
   batch: 20,
-  lease_seconds: 5,
+  lease_seconds: 3,
   async handler(task, { env, signal }) {
     const url = `${env.FILES}/${encodeURIComponent(task.payload.path)}`;
     const response = await fetch(url, { signal });
