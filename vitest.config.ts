@@ -2,11 +2,14 @@ import { defineConfig } from 'vitest/config';
 import { report } from './test/report.ts';
 
 // scripts/planted.ts plants its bugs in a copy.
-const client = process.env.TOCK_CLIENT_DIRECTORY;
-const copied = { find: /^(?:\.\.\/)+client\/(?=[\w/]+\.ts$)/, replacement: `${client}/` };
+const copied = ['client', 'functions'].flatMap((part) => {
+  const directory = process.env[`TOCK_${part.toUpperCase()}_DIRECTORY`];
+  const find = new RegExp(`^(?:\\.\\.\\/)+${part}\\/(?=[\\w/]+\\.ts$)`);
+  return directory ? [{ find, replacement: `${directory}/` }] : [];
+});
 
 export default defineConfig({
-  resolve: { alias: client ? [copied] : [] },
+  resolve: { alias: copied },
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/setup.ts'],

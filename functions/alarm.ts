@@ -14,6 +14,7 @@ export type AlarmState = {
 };
 
 export type AlarmObject = { fetch(): Promise<Response>; alarm(): Promise<void> };
+export type AlarmClass = new (state: AlarmState, env: Bindings) => AlarmObject;
 
 /** From what is heard to the ring for it: whoever tells says it only each half second. */
 const SETTLE_MS = 1000;
@@ -26,7 +27,7 @@ const LONGEST_BACKOFF_MS = 5 * 60_000;
  * The Durable Object that wakes the database when something is due, and only then: its alarm is next_wake_at().
  * The alarm is kept in its storage. It never throws: Cloudflare would give up after six times.
  */
-export function alarmOf(connect: Connect, consumers: Consumers, seconds: number) {
+export function alarmOf(connect: Connect, consumers: Consumers, seconds: number): AlarmClass {
   return class Alarm implements AlarmObject {
     readonly #storage: AlarmState['storage'];
     readonly #env: Bindings;

@@ -82,7 +82,7 @@ type Route = Omit<RouteConfig, 'responses'> & {
 };
 
 /** A route's entry in the OpenAPI document, which with any route names the problem answer. */
-export function documented(route: Route) {
+export function documented(route: Route): Route & { getRoutingPath(): string } {
   const content = { 'application/problem+json': { schema: problemSchema } };
   const responses = {
     ...route.responses,

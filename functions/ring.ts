@@ -1,8 +1,7 @@
 import { pause } from '../client/pause.ts';
 import { bell } from '../client/worker/bell.ts';
-import { type Consumers, drainOver } from './consumers/drain.ts';
+import { type Consumers, drainOver, total } from './consumers/drain.ts';
 import { type Line, line } from './consumers/line.ts';
-import { hasWorked } from './consumers/woken.ts';
 import type { Bindings, Connect } from './query.ts';
 
 // Told as a time from now on: the two clocks need not agree.
@@ -78,7 +77,7 @@ async function consume(
     await tickBeside(way, working, knock, next);
     const drained = await working;
     again = drained.again_seconds;
-    worked ||= hasWorked(drained);
+    worked ||= total(drained) > 0;
     if (count === seen || again === 0 || performance.now() > end - LEAST_MS) break;
   }
   if (count > 0 && performance.now() > end - LEAST_MS) again = 0;

@@ -1,4 +1,4 @@
-import { type AlarmObject, type AlarmState, alarmOf } from './alarm.ts';
+import { type AlarmClass, alarmOf } from './alarm.ts';
 import { createApp } from './app.ts';
 import type { Consumer } from './consumers/define.ts';
 import { drain } from './consumers/drain.ts';
@@ -27,10 +27,7 @@ export type Worker = {
   fetch(request: Request, env: Bindings, execution?: Execution): Response | Promise<Response>;
   scheduled(event: unknown, env: Bindings): Promise<void>;
   /** To be exported under this name where wrangler.toml binds it. */
-  Alarm: new (
-    state: AlarmState,
-    env: Bindings,
-  ) => AlarmObject;
+  Alarm: AlarmClass;
 };
 
 /** All of it, whatever fails; what failed is thrown at the end. */
@@ -58,7 +55,8 @@ export function createWorker({
   const queues = new Set(consumers.map(({ queue }) => queue));
   return {
     async fetch(request, env, execution) {
-      const queue = enqueuedTo(request.method, new URL(request.url).pathname);
+      const asked = execution && queues.size > 0 ? new URL(request.url).pathname : '';
+      const queue = enqueuedTo(request.method, asked);
       if (!execution || queue === null || !queues.has(queue)) {
         return app.fetch(request, env, execution as never);
       }

@@ -1,4 +1,4 @@
-// Plants one bug after another in a copy of sql/ or client/ and says whether the test named with it fails.
+// Plants one bug after another in a copy of sql/, client/ or functions/ and says whether the test named with it fails.
 // usage: node scripts/planted.ts [part of a bug's name or of its test's file] ...
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

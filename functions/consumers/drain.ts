@@ -45,6 +45,9 @@ const nothing = (): Drained => ({
   again_seconds: null,
 });
 
+/** How many of its tasks came to something. */
+export const total = ({ done, failed, released, lost }: Worked) => done + failed + released + lost;
+
 const sooner = (a: number | null, b: number) => (a === null ? b : Math.min(a, b));
 
 export function logError(error: unknown, task?: Claimed): void {
@@ -152,8 +155,13 @@ export async function drainOver(
   const d: Draining = { way, env, drained, left, stop, working: 0, idle: bell(), options };
   async function go(): Promise<void> {
     const list = typeof consumers === 'function' ? await consumers(way.query) : consumers;
-    d.working = list.length;
-    await all(list.map((one) => stay(d, one)));
+    // What one leaves behind may be another's, whose queue was empty then.
+    for (let before = -1; total(drained) > before && left() > 0; ) {
+      before = total(drained);
+      d.working = list.length;
+      await all(list.map((one) => stay(d, one)));
+      if (list.length === 1) return;
+    }
   }
   const over = new AbortController();
   const late = pause(secondsTo(end) * 1000, over.signal).then(() => 'late');

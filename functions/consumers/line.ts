@@ -18,7 +18,9 @@ const over = () => Object.assign(new Error('The time of this Worker is over.'), 
 
 export function open(connect: Connect, env: Bindings): Promise<Open> {
   return new Promise((resolve, reject) => {
-    const closed = connect(env, (query, most = Number.POSITIVE_INFINITY) => {
+    const closed = connect(env, async (query, most = Number.POSITIVE_INFINITY) => {
+      // Some ways are open at once.
+      await null;
       return new Promise<void>((close) => resolve({ query, most, close, closed }));
     });
     closed.catch(reject);

@@ -5,7 +5,12 @@ import type { Knocks } from '../../client/worker/work.ts';
 export type Hold = (promise: Promise<unknown>) => void;
 
 /** Works for up to so many seconds, and claims again at each knock. It gets what came with the wake that began it. */
-export type Work<With> = (seconds: number, knocks: Knocks, given?: With) => Promise<unknown>;
+export type Work<With> = (
+  seconds: number,
+  knocks: Knocks,
+  hold: Hold,
+  given?: With,
+) => Promise<unknown>;
 
 type Options = {
   /** How long one turn may take. A Worker has 30 s after its answer. */
@@ -39,7 +44,7 @@ export function waker<With = never>(
   let current: Turn | null = null;
 
   /** For what is left of the time of whoever takes it. */
-  async function take(end: number, given?: With): Promise<void> {
+  async function take(end: number, hold: Hold, given?: With): Promise<void> {
     const turn: Turn = { until: end - seconds * LEAST_SHARE * 1000, heir: false };
     current = turn;
     try {
@@ -50,7 +55,7 @@ export function waker<With = never>(
         const began = last;
         const seen = knocks;
         const told = { count: () => knocks, next: () => looks(began, 200) };
-        await work((end - began) / 1000, told, first ? given : undefined);
+        await work((end - began) / 1000, told, hold, first ? given : undefined);
         if (knocks === seen || current !== turn || performance.now() >= turn.until) return;
       }
     } finally {
@@ -58,23 +63,23 @@ export function waker<With = never>(
     }
   }
 
-  async function inherit(turn: Turn, end: number): Promise<void> {
+  async function inherit(turn: Turn, end: number, hold: Hold): Promise<void> {
     const began = performance.now();
     while (current === turn && performance.now() < turn.until) await looks(began, 1000);
-    if (current === turn) await take(end);
+    if (current === turn) await take(end, hold);
   }
 
-  return (hold: Hold, given?: With): boolean => {
+  return (hold: Hold, own_seconds = seconds, given?: With): boolean => {
     const now = performance.now();
-    const end = now + seconds * 1000;
+    const end = now + own_seconds * 1000;
     knocks++;
     if (!current || now >= current.until) {
-      hold(take(end, given));
+      hold(take(end, hold, given));
       return true;
     }
     if (!current.heir) {
       current.heir = true;
-      hold(inherit(current, end));
+      hold(inherit(current, end, hold));
     }
     return false;
   };

@@ -4,13 +4,16 @@ import type { Changed } from '../app.ts';
 import type { Env } from '../endpoint.ts';
 import type { Bindings, Connect } from '../query.ts';
 import type { Consumer } from './define.ts';
-import { type Drained, drain, logError } from './drain.ts';
+import { type Consumers, drain, logError, total } from './drain.ts';
 import type { Open } from './line.ts';
 import type { Loans } from './loans.ts';
 import { type Hold, waker } from './wake.ts';
 
 /** For what calls other than an enqueue make ready: a look at all queues, at most one each second. */
 const QUIET_MS = 1000;
+
+/** No work is begun for less. */
+const LEAST_SECONDS = 5;
 
 /** What makes no task ready: somebody takes one, or goes on with it. */
 const taking = /\/(claim|claim-own|extend|take)$|^\/v1\/keys/;
@@ -25,9 +28,6 @@ export function holdOf(c: Context<Env>): Hold | null {
     return null;
   }
 }
-
-export const hasWorked = ({ done, failed, released, lost }: Drained) =>
-  done + failed + released + lost > 0;
 
 /** What is no name goes on to be refused. */
 function named(encoded: string): string | null {
@@ -58,14 +58,21 @@ export function woken(
   { seconds, loans, tell }: Options,
 ): Changed {
   let env: Bindings = {};
-  const wake = (list: readonly Consumer[], quiet_ms = 0) => {
-    const work = async (left: number, knocks: Knocks, open?: Open) => {
+  const wake = (list: Consumers, quiet_ms = 0) => {
+    const work = async (left: number, knocks: Knocks, hold: Hold, open?: Open) => {
+      const end = performance.now() + left * 1000;
       const options = { seconds: left, knocks, open, worker: 'woken' };
       const drained = await drain(connect, env, list, options).catch(logError);
-      if (!drained || drained.again_seconds !== null || hasWorked(drained)) await tell(env);
+      if (!drained || drained.again_seconds !== null || total(drained) > 0) hold(tell(env));
+      if (drained && total(drained) > 0 && quiet_ms === 0) others(hold, end);
     };
     return waker<Open>(work, { seconds, quiet_ms });
   };
+  /** What has ended may have made tasks of other queues ready. */
+  function others(hold: Hold, end: number): void {
+    const left = (end - performance.now()) / 1000;
+    if (!env.ALARM && queues.size > 1 && left > LEAST_SECONDS) all(hold, left);
+  }
   const byQueue = Map.groupBy(consumers, ({ queue }) => queue);
   const queues = new Map([...byQueue].map(([queue, of]) => [queue, wake(of)]));
   const all = wake(consumers, QUIET_MS);
@@ -76,6 +83,6 @@ export function woken(
     const queue = enqueuedTo(c.req.method, c.req.path);
     if (queue === null) {
       if (!env.ALARM && !taking.test(c.req.path)) all(hold);
-    } else if (queues.get(queue)?.(hold, loans.of(env))) loans.taken(env);
+    } else if (queues.get(queue)?.(hold, seconds, loans.of(env))) loans.taken(env);
   };
 }

@@ -27,13 +27,14 @@ test('a drain works until its queues are empty, what its tasks leave behind too'
     handler({ payload }, { spawn }) {
       seen.push(payload);
       if (payload < 10) spawn({ tasks: [{ payload: payload + 10 }] });
+      else spawn({ queue: 'other', tasks: [{ payload: 'y' }] });
     },
   });
   const other = defineConsumer({ queue: 'other', handler: (task) => void seen.push(task.payload) });
   await there.tock.enqueueMany('first', [{ payload: 1 }, { payload: 2 }]);
   await there.tock.enqueue('other', 'x');
-  expect(await there.drain([first, other])).toEqual({ ...none, done: 5 });
-  expect(seen.sort()).toEqual([1, 11, 12, 2, 'x']);
+  expect(await there.drain([first, other])).toEqual({ ...none, done: 7 });
+  expect(seen.sort()).toEqual([1, 11, 12, 2, 'x', 'y', 'y']);
 });
 
 test('a claim asks for a batch at most, and for as many as handlers are free', async () => {

@@ -52,6 +52,12 @@ test('a call that makes tasks ready otherwise wakes their consumers too', async 
   await vi.waitUntil(done([id]));
 });
 
+test('what a woken consumer leaves behind in another queue is begun too', async () => {
+  await there.tock.enqueue('leads', 1);
+  await vi.waitUntil(() => there.told.length > 0, { timeout: 5000 });
+  expect(there.told[0]).toMatch(/quick/);
+});
+
 describe('killed at any point from its claim on, a Worker loses nothing and has no effect twice', () => {
   const isEffect = (text: string) => text.includes('public.effects');
   const points: Record<string, (kill: () => void) => void> = {

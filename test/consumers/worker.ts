@@ -11,6 +11,12 @@ const quick = defineConsumer({
   handler: (task, { env }) => told(env.LISTENER, 'quick', task.id),
 });
 
+/** Its effect is a task of another queue. */
+const leads = defineConsumer({
+  queue: 'leads',
+  handler: (_, { spawn }) => spawn({ queue: 'quick', tasks: [{ payload: null }] }),
+});
+
 const once = defineConsumer({
   queue: 'once',
   async handler({ id }, { env, completeWith }) {
@@ -20,7 +26,7 @@ const once = defineConsumer({
   },
 });
 
-const worker = createWorker({ consumers: [quick, once] });
+const worker = createWorker({ consumers: [quick, leads, once] });
 
 /** workerd itself has nothing that asks for a cron trigger. */
 const fetch_: Worker['fetch'] = async (request, env, execution) => {

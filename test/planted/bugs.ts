@@ -2,6 +2,7 @@ import { claimAny } from './claim_any.ts';
 import { claimOwn } from './claim_own.ts';
 import { claims } from './claims.ts';
 import { clients } from './clients.ts';
+import { consumers } from './consumers.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
@@ -29,10 +30,10 @@ import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
-/** A mistake in a file of sql/, client/ or examples/, and the test that must fail with it. */
+/** A mistake in a file of sql/, client/, functions/ or examples/, and the test that must fail with it. */
 export type Bug = {
   name: string;
-  /** Below sql/, or with client/ or examples/ before it. */
+  /** Below sql/, or with client/, functions/ or examples/ before it. */
   file: string;
   /** Each place that is found is replaced; none found is an error. */
   find: string | RegExp;
@@ -48,6 +49,7 @@ export const bugs: Bug[] = [
   ...claims,
   ...claimAny,
   ...clients,
+  ...consumers,
   ...hots,
   ...epochs,
   ...ends,

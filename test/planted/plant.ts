@@ -1,11 +1,11 @@
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
 import type { Bug } from './bugs.ts';
 
 /** What is copied as a whole; a file below none of the others is one of sql/. */
 const folderOf = ({ file }: Bug) =>
-  ['client', 'examples'].find((folder) => file.startsWith(`${folder}/`)) ?? 'sql';
+  ['client', 'functions', 'examples'].find((one) => file.startsWith(`${one}/`)) ?? 'sql';
 const pathOf = (bug: Bug) => (folderOf(bug) === 'sql' ? join('sql', bug.file) : bug.file);
 
 /** The text of the bug's file with the bug in it. */
@@ -26,5 +26,11 @@ export function plant(bug: Bug, folder: string): Record<string, string> {
   const directory = join(folder, name);
   cpSync(join(checkout, name), directory, { recursive: true });
   writeFileSync(join(folder, pathOf(bug)), planted(bug));
+  // What functions/ imports from beside it.
+  if (name === 'functions') {
+    for (const one of ['client', 'node_modules']) {
+      symlinkSync(join(checkout, one), join(folder, one));
+    }
+  }
   return { [`TOCK_${name.toUpperCase()}_DIRECTORY`]: directory };
 }

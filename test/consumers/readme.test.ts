@@ -1,0 +1,90 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { checkout } from '../../scripts/stack/place.ts';
+import { run } from '../../scripts/stack/run.ts';
+import { freshDatabase } from '../database.ts';
+import { serveBundle } from '../worker/workerd.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'tock-consumer-'));
+const page = readFileSync(join(checkout, 'README.md'), 'utf8');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A block of the page's section on consumers. */
+function block(language: string, word: string): string {
+  const section = page.slice(page.indexOf('\n## Write a consumer'));
+  for (const [, text = ''] of section.matchAll(
+    new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'),
+  ))
+    if (text.includes(word)) return text;
+  throw new Error(`The README has no ${language} with ${word}.`);
+}
+
+/** The folder that a reader makes, with this checkout in place of the package. */
+async function bundled(): Promise<string> {
+  mkdirSync(join(folder, 'src'));
+  writeFileSync(join(folder, 'src', 'index.ts'), block('ts', 'tock/worker'));
+  const toml = block('toml', 'main =').replace('https://relay.example/send', 'from the test');
+  writeFileSync(join(folder, 'wrangler.toml'), toml + block('toml', 'ALARM'));
+  symlinkSync(join(checkout, 'node_modules'), join(folder, 'node_modules'));
+  const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
+  const alias = `tock/worker:${join(checkout, 'functions/worker.ts')}`;
+  const argv = ['deploy', '--dry-run', '--outdir', join(folder, 'out'), '--alias', alias];
+  await run([process.execPath, wrangler, ...argv], {
+    cwd: folder,
+    env: { ...process.env, WRANGLER_SEND_METRICS: 'false', XDG_CONFIG_HOME: folder },
+  });
+  return readFileSync(join(folder, 'out', 'index.js'), 'utf8');
+}
+
+test("the README's consumer runs, from its files alone", async () => {
+  const sent: unknown[] = [];
+  const relay = createServer(async (request, response) => {
+    let body = '';
+    for await (const part of request) body += part;
+    sent.push(JSON.parse(body));
+    response.end();
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  const MAIL_URL = `http://127.0.0.1:${(relay.address() as AddressInfo).port}/`;
+  const db = await freshDatabase();
+  const owner = await db.connect();
+  const made =
+    "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'read'])";
+  const { key } = (await owner.query(made)).rows[0];
+  const bindings = { DATABASE_URL: db.poolUrl ?? db.edgeUrl, MAIL_URL };
+  const storage = join(folder, 'alarm');
+  mkdirSync(storage);
+  const served = await serveBundle(await bundled(), bindings, storage);
+  try {
+    await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: 20_000 });
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const call = async (method: string, path: string, body?: unknown) => {
+      const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+      return (await fetch(served.url + path, init)).json();
+    };
+    const payloads = [
+      { to: 'ann@a.example', subject: 'Hello' },
+      { to: 'nobody', subject: 'Hello' },
+    ];
+    const { ids } = await call('POST', '/v1/queues/mail/tasks', {
+      tasks: payloads.map((payload) => ({ payload })),
+    });
+    expect(await call('GET', `/v1/tasks/${ids[0]}?wait_seconds=10`)).toMatchObject({
+      state: 'done',
+      result: { status: 200 },
+    });
+    expect(await call('GET', `/v1/tasks/${ids[1]}?wait_seconds=10`)).toMatchObject({
+      state: 'dead',
+      error: { message: expect.stringMatching(/^payload\.to: /) },
+    });
+    expect(sent).toEqual([{ ...payloads[0], key: ids[0] }]);
+  } finally {
+    await served.stop();
+    relay.close();
+    await db.drop();
+  }
+});
