@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type pg from 'pg';
 import { checkout } from '../../scripts/stack/place.ts';
 import { run } from '../../scripts/stack/run.ts';
@@ -58,13 +58,20 @@ export async function against(queue: string): Promise<Against> {
 /** scripts/planted.ts plants its bugs in a copy of examples/. */
 export const examples = process.env.TOCK_EXAMPLES_DIRECTORY ?? join(checkout, 'examples');
 
-/** An example in a folder of its own, with the package installed as it would be published. */
-export async function copied(name: string): Promise<string> {
+/** An example in a folder of its own, with the package installed as it would be published, and others by name. */
+export async function copied(name: string, others: string[] = []): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-example-'));
-  const installed = join(folder, 'node_modules', 'tock');
+  const modules = join(folder, 'node_modules');
+  const installed = join(modules, 'tock');
   mkdirSync(installed, { recursive: true });
   cpSync(join(examples, name), folder, { recursive: true });
-  cpSync(join(checkout, 'package.json'), join(installed, 'package.json'));
+  const described = join(checkout, 'package.json');
+  cpSync(described, join(installed, 'package.json'));
+  const { dependencies } = JSON.parse(readFileSync(described, 'utf8'));
+  for (const other of [...Object.keys(dependencies), ...others]) {
+    mkdirSync(dirname(join(modules, other)), { recursive: true });
+    symlinkSync(join(checkout, 'node_modules', other), join(modules, other));
+  }
   const tsc = join(checkout, 'node_modules', '.bin', 'tsc');
   const argv = ['-p', 'tsconfig.build.json', '--outDir', join(installed, 'dist')];
   await run([tsc, ...argv], { cwd: checkout });
