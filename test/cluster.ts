@@ -55,6 +55,8 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
       const users = {
         tock: passwords.owner,
         tock_edge: passwords.edge,
+        // An application's role, which a test makes.
+        shop: passwords.edge,
         postgres: options.password,
       };
       const files = { postgresPort: made.port, log: `${host.folder}/pgbouncer.log` };

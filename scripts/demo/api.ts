@@ -1,17 +1,17 @@
 export type Answer = { status: number; body: Record<string, unknown> };
 
 /** One call to Tock over HTTP; every call made through it is safe to repeat. */
-export type Api = (path: string, body?: object) => Promise<Answer>;
+export type Api = (path: string, body?: object, method?: 'POST' | 'PUT') => Promise<Answer>;
 
 /** Repeats what can be repeated (no answer, 429, 5xx) for half a minute. */
 export function api(url: string, key: string): Api {
-  return async (path, body) => {
+  return async (path, body, method = 'POST') => {
     const deadline = performance.now() + 30_000;
     for (let tries = 1; ; tries++) {
       let last = '';
       try {
         const response = await fetch(`${url}${path}`, {
-          ...(body && { method: 'POST', body: JSON.stringify(body) }),
+          ...(body && { method, body: JSON.stringify(body) }),
           headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
           signal: AbortSignal.timeout(15_000),
         });

@@ -16,25 +16,32 @@ const quiet = {
   NO_COLOR: '1',
 };
 
+/** Another Worker than functions/index.ts, which has files of its own by its name. */
+export type Other = { name?: string; entry?: string; vars?: Record<string, string> };
+
 /** Starts the Worker in workerd; it answers once `healthy` resolves. */
-export function startWorker(port: number, databaseUrl: string): Worker {
+export function startWorker(
+  port: number,
+  databaseUrl: string,
+  { name = 'worker', entry, vars: more = {} }: Other = {},
+): Worker {
   const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
   // In a file rather than in an argument, which every user of the machine could read.
-  const vars = writeSecret(
-    'worker.env',
-    `DATABASE_URL='${databaseUrl}'\nTOCK_PUSH_SECRET='${secrets().push}'\nTOCK_PUSH_PRIVATE='allow'\n`,
-  );
-  const argv = [process.execPath, wrangler, 'dev', '--local', '--ip', '127.0.0.1'];
+  const own = { TOCK_PUSH_SECRET: secrets().push, TOCK_PUSH_PRIVATE: 'allow' };
+  const all = Object.entries({ DATABASE_URL: databaseUrl, ...own, ...more });
+  const vars = writeSecret(`${name}.env`, all.map(([key, text]) => `${key}='${text}'\n`).join(''));
+  const argv = [process.execPath, wrangler, 'dev', ...(entry ? [entry] : [])];
+  argv.push('--local', '--ip', '127.0.0.1');
   argv.push('--port', String(port), '--inspector-port', '0', '--env-file', vars);
-  argv.push('--persist-to', join(home(), 'worker'), '--log-level', 'warn');
+  argv.push('--persist-to', join(home(), name), '--log-level', 'warn');
   argv.push('--show-interactive-dev-session=false');
   if (process.platform === 'linux') argv.unshift('setpriv', '--pdeathsig', 'TERM', '--');
   const [program = '', ...args] = argv;
-  const log = join(home(), 'worker.log');
+  const log = join(home(), `${name}.log`);
   const out = openSync(log, 'w', 0o600);
   const child = spawn(program, args, {
     cwd: checkout,
-    env: { ...process.env, ...quiet, XDG_CONFIG_HOME: join(home(), 'worker') },
+    env: { ...process.env, ...quiet, XDG_CONFIG_HOME: join(home(), name) },
     detached: true,
     stdio: ['ignore', out, out],
   });

@@ -12,6 +12,8 @@ export type Served = {
   refuse(count: number): void;
   /** The next so many calls are done, and get a 503 all the same. */
   lose(count: number): void;
+  /** Closes the connections that are kept. */
+  hangUp(): void;
   close(): void;
 };
 
@@ -49,6 +51,7 @@ export async function served(db: Database): Promise<Served> {
     lose(count) {
       loseNext = count;
     },
+    hangUp: () => server.closeAllConnections(),
     close() {
       server.close();
     },

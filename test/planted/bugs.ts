@@ -6,6 +6,7 @@ import { consumers } from './consumers.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
+import { inExamples } from './examples.ts';
 import { gateLocks } from './gate_locks.ts';
 import { gateRetries } from './gate_retries.ts';
 import { atGates } from './gates.ts';
@@ -30,10 +31,10 @@ import { streams } from './streams.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
-/** A mistake in a file of sql/, client/ or functions/, and the test that must fail with it. */
+/** A mistake in a file of sql/, client/, functions/ or examples/, and the test that must fail with it. */
 export type Bug = {
   name: string;
-  /** Below sql/, or client/ or functions/ and the rest. */
+  /** Below sql/, or with client/, functions/ or examples/ before it. */
   file: string;
   /** Each place that is found is replaced; none found is an error. */
   find: string | RegExp;
@@ -75,4 +76,5 @@ export const bugs: Bug[] = [
   ...poolLines,
   ...claimOwn,
   ...schedules,
+  ...inExamples,
 ];

@@ -3,15 +3,14 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
 import type { Bug } from './bugs.ts';
 
-/** The part of the source that a bug is in: files of sql/ go without it. */
-function partOf({ file }: Bug): 'client' | 'functions' | 'sql' {
-  const [part] = file.split('/');
-  return part === 'client' || part === 'functions' ? part : 'sql';
-}
+/** What is copied as a whole; a file below none of the others is one of sql/. */
+const folderOf = ({ file }: Bug) =>
+  ['client', 'functions', 'examples'].find((one) => file.startsWith(`${one}/`)) ?? 'sql';
+const pathOf = (bug: Bug) => (folderOf(bug) === 'sql' ? join('sql', bug.file) : bug.file);
 
 /** The text of the bug's file with the bug in it. */
 export function planted(bug: Bug): string {
-  const sql = readFileSync(join(checkout, partOf(bug) === 'sql' ? 'sql' : '', bug.file), 'utf8');
+  const sql = readFileSync(join(checkout, pathOf(bug)), 'utf8');
   const everywhere =
     typeof bug.find === 'string' ? bug.find : new RegExp(bug.find.source, `${bug.find.flags}g`);
   const text = sql.replaceAll(everywhere, (_, inside) =>
@@ -21,12 +20,12 @@ export function planted(bug: Bug): string {
   return text;
 }
 
-/** Copies sql/, client/ or functions/ into a folder, with the bug in it; the environment in which tests take it from there. */
+/** Copies its folder, with the bug in it; the environment in which tests take it from there. */
 export function plant(bug: Bug, folder: string): Record<string, string> {
-  const name = partOf(bug);
+  const name = folderOf(bug);
   const directory = join(folder, name);
   cpSync(join(checkout, name), directory, { recursive: true });
-  writeFileSync(join(folder, name === 'sql' ? name : '', bug.file), planted(bug));
+  writeFileSync(join(folder, pathOf(bug)), planted(bug));
   // What functions/ imports from beside it.
   if (name === 'functions') {
     for (const one of ['client', 'node_modules']) {

@@ -1,0 +1,40 @@
+// A Lambda function for a schedule of EventBridge: works off the queue `pages` within the time that it has.
+// Between invocations the process is frozen, so an invocation leaves nothing behind: no lease, no timer.
+import { createHash } from 'node:crypto';
+import { createTock, Fatal } from 'tock/client';
+
+const { TOCK_URL = '', TOCK_KEY = '' } = process.env;
+// How long a call may take, with its repeats.
+const call_seconds = 3;
+// How long what runs may go on when the time is up.
+const stop_seconds = 2;
+// Handlers hear of it then, a second later they are given back; and a claim may be under way.
+const reserve_seconds = stop_seconds + 1 + call_seconds + 1;
+
+const tock = createTock({
+  url: TOCK_URL,
+  key: TOCK_KEY,
+  timeout_seconds: call_seconds,
+  deadline_seconds: call_seconds,
+});
+
+async function digest({ payload }, { signal }) {
+  const response = await fetch(payload.url, { signal });
+  if (response.status === 404) throw new Fatal(`${payload.url} is not there`);
+  if (!response.ok) throw new Error(`${payload.url} answers ${response.status}`);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+export const handler = async (_event, context) => {
+  const for_seconds = context.getRemainingTimeInMillis() / 1000 - reserve_seconds;
+  if (for_seconds <= 0) throw new Error(`Give it a timeout of more than ${reserve_seconds} s.`);
+  return tock.work('pages', digest, {
+    worker: context.awsRequestId,
+    concurrency: 4,
+    until: 'empty',
+    for_seconds,
+    stop_seconds,
+    on_error: (error, task) => console.error(`task ${task?.id ?? '-'}:`, error),
+  });
+};

@@ -1,0 +1,41 @@
+// A receiver of pushes, a process of its own: verifies, hashes the file that is named, and answers. It says each step
+// as a line of JSON. Usage: node receiver.ts <port> <root>, with SECRET
+import { createHash } from 'node:crypto';
+import { writeSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { Webhook } from 'standardwebhooks';
+
+const [port = '', root = ''] = process.argv.slice(2);
+const webhook = new Webhook(process.env.SECRET ?? '');
+// Written before the next step is taken: the demo kills on such a line.
+const say = (step: object) => writeSync(1, `${JSON.stringify(step)}\n`);
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+const server = createServer(async (request, response) => {
+  const body = await bodyOf(request);
+  let payload: { path: string };
+  try {
+    payload = webhook.verify(body, request.headers as Record<string, string>) as typeof payload;
+  } catch (error) {
+    say({ refused: (error as Error).message });
+    return response.writeHead(401).end();
+  }
+  say({ received: request.headers['webhook-id'] });
+  const bytes = await readFile(join(root, payload.path));
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const lines = bytes.filter((byte) => byte === 10).length;
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ sha256, lines }));
+});
+server.listen(Number(port), '127.0.0.1', () => say({ listening: port }));
+
+// The demo holds the other end: when it is gone, so is the reason to work.
+process.stdin.on('end', () => process.exit(0)).resume();
+process.on('SIGINT', () => {});

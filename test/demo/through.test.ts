@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkout } from '../../scripts/stack/place.ts';
+import { execute } from '../cli/tock.ts';
+import { processesOf, removeHome, type Started, start, temporaryHome } from '../stack/started.ts';
+
+const home = temporaryHome();
+let stack: Started;
+beforeAll(async () => {
+  stack = await start(home);
+  await stack.says('Ctrl-C stops everything');
+});
+afterAll(async () => {
+  process.kill(stack.pid, 'SIGINT');
+  await stack.exit;
+  expect(processesOf(home)).toEqual([]);
+  removeHome(home);
+});
+
+/** The demo of 100 files, on the stack that runs; its figures by name. */
+async function demo(way: string): Promise<{ out: string; row(name: string): number }> {
+  const argv = [process.execPath, 'scripts/demo.ts', '--files', '100', '--through', way];
+  const env = { DATABASE_URL: '', TOCK_HOME: home };
+  const { code, out, err } = await execute(argv, { cwd: checkout, env });
+  expect({ code, err }, out).toEqual({ code: 0, err: '' });
+  const row = (name: string) =>
+    Number(new RegExp(`^\\| ${name} +\\| +([\\d.]+) \\|$`, 'm').exec(out)?.[1]);
+  return { out, row };
+}
+
+test('through a Worker consumer whose workerd is killed, every task is done right and once', async () => {
+  const { out, row } = await demo('consumer');
+  expect(out).toMatch(/kill -9 of workerd \(process group \d+\), which held [1-9]\d* tasks/);
+  expect([row('tasks'), row('right'), row('wrong')]).toEqual([100, 100, 0]);
+  expect(row('lost')).toBeGreaterThanOrEqual(1);
+  expect(row('runs')).toBe(100 + row('lost') + row('failed'));
+}, 120_000);
+
+test('through push to a receiver that is killed, every task is done right and once', async () => {
+  const { out, row } = await demo('push');
+  expect(out).toMatch(/kill -9 of the receiver \(process \d+\), as it had a push to answer/);
+  expect([row('tasks'), row('right'), row('wrong')]).toEqual([100, 100, 0]);
+  expect(row('failed')).toBeGreaterThanOrEqual(1);
+  expect(row('runs')).toBe(100 + row('lost') + row('failed'));
+}, 120_000);
+
+test('a way that is none is refused', async () => {
+  const argv = [process.execPath, 'scripts/demo.ts', '--through', 'luck'];
+  const { code, out } = await execute(argv, { cwd: checkout });
+  expect(out).toContain('--through is worker, consumer, push.');
+  expect(code).toBe(2);
+});

@@ -1,0 +1,78 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ended } from '../../scripts/stack/run.ts';
+import { type Against, against, copied } from './copied.ts';
+import { type Web, web } from './web.ts';
+
+type Answer = { result?: Record<string, number>; error?: string; left?: number };
+
+let tock: Against;
+let pages: Web;
+let folder: string;
+let runtime: ChildProcess;
+let logged = '';
+
+beforeAll(async () => {
+  tock = await against('pages');
+  pages = await web();
+  folder = await copied('aws-lambda');
+  const runs = join(import.meta.dirname, 'lambda.mjs');
+  const env = { ...process.env, ...tock.env };
+  runtime = fork(runs, [join(folder, 'handler.mjs')], { env, silent: true });
+  runtime.stderr?.setEncoding('utf8').on('data', (text) => {
+    logged += text;
+  });
+  await once(runtime, 'message');
+});
+afterAll(async () => {
+  runtime.kill('SIGKILL');
+  await ended(runtime);
+  pages.close();
+  rmSync(folder, { recursive: true });
+  await tock.drop();
+});
+
+/** One invocation, between two freezes. */
+async function invoked(id: string, seconds: number): Promise<Answer> {
+  runtime.kill('SIGCONT');
+  runtime.send({ id, seconds });
+  const [answer] = await once(runtime, 'message');
+  runtime.kill('SIGSTOP');
+  return answer;
+}
+
+const page = (path: string) => ({ url: `${pages.url}${path}` });
+
+test('a function works off a queue in one invocation after another', async () => {
+  const first = await tock.enqueue('pages', [page('/a'), page('/404'), page('/503')]);
+  expect(await invoked('one', 30)).toMatchObject({ result: { done: 1, failed: 2, lost: 0 } });
+  expect(await tock.states(first)).toEqual(['done', 'dead', 'waiting']);
+  await expect.poll(() => logged).toContain(`task ${first[1]}: Fatal:`);
+  // While it is frozen whoever it was connected to hangs up.
+  pages.hangUp();
+  tock.server.hangUp();
+  const second = await tock.enqueue('pages', Array(20).fill(page('/b')));
+  expect(await invoked('two', 30)).toMatchObject({ result: { done: 20, failed: 0, lost: 0 } });
+  expect((await tock.task(second[0])).result).toEqual({
+    bytes: 2,
+    sha256: '9812b0b9d61e09b927d03ff93f64530d8fcf373810b7007129eb4b20962412cb',
+  });
+});
+
+test('a function that runs out of time gives back what it has, as no attempt', async () => {
+  const asked = [page('/c'), ...Array(20).fill(page('/held'))];
+  const ids = await tock.enqueue('pages', asked, { max_attempts: 1 });
+  const { result, left } = await invoked('three', 8);
+  expect(result).toMatchObject({ done: 1, failed: 0, released: 4, lost: 0 });
+  expect(left).toBeGreaterThan(0);
+  expect(await tock.states(ids)).toEqual(['done', ...Array(20).fill('ready')]);
+  expect((await tock.task(ids[1])).attempt).toBe(1);
+});
+
+test('a function without time for anything says so', async () => {
+  const { error } = await invoked('four', 5);
+  expect(error).toContain('a timeout of more than');
+});

@@ -1,0 +1,89 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { type Against, against, copied, type Process, started } from './copied.ts';
+import { type Web, web } from './web.ts';
+
+type Env = Record<string, string | number>;
+type Step = { run?: string; uses?: string; env?: Env };
+type Job = { 'timeout-minutes': number; env?: Env; steps: Step[] };
+
+let tock: Against;
+let pages: Web;
+let folder: string;
+let workflow: { on: object; concurrency: object; env?: Env; jobs: { work: Job } };
+
+beforeAll(async () => {
+  tock = await against('links');
+  pages = await web();
+  folder = await copied('github-actions');
+  workflow = parse(readFileSync(join(folder, 'tock-worker.yml'), 'utf8'));
+});
+afterAll(async () => {
+  pages.close();
+  rmSync(folder, { recursive: true });
+  await tock.drop();
+});
+
+/** The step's environment, with the secrets in it. */
+function envOf(job: Job, step: Step): Record<string, string> {
+  const secrets: Record<string, string> = tock.env;
+  const all = Object.entries({ ...workflow.env, ...job.env, ...step.env });
+  const filled = all.map(([name, value]) => [
+    name,
+    String(value).replace(/\$\{\{ *secrets\.(\w+) *\}\}/g, (_, secret) => secrets[secret] ?? ''),
+  ]);
+  return Object.fromEntries(filled);
+}
+
+/** The workflow's own commands, as its runner starts them; what installs is left out. */
+function job(): Process {
+  const { work } = workflow.jobs;
+  const [step, ...more] = work.steps.filter(({ run }) => run && !run.startsWith('npm ci'));
+  if (!step?.run || more.length > 0) throw new Error('The workflow has another number of steps.');
+  return started(['bash', '-e', '-c', step.run], folder, envOf(work, step));
+}
+
+const link = (path: string) => ({ url: `${pages.url}${path}` });
+
+test('a workflow works the queue off, and is green though a task is to be tried again', async () => {
+  const ids = await tock.enqueue('links', [...Array(30).fill(link('/a')), link('/503')]);
+  const { code, out, err } = await job().ended;
+  expect(code, err).toBe(0);
+  expect(await tock.states(ids)).toEqual([...Array(30).fill('done'), 'waiting']);
+  expect(out).toContain('done: 30, failed: 1');
+  expect(err).toContain(`task ${ids.at(-1)}, attempt 1: Error:`);
+});
+
+test('a workflow is red when a task has died', async () => {
+  const [gone] = await tock.enqueue('links', [link('/404')]);
+  const [last] = await tock.enqueue('links', [link('/500')], { max_attempts: 1 });
+  const { code, err } = await job().ended;
+  expect(code).toBe(1);
+  expect(await tock.states([gone as string, last as string])).toEqual(['dead', 'dead']);
+  expect(err).toContain(`task ${gone}, attempt 1: Fatal:`);
+});
+
+test('a workflow that is cancelled gives back what it has, within the time that it gets', async () => {
+  const [id] = await tock.enqueue('links', [link('/held')], { max_attempts: 1 });
+  const { child, ended } = job();
+  await vi.waitUntil(() => pages.asked.includes('/held'), { timeout: 20_000 });
+  child.kill('SIGINT');
+  // As the runner does.
+  const timers = [
+    setTimeout(() => child.kill('SIGTERM'), 7500),
+    setTimeout(() => child.kill('SIGKILL'), 10_000),
+  ];
+  expect((await ended).code).toBe(0);
+  for (const timer of timers) clearTimeout(timer);
+  expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
+});
+
+test("a workflow's own time is up before its job's, and none is ended by the next", () => {
+  const { work } = workflow.jobs;
+  const seconds = Number(work.env?.TOCK_FOR_SECONDS);
+  expect(seconds + 60).toBeLessThan(work['timeout-minutes'] * 60);
+  expect(workflow.concurrency).toMatchObject({ 'cancel-in-progress': false });
+  expect(workflow.on).toHaveProperty('workflow_dispatch');
+});

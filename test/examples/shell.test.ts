@@ -1,0 +1,140 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { alive, mark } from '../../scripts/stack/processes.ts';
+import { type Against, against, copied, type Process, started } from './copied.ts';
+import { cannotHave } from './programs.ts';
+
+const queue = 'chores';
+
+let tock: Against;
+let folder: string;
+let lacking: string | null;
+
+beforeAll(async () => {
+  lacking = await cannotHave(['curl', 'jq']);
+  tock = await against(queue);
+  folder = await copied('shell');
+}, 180_000);
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await tock.drop();
+});
+beforeEach(({ skip }) => skip(lacking !== null, lacking ?? ''));
+
+type Settings = Record<string, string>;
+
+/** A worker whose command is this script of bash. */
+function worker(script: string, settings: Settings = { UNTIL_EMPTY: '1' }): Process {
+  const argv = ['./worker.sh', queue, 'bash', '-c', script];
+  return started(argv, folder, { ...tock.env, ...settings });
+}
+
+const hostile = [
+  `'; touch "$(echo hacked)" #`,
+  '$(touch hacked) `touch hacked` $IFS',
+  '-n --help \\ \\\\ \\n %s %d "',
+  'two\nlines\r\n\ttab, and an end\n\n',
+  '  *  ?  ',
+  '😀 é \u202e \u0001 \u007f',
+  '',
+  '@/etc/passwd',
+];
+
+test('a shell worker gives its command whatever a payload has in it, and takes back what it prints', async () => {
+  const payloads = [...hostile.slice(0, 2), { '"; touch hacked': hostile }, '', null, false];
+  const ids = await tock.enqueue(queue, payloads);
+  const { code, err } = await worker('cat; [[ ! $TOCK_KEY ]]').ended;
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const results = [];
+  for (const id of ids) results.push((await tock.task(id)).result);
+  expect(results).toEqual(payloads);
+  expect(readdirSync(folder).join()).not.toContain('hacked');
+});
+
+test('what a command prints is its result: text where it is no JSON, and nothing at all', async () => {
+  const scripts = ['printf "a\\0b\\n"', 'true', 'echo "{not json}"', 'echo 1 2'];
+  const ids = await tock.enqueue(queue, scripts);
+  await worker('bash -c "$(jq -r .)"').ended;
+  const results = [];
+  for (const id of ids) results.push((await tock.task(id)).result);
+  expect(results).toEqual(['ab\n', null, '{not json}\n', '1 2\n']);
+});
+
+test('a command that fails is tried again, one that ends with 65 never, and the error is what it said', async () => {
+  const scripts = ['echo "it broke" >&2; exit 3', 'exit 65', `printf '"\\\\u0000"'`];
+  const backoff = { kind: 'fixed', base_seconds: 3600 };
+  const ids = await tock.enqueue(queue, scripts, { backoff });
+  const { err } = await worker('bash -c "$(jq -r .)"').ended;
+  expect(await tock.states(ids)).toEqual(['waiting', 'dead', 'waiting']);
+  const broke = await tock.task(ids[0]);
+  const refused = await tock.task(ids[2]);
+  expect(broke.runs[0].error).toEqual({ name: 'Exit', message: 'exit code 3: it broke' });
+  expect(refused.runs[0].error.message).toMatch(/u0000|NUL|null/i);
+  expect(err).toContain(`task ${ids[0]}, attempt 1: exit code 3`);
+});
+
+test('an answer that is lost is asked for again, and nothing is done twice', async () => {
+  const ids = await tock.enqueue(queue, ['a']);
+  // Of the claim and of the completion.
+  tock.server.lose(1);
+  const running = worker('echo x >>ran');
+  await vi.waitUntil(() => tock.server.calls.some((call) => call.endsWith('complete')));
+  const { code } = await running.ended;
+  expect(code).toBe(0);
+  expect(readFileSync(join(folder, 'ran'), 'utf8')).toBe('x\n');
+  expect((await tock.task(ids[0])).runs).toMatchObject([{ state: 'done', attempt: 1 }]);
+});
+
+test('a command that takes longer than its lease keeps it', async () => {
+  const [id] = await tock.enqueue(queue, ['long']);
+  const script = 'until [[ -e over ]]; do sleep 0.1; done; echo 1';
+  const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '2' });
+  const past = `select now() > (runs -> 0 ->> 'started_at')::timestamptz + interval '3 s' as past
+    from tock.task(p_id => $1)`;
+  const isPast = async () => (await tock.owner.query(past, [id])).rows[0].past;
+  await vi.waitUntil(isPast, { timeout: 20_000 });
+  await tock.owner.query('select tock.reap(p_sweep => true)');
+  writeFileSync(join(folder, 'over'), '');
+  expect((await running.ended).code).toBe(0);
+  expect((await tock.task(id)).runs).toMatchObject([{ state: 'done', result: 1 }]);
+});
+
+test('a command is ended with what it started when its task is cancelled', async () => {
+  const [id] = await tock.enqueue(queue, ['cancel']);
+  const script = 'sleep 300 & echo $! >pid; wait; echo never >never';
+  const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '1' });
+  await vi.waitUntil(() => exists('pid'), { timeout: 20_000 });
+  await tock.owner.query('select tock.cancel(p_ids => $1)', [[id]]);
+  expect((await running.ended).code).toBe(0);
+  expect(await tock.states([id as string])).toEqual(['cancelled']);
+  expect(exists('never')).toBe(false);
+  await vi.waitUntil(async () => !alive(mark(Number(read('pid')))));
+});
+
+test('a worker that is told to stop gives back what does not end in time, as no attempt', async () => {
+  const [quick, slow] = [await tock.enqueue(queue, ['quick']), await tock.enqueue(queue, ['slow'])];
+  const script = `cat >now; [[ $(cat now) == '"slow"' ]] && sleep 300; sleep 1; echo 1`;
+  const first = worker(script, { STOP_SECONDS: '20' });
+  await vi.waitUntil(() => exists('now') && read('now') === '"quick"\n', { timeout: 20_000 });
+  first.child.kill('SIGTERM');
+  expect((await first.ended).code).toBe(0);
+  expect(await tock.states([...quick, ...slow])).toEqual(['done', 'ready']);
+  const second = worker(script, { STOP_SECONDS: '0' });
+  await vi.waitUntil(() => read('now') === '"slow"\n', { timeout: 20_000 });
+  second.child.kill('SIGTERM');
+  expect((await second.ended).code).toBe(0);
+  expect(await tock.task(slow[0])).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
+});
+
+function read(name: string): string {
+  return readFileSync(join(folder, name), 'utf8');
+}
+
+function exists(name: string): boolean {
+  try {
+    return read(name) !== '';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,82 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTock, type Tock } from '../../client/index.ts';
+import { checkout } from '../../scripts/stack/place.ts';
+import { run } from '../../scripts/stack/run.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Served, serveBundle } from '../worker/workerd.ts';
+import { copied } from './copied.ts';
+
+let db: Database;
+let tock: Tock;
+let rates: Server;
+let served: Served;
+let folder: string;
+
+/** As `wrangler deploy` would upload it, from the folder alone. */
+async function bundled(): Promise<string> {
+  const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
+  await run([process.execPath, wrangler, 'deploy', '--dry-run', '--outdir', 'out'], {
+    cwd: folder,
+    env: { ...process.env, WRANGLER_SEND_METRICS: 'false', XDG_CONFIG_HOME: folder },
+  });
+  return readFileSync(join(folder, 'out', 'index.js'), 'utf8');
+}
+
+beforeAll(async () => {
+  folder = await copied('worker-consumer', ['valibot']);
+  db = await freshDatabase();
+  const owner = await db.connect();
+  await (await db.connect(db.superUrl)).query(readFileSync(join(folder, 'setup.sql'), 'utf8'));
+  rates = createServer(({ url }, response) => {
+    const status = { '/usd': 200, '/xxx': 404 }[url ?? ''] ?? 429;
+    response.writeHead(status).end('{"rate": 0.5}');
+  });
+  await new Promise<void>((resolve) => rates.listen(0, '127.0.0.1', resolve));
+  const RATES_URL = `http://127.0.0.1:${(rates.address() as AddressInfo).port}`;
+  served = await serveBundle(await bundled(), {
+    DATABASE_URL: db.poolUrl ?? db.edgeUrl,
+    RATES_URL,
+  });
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: 20_000 });
+  const made =
+    "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'read'])";
+  tock = createTock({ url: served.url, key: (await owner.query(made)).rows[0].key });
+});
+afterAll(async () => {
+  await served?.stop();
+  rates?.close();
+  rmSync(folder, { recursive: true });
+  await db?.drop();
+});
+
+test('a Worker writes an invoice for each order, once', async () => {
+  const order = (order_id: number, currency: string) => ({ order_id, cents: 201, currency });
+  const [one, again, none, busy, wrong] = (await tock.enqueueMany('invoices', [
+    { payload: order(1, 'usd') },
+    { payload: order(2, 'usd') },
+    { payload: order(3, 'xxx') },
+    { payload: order(4, 'yyy') },
+    { payload: { ...order(5, 'usd'), cents: 0 } },
+  ])) as [string, string, string, string, string];
+  const ended = async (id: string) => await tock.task(id, { wait_seconds: 10 });
+  expect(await ended(one)).toMatchObject({ state: 'done', attempt: 1 });
+  expect(await ended(again)).toMatchObject({ state: 'done', attempt: 1 });
+  expect(await ended(none)).toMatchObject({
+    state: 'dead',
+    error: { message: 'there is no rate for xxx' },
+  });
+  expect(await ended(wrong)).toMatchObject({
+    state: 'dead',
+    error: { message: expect.stringMatching(/^payload\.cents: /) },
+  });
+  await vi.waitUntil(async () => (await tock.task(busy))?.state === 'waiting');
+  const { rows } = await (await db.connect(db.superUrl)).query('select * from invoices order by 1');
+  expect(rows).toEqual([
+    { order_id: '1', euro_cents: 101 },
+    { order_id: '2', euro_cents: 101 },
+  ]);
+});
