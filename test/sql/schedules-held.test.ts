@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { client, databaseEach, db } from './own.ts';
 import { fire, put, queued, show, stopped } from './schedules.ts';
-import { rows, value } from './support.ts';
+import { refusal, rows, value } from './support.ts';
 
 databaseEach();
 
@@ -100,3 +100,23 @@ test('who was writing at a sweep that took long, and has ended, is looked after 
   const until = Number(await wake()) - Date.now();
   expect([until > 10_000, until <= 20_000]).toEqual([true, true]);
 });
+
+test('who can not have a schedule, as somebody is firing it, is told so', async () => {
+  await due('s', 1);
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('select tock.fire_schedules()');
+  for (const call of [
+    "pause_schedule('s1')",
+    "run_schedule('s1')",
+    "drop_schedule('s1')",
+    `put_schedule('s1', '{"queue": "q", "cron": "@daily"}')`,
+  ]) {
+    expect(await refusal(client.query(`select tock.${call}`)), call).toMatchObject({
+      code: 'TK503',
+      detail: 'schedule',
+      message: expect.stringContaining('being fired or changed'),
+    });
+  }
+  await other.query('rollback');
+}, 20_000);
