@@ -1196,9 +1196,9 @@ function tock.fires_from()
   returns TABLE(due_at timestamp with time zone, schedule text)
   -- Where firing reads on: at the fiftieth newest that was fired.
 
-function tock.fires_may_be_late()
-  returns boolean
-  -- Whether some of those who were writing to fires at its last sweep, or at a duty since, have ended: what they put may lie below where firing reads on.
+function tock.fires_late_at()
+  returns timestamp with time zone
+  -- When fires are to be swept because of those who were writing at its last sweep, or at a duty since: what they put may lie below where firing reads on. Null when nobody was.
 
 function tock.fires_writers()
   returns text[]

@@ -39,6 +39,7 @@ drop function if exists tock.bring_up(text, text, bigint);
 drop function if exists tock.waiting_task(text);
 drop function if exists tock.is_nowhere(text, text);
 drop function if exists tock.pair_all(text, text[], integer);
+drop function if exists tock.fires_may_be_late();
 do $$
 begin
   -- it says since 0009 whether it did anything

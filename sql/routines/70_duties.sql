@@ -177,7 +177,7 @@ begin
       into v_until using v_reaped;
     v_wake := least(v_wake, v_until);
   end loop;
-  return least(v_wake, case when tock.fires_may_be_late() then pg_catalog.clock_timestamp() end, (
+  return least(v_wake, tock.fires_late_at(), (
     select f.due_at from tock.fires f
     where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)
     order by f.due_at, f.schedule limit 1));

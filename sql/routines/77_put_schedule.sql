@@ -50,10 +50,24 @@ begin
     perform tock.plan_next(v_row);
   end if;
   return tock.shown_schedule(v_row);
+exception
+  when lock_not_available then
+    perform tock.schedule_is_held();
 end $$;
 
 comment on function tock.put_schedule is
   'Makes a schedule, or gives it these settings; what is left out is as by default. Its next fire stays where its timing is as it was, and is counted from now otherwise; what it has fired stays on record. TK422 names the setting that can''t be.';
+
+create or replace function tock.schedule_is_held()
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  perform tock.refuse(503, 'this schedule is being fired or changed by a transaction that is still open', 'schedule', 'try again');
+end $$;
+
+comment on function tock.schedule_is_held is 'Raises TK503 for who has waited in vain for a schedule that somebody else has locked.';
 
 -- The newest row is read first; a firing may put the next in its place meanwhile, and then that one is taken.
 create or replace function tock.take_fire(p_schedule text)

@@ -120,6 +120,9 @@ begin
     perform tock.plan_next(v_row);
   end if;
   return tock.shown_schedule(v_row);
+exception
+  when lock_not_available then
+    perform tock.schedule_is_held();
 end $$;
 
 comment on function tock.set_paused is 'Pauses or resumes a schedule, unless it is; null when there is none.';
@@ -139,6 +142,9 @@ begin
   end if;
   perform tock.take_fire(p_schedule);
   return true;
+exception
+  when lock_not_available then
+    perform tock.schedule_is_held();
 end $$;
 
 comment on function tock.drop_schedule is 'Ends a schedule for good; the tasks that it has fired stay. False when there is none.';
@@ -183,6 +189,9 @@ begin
       on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
   end if;
   return next v_fire.last_task_id;
+exception
+  when lock_not_available then
+    perform tock.schedule_is_held();
 end $$;
 
 comment on function tock.run_schedule is

@@ -55,7 +55,7 @@ as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_writers text[] := tock.fires_writers();
-  v_sweep boolean := tock.fires_may_be_late() or coalesce((
+  v_sweep boolean := coalesce(tock.fires_late_at() <= v_now, false) or coalesce((
     select d.swept_at < v_now - interval '1 minute' or d.last_started_at > v_now  -- the clock was set back
     from tock.duties d where d.name = 'schedules'), true);
   v_count integer := tock.fire_schedules(1000, v_sweep);
@@ -86,18 +86,20 @@ $$;
 
 comment on function tock.fires_writers is 'The virtual ids of other transactions that have written to fires or have rows of it locked.';
 
-create or replace function tock.fires_may_be_late()
-returns boolean
+-- While they are at it, in a minute: one who is killed tells nobody. A twentieth of the time may have passed already.
+create or replace function tock.fires_late_at()
+returns timestamptz
 language plpgsql
 volatile
 as $$
 begin
-  return coalesce((
-    select d.writers <> '{}' and not d.writers <@ tock.fires_writers() and d.swept_at <= pg_catalog.clock_timestamp()
-    from tock.duties d where d.name = 'schedules'), false);
+  return (
+    select case when d.writers <@ tock.fires_writers() then pg_catalog.clock_timestamp() + interval '1 minute'
+      else coalesce(d.swept_at, d.last_started_at) end
+    from tock.duties d where d.name = 'schedules' and d.writers <> '{}');
 end $$;
 
-comment on function tock.fires_may_be_late is 'Whether some of those who were writing to fires at its last sweep, or at a duty since, have ended: what they put may lie below where firing reads on.';
+comment on function tock.fires_late_at is 'When fires are to be swept because of those who were writing at its last sweep, or at a duty since: what they put may lie below where firing reads on. Null when nobody was.';
 
 -- A firing stands for one entry that is dead now: so many are read again, and no more, whatever is held open. What was
 -- fired in a future that the clock was set back from doesn't count.

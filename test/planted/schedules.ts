@@ -115,8 +115,8 @@ export const schedules: Bug[] = [
   {
     name: 'who was writing schedules at a sweep is forgotten',
     file: fire,
-    find: "d.writers <> '{}' and not",
-    replace: 'false and not',
+    find: "and d.writers <> '{}'",
+    replace: 'and false',
     caught: [races, 'a sweep notes who is writing'],
   },
   {
@@ -181,6 +181,20 @@ export const schedules: Bug[] = [
     find: 'and not v_writers <@ d.writers',
     replace: 'and false',
     caught: [held, 'what somebody was firing and gave back'],
+  },
+  {
+    name: 'while somebody is firing, nobody is told to look again',
+    file: fire,
+    find: "pg_catalog.clock_timestamp() + interval '1 minute'",
+    replace: "'infinity'",
+    caught: [held, 'what somebody was firing and gave back'],
+  },
+  {
+    name: 'right after a sweep, who has ended since wakes nobody',
+    file: fire,
+    find: 'else coalesce(d.swept_at, d.last_started_at) end',
+    replace: 'when d.swept_at <= pg_catalog.clock_timestamp() then d.swept_at end',
+    caught: [held, 'who was writing at a sweep that took long'],
   },
   {
     name: 'what was fired before the clock was set back hides what is due',
