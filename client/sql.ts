@@ -48,6 +48,15 @@ async function commit(client: SqlClient): Promise<void> {
   throw Object.assign(new Error(message), { code: '25P02' });
 }
 
+/** Gives a connection back; a handler may have done so, which must not undo what has been done. */
+function letGo(client: Pooled, broken: boolean, error: (error: unknown) => void): void {
+  try {
+    client.release(broken);
+  } catch (cause) {
+    error(cause);
+  }
+}
+
 /** Runs handlers in transactions of their own, in which they are also completed: exactly once. */
 function inTransactions(pool: SqlPool): RunTask {
   /** What it came to, up to the commit: from there on nobody but the database knows. */
@@ -104,7 +113,7 @@ function inTransactions(pool: SqlPool): RunTask {
       return open ? { kind: 'told', as: 'lost' } : endOf(cause, held.abort.signal);
     } finally {
       client.off?.('error', ignore);
-      client.release(open);
+      letGo(client, open, error);
     }
   };
 }

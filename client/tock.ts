@@ -55,12 +55,21 @@ export type Tock<Q = AnyQueues> = Tasks<Q> & {
 
 export type TockOptions = CallOptions;
 
+function isNamed(body: object | string | undefined): boolean {
+  try {
+    const said = typeof body === 'string' ? JSON.parse(body) : body;
+    return said?.request_id != null;
+  } catch {
+    // The server says what is wrong with it.
+    return false;
+  }
+}
+
 /** Calls that anybody may make: repeated without a request id, a POST would do twice what it does. */
 function repeatable(call: Call): Call {
   return (method, path, body, patience) => {
-    const said = typeof body === 'string' ? JSON.parse(body) : body;
-    const request_id = method === 'POST' && said?.request_id == null && crypto.randomUUID();
-    return call(method, path, body, request_id ? { request_id, ...patience } : patience);
+    if (method !== 'POST' || isNamed(body)) return call(method, path, body, patience);
+    return call(method, path, body, { request_id: crypto.randomUUID(), ...patience });
   };
 }
 

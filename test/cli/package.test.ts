@@ -12,7 +12,32 @@ afterAll(() => rmSync(folder, { recursive: true }));
 // As on a machine that has Tock from the registry: the Node that is installed, no source tree.
 const path = (process.env.PATH ?? '').split(delimiter).filter((part) => !/node_modules/.test(part));
 
-test('the packed package migrates from an empty folder, without a source tree', async () => {
+const tsc = join(checkout, 'node_modules', '.bin', 'tsc');
+
+// What a stranger's compiler makes of the package's declarations, which it looks into as well.
+const worker = `
+import { createTock, type Handler, type TockError } from 'tock/client';
+import { stopSignal } from 'tock/client/node';
+import { type SqlPool, workSql } from 'tock/client/sql';
+import { createTestTock } from 'tock/client/testing';
+
+type Queues = { email: { to: string }; resize: { width: number } };
+declare const pool: SqlPool;
+const mail: Handler<Queues['email']> = ({ payload }) => payload.to;
+const on_error = async (error: unknown) => console.error((error as TockError).hint);
+const tock = createTock<Queues>({ url: 'https://tock.example', key: 'k', fetch });
+export const worked = [
+  tock.work('email', mail, { signal: stopSignal(), on_error }),
+  tock.work({ email: mail, resize: ({ payload }, { signal }) => signal.aborted || payload.width }),
+  workSql<Queues>(pool, { resize: async ({ payload }, { client }) => client.query('', [payload.width]) }),
+  workSql<Queues, 'email'>(pool, 'email', ({ payload }) => payload.to),
+  createTestTock<Queues>().drain({ email: mail }),
+];
+// @ts-expect-error there is no such queue
+void tock.enqueue('mail', { to: 'ann' });
+`;
+
+test('the packed package migrates from an empty folder, without a source tree, and is typed', async () => {
   const env = { PATH: path.join(delimiter), npm_config_audit: 'false', npm_config_fund: 'false' };
   const run = async (argv: string[], cwd: string, more = {}) => {
     const outcome = await execute(argv, { cwd, env: { ...env, ...more } });
@@ -34,6 +59,26 @@ test('the packed package migrates from an empty folder, without a source tree', 
   expect(await run(['node', '--input-type=module', '-e', script], app)).toMatch(
     /createTock.*\ncreateTestTock\n.*workSql.*\nstopSignal\n.*createWorker,defineConsumer.*\n/,
   );
+
+  writeFileSync(join(app, 'worker.mts'), worker);
+  const strict = [
+    '--noEmit',
+    '--strict',
+    '--skipLibCheck',
+    'false',
+    '--types',
+    '',
+    '--target',
+    'es2022',
+  ];
+  for (const [module, resolution] of [
+    ['nodenext', 'nodenext'],
+    ['node16', 'node16'],
+    ['esnext', 'bundler'],
+  ]) {
+    const how = ['--module', `${module}`, '--moduleResolution', `${resolution}`];
+    await run([tsc, ...strict, '--lib', 'es2022,dom', ...how, 'worker.mts'], app);
+  }
 
   const db = await emptyDatabase();
   const more = { DATABASE_URL: db.url };

@@ -180,6 +180,15 @@ test('any route by its name does once what it does, when its answer was lost', a
   expect(await depth(q)).toEqual({ ready: 3, running: 0 });
 });
 
+test('a body that is no JSON is refused by the server, as any other mistake', async () => {
+  const { fetch } = answers([400]);
+  const { call } = createTock({ url: 'http://tock', key: 'k', fetch });
+  await expect(call('POST', '/v1/queues/q/tasks', '{')).rejects.toMatchObject({
+    name: 'TockError',
+    status: 400,
+  });
+});
+
 test('what stands in the way and answers is said to be no Tock', async () => {
   for (const text of ['<html>Log in', 'null', '"ok"', '']) {
     const fetch = async () => new Response(text);

@@ -106,6 +106,17 @@ test('a commit that commits nothing, as a query nobody waited for has failed, is
   expect(await effects(1002)).toEqual([]);
 });
 
+test('a handler that gives its connection back ends no worker', async () => {
+  const [queue] = await enqueue(1008, 1009);
+  const handle: Handle = async (n, context) => {
+    await add(n, context);
+    if (n === 1008) (context.client as pg.PoolClient).release();
+  };
+  const { worked: came, heard } = await worked(queue, handle);
+  expect(came).toMatchObject({ ...nothing, done: 2 });
+  expect(heard).toMatchObject([{ message: expect.stringMatching(/already been released/) }]);
+});
+
 test('a task that got no connection, or a broken one, has not failed', async () => {
   const [queue, ids] = await enqueue(1003);
   const broken = () => Promise.reject(new Error('Connection terminated unexpectedly'));
