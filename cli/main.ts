@@ -18,6 +18,7 @@ import { addMove } from './commands/move.ts';
 import { addParents } from './commands/parents.ts';
 import { addPool } from './commands/pool.ts';
 import { addPurge } from './commands/purge.ts';
+import { addPush } from './commands/push.ts';
 import { addRerun } from './commands/rerun.ts';
 import { addSchedule } from './commands/schedule.ts';
 import { addStatus } from './commands/status.ts';
@@ -77,7 +78,7 @@ function program(): Command {
   ];
   const work = [addClaim, addLease, addPool, addSchedule];
   const many = [addDead, addRerun, addWhere, addPurge];
-  const looks = [addStatus, addHours, addLimits, addDoctor];
+  const looks = [addStatus, addHours, addLimits, addDoctor, addPush];
   for (const add of [addMigrate, addKey, ...looks, ...changes, ...work, ...many]) add(tock);
   return tock;
 }

@@ -37,6 +37,10 @@ export type TaskOptions = {
   gather?: boolean;
   parent?: string;
   pipeline?: string[];
+  /** Such as traceparent: up to 20 lower-case names, given back with each of its runs. */
+  headers?: Record<string, string>;
+  /** Where a queue with push sends it, instead of its own URL. */
+  push_url?: string;
 };
 
 export type NewTask<P = unknown> = TaskOptions & { payload: P };
@@ -56,6 +60,8 @@ export type Claimed<P = unknown> = {
   tenant: string | null;
   created_at: string;
   payload: P;
+  headers: Record<string, string> | null;
+  push_url: string | null;
 };
 
 export type ClaimState = 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';

@@ -21,6 +21,7 @@ import { moves } from './routes/moves.ts';
 import { openapi } from './routes/openapi.ts';
 import { parents } from './routes/parents.ts';
 import { pools } from './routes/pools.ts';
+import { push } from './routes/push.ts';
 import { queues } from './routes/queues.ts';
 import { reruns } from './routes/reruns.ts';
 import { schedules } from './routes/schedules.ts';
@@ -31,6 +32,7 @@ import { tick } from './routes/tick.ts';
 const work = [tasks, parents, changes, moves, reruns, listing, claim, leases, pools];
 const rule = [
   queues,
+  push,
   schedules,
   gates,
   limits,

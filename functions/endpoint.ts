@@ -8,7 +8,8 @@ import { requestIdOf } from './request_id.ts';
 import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
 import { validate } from './validate.ts';
 
-export type Env = { Bindings: Bindings };
+/** `pushes`: what was called has made tasks of a queue with push. */
+export type Env = { Bindings: Bindings; Variables: { pushes?: boolean } };
 export type App = OpenAPIHono<Env>;
 
 export type Call<P, B, Q = object> = {
@@ -24,7 +25,7 @@ export type Call<P, B, Q = object> = {
 };
 
 /** What every verb's statement gives; body is the answer's JSON, as PostgreSQL wrote it, or there is none. */
-export type Answer = { body: string } | undefined;
+export type Answer = { body: string; pushes?: boolean } | undefined;
 
 /** `last` is said to the statement's values: false for a look that is only to see whether to go on. */
 export type Once = (last?: boolean) => Promise<Answer>;
@@ -50,8 +51,8 @@ export type Endpoint<
   needsBody?: boolean;
   /** Takes request_id, or the header Idempotency-Key. */
   repeatable?: boolean;
-  /** By authorized(), or a function of 81_http.sql: $1 is the key. */
-  statement: string;
+  /** By authorized(), or a function of 81_http.sql: $1 is the key. By the Worker's bindings, where those matter. */
+  statement: string | ((env: Bindings) => string);
   /** From $2 on. */
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];
   /** Runs the statement again, for a call that waits; `most` is how often it may be run in all. */
@@ -60,6 +61,10 @@ export type Endpoint<
     call: Call<z.output<P>, z.output<B>, z.output<Q>>,
     most?: number,
   ): Promise<Answer>;
+  /** Throws where the Worker's bindings stand against the call. */
+  check?(call: Call<z.output<P>, z.output<B>, z.output<Q>>, env: Bindings): void;
+  /** Makes the answer's JSON of what the statement gave, where the bindings have a part in it. */
+  finish?(body: string, env: Bindings): Promise<string>;
   answer: z.ZodType;
   status?: 200 | 201;
   /** What it means when there is no answer. */
@@ -189,10 +194,15 @@ export function serve<
 >(app: App, connect: Connect, endpoint: Endpoint<P, B, Q>): void {
   const route = document(endpoint);
   app.openAPIRegistry.registerPath(route);
-  const { statement, values, repeat, none, conflict, status = 200 } = endpoint;
+  const { values, repeat, none, conflict, check, finish, status = 200 } = endpoint;
   app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), async (c) => {
     const key = bearerKey(c.req.header('authorization'));
     const call = await callOf(endpoint, c);
+    // Hono has none where nobody gave any.
+    const env = c.env ?? {};
+    check?.(call, env);
+    const statement =
+      typeof endpoint.statement === 'string' ? endpoint.statement : endpoint.statement(env);
     const answer = await connect(c.env, (query, most) => {
       const once: Once = async (last = true) => {
         const [row] = await query(statement, [key, ...values(call, last)]);
@@ -205,6 +215,8 @@ export function serve<
     if (!answer && none) throw refusal(none.status, none.detail, { hint: none.hint });
     const why = answer && conflict?.(answer.body);
     if (why) throw refusal(409, why.detail, { field: why.field, hint: why.hint });
-    return c.body(answer?.body ?? '{}', status, { 'Content-Type': 'application/json' });
+    if (answer?.pushes) c.set('pushes', true);
+    const body = answer && finish ? await finish(answer.body, env) : (answer?.body ?? '{}');
+    return c.body(body, status, { 'Content-Type': 'application/json' });
   });
 }

@@ -18,6 +18,10 @@ export type Bindings = {
   TOCK_ORIGINS?: string;
   /** Comes before all of them. */
   HYPERDRIVE?: { connectionString: string };
+  /** What the secrets of queues with push are made of; several, newest first, by spaces. Without it nothing is pushed. */
+  TOCK_PUSH_SECRET?: string;
+  /** allow: push to http:// and to private addresses too, for work on one's own machine. */
+  TOCK_PUSH_PRIVATE?: string;
   /** The Durable Object that holds when something is next due; see alarm.ts. */
   ALARM?: AlarmNamespace;
 };

@@ -139,6 +139,29 @@ export const backoff = options({
   cap_seconds: number(0, 2_678_400),
   jitter: number(0, 1),
 });
+const headersError =
+  'an object of up to 20 strings of printable ASCII, names of a-z, 0-9 and -, in up to 8,192 bytes';
+/** What a task carries beside its payload, such as traceparent. */
+export const headers = z
+  .record(z.string(), z.string({ error: headersError }), { error: headersError })
+  .openapi({ example: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' } });
+
+const urlError =
+  'a URL of up to 2,000 characters, https://host/path, without user, password, fragment and backslash';
+/** Of an endpoint; whether it leads somewhere private, its host says. */
+export const url = z
+  .string({ error: urlError })
+  .max(2000, { error: urlError })
+  .refine(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be in it
+    (value) => /^https?:\/\/[^/?#@\\\s\0-\x1f\x7f]+([/?][^#\\\s\0-\x1f\x7f]*)?$/i.test(value),
+    { error: urlError },
+  )
+  .openapi({ example: 'https://example.com/hooks' });
+
+/** Of a queue whose tasks are sent to an endpoint. */
+export const push = options({ url: url.nullable(), timeout_seconds: whole(1, 300).nullable() });
+
 export const retentionSeconds = whole(60, TEN_YEARS);
 export const leaseSeconds = whole(1, 86_400);
 

@@ -4,6 +4,7 @@ import type { Consumer } from './consumers/define.ts';
 import { drain } from './consumers/drain.ts';
 import { loans } from './consumers/loans.ts';
 import { enqueuedTo, holdOf, woken } from './consumers/woken.ts';
+import { andPush } from './push/consumers.ts';
 import { type Bindings, type Connect, connect as open } from './query.ts';
 import { teller } from './tell.ts';
 
@@ -53,11 +54,13 @@ export function createWorker({
     if (c.env.ALARM) holdOf(c)?.(tell(c.env));
   });
   const queues = new Set(consumers.map(({ queue }) => queue));
+  const all = andPush(consumers);
   return {
     async fetch(request, env, execution) {
-      const asked = execution && queues.size > 0 ? new URL(request.url).pathname : '';
-      const queue = enqueuedTo(request.method, asked);
-      if (!execution || queue === null || !queues.has(queue)) {
+      // A queue may have push.
+      const asked = execution && (queues.size > 0 || env.TOCK_PUSH_SECRET);
+      const queue = enqueuedTo(request.method, asked ? new URL(request.url).pathname : '');
+      if (!execution || queue === null || !(queues.has(queue) || env.TOCK_PUSH_SECRET)) {
         return app.fetch(request, env, execution as never);
       }
       const own = lending.lend(env);
@@ -70,9 +73,9 @@ export function createWorker({
     scheduled: (_event, env) =>
       each(
         () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
-        () => drain(connect, env, consumers, { seconds, worker: 'scheduled' }),
+        () => drain(connect, env, all, { seconds, worker: 'scheduled' }),
         () => tell(env),
       ),
-    Alarm: alarmOf(connect, consumers, seconds),
+    Alarm: alarmOf(connect, all, seconds),
   };
 }

@@ -42,6 +42,7 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
     await healthy(url, worker, scope.signal);
     scope.needs('The Worker', worker.ended, worker.log);
   });
+  say.note('Tasks are pushed to http:// and to this machine too (TOCK_PUSH_PRIVATE=allow).');
   const key = await devKey(urls.owner, readDevEnv().TOCK_KEY);
   writeDevEnv({
     TOCK_URL: url,

@@ -249,12 +249,16 @@ table tock.queues
   rate_burst integer
   limited_at timestamp with time zone
   keep_results boolean not null default true
+  push jsonb
+  push_generation integer not null default 1
+  push_previous_until timestamp with time zone
   constraint attempts_are_1_to_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000)))
   constraint backoff_base_is_up_to_a_day CHECK (((backoff_base_seconds >= (0)::double precision) AND (backoff_base_seconds <= (86400)::double precision)))
   constraint backoff_cap_is_up_to_a_month CHECK (((backoff_cap_seconds >= (0)::double precision) AND (backoff_cap_seconds <= (2678400)::double precision)))
   constraint backoff_factor_is_1_to_10 CHECK (((backoff_factor >= (1)::double precision) AND (backoff_factor <= (10)::double precision)))
   constraint backoff_jitter_is_a_share CHECK (((backoff_jitter >= (0)::double precision) AND (backoff_jitter <= (1)::double precision)))
   constraint backoff_kind_is_known CHECK ((backoff_kind = ANY (ARRAY['fixed'::text, 'linear'::text, 'exponential'::text])))
+  constraint default_policy_has_no_push CHECK (((name <> '*'::text) OR (push IS NULL)))
   constraint gate_lets_in_1_to_1000 CHECK (((gate_limit >= 1) AND (gate_limit <= 1000)))
   constraint gate_rate_is_1_to_a_million CHECK ((((gate_rate_limit >= 1) AND (gate_rate_limit <= 1000000)) AND ((gate_rate_burst >= 1) AND (gate_rate_burst <= 1000000))))
   constraint gate_rate_is_by_up_to_a_day CHECK (((gate_rate_seconds >= 1) AND (gate_rate_seconds <= 86400)))
@@ -266,11 +270,14 @@ table tock.queues
   constraint max_wait_is_up_to_ten_years CHECK (((max_wait_seconds >= 1) AND (max_wait_seconds <= 315360000)))
   constraint name_is_short_and_plain CHECK (((name = '*'::text) OR (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$'::text)))
   constraint payload_is_up_to_4_mib CHECK (((max_payload_bytes >= 1024) AND (max_payload_bytes <= 4194304)))
+  constraint push_generation_is_positive CHECK ((push_generation > 0))
+  constraint push_is_an_object CHECK ((jsonb_typeof(push) = 'object'::text))
   constraint queues_pkey PRIMARY KEY (name)
   constraint rate_is_1_to_a_million CHECK ((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_burst >= 1) AND (rate_burst <= 1000000))))
   constraint rate_is_by_up_to_a_day CHECK (((rate_seconds >= 1) AND (rate_seconds <= 86400)))
   constraint retention_is_a_minute_to_ten_years CHECK (((retention_seconds >= 60) AND (retention_seconds <= 315360000)))
   constraint timeout_is_up_to_a_month CHECK (((timeout_seconds >= 1) AND (timeout_seconds <= 2678400)))
+  CREATE INDEX queues_with_push ON tock.queues USING btree (name) WHERE (push IS NOT NULL)
 
 table tock.reports
   number bigint not null
@@ -753,6 +760,14 @@ function tock.check_progress(p_progress jsonb)
   returns bigint[]
   -- The ids of [{id, progress, note}], null for one object for all; TK422 names what can't be.
 
+function tock.check_push(p_tasks jsonb, p_policy queues)
+  returns void
+  -- Raises TK422 for the first task that has a push_url where nobody pushes, or none where it needs one.
+
+function tock.check_push_policy(p_queue text, p_push jsonb)
+  returns void
+  -- Raises TK422 for a push that a queue can't have.
+
 function tock.check_queue_name(p_queue text)
   returns void
   -- Raises TK422 for what can't be a queue's name.
@@ -984,6 +999,10 @@ function tock.doctor_of_pools()
 function tock.doctor_of_positions()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of the sequence and the epochs.
+
+function tock.doctor_of_push()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of queues with push: those whose tasks nobody sends, and whose endpoints are gone.
 
 function tock.doctor_of_reports()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1267,6 +1286,19 @@ function tock.has_fired()
   returns boolean
   -- Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.
 
+function tock.has_push(p_queue text)
+  returns boolean
+  -- Whether a queue's tasks are sent to an endpoint.
+  -- for tock_admin, tock_edge
+
+function tock.has_unread(p_queue text)
+  returns boolean
+  -- Whether a queue has runs that nobody was handed, those that are marked among them.
+
+function tock.headers_error(p_headers jsonb)
+  returns text[]
+  -- What is wrong with a task's headers: {field, message}, or null.
+
 function tock.heavy_tenant(p_stream integer)
   returns text
   -- The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.
@@ -1514,6 +1546,11 @@ function tock.lease_epoch(p_lease uuid)
 function tock.lease_has_ended()
   returns void
   -- Raises TK409: what a repeated claim is told when nothing is left of what it was given.
+
+function tock.lease_headers(p_lease uuid)
+  returns jsonb
+  -- What the runs of a lease were given beside their payloads, by their run_id: {headers, push_url}; those that have neither are left out.
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
   returns void
@@ -1919,6 +1956,20 @@ function tock.purge_stream(p_stream integer, p_limit bigint, OUT passed bigint, 
   returns record
   -- Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not been cancelled or replaced before. Null when somebody is claiming from it.
 
+function tock.push_error(p_push jsonb)
+  returns text[]
+  -- What is wrong with a queue's push: {field, message}, or null.
+
+function tock.push_queues(p_queue text DEFAULT NULL::text, p_limit integer DEFAULT 20)
+  returns TABLE(queue text, push jsonb, generation integer, previous_until timestamp with time zone)
+  -- The queues with push, or the one named, that may have something to send, and which generation of secret signs for each; the one before it too until previous_until.
+  -- for tock_admin, tock_edge
+
+function tock.push_secret(p_queue text)
+  returns TABLE(queue text, generation integer, previous_until timestamp with time zone)
+  -- Which generation of a queue's secret signs, and until when the one before it does too; no row when there is no such queue.
+  -- for tock_admin, tock_edge
+
 function tock.put_gate(p_queue text, p_gate text, p_settings jsonb DEFAULT '{}'::jsonb)
   returns gates
   -- Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are named; null goes by the queue's setting again. Lets in whoever there is room for then.
@@ -2118,6 +2169,11 @@ function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::big
   returns integer
   -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), ends the one in use when it is old, and settles those that are over; returns how many it made.
   -- for tock_admin
+
+function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer DEFAULT 86400)
+  returns TABLE(queue text, generation integer, previous_until timestamp with time zone)
+  -- Makes the next generation of a queue's secret sign, and for so long the one before it too; while that lasts it is not rotated again, unless p_overlap_seconds is 0: then the one before is void at once.
+  -- for tock_admin, tock_edge
 
 function tock.run_again(p_epoch integer, p_found whereabout[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
   returns whereabout[]
@@ -2348,6 +2404,14 @@ function tock.token_stream(p_lease uuid)
   returns integer
   -- The stream of a lease of one run, from its token.
 
+function tock.told_hot(p_lease uuid, p_epoch integer)
+  returns jsonb
+  -- told_statement() for the epoch in use; null when the lease's is another. Written by write_hot_asked().
+
+function tock.told_statement(p_epoch integer)
+  returns text
+  -- The statement that gives the headers and push_url of a lease's runs, by their ids.
+
 function tock.turn_gates(p_locked gates[], p_sweep boolean DEFAULT false)
   returns integer
   -- Lets in through locked gates whoever there is room for, first come, first served; returns how many.
@@ -2368,6 +2432,10 @@ function tock.unended_tasks(p_fires fires[])
 function tock.unsettled_epochs()
   returns integer[]
   -- The epochs in which something is still unread or running, oldest first.
+
+function tock.url_error(p_url jsonb)
+  returns text
+  -- What is wrong with the URL of an endpoint; null when it may be one.
 
 function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
   returns void
@@ -2427,7 +2495,7 @@ function tock.write_hot()
 
 function tock.write_hot_asked(p_epoch integer, p_first bigint)
   returns void
-  -- Writes place_hot(), draw_marked_hot(), gates_hot() and ended_gates_hot() for an epoch and its first position. Called by write_hot().
+  -- Writes place_hot(), draw_marked_hot(), gates_hot(), ended_gates_hot() and told_hot() for an epoch and its first position. Called by write_hot().
 
 function tock.write_hot_ends(p_epoch integer, p_first bigint, p_end bigint)
   returns void

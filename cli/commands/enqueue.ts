@@ -29,9 +29,16 @@ type Given = {
   parent?: string;
   tasks?: boolean;
   pipeline?: string[];
+  header?: Record<string, string>;
+  pushUrl?: string;
   requestId?: string;
   many?: boolean;
 };
+
+function header(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const [name = '', ...value] = text.split('=');
+  return { ...before, [name]: value.join('=') };
+}
 
 /** A call takes up to 10,000 tasks and 5 MB; a batch of these stays well below. */
 const batchTasks = 1000;
@@ -78,6 +85,8 @@ function newTask(payload: string, given: Given): string {
     gather: given.gather,
     parent: given.parent,
     pipeline: given.pipeline,
+    headers: given.header,
+    push_url: given.pushUrl,
   };
   const fields = JSON.stringify(options).slice(1, -1);
   return `{"payload":${payload}${fields && `,${fields}`}}`;
@@ -174,6 +183,8 @@ export function addEnqueue(program: Command): void {
     .option('--pipeline <stages>', 'queues it goes through, like fetch,parse,index', (stages) =>
       stages.split(','),
     )
+    .option('--header <name=value>', 'kept with the task, such as traceparent=…; repeat it', header)
+    .option('--push-url <url>', 'where a queue with push sends it')
     .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
     .option('--many', 'read one payload a line from stdin (NDJSON)')
     .option('--tasks', 'read one task with its options a line from stdin, all in one call')

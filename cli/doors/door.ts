@@ -3,6 +3,7 @@ import { type GlobalOptions, way } from '../settings.ts';
 import { httpDoor } from './http.ts';
 import type { Leases } from './leases.ts';
 import type { Pools } from './pools.ts';
+import type { Push } from './push.ts';
 import type { Schedules } from './schedules.ts';
 import { sqlDoor } from './sql.ts';
 
@@ -142,7 +143,7 @@ export type Gate = {
 /** One that a task comes after. */
 export type Parent = { n: number; id: string; name: string | null; state: string; result: unknown };
 
-type Work = Leases & Pools & Schedules;
+type Work = Leases & Pools & Push & Schedules;
 
 /** The same few verbs, over HTTP or in SQL. */
 export type Door = Work & {

@@ -17,6 +17,7 @@ import {
 } from './door.ts';
 import { httpLeases } from './leases.ts';
 import { httpPools } from './pools.ts';
+import { httpPush } from './push.ts';
 import { httpSchedules } from './schedules.ts';
 import { inOptions, told } from './told.ts';
 
@@ -95,6 +96,7 @@ export function httpDoor(origin: string, key: string): Door {
   return {
     ...httpLeases(found),
     ...httpPools({ found, foundOrNull }),
+    ...httpPush({ foundOrNull }),
     ...httpSchedules({ found, foundOrNull }),
     async enqueue(queue, tasks, requestId) {
       const route = `POST ${at(queue)}/tasks`;

@@ -22,6 +22,7 @@ import {
 } from './door.ts';
 import { sqlLeases } from './leases.ts';
 import { sqlPools } from './pools.ts';
+import { sqlPush } from './push.ts';
 import { sqlSchedules } from './schedules.ts';
 
 const columns = `id, queue, state, priority, tenant, attempt, max_attempts, lost, created_at, run_at,
@@ -36,6 +37,7 @@ export function sqlDoor(client: pg.Client): Door {
   return {
     ...sqlLeases(client),
     ...sqlPools(client),
+    ...sqlPush(client),
     ...sqlSchedules(client),
     async enqueue(queue, tasks, requestId) {
       const [row] = await ask<{ ids: string[] }>(

@@ -26,6 +26,8 @@ const options: Record<string, string> = {
   missed_limit: '--missed-limit',
   missed_after_seconds: '--missed-after',
   fire_as: '--fire-as',
+  overlap_seconds: '--overlap',
+  push_url: '--push-url',
 };
 const fields = new RegExp(
   `(?:\\b(?:tasks|failures|results|progress)\\[\\d+\\]\\.)?\\b(${Object.keys(options).join('|')})\\b`,

@@ -25,9 +25,10 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
 
   const tasksOf = (lease: StoredLease) =>
     [...lease.runs.values()].map(({ task, run }) => {
-      const { id, max_attempts, priority, tenant, created_at, payload } = task;
+      const { id, max_attempts, priority, tenant, created_at, payload, headers } = task;
       const { attempt } = run;
-      return { id, run_id: run.id, attempt, max_attempts, priority, tenant, created_at, payload };
+      const beside = { tenant, created_at, payload, headers, push_url: null };
+      return { id, run_id: run.id, attempt, max_attempts, priority, ...beside };
     });
 
   function claimed(queues: string[], options: ClaimOptions): ClaimAnswer {
@@ -69,8 +70,10 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
     }));
   }
 
-  function shown({ order, due, unique_key, cancel_requested, failed, ...task }: Stored) {
-    return { ...task, options: unique_key ? { unique_key } : null, rerun_of: null, reruns: [] };
+  function shown({ order, due, unique_key, headers, cancel_requested, failed, ...task }: Stored) {
+    const kept = { ...(unique_key && { unique_key }), ...(headers && { headers }) };
+    const options = Object.keys(kept).length > 0 ? kept : null;
+    return { ...task, options, rerun_of: null, reruns: [] };
   }
 
   function cancel(id: string) {

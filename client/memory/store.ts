@@ -8,6 +8,7 @@ export type Stored = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
   order: number;
   due: number;
   unique_key: string | undefined;
+  headers: Record<string, string> | null;
   cancel_requested: boolean;
   /** How often it has. */
   failed: number;
@@ -29,6 +30,7 @@ const known = new Set([
   'tenant',
   'max_attempts',
   'unique_key',
+  'headers',
 ]);
 
 export type Store = ReturnType<typeof createStore>;
@@ -117,6 +119,7 @@ export function createStore(now: () => number) {
       order: 0,
       due: 0,
       unique_key,
+      headers: given.headers ?? null,
       cancel_requested: false,
       failed: 0,
     };

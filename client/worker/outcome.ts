@@ -18,14 +18,17 @@ export const clean = (text: unknown, most: number) =>
     .toWellFormed()
     .replaceAll('\0', '\uFFFD');
 
+/** An error that has more to say than its stack: what `told` holds is kept beside its name and message. */
+export type Telling = Error & { told?: Record<string, unknown> };
+
 /** An error as a failure's data: a message of megabytes would be kept for each attempt. */
 export function told(error: unknown): { name: string; message: string; stack?: string } {
   if (!(error instanceof Error)) return { name: 'Thrown', message: clean(error, LONGEST_MESSAGE) };
-  const { name, message, stack } = error;
+  const { name, message, stack, told } = error as Telling;
   return {
     name: clean(name, 200),
     message: clean(message, LONGEST_MESSAGE),
-    ...(stack && { stack: clean(stack, LONGEST_STACK) }),
+    ...(told ?? (stack && { stack: clean(stack, LONGEST_STACK) })),
   };
 }
 

@@ -9,7 +9,9 @@ import { type Line, line, type Open } from './line.ts';
 import { runner } from './run.ts';
 
 /** Consumers, or what finds them in the database. */
-export type Consumers = readonly Consumer[] | ((query: Query) => Promise<readonly Consumer[]>);
+export type Consumers =
+  | readonly Consumer[]
+  | ((query: Query, env: Bindings) => Promise<readonly Consumer[]>);
 
 export type DrainOptions = {
   /** It takes no longer than that, the closing of its connection included. */
@@ -154,13 +156,13 @@ export async function drainOver(
   const stop = new AbortController();
   const d: Draining = { way, env, drained, left, stop, working: 0, idle: bell(), options };
   async function go(): Promise<void> {
-    const list = typeof consumers === 'function' ? await consumers(way.query) : consumers;
-    // What one leaves behind may be another's, whose queue was empty then.
+    // What one leaves behind may be another's, whose queue was empty then, or was none of these.
     for (let before = -1; total(drained) > before && left() > 0; ) {
       before = total(drained);
+      const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;
       d.working = list.length;
       await all(list.map((one) => stay(d, one)));
-      if (list.length === 1) return;
+      if (list === consumers && list.length === 1) return;
     }
   }
   const over = new AbortController();

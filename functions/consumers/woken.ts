@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import type { Knocks } from '../../client/worker/work.ts';
 import type { Changed } from '../app.ts';
 import type { Env } from '../endpoint.ts';
+import { andPush, pushConsumers } from '../push/consumers.ts';
 import type { Bindings, Connect } from '../query.ts';
 import type { Consumer } from './define.ts';
 import { type Consumers, drain, logError, total } from './drain.ts';
@@ -71,18 +72,28 @@ export function woken(
   /** What has ended may have made tasks of other queues ready. */
   function others(hold: Hold, end: number): void {
     const left = (end - performance.now()) / 1000;
-    if (!env.ALARM && queues.size > 1 && left > LEAST_SECONDS) all(hold, left);
+    const several = queues.size > 1 || env.TOCK_PUSH_SECRET;
+    if (!env.ALARM && several && left > LEAST_SECONDS) all(hold, left);
   }
   const byQueue = Map.groupBy(consumers, ({ queue }) => queue);
   const queues = new Map([...byQueue].map(([queue, of]) => [queue, wake(of)]));
-  const all = wake(consumers, QUIET_MS);
+  const all = wake(andPush(consumers), QUIET_MS);
+  // As many as there are queues with push: only of those it is said that they have.
+  const pushing = (queue: string) => {
+    const known = queues.get(queue) ?? wake((query, env) => pushConsumers(query, env, queue));
+    queues.set(queue, known);
+    return known;
+  };
   return (c) => {
-    const hold = consumers.length > 0 && holdOf(c);
+    const hold = (consumers.length > 0 || c.env.TOCK_PUSH_SECRET) && holdOf(c);
     if (!hold) return;
     env = c.env;
     const queue = enqueuedTo(c.req.method, c.req.path);
     if (queue === null) {
       if (!env.ALARM && !taking.test(c.req.path)) all(hold);
-    } else if (queues.get(queue)?.(hold, seconds, loans.of(env))) loans.taken(env);
+    } else {
+      const wakes = c.get('pushes') ? pushing(queue) : queues.get(queue);
+      if (wakes?.(hold, seconds, loans.of(env))) loans.taken(env);
+    }
   };
 }

@@ -21,6 +21,8 @@ const run = z.strictObject({
   tenant: z.string().nullable(),
   created_at: s.moment,
   payload: s.anything,
+  headers: s.headers.nullable(),
+  push_url: z.string().nullable(),
 });
 
 const states = z.enum(['found', 'empty', 'paused', 'limited', 'busy', 'passing']);

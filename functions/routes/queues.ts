@@ -1,6 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { authorized, everyQueue } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
+import { refusal } from '../problem.ts';
+import { objection } from '../push/guard.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 
@@ -31,6 +33,7 @@ const policy = s
     rate_seconds: s.whole(1, 86_400),
     rate_burst: s.orNull(s.whole(1, 1_000_000)),
     keep_results: s.flag,
+    push: s.orNull(s.push.partial()),
   })
   .openapi('Policy');
 const row = policy.extend({ name: s.queueOrDefault, created_at: s.moment });
@@ -59,6 +62,8 @@ const policyColumns = Object.keys(row.shape)
 const statsColumns = 's.ready, s.running, s.waiting, s.dead, s.oldest_ready_at';
 
 const params = z.strictObject({ queue: s.queueOrDefault });
+const privateHint =
+  'Give a public https URL; a Worker on your own machine may have TOCK_PUSH_PRIVATE=allow.';
 
 /** /v1/queues and /v1/queues/:queue; the queue * is the policy that new queues start with. */
 export function queues(app: App, connect: Connect): void {
@@ -75,6 +80,11 @@ export function queues(app: App, connect: Connect): void {
       'tock.put_queue(p_queue => $2, p_policy => $3::jsonb) as q',
     ),
     values: ({ params, text }) => [params.queue, text],
+    // Where a name leads to is seen when it is pushed to.
+    check({ body }, env) {
+      const why = body.push?.url ? objection(body.push.url, env) : null;
+      if (why) throw refusal(422, `push.url: ${why}`, { field: 'push.url', hint: privateHint });
+    },
     answer: row,
   });
 

@@ -29,6 +29,8 @@ const options = {
   gather: s.flag.nullish(),
   parent: s.id.nullish(),
   pipeline: s.pipeline.nullish(),
+  headers: s.headers.nullish(),
+  push_url: s.url.nullish(),
 };
 
 export const task = s
@@ -104,8 +106,9 @@ export function tasks(app: App, connect: Connect): void {
     batchKey: 'tasks',
     needsBody: true,
     repeatable: true,
-    statement:
-      'select tock.http_enqueue(p_key => $1, p_queue => $2, p_body => $3, p_request_id => $4) as body',
+    // Only a Worker that pushes asks whether the queue has push.
+    statement: ({ TOCK_PUSH_SECRET }) =>
+      `select tock.http_enqueue(p_key => $1, p_queue => $2, p_body => $3, p_request_id => $4) as body${TOCK_PUSH_SECRET ? ', tock.has_push(p_queue => $2) as pushes' : ''}`,
     values: ({ params, text, requestId }) => [params.queue, text, requestId],
     answer: z.strictObject({ ids: z.array(s.id) }),
     status: 201,

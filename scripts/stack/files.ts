@@ -11,8 +11,8 @@ export type DevEnv = {
   POOLED_DATABASE_URL: string;
 };
 
-/** `.tock/secrets.json`: made once for the local cluster. */
-export type Secrets = { superuser: string; owner: string; edge: string };
+/** `.tock/secrets.json`: made once for the local cluster; `push` is its Worker's TOCK_PUSH_SECRET. */
+export type Secrets = { superuser: string; owner: string; edge: string; push: string };
 
 export function writeSecret(name: string, text: string): string {
   const path = join(home(), name);
@@ -38,9 +38,16 @@ export function writeDevEnv(values: DevEnv): void {
 
 export function secrets(): Secrets {
   const kept = readText('secrets.json');
-  if (kept) return JSON.parse(kept);
   const word = () => randomBytes(18).toString('hex');
-  const made = { superuser: word(), owner: word(), edge: word() };
+  const made: Secrets = {
+    superuser: word(),
+    owner: word(),
+    edge: word(),
+    push: word(),
+    // One that was made before there was push has the others.
+    ...(kept && JSON.parse(kept)),
+  };
+  if (kept && made.push === JSON.parse(kept).push) return made;
   writeSecret('secrets.json', JSON.stringify(made));
   return made;
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeSecret } from './files.ts';
+import { secrets, writeSecret } from './files.ts';
 import { checkout, home } from './place.ts';
 import { gone, mark, signal } from './processes.ts';
 import { ended, lastLines } from './run.ts';
@@ -27,7 +27,12 @@ export function startWorker(
 ): Worker {
   const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
   // In a file rather than in an argument, which every user of the machine could read.
-  const all = Object.entries({ DATABASE_URL: databaseUrl, ...more });
+  const all = Object.entries({
+    DATABASE_URL: databaseUrl,
+    TOCK_PUSH_SECRET: secrets().push,
+    TOCK_PUSH_PRIVATE: 'allow',
+    ...more,
+  });
   const vars = writeSecret(`${name}.env`, all.map(([key, text]) => `${key}='${text}'\n`).join(''));
   const argv = [process.execPath, wrangler, 'dev', ...(entry ? [entry] : [])];
   argv.push('--local', '--ip', '127.0.0.1');

@@ -24,7 +24,8 @@ as $$
     ('debounce_max_seconds', 'number', 0, 31536000, null), ('changed_at', 'instant', null, null, null),
     ('backoff', 'backoff', null, null, null), ('name', 'name', 1, 200, null), ('after', 'after', null, null, null),
     ('on_parent_failure', 'word', null, null, array['cancel', 'run', 'wait']), ('gather', 'flag', null, null, null),
-    ('pipeline', 'pipeline', null, null, null), ('parent', 'id', null, null, null)
+    ('pipeline', 'pipeline', null, null, null), ('parent', 'id', null, null, null), ('headers', 'headers', null, null, null),
+    ('push_url', 'url', null, null, null)
 $$;
 
 comment on function tock.asked_options is 'The options of a task beside the plain ones, and what each may be.';
@@ -48,6 +49,8 @@ begin
     return tock.backoff_error(p_value);
   elsif v_option.kind = 'pipeline' then
     return tock.pipeline_error(p_value, p_options);
+  elsif v_option.kind = 'headers' then
+    return tock.headers_error(p_value);
   end if;
   v_good := case v_option.kind
     when 'name' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
@@ -58,6 +61,7 @@ begin
         and (pg_catalog.jsonb_typeof(a.id) = 'number' or pg_catalog.length(a.id #>> '{}') not between 1 and 200
           or a.id #>> '{}' ~ '^\d+$')) else false end
     when 'flag' then v_type = 'boolean'
+    when 'url' then tock.url_error(p_value) is null
     when 'id' then v_type in ('string', 'number') and tock.is_id(p_value #>> '{}')
     when 'text' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
     when 'word' then v_type = 'string' and p_value #>> '{}' = any (v_option.words)
@@ -70,6 +74,7 @@ begin
       when 'name' then pg_catalog.format(' is a string of %s to %s characters, not only digits and not *', v_option.low, v_option.high)
       when 'after' then ' is an array of up to 10,000 ids of tasks, names of tasks in this call, or * for all before it'
       when 'flag' then ' is true or false'
+      when 'url' then ' ' || tock.url_error(p_value)
       when 'id' then ' is the id of a task'
       when 'word' then ' is ' || pg_catalog.array_to_string(v_option.words, ' or ')
       when 'instant' then ' is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
@@ -139,6 +144,33 @@ end $$;
 
 comment on function tock.backoff_error is 'What is wrong with a task''s backoff: {field, message}, or null.';
 
+-- They may become headers of a request, so nothing is in them that such a one can't have.
+create or replace function tock.headers_error(p_headers jsonb)
+returns text[]
+language plpgsql
+immutable
+as $$
+declare
+  v_name text;
+begin
+  if pg_catalog.jsonb_typeof(p_headers) <> 'object' then
+    return array['headers', 'headers is an object of strings'];
+  elsif (select count(*) from pg_catalog.jsonb_object_keys(p_headers)) > 20 or pg_catalog.octet_length(p_headers::text) > 8192 then
+    return array['headers', 'headers are up to 20, in up to 8,192 bytes of JSON'];
+  end if;
+  select h.key into v_name from pg_catalog.jsonb_each(p_headers) h
+  where h.key !~ '^[a-z0-9][a-z0-9-]{0,99}$' or pg_catalog.jsonb_typeof(h.value) <> 'string'
+    or h.value #>> '{}' !~ '^[\x20-\x7e]*$'
+  order by h.key limit 1;
+  if found then
+    return array['headers.' || pg_catalog.left(v_name, 100),
+      'a header is a string of printable ASCII under a name of 1 to 100 of a-z, 0-9 and -'];
+  end if;
+  return null;
+end $$;
+
+comment on function tock.headers_error is 'What is wrong with a task''s headers: {field, message}, or null.';
+
 create or replace function tock.kin_kept(p_task jsonb)
 returns jsonb
 language sql
@@ -165,7 +197,7 @@ as $$
       p_due_at + interval '1 second' * coalesce(
         pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8,
         case when coalesce(p_task -> 'after', '[]') in ('[]', 'null') then p_policy.max_wait_seconds end)),
-    'backoff', p_task -> 'backoff')
+    'backoff', p_task -> 'backoff', 'headers', nullif(p_task -> 'headers', '{}'), 'push_url', p_task -> 'push_url')
     || case when p_task ?| '{after,parent}' then tock.kin_kept(p_task) else '{}' end
     || case when p_task ? 'pipeline' then tock.stages_kept(p_task, p_due_at) else '{}' end), '{}')
 $$;

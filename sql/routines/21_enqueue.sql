@@ -75,7 +75,7 @@ begin
     return '{}';
   end if;
   v_ids := case when v_count <= 5000 and v_policy.timeout_seconds is null and v_policy.max_wait_seconds is null
-      and tock.are_plain(p_tasks) then tock.append_plain(p_queue, p_tasks, v_policy)
+      and (v_policy.push is null or v_policy.push ? 'url') and tock.are_plain(p_tasks) then tock.append_plain(p_queue, p_tasks, v_policy)
     when pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key') then tock.append_keyed(p_queue, p_tasks, v_policy)
     else tock.append_any(p_queue, p_tasks, v_policy) end;
   if p_request_id is not null then

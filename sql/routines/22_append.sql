@@ -69,6 +69,7 @@ declare
   v_children bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  perform tock.check_push(p_tasks, p_policy);
   perform tock.check_after(p_tasks);
   perform tock.check_pipelines(p_queue, p_tasks);
   if v_count >= 1000 then

@@ -61,17 +61,45 @@ begin
       return (%5$s);
     end $f$;
 
-    revoke all on function tock.place_hot(integer),
+    create or replace function tock.told_hot(p_lease uuid, p_epoch integer)
+    returns jsonb language plpgsql volatile as $f$
+    begin
+      return case when p_epoch = %1$s then (%6$s) end;
+    end $f$;
+
+    revoke all on function tock.place_hot(integer), tock.told_hot(uuid, integer),
       tock.draw_marked_hot(integer, integer, bigint, integer, uuid, text, timestamptz, integer, boolean, smallint, smallint,
         bigint[], bigint),
       tock.gates_hot(uuid, integer), tock.ended_gates_hot(integer, tock.ending[])
       from public, tock_producer, tock_worker, tock_admin, tock_edge;$q$,
     p_epoch, p_first, v_draw, pg_catalog.replace(tock.gates_statement(p_epoch), '$1', 'p_lease'),
-    pg_catalog.replace(tock.ended_gates_statement(p_epoch), '$1', 'p_ended'));
+    pg_catalog.replace(tock.ended_gates_statement(p_epoch), '$1', 'p_ended'),
+    pg_catalog.replace(tock.told_statement(p_epoch), '$1', 'p_lease'));
 end $$;
 
 comment on function tock.write_hot_asked is
-  'Writes place_hot(), draw_marked_hot(), gates_hot() and ended_gates_hot() for an epoch and its first position. Called by write_hot().';
+  'Writes place_hot(), draw_marked_hot(), gates_hot(), ended_gates_hot() and told_hot() for an epoch and its first position. Called by write_hot().';
+
+-- $1 token. It is asked with the claim that took the lease, so it takes no part in finding what to claim: what a run
+-- was given never changes.
+create or replace function tock.told_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    select coalesce(pg_catalog.jsonb_object_agg((r.position << 20 | l.stream)::text, pg_catalog.jsonb_build_object(
+      'headers', r.options -> 'headers', 'push_url', r.options -> 'push_url')), '{}')
+    from tock.leases_%1$s l
+    cross join lateral (
+      select r.position, r.options from tock.runs_%1$s r
+      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+        and r.options ?| '{headers,push_url}'
+      offset 0) r
+    where %2$s$q$, p_epoch, tock.lease_condition(p_epoch, false))
+$$;
+
+comment on function tock.told_statement is 'The statement that gives the headers and push_url of a lease''s runs, by their ids.';
 
 -- $1 token. A queue and a gate in turn.
 create or replace function tock.gates_statement(p_epoch integer)
@@ -124,3 +152,4 @@ comment on function tock.place_hot is 'Where a stream''s next claim starts, in t
 comment on function tock.draw_marked_hot is 'draw_statement() past what is marked, for the epoch in use; nothing when another is meant. Written by write_hot_asked().';
 comment on function tock.gates_hot is 'gates_statement() for the epoch in use; null when the lease''s is another. Written by write_hot_asked().';
 comment on function tock.ended_gates_hot is 'ended_gates_statement() for the epoch in use; null when it is another. Written by write_hot_asked().';
+comment on function tock.told_hot is 'told_statement() for the epoch in use; null when the lease''s is another. Written by write_hot_asked().';

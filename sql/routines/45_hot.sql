@@ -69,7 +69,7 @@ begin
           select t.number as stream, pg_catalog.nextval('tock.positions') as position
           from tock.queues q, tock.streams t, tock.positions s
           where q.name = p_queue and q.max_payload_bytes >= v_bytes
-            and q.timeout_seconds is null and q.max_wait_seconds is null
+            and q.timeout_seconds is null and q.max_wait_seconds is null and (q.push is null or q.push ? 'url')
             and t.queue = p_queue and t.priority = 5 and t.lane = 0 and t.slot = v_slot and t.awake
             and s.last_value >= t.start_after
             and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number

@@ -38,7 +38,7 @@ begin
     end if;
     if v_id & 1048575 = 0 then
       -- at no gate any more: promoted, and passed over
-      update tock.waiting w set payload = null, bytes = -1, options = w.options - '{unique_key,gate,names}'::text[], gate = null,
+      update tock.waiting w set payload = null, bytes = -1, options = w.options - '{unique_key,gate,names,headers,push_url}'::text[], gate = null,
         ticket = null, due_at = least(w.due_at, pg_catalog.clock_timestamp())
       where w.position = v_id >> 20;
       v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
@@ -50,7 +50,7 @@ begin
     else
       execute pg_catalog.format($q$
         with run as (
-          update tock.runs_%1$s r set payload = null, bytes = -1, options = r.options - '{unique_key,gate,names}'::text[]
+          update tock.runs_%1$s r set payload = null, bytes = -1, options = r.options - '{unique_key,gate,names,headers,push_url}'::text[]
           where r.stream = $1 and r.position = $2
         ), result as (
           update tock.results_%1$s e set result = null, error = null where e.stream = $1 and e.position = $2

@@ -175,7 +175,9 @@ as $$
     union all
     select * from tock.doctor_of_parents()
     union all
-    select * from tock.doctor_of_pools()) f
+    select * from tock.doctor_of_pools()
+    union all
+    select * from tock.doctor_of_push()) f
   order by f.severity = 'warning', f.finding, f.detail
 $$;
 

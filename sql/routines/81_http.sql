@@ -133,14 +133,20 @@ as $$
 declare
   v_run tock.claimed := p_runs[1];
   v_runs text;
+  v_told jsonb := '{}';
 begin
   if v_run.lease is null then
     return pg_catalog.format(
       '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s}',
       tock.claim_answer(), tock.retry_after_seconds(p_queue));
-  elsif pg_catalog.cardinality(p_runs) = 1 then
+  end if;
+  -- lease_asks(), which is not the edge's to call
+  if pg_catalog.substr(v_run.lease::text, 15, 1) = '5' then
+    v_told := tock.lease_headers(v_run.lease);
+  end if;
+  if pg_catalog.cardinality(p_runs) = 1 and v_told = '{}' then
     v_runs := pg_catalog.format(
-      '[{"id":"%s","run_id":"%s","attempt":%s,"max_attempts":%s,"priority":%s,"tenant":%s,"created_at":%s,"payload":%s}]',
+      '[{"id":"%s","run_id":"%s","attempt":%s,"max_attempts":%s,"priority":%s,"tenant":%s,"created_at":%s,"payload":%s,"headers":null,"push_url":null}]',
       v_run.id, v_run.run_id, v_run.attempt, v_run.max_attempts, v_run.priority,
       coalesce(pg_catalog.to_json(v_run.tenant), 'null'), pg_catalog.to_json(v_run.created_at),
       coalesce(v_run.payload, 'null'));
@@ -148,7 +154,8 @@ begin
     v_runs := (
       select pg_catalog.json_agg(r) from (
         select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority, c.tenant,
-          c.created_at, c.payload from unnest(p_runs) c) r);
+          c.created_at, c.payload, v_told -> c.run_id::text -> 'headers' as headers,
+          v_told -> c.run_id::text ->> 'push_url' as push_url from unnest(p_runs) c) r);
   end if;
   return pg_catalog.format('{"lease":"%s","leased_until":%s,"tasks":%s,"state":"found","retry_after_seconds":0}',
     v_run.lease, pg_catalog.to_json(v_run.leased_until), v_runs);
@@ -171,9 +178,13 @@ begin
       select r.queue, r.lease, min(r.leased_until) as leased_until, min(r.n) as n,
         pg_catalog.json_agg(pg_catalog.json_build_object('id', r.id::text, 'run_id', r.run_id::text, 'attempt', r.attempt,
           'max_attempts', r.max_attempts, 'priority', r.priority, 'tenant', r.tenant, 'created_at', r.created_at,
-          'payload', r.payload) order by r.n) as tasks
+          'payload', r.payload, 'headers', t.told -> r.run_id::text -> 'headers',
+          'push_url', t.told -> r.run_id::text ->> 'push_url') order by r.n) as tasks
       from unnest(p_runs) with ordinality
         r(queue, lease, leased_until, id, run_id, attempt, max_attempts, priority, tenant, created_at, payload, n)
+      join (
+        select d.lease, tock.lease_headers(d.lease) as told from (select distinct u.lease from unnest(p_runs) u offset 0) d
+        offset 0) t on t.lease = r.lease
       group by r.queue, r.lease) l);
   return pg_catalog.format('{"leases":%s,"state":"%s","retry_after_seconds":%s}', coalesce(v_leases, '[]'),
     tock.claim_answer(), case when v_leases is null then tock.retry_after_seconds(null) else 0 end);

@@ -16,7 +16,8 @@ grant execute on function
 -- doing it
 grant execute on function
   tock.claim, tock.claim_any, tock.claim_answer, tock.retry_after_seconds, tock.complete, tock.fail, tock.release, tock.extend,
-  tock.queue_of_lease, tock.next_wake_at, tock.claim_own, tock.join_pool, tock.leave_pool, tock.take
+  tock.queue_of_lease, tock.next_wake_at, tock.claim_own, tock.join_pool, tock.leave_pool, tock.take,
+  tock.lease_headers
   to tock_worker, tock_admin, tock_edge;
 
 -- asking how it went
@@ -30,7 +31,7 @@ grant execute on function
   tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits, tock.queue_stats,
   tock.hourly_stats, tock.purge_queue, tock.drop_queue, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
   tock.revoke_key, tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,
-  tock.run_schedule, tock.queue_of_schedule
+  tock.run_schedule, tock.queue_of_schedule, tock.push_queues, tock.has_push, tock.push_secret, tock.rotate_push_secret
   to tock_admin, tock_edge;
 
 -- the duties one by one

@@ -53,9 +53,12 @@ describe.each(doors)('over %s', (name, env) => {
     expect(lease).toMatch(/^[0-9a-f-]{36}$/);
     expect(Date.parse(leased_until) - Date.now()).toBeGreaterThan(300_000);
     const run = { attempt: 1, max_attempts: 10, priority: 5, tenant: null, payload: 'x' };
+    const none = { headers: null, push_url: null };
     const times = { run_id: expect.stringMatching(/^\d+$/), created_at: expect.any(String) };
     expect(answer).toEqual({
-      leases: [{ queue: queues[1], lease, leased_until, tasks: [{ id, ...times, ...run }] }],
+      leases: [
+        { queue: queues[1], lease, leased_until, tasks: [{ id, ...times, ...run, ...none }] },
+      ],
       state: 'found',
       retry_after_seconds: 0,
     });

@@ -219,6 +219,15 @@ const scenarios: Record<string, Scenario> = {
     return { worked, seen };
   },
 
+  async 'headers come back with each run, and are shown'({ tock }, q) {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const id = await tock.enqueue(q, 1, { headers: { traceparent } });
+    await tock.enqueue(q, 2);
+    const runs = [await tock.claim(q), await tock.claim(q)].map((lease) => lease?.tasks[0]);
+    const said = runs.map((run) => [run?.payload, run?.headers, run?.push_url]);
+    return [said.sort(), (await tock.task(id))?.options];
+  },
+
   async 'a refusal names its field'({ tock }, q) {
     const bad = tock.enqueue(q, 1, { priority: 12 });
     return bad.catch(({ status, field, message }) => [status, field, message]);

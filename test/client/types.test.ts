@@ -110,6 +110,8 @@ test('tasks and claims have the columns that the server gives', async () => {
     tenant: true,
     created_at: true,
     payload: true,
+    headers: true,
+    push_url: true,
   });
   expect(namesOf(leases?.items?.properties?.tasks?.items)).toEqual(claimed);
 });

@@ -23,6 +23,7 @@ import { pipelines } from './pipelines.ts';
 import { poolLines } from './pool_lines.ts';
 import { pools } from './pools.ts';
 import { told } from './progress.ts';
+import { pushes } from './pushes.ts';
 import { schedules } from './schedules.ts';
 import { shown } from './shown.ts';
 import { spawns } from './spawns.ts';
@@ -71,6 +72,7 @@ export const bugs: Bug[] = [
   ...shown,
   ...pipelines,
   ...pools,
+  ...pushes,
   ...poolLines,
   ...claimOwn,
   ...schedules,

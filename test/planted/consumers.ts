@@ -59,7 +59,7 @@ export const consumers: Bug[] = [
   {
     name: 'what one consumer leaves to another is left there',
     file: 'functions/consumers/drain.ts',
-    find: 'if (list.length === 1) return;',
+    find: 'if (list === consumers && list.length === 1) return;',
     replace: 'return;',
     caught: [drains, 'a drain works until its queues are empty'],
   },

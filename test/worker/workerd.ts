@@ -53,7 +53,7 @@ const config :Workerd.Config = (
 const tock :Workerd.Worker = (
   modules = [(name = "index.js", esModule = embed "index.js")],
   compatibilityDate = "2026-10-23",
-  compatibilityFlags = ["enable_request_signal"],
+  compatibilityFlags = ["enable_request_signal", "global_fetch_strictly_public"],
   bindings = [${bindings.join(', ')}],${object ? object.namespace : ''}
 );`;
 }

@@ -1,0 +1,87 @@
+-- Whether it leads somewhere private is the sender's to judge, which looks the name up.
+create or replace function tock.url_error(p_url jsonb)
+returns text
+language sql
+immutable
+as $$
+  select case when pg_catalog.jsonb_typeof(p_url) = 'string' and pg_catalog.length(p_url #>> '{}') <= 2000
+      and p_url #>> '{}' ~* '^https?://[^/?#@\\[:space:][:cntrl:]]+([/?][^#\\[:space:][:cntrl:]]*)?$' then null
+    else 'is a URL of up to 2,000 characters, https://host/path, without user, password, fragment and backslash' end
+$$;
+
+comment on function tock.url_error is 'What is wrong with the URL of an endpoint; null when it may be one.';
+
+create or replace function tock.push_error(p_push jsonb)
+returns text[]
+language plpgsql
+immutable
+as $$
+declare
+  v_seconds jsonb := p_push -> 'timeout_seconds';
+  v_key text;
+begin
+  if pg_catalog.jsonb_typeof(p_push) <> 'object' then
+    return array['push', 'push is an object of url and timeout_seconds, or null'];
+  end if;
+  select k into v_key from pg_catalog.jsonb_object_keys(p_push) k where k not in ('url', 'timeout_seconds') order by k limit 1;
+  if found then
+    return array['push.' || v_key, 'push has no ' || v_key || '; it has url and timeout_seconds'];
+  elsif nullif(p_push -> 'url', 'null') is not null and tock.url_error(p_push -> 'url') is not null then
+    return array['push.url', 'url ' || tock.url_error(p_push -> 'url')];
+  elsif not (case when pg_catalog.jsonb_typeof(v_seconds) = 'number' then
+    v_seconds::numeric between 1 and 300 and v_seconds::numeric % 1 = 0 else coalesce(v_seconds, 'null') = 'null' end)
+  then
+    return array['push.timeout_seconds', 'timeout_seconds is a whole number from 1 to 300'];
+  end if;
+  return null;
+end $$;
+
+comment on function tock.push_error is 'What is wrong with a queue''s push: {field, message}, or null.';
+
+create or replace function tock.check_push_policy(p_queue text, p_push jsonb)
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_error text[];
+begin
+  if coalesce(p_push, 'null') = 'null' then
+    return;
+  elsif p_queue = '*' then
+    perform tock.refuse(422, 'the default policy has no push: new queues would all have it', 'push', 'give it to a queue by its name');
+  end if;
+  v_error := tock.push_error(p_push);
+  if v_error is not null then
+    perform tock.refuse(422, v_error[2], v_error[1]);
+  end if;
+end $$;
+
+comment on function tock.check_push_policy is 'Raises TK422 for a push that a queue can''t have.';
+
+-- A task is sent where it says itself, or else where its queue says.
+create or replace function tock.check_push(p_tasks jsonb, p_policy tock.queues)
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_n bigint;
+begin
+  if p_policy.push ->> 'url' is not null
+    or (p_policy.push is null and not pg_catalog.jsonb_path_exists(p_tasks, '$[*].push_url'))
+  then
+    return;
+  end if;
+  select t.n - 1 into v_n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+  where (t.task ->> 'push_url' is null) = (p_policy.push is not null) order by t.n limit 1;
+  if v_n is not null then
+    perform tock.refuse(422, case when p_policy.push is null then 'this queue has no push, so nobody would send the task'
+        else 'this queue has a push without a url, so each task says its own' end,
+      pg_catalog.format('tasks[%s].push_url', v_n),
+      case when p_policy.push is null then 'leave out push_url, or give the queue push: put_queue(…, ''{"push": {}}'')'
+        else 'give push_url, or the queue a push with a url' end);
+  end if;
+end $$;
+
+comment on function tock.check_push is 'Raises TK422 for the first task that has a push_url where nobody pushes, or none where it needs one.';

@@ -1,0 +1,107 @@
+-- A stream stays awake for a while after its last run, so it is looked at.
+create or replace function tock.has_unread(p_queue text)
+returns boolean
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_look tock.look := tock.look_hot(p_queue, 0, '{}', 1, false);
+begin
+  return pg_catalog.cardinality(case when v_look.epoch is null then tock.candidates_anywhere(p_queue, 0, '{}', 1)
+    else v_look.streams end) > 0;
+end $$;
+
+comment on function tock.has_unread is 'Whether a queue has runs that nobody was handed, those that are marked among them.';
+
+-- Which queues the Worker pushes from now: those that may have something. Any order, so that none of them is always last.
+create or replace function tock.push_queues(p_queue text default null, p_limit integer default 20)
+returns table (queue text, push jsonb, generation integer, previous_until timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_queue record;
+  v_found integer := 0;
+begin
+  for v_queue in
+    select q.*, (
+        select w.due_at from tock.waiting w
+        where w.queue = q.name and w.due_at between pg_catalog.now() - interval '1 day' and pg_catalog.now()
+        order by w.queue, w.due_at limit 1) is not null as due
+    from tock.queues q
+    where q.push is not null and not q.paused and (p_queue is null or q.name = p_queue)
+    order by pg_catalog.random() limit 1000
+  loop
+    continue when p_queue is null and not v_queue.due and not tock.has_unread(v_queue.name);
+    queue := v_queue.name; push := v_queue.push; generation := v_queue.push_generation;
+    previous_until := v_queue.push_previous_until;
+    return next;
+    v_found := v_found + 1;
+    exit when v_found = p_limit;
+  end loop;
+end $$;
+
+comment on function tock.push_queues is
+  'The queues with push, or the one named, that may have something to send, and which generation of secret signs for each; the one before it too until previous_until.';
+
+create or replace function tock.has_push(p_queue text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((select q.push is not null from tock.queues q where q.name = p_queue), false);
+end $$;
+
+comment on function tock.has_push is 'Whether a queue''s tasks are sent to an endpoint.';
+
+create or replace function tock.push_secret(p_queue text)
+returns table (queue text, generation integer, previous_until timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select q.name, q.push_generation,
+      case when q.push_previous_until > pg_catalog.clock_timestamp() then q.push_previous_until end
+    from tock.queues q where q.name = p_queue and q.name <> '*';
+end $$;
+
+comment on function tock.push_secret is
+  'Which generation of a queue''s secret signs, and until when the one before it does too; no row when there is no such queue.';
+
+-- Repeated within the overlap it does nothing: a third secret would leave those behind that know the first only.
+create or replace function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer default 86400)
+returns table (queue text, generation integer, previous_until timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+as $$
+#variable_conflict use_column
+begin
+  if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then
+    perform tock.refuse(422, 'overlap_seconds is a whole number from 0 to 2678400', 'overlap_seconds');
+  end if;
+  update tock.queues q set push_generation = q.push_generation + 1,
+    push_previous_until = case when p_overlap_seconds > 0
+      then pg_catalog.clock_timestamp() + p_overlap_seconds * interval '1 second' end
+  where q.name = p_queue and q.name <> '*'
+    and (p_overlap_seconds = 0 or coalesce(q.push_previous_until, '-infinity') <= pg_catalog.clock_timestamp());
+  return query select s.queue, s.generation, s.previous_until from tock.push_secret(p_queue) s;
+end $$;
+
+comment on function tock.rotate_push_secret is
+  'Makes the next generation of a queue''s secret sign, and for so long the one before it too; while that lasts it is not rotated again, unless p_overlap_seconds is 0: then the one before is void at once.';

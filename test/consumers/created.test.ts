@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { HeldTask } from '../../client/worker/held.ts';
+import { plainContext } from '../../functions/consumers/context.ts';
+import type { Bindings, Connect } from '../../functions/query.ts';
+import { createWorker, defineConsumer } from '../../functions/worker.ts';
+import { type Bench, consuming } from './service.ts';
+
+let there: Bench;
+beforeAll(async () => {
+  there = await consuming();
+});
+afterAll(() => there.database.drop());
+
+const without = (word: string): Connect => {
+  const failing: Connect = (env, use) =>
+    there.connect(env, (query) =>
+      use((text, values) =>
+        text.includes(word) ? Promise.reject(new Error(`no ${word}`)) : query(text, values),
+      ),
+    );
+  return failing;
+};
+
+const consumer = (queue: string, handler = () => {}) => defineConsumer({ queue, handler });
+
+test('a duty that fails keeps no consumer from working, and is heard of', async () => {
+  const id = await there.tock.enqueue('ticked', 1);
+  const connect = without('tock.tick');
+  const worker = createWorker({ consumers: [consumer('ticked')], connect });
+  await expect(worker.scheduled(null, {})).rejects.toThrow('no tock.tick');
+  expect((await there.tock.task(id))?.state).toBe('done');
+});
+
+test('consumers that fail keep no duty from being done, and both are heard of', async () => {
+  const wanting = [consumer('no such name!')];
+  const worker = createWorker({ consumers: wanting, connect: there.connect });
+  const done = 'select max(last_ok_at) as at from tock.duties';
+  await there.owner.query('update tock.duties set last_started_at = null, last_ok_at = null');
+  await expect(worker.scheduled(null, {})).rejects.toThrow(/name/);
+  expect((await there.owner.query(done)).rows[0].at).not.toBeNull();
+  const neither = createWorker({ consumers: wanting, connect: without('tock.tick') });
+  await expect(neither.scheduled(null, {})).rejects.toThrow(AggregateError);
+});
+
+function post(path: string, body: object = {}): Request {
+  const headers = { authorization: `Bearer ${there.key}`, 'content-type': 'application/json' };
+  return new Request(`http://tock${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+test('where nothing keeps an invocation alive, as on Node, an enqueue is an enqueue', async () => {
+  const handler = vi.fn();
+  const worker = createWorker({ consumers: [consumer('node', handler)], connect: there.connect });
+  const answer = await worker.fetch(post('/v1/queues/node/tasks'), {});
+  expect(answer.status).toBe(201);
+  const broken = await worker.fetch(post('/v1/queues/%FF/tasks'), {});
+  expect(broken.status).toBe(422);
+  expect(handler).not.toHaveBeenCalled();
+});
+
+/** An invocation's context; `over` when all that it holds has ended. */
+function execution() {
+  const held: Promise<unknown>[] = [];
+  const waitUntil = (promise: Promise<unknown>) => void held.push(promise);
+  return { waitUntil, passThroughOnException() {}, over: () => Promise.all(held) };
+}
+
+test("a woken consumer's claim goes over the connection of its enqueue, which is closed then", async () => {
+  let opened = 0;
+  let closed = 0;
+  const counting: Connect = async (env, use) => {
+    opened++;
+    try {
+      return await there.connect(env, use);
+    } finally {
+      closed++;
+    }
+  };
+  const handler = vi.fn();
+  const worker = createWorker({ consumers: [consumer('lent', handler)], connect: counting });
+  const context = execution();
+  await worker.fetch(post('/v1/queues/lent/tasks', { payload: 1 }), {}, context);
+  await context.over();
+  expect(handler).toHaveBeenCalledOnce();
+  const refused = execution();
+  await worker.fetch(post('/v1/queues/lent/tasks', { tenant: 5 }), {}, refused);
+  await refused.over();
+  expect([opened, closed]).toEqual([1, 1]);
+});
+
+test('the alarm is told at most each half second, and again where it could not be told', async () => {
+  let told = 0;
+  let fails = true;
+  const ALARM: Bindings['ALARM'] = {
+    idFromName: (name) => name,
+    get: () => ({
+      async fetch() {
+        told++;
+        if (fails) throw new Error('nobody there');
+        return new Response(null, { status: 204 });
+      },
+    }),
+  };
+  vi.spyOn(console, 'error').mockImplementationOnce(() => {});
+  const worker = createWorker({ connect: there.connect });
+  const call = async (request: Request) => {
+    const context = execution();
+    await worker.fetch(request, { ALARM }, context);
+    await context.over();
+  };
+  await call(post('/v1/queues/told/tasks'));
+  fails = false;
+  for (let n = 0; n < 5; n++) await call(post('/v1/queues/told/tasks'));
+  expect(told).toBe(2);
+  const headers = { authorization: `Bearer ${there.key}` };
+  await new Promise((resolve) => setTimeout(resolve, 550));
+  await call(new Request('http://tock/v1/queues', { headers }));
+  await call(post('/v1/queues/told/tasks', { priority: 99 }));
+  expect(told).toBe(2);
+  await call(post('/v1/queues/told/claim'));
+  expect(told).toBe(3);
+});
+
+test('a trace is what the headers of a task say', () => {
+  const of = (headers: unknown) =>
+    plainContext({ task: { attempt: 2, headers } } as unknown as HeldTask, {}, () => 0).trace;
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  expect(of({ traceparent, other: 'x' })).toEqual({ traceparent });
+  expect(of(null)).toEqual({});
+  expect(of(undefined)).toEqual({});
+});

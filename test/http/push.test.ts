@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+import type { Bindings } from '../../functions/query.ts';
+import { json, refuses, toBeRefused } from './refuses.ts';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+const master = { TOCK_PUSH_SECRET: 'm'.repeat(32) };
+
+/** As a Worker with these bindings answers. */
+async function send(route: string, body: object | null, env: Bindings = master) {
+  const [method, path = ''] = route.split(' ');
+  const app = createApp(tock.connect);
+  const headers = { authorization: `Bearer ${tock.key}`, 'content-type': 'application/json' };
+  const init = { method: method as string, headers, body: body && JSON.stringify(body) };
+  const response = await app.request(path, init, env);
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks at whatever came
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+test('a queue is given push by PUT, and shows it', async () => {
+  const push = { url: 'https://example.com/hook', timeout_seconds: 30 };
+  expect((await send('PUT /v1/queues/mail', { push })).body.push).toEqual(push);
+  expect((await send('GET /v1/queues/mail', null)).body.push).toEqual(push);
+  expect((await send('PUT /v1/queues/mail', { push: null })).body.push).toBeNull();
+});
+
+test('a private URL is refused where nobody may push to it', async () => {
+  const push = { url: 'http://127.0.0.1:9/' };
+  const refused = await send('PUT /v1/queues/near', { push });
+  expect(refused).toMatchObject({ status: 422, body: { field: 'push.url' } });
+  expect((await send('GET /v1/queues/near', null)).status).toBe(404);
+  const local = { ...master, TOCK_PUSH_PRIVATE: 'allow' };
+  expect((await send('PUT /v1/queues/near', { push }, local)).status).toBe(200);
+});
+
+test('a secret is shown to an admin, and rotated with what was before', async () => {
+  await send('PUT /v1/queues/signed', { push: { url: 'https://example.com/' } });
+  const first = await send('GET /v1/queues/signed/push-secret', null);
+  expect(first.body).toEqual({
+    queue: 'signed',
+    generation: 1,
+    secret: expect.stringMatching(/^whsec_/),
+    secrets: [first.body.secret],
+    previous: [],
+    previous_until: null,
+  });
+  const rotated = await send('POST /v1/queues/signed/push-secret/rotate', {});
+  expect(rotated.body).toMatchObject({ generation: 2, previous: [first.body.secret] });
+  const left = Date.parse(rotated.body.previous_until) - Date.now();
+  expect(Math.abs(left / 1000 - 86_400)).toBeLessThan(10);
+  const again = await send('POST /v1/queues/signed/push-secret/rotate', { overlap_seconds: 60 });
+  expect(again.body).toEqual(rotated.body);
+  const now = await send('POST /v1/queues/signed/push-secret/rotate', { overlap_seconds: 0 });
+  expect(now.body).toMatchObject({ generation: 3, previous: [], previous_until: null });
+  expect((await send('GET /v1/queues/signed/push-secret', null)).body).toEqual(now.body);
+});
+
+test('no secret is in the database, nor shown to others than admins', async () => {
+  await send('PUT /v1/queues/kept', { push: {} });
+  const { body } = await send('GET /v1/queues/kept/push-secret', null);
+  const { rows } = await tock.owner.query('select q::text as row from tock.queues q');
+  const kept = rows.map(({ row }) => row).join();
+  for (const one of [body.secret, master.TOCK_PUSH_SECRET]) expect(kept).not.toContain(one);
+  const key = await tock.makeKey(['enqueue', 'claim', 'read']);
+  const reply = await tock.send('GET /v1/queues/kept/push-secret', { key });
+  expect([403, 503]).toContain(reply.status);
+  const mine = { ...tock, key };
+  const app = createApp(mine.connect);
+  const headers = { authorization: `Bearer ${key}` };
+  const refused = await app.request('/v1/queues/kept/push-secret', { headers }, master);
+  expect(refused.status).toBe(403);
+});
+
+test('a Worker that pushes nothing has no secrets, and rotates none', async () => {
+  await send('PUT /v1/queues/none', { push: {} });
+  for (const route of [
+    'GET /v1/queues/none/push-secret',
+    'POST /v1/queues/none/push-secret/rotate',
+  ]) {
+    const { status, body } = await send(route, route.startsWith('POST') ? {} : null, {});
+    expect([status, body.detail]).toEqual([503, expect.stringContaining('TOCK_PUSH_SECRET')]);
+  }
+  const shown = await send('GET /v1/queues/none/push-secret', null);
+  expect(shown.body.generation).toBe(1);
+  expect((await send('GET /v1/queues/unknown/push-secret', null)).status).toBe(404);
+});
+
+test('only a Worker with a secret asks whether a queue has push, in the same statement', async () => {
+  const said = async (env: Bindings) => {
+    tock.statements.length = 0;
+    await send('POST /v1/queues/plain/tasks', { payload: 1 }, env);
+    return tock.statements.map(({ text }) => text.includes('has_push'));
+  };
+  expect([await said({}), await said(master)]).toEqual([[false], [true]]);
+});
+
+test('headers come back with a claim, whatever its form, and with the task', async () => {
+  const headers = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+  const tasks = [{ payload: 1, headers }, { payload: 2 }, { payload: 3, headers: { a: 'b' } }];
+  const { body } = await tock.send('POST /v1/queues/h/tasks', { body: { tasks } });
+  expect((await tock.send(`GET /v1/tasks/${body.ids[0]}`)).body.options).toEqual({ headers });
+  const seen: unknown[] = [];
+  // biome-ignore lint/suspicious/noExplicitAny: as it came
+  const note = (claimed: any[]) => seen.push(...claimed.map((one) => [one.payload, one.headers]));
+  note((await tock.send('POST /v1/queues/h/claim', { body: {} })).body.tasks);
+  note((await tock.send('POST /v1/queues/h/claim', { body: {} })).body.tasks);
+  const any = await tock.send('POST /v1/claim', { body: { queues: ['h', 'other'] } });
+  note(any.body.leases[0].tasks);
+  expect(seen.sort()).toEqual([
+    [1, headers],
+    [2, null],
+    [3, { a: 'b' }],
+  ]);
+});
+
+toBeRefused();
+refuses('PUT /v1/queues/q', [
+  ['a push that is no object', 422, 'push', json({ push: 'https://example.com' })],
+  ['an unknown option of push', 422, 'push.to', json({ push: { to: 'x' } })],
+  ['a URL that is none', 422, 'push.url', json({ push: { url: 'example.com' } })],
+  ['a URL with a password', 422, 'push.url', json({ push: { url: 'https://a:b@c.example/' } })],
+  ['a URL of a private network', 422, 'push.url', json({ push: { url: 'https://10.0.0.1/' } })],
+  ['a URL with NUL', 422, 'push.url', json({ push: { url: 'https://c.example/\0' } })],
+  ['half a second', 422, 'push.timeout_seconds', json({ push: { timeout_seconds: 0.5 } })],
+  ['an hour', 422, 'push.timeout_seconds', json({ push: { timeout_seconds: 3600 } })],
+]);
+refuses('PUT /v1/queues/*', [['push for all', 422, 'push', json({ push: {} })]]);
+refuses('POST /v1/queues/q/tasks', [
+  ['a push_url where nobody pushes', 422, 'push_url', json({ push_url: 'https://c.example/' })],
+  ['a push_url that is none', 422, 'push_url', json({ push_url: 'c.example' })],
+  ['headers in a list', 422, 'headers', json({ headers: [] })],
+  ['a header that is no string', 422, 'headers.a', json({ headers: { a: 1 } })],
+  ['a header of two lines', 422, 'headers.a', json({ headers: { a: 'b\r\nc' } })],
+  [
+    'a header under a name that is none',
+    422,
+    'tasks[1].headers.A',
+    json({ tasks: [{}, { headers: { A: 'b' } }] }),
+  ],
+]);

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type DrainOptions, drain } from '../../functions/consumers/drain.ts';
+import { andPush } from '../../functions/push/consumers.ts';
+import { defineConsumer } from '../../functions/worker.ts';
+import { type Service, service } from '../http/service.ts';
+import { makeDue, promote, value } from '../sql/support.ts';
+import { type Receiver, receiver, verify } from './receiver.ts';
+
+let tock: Service;
+let there: Receiver;
+const env = { TOCK_PUSH_SECRET: 'm'.repeat(32), TOCK_PUSH_PRIVATE: 'allow' };
+
+beforeAll(async () => {
+  tock = await service();
+  there = await receiver();
+});
+afterAll(async () => {
+  await there?.close();
+  await tock?.database.drop();
+});
+
+const quiet = { on_error: () => {} };
+const drained = (options: DrainOptions = {}, bindings: object = env) =>
+  drain(tock.connect, bindings, andPush([]), { ...quiet, ...options });
+
+/** Puts a queue with a push to a path of its own, and gives it tasks. */
+async function pushed(queue: string, tasks: object[], policy: object = {}, push: object = {}) {
+  const { pushes = {}, ...more } = policy as { pushes?: object };
+  await value(tock.owner, 'select (tock.put_queue($1, $2)).name', [
+    queue,
+    JSON.stringify({ push: { url: `${there.url}/${queue}`, ...pushes, ...push }, ...more }),
+  ]);
+  const sent = await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } });
+  return sent.body.ids as string[];
+}
+
+const taskOf = async (id: string | undefined) => (await tock.send(`GET /v1/tasks/${id}`)).body;
+
+test('a task is pushed, and its answer is its result', async () => {
+  const [id] = await pushed('mail', [{ payload: { to: 'ann' }, headers: { traceparent: 'x' } }]);
+  expect(await drained()).toMatchObject({ done: 1, failed: 0 });
+  const task = await taskOf(id);
+  expect(task).toMatchObject({ state: 'done', result: { status: 200, body: { ok: true } } });
+  const [got] = there.at('/mail');
+  expect(got?.headers).toMatchObject({ 'webhook-id': id, traceparent: 'x', 'tock-queue': 'mail' });
+  const of = "select queue, generation, previous_until from tock.push_secret('mail')";
+  const { secretsOf } = await import('../../functions/push/secret.ts');
+  const [secret] = (await secretsOf(env, (await tock.owner.query(of)).rows[0])).current;
+  expect(verify(secret as string, got as never)).toEqual({ to: 'ann' });
+});
+
+test('a task goes where it says itself, rather than where its queue says', async () => {
+  const own = there.on('/own', 200);
+  await pushed('either', [{ payload: 1, push_url: own }, { payload: 2 }]);
+  await drained();
+  const bodies = (path: string) => there.at(path).map(({ body }) => body);
+  expect([bodies('/own'), bodies('/either')]).toEqual([['1'], ['2']]);
+});
+
+test('what failed is pushed again under the same webhook-id, after the wait that was asked for', async () => {
+  there.on('/again', (response, _got, count) => {
+    if (count === 1) response.writeHead(503, { 'retry-after': '60' }).end('busy');
+    else response.writeHead(201).end();
+  });
+  const [id] = await pushed('again', [{ payload: 1 }]);
+  expect(await drained()).toMatchObject({ done: 0, failed: 1 });
+  const task = await taskOf(id);
+  const wait = (Date.parse(task.run_at) - Date.parse(task.runs[0].ended_at)) / 1000;
+  expect(Math.abs(wait - 60)).toBeLessThan(1);
+  expect(task.runs[0].error).toEqual({
+    name: 'Unavailable',
+    message: `503 from ${there.url}/again`,
+    status: 503,
+    body: 'busy',
+  });
+  await makeDue(tock.owner, 'again');
+  await promote(tock.owner);
+  expect(await drained()).toMatchObject({ done: 1 });
+  const sent = there.at('/again').map(({ headers }) => headers);
+  expect(sent.map((one) => [one['webhook-id'], one['tock-attempt']])).toEqual([
+    [id, '1'],
+    [id, '2'],
+  ]);
+});
+
+test('an endpoint that is gone gets no task twice', async () => {
+  there.on('/gone', 410);
+  const ids = await pushed('gone', [{ payload: 1 }, { payload: 2 }]);
+  await drained();
+  for (const id of ids) {
+    expect(await taskOf(id)).toMatchObject({ state: 'dead', error: { name: 'Gone' }, attempt: 1 });
+  }
+  expect(there.at('/gone')).toHaveLength(2);
+});
+
+test('an endpoint that is too slow in its head or its body has failed', async () => {
+  there.on('/slow', (response, { body }) => {
+    if (body === '"body"') response.writeHead(200).write('x');
+    if (body === '"trickle"') {
+      response.writeHead(200);
+      const timer = setInterval(() => response.write('x'), 50);
+      response.on('close', () => clearInterval(timer));
+    }
+  });
+  const tasks = ['head', 'body', 'trickle'].map((payload) => ({ payload }));
+  const ids = await pushed('slow', tasks, {}, { timeout_seconds: 1 });
+  expect(await drained()).toMatchObject({ failed: 3 });
+  for (const id of ids) {
+    const { state, runs } = await taskOf(id);
+    expect([state, runs[0].error.name, runs[0].error.message]).toEqual([
+      'waiting',
+      'TimedOut',
+      'no answer within 1 s',
+    ]);
+  }
+});
+
+test('a push that its time cuts short is given back, and counts as no attempt', async () => {
+  there.on('/cut', () => {});
+  const [id] = await pushed('cut', [{ payload: 1 }], {}, { timeout_seconds: 10 });
+  const began = performance.now();
+  expect(await drained({ seconds: 4 })).toMatchObject({ failed: 0, released: 1, lost: 0 });
+  expect(performance.now() - began).toBeLessThan(4500);
+  expect(await taskOf(id)).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
+  expect(there.open()).toBe(0);
+  await tock.owner.query("select tock.put_queue('cut', '{\"paused\": true}')");
+});
+
+test('no more than five are under way at once, over all queues', async () => {
+  let most = 0;
+  const answering = async (path: string) =>
+    there.on(path, (response) => {
+      most = Math.max(most, there.open());
+      setTimeout(() => response.end(), 20);
+    });
+  for (const queue of [...'abcdefg'].map((letter) => `many-${letter}`)) {
+    await answering(`/${queue}`);
+    await pushed(
+      queue,
+      Array.from({ length: 2 }, (_, n) => ({ payload: n })),
+    );
+  }
+  expect(await drained()).toMatchObject({ done: 14 });
+  expect(most).toBe(5);
+  await answering('/many-a');
+  most = 0;
+  await pushed(
+    'many-a',
+    Array.from({ length: 12 }, (_, n) => ({ payload: n })),
+  );
+  expect(await drained()).toMatchObject({ done: 12 });
+  expect(most).toBe(5);
+});
+
+test("a queue's rate holds for its pushes", async () => {
+  await pushed('rated', [{ payload: 1 }, { payload: 2 }, { payload: 3 }], {
+    rate_limit: 2,
+    rate_seconds: 3600,
+  });
+  const { done, again_seconds } = await drained();
+  expect([done, there.at('/rated').length]).toEqual([2, 2]);
+  expect(again_seconds).toBeGreaterThan(1);
+});
+
+test('a queue that is limited to one running, or has gates, is pushed one by one', async () => {
+  let most = 0;
+  const open = new Set<string>();
+  for (const path of ['/single', '/gated']) {
+    there.on(path, (response, { headers }) => {
+      open.add(headers['webhook-id'] as string);
+      most = Math.max(most, open.size);
+      setTimeout(() => {
+        open.delete(headers['webhook-id'] as string);
+        response.end();
+      }, 20);
+    });
+  }
+  await pushed('single', [{ payload: 1 }, { payload: 2 }], { max_running: 1 });
+  expect(await drained()).toMatchObject({ done: 2 });
+  expect(most).toBe(1);
+  await pushed(
+    'gated',
+    [1, 2].map((payload) => ({ payload, gate: 'one' })),
+  );
+  await drained();
+  while (there.at('/gated').length < 2) await drained();
+  expect(most).toBe(1);
+});
+
+test('a queue that has a consumer of its own is not pushed', async () => {
+  await pushed('both', [{ payload: 1 }]);
+  const seen: unknown[] = [];
+  const own = defineConsumer({ queue: 'both', handler: (task) => void seen.push(task.payload) });
+  await drain(tock.connect, env, andPush([own]), quiet);
+  expect([seen, there.at('/both')]).toEqual([[1], []]);
+});
+
+test('without a secret nothing is pushed, and with a bad one the consumers go on', async () => {
+  const [id] = await pushed('unsigned', [{ payload: 1 }]);
+  expect(await drained({}, {})).toMatchObject({ done: 0, failed: 0 });
+  expect((await taskOf(id)).state).toBe('ready');
+  await tock.send('POST /v1/queues/own/tasks', { body: { payload: 1 } });
+  const own = defineConsumer({ queue: 'own', handler: () => {} });
+  const bad = { TOCK_PUSH_SECRET: 'short' };
+  expect(await drain(tock.connect, bad, andPush([own]), quiet)).toMatchObject({ done: 1 });
+  await drained();
+});
+
+test('a URL that its queue was given by SQL is judged before anything is sent', async () => {
+  const [id] = await pushed('private', [{ payload: 1 }]);
+  const { TOCK_PUSH_SECRET } = env;
+  await drained({}, { TOCK_PUSH_SECRET });
+  expect(await taskOf(id)).toMatchObject({
+    state: 'dead',
+    error: { name: 'NotAllowed', message: expect.stringContaining('it is not https') },
+  });
+  expect(there.at('/private')).toEqual([]);
+});
+
+test('a task whose queue has lost its URL is dead, and says why', async () => {
+  const [id] = await pushed('lost', [{ payload: 1 }]);
+  await tock.owner.query(`select tock.put_queue('lost', '{"push": {}}')`);
+  await drained();
+  expect(await taskOf(id)).toMatchObject({
+    state: 'dead',
+    error: { message: expect.stringContaining('where to push') },
+  });
+});

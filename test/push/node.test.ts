@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deliver } from '../../functions/push/deliver.ts';
+import { type Lookup, postGuarded } from '../../functions/push/node.ts';
+import { claimed, type Receiver, receiver } from './receiver.ts';
+
+let there: Receiver;
+beforeAll(async () => {
+  there = await receiver();
+});
+afterAll(() => there.close());
+
+const init = () => ({ headers: { a: 'b' }, body: '"é"', signal: AbortSignal.timeout(5000) });
+
+/** A name that is somewhere else each time it is looked up. */
+function rebinding(...addresses: string[]) {
+  const asked: string[] = [];
+  const lookup: Lookup = async (host) => {
+    asked.push(host);
+    return [{ address: addresses[asked.length - 1] ?? '127.0.0.1', family: 4 }];
+  };
+  return { asked, lookup };
+}
+
+const named = () => `http://hook.example:${new URL(there.url).port}/named`;
+
+test('the address that was judged is the one that is connected to: the name is looked up once', async () => {
+  const { asked, lookup } = rebinding('127.0.0.1', '8.8.8.8');
+  const judged: string[] = [];
+  const post = postGuarded(lookup, (address) => judged.push(address) > 0);
+  const response = await post(named(), init());
+  expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+  expect([asked, judged]).toEqual([['hook.example'], ['127.0.0.1']]);
+  expect(there.at('/named')[0]).toMatchObject({ body: '"é"', headers: { a: 'b' } });
+});
+
+test('a name that leads into a private network is not connected to', async () => {
+  const before = there.got.length;
+  const { lookup } = rebinding('127.0.0.1');
+  await expect(postGuarded(lookup)(named(), init())).rejects.toThrow(
+    'hook.example is 127.0.0.1, which is no public address',
+  );
+  expect(there.got).toHaveLength(before);
+});
+
+test('of a name with several addresses none may be private', async () => {
+  const lookup: Lookup = async () => [
+    { address: '8.8.8.8', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+  await expect(postGuarded(lookup)('https://hook.example/', init())).rejects.toThrow('::1');
+});
+
+test('a task for such a name is dead, and says why', async () => {
+  const { lookup } = rebinding('10.0.0.1');
+  const secrets = { current: ['whsec_YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh'], previous: [] };
+  const { signal } = new AbortController();
+  const delivery = { env: {}, post: postGuarded(lookup), secrets, signal };
+  const error = await deliver('https://hook.example/x', claimed(), delivery).catch(
+    (thrown) => thrown,
+  );
+  expect(error.constructor.name).toBe('Fatal');
+  expect(error).toMatchObject({
+    name: 'NotAllowed',
+    message: expect.stringContaining('hook.example is 10.0.0.1'),
+  });
+});
+
+test('an answer that never comes ends with the signal', async () => {
+  there.on('/named', () => {});
+  const { lookup } = rebinding('127.0.0.1');
+  const post = postGuarded(lookup, () => true);
+  const controller = new AbortController();
+  const sent = post(named(), { ...init(), signal: controller.signal });
+  setTimeout(() => controller.abort(), 20);
+  await expect(sent).rejects.toThrow();
+});

@@ -1,0 +1,78 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import type { Claimed } from '../../client/types.ts';
+
+export type Got = { path: string; headers: IncomingHttpHeaders; body: string; at: number };
+
+/** How a path is answered: a status, or by hand. */
+export type Answering = (response: ServerResponse, got: Got, count: number) => void;
+
+export type Receiver = {
+  url: string;
+  got: Got[];
+  /** Requests that are being answered now. */
+  open(): number;
+  /** 200 {"ok":true} where nothing else is said. */
+  on(path: string, answering: Answering | number): string;
+  at(path: string): Got[];
+  close(): Promise<void>;
+};
+
+export async function receiver(): Promise<Receiver> {
+  const got: Got[] = [];
+  const answers = new Map<string, Answering>();
+  let open = 0;
+  const server = createServer(async (request, response) => {
+    open++;
+    response.on('close', () => open--);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const path = (request.url ?? '').replace(/\?.*/, '');
+    const body = Buffer.concat(chunks).toString();
+    const one = { path, headers: request.headers, body, at: performance.now() };
+    got.push(one);
+    const count = got.filter((other) => other.path === path).length;
+    const answering = answers.get(path);
+    if (answering) return answering(response, one, count);
+    response.setHeader('content-type', 'application/json').end('{"ok":true}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    got,
+    open: () => open,
+    on(path, answering) {
+      const plain: Answering = (response) => response.writeHead(answering as number).end();
+      answers.set(path, typeof answering === 'number' ? plain : answering);
+      return `${url}${path}`;
+    },
+    at: (path) => got.filter((one) => one.path === path),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** As a receiver does it; throws when none of the signatures is by this secret. */
+export const verify = (secret: string, { body, headers }: Got) =>
+  new Webhook(secret).verify(body, headers as Record<string, string>);
+
+/** A task as a claim gives it. */
+export const claimed = (more: Partial<Claimed> = {}): Claimed => ({
+  id: '77',
+  run_id: '78',
+  queue: 'q',
+  attempt: 2,
+  max_attempts: 10,
+  priority: 5,
+  tenant: null,
+  created_at: '',
+  payload: { a: 1 },
+  headers: null,
+  push_url: null,
+  ...more,
+});

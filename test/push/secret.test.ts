@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { type Generation, secretsOf, signed } from '../../functions/push/secret.ts';
+import { verify } from './receiver.ts';
+
+const master = (letter: string) => letter.repeat(32);
+const of = (generation: number, previous_until: string | null = null, queue = 'q'): Generation => ({
+  queue,
+  generation,
+  previous_until,
+});
+const soon = () => new Date(Date.now() + 60_000).toISOString();
+const secrets = (text: string, generation: Generation) =>
+  secretsOf({ TOCK_PUSH_SECRET: text }, generation);
+const sent = (headers: Record<string, string>, body = '{"a":1}') => ({
+  path: '/',
+  headers,
+  body,
+  at: 0,
+});
+
+test('each queue, generation and master has a secret of its own, and always the same', async () => {
+  const all = await Promise.all([
+    secrets(master('a'), of(1)),
+    secrets(master('a'), of(2)),
+    secrets(master('a'), of(1, null, 'other')),
+    secrets(master('b'), of(1)),
+  ]);
+  const first = all.map(({ current }) => current[0]);
+  expect(new Set(first).size).toBe(4);
+  for (const one of first) expect(one).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(await secrets(master('a'), of(1))).toEqual(all[0]);
+});
+
+test('a receiver verifies with its secret, and with no other', async () => {
+  const mine = await secrets(master('a'), of(1));
+  const other = await secrets(master('a'), of(2));
+  const got = sent(signed(mine, '123', '{"a":1}'));
+  expect(verify(mine.current[0] as string, got)).toEqual({ a: 1 });
+  expect(() => verify(other.current[0] as string, got)).toThrow('No matching signature');
+  const changed = { ...got, body: '{"a":2}' };
+  expect(() => verify(mine.current[0] as string, changed)).toThrow('No matching signature');
+  const again = { ...got, headers: { ...got.headers, 'webhook-id': '124' } };
+  expect(() => verify(mine.current[0] as string, again)).toThrow('No matching signature');
+});
+
+test('while a rotation overlaps both secrets verify, and then the new one only', async () => {
+  const [old] = (await secrets(master('a'), of(1))).current as [string];
+  const [fresh] = (await secrets(master('a'), of(2))).current as [string];
+  const during = sent(signed(await secrets(master('a'), of(2, soon())), '1', '{"a":1}'));
+  for (const one of [old, fresh]) expect(verify(one, during)).toEqual({ a: 1 });
+  const past = new Date(Date.now() - 1).toISOString();
+  const after = sent(signed(await secrets(master('a'), of(2, past)), '1', '{"a":1}'));
+  expect(verify(fresh, after)).toEqual({ a: 1 });
+  expect(() => verify(old, after)).toThrow('No matching signature');
+});
+
+test("the Worker's own secret is rotated alike: with both, both verify", async () => {
+  const [old] = (await secrets(master('a'), of(1))).current as [string];
+  const both = await secrets(`${master('b')} ${master('a')}`, of(1));
+  expect(both.current[0]).toBe((await secrets(master('b'), of(1))).current[0]);
+  const got = sent(signed(both, '1', '{"a":1}'));
+  for (const one of [old, both.current[0] as string]) expect(verify(one, got)).toEqual({ a: 1 });
+});
+
+test('a secret that can be guessed is refused', async () => {
+  const error = await secrets('short', of(1)).catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: 'TK503', message: expect.stringContaining('shorter') });
+  expect(error.message).not.toContain('short ');
+});

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTock, type Tock } from '../../client/index.ts';
+import { bundle } from '../../scripts/bundle.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { expire, reap, rows, value } from '../sql/support.ts';
+import { type Served, serveBundle } from '../worker/workerd.ts';
+import { type Receiver, receiver, verify } from './receiver.ts';
+
+let code: string;
+let database: Database;
+let served: Served;
+let there: Receiver;
+let key: string;
+let tock: Tock;
+
+const bindings = () => ({
+  DATABASE_URL: database.poolUrl ?? database.edgeUrl,
+  TOCK_PUSH_SECRET: 'm'.repeat(32),
+  TOCK_PUSH_PRIVATE: 'allow',
+});
+
+async function start(): Promise<void> {
+  served = await serveBundle(code, bindings());
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: 20_000 });
+  tock = createTock({ url: served.url, key });
+}
+
+beforeAll(async () => {
+  code = (await bundle()).code;
+  database = await freshDatabase();
+  there = await receiver();
+  const owner = await database.connect();
+  const scopes = "array['enqueue', 'claim', 'read', 'admin']";
+  key = await value(owner, `select key from tock.create_key(p_name => 'k', p_scopes => ${scopes})`);
+  await start();
+});
+afterAll(async () => {
+  await served?.stop();
+  await there?.close();
+  await database?.drop();
+});
+
+async function call(method: string, path: string, body?: object) {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+  const response = await fetch(`${served.url}${path}`, init);
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks at whatever came
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+const put = (queue: string, push: object) => call('PUT', `/v1/queues/${queue}`, { push });
+const ended = (id: string) => call('GET', `/v1/tasks/${id}?wait_seconds=10`);
+
+test('what is enqueued is pushed at once, and the answer is its result', async () => {
+  await put('mail', { url: there.url });
+  const { body: kept } = await call('GET', '/v1/queues/mail/push-secret');
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  const sent = performance.now();
+  const id = await tock.enqueue('mail', { to: 'ann' }, { headers: { traceparent } });
+  const { body: task } = await ended(id);
+  expect(task).toMatchObject({ state: 'done', result: { status: 200, body: { ok: true } } });
+  const [got] = there.at('/');
+  expect(verify(kept.secret, got as never)).toEqual({ to: 'ann' });
+  expect(got?.headers).toMatchObject({ 'webhook-id': id, traceparent });
+  // It waited for no cron trigger; a second is far from what a loaded machine takes.
+  expect((got?.at ?? 0) - sent).toBeLessThan(1000);
+});
+
+test('a queue without push is not pushed, nor does its enqueue wake anybody', async () => {
+  const before = there.got.length;
+  await tock.enqueue('quiet', 1);
+  const { body } = await call('POST', '/v1/queues/quiet/claim', { wait_seconds: 1 });
+  expect([body.state, there.got.length]).toEqual(['found', before]);
+});
+
+test('a redirect and a failure are in workerd as on Node', async () => {
+  there.on('/from', (response) => response.writeHead(308, { location: '/to' }).end());
+  there.on('/refuses', (response) => response.writeHead(422).end('no'));
+  await put('open', {});
+  const ids = await tock.enqueueMany('open', [
+    { payload: 1, push_url: `${there.url}/from` },
+    { payload: 2, push_url: `${there.url}/refuses` },
+    { payload: 3, push_url: 'http://127.0.0.1:1/' },
+  ]);
+  const [from, refuses] = await Promise.all(ids.slice(0, 2).map(ended));
+  expect(from?.body).toMatchObject({ state: 'done', result: { status: 200 } });
+  expect(refuses?.body).toMatchObject({ state: 'dead', error: { name: 'Refused', body: 'no' } });
+  const { body } = await call('GET', `/v1/tasks/${ids[2]}`);
+  expect(body).toMatchObject({ state: 'waiting', runs: [{ error: { name: 'NoAnswer' } }] });
+});
+
+test('a Worker that dies between push and completion pushes again, under the same webhook-id', async () => {
+  await put('killed', { url: `${there.url}/killed` });
+  const owner = await database.connect();
+  there.on('/killed', (response, _got, count) => {
+    if (count > 1) response.end();
+    // The receiver has done it, and nobody is left to hear so.
+    else void served.stop();
+  });
+  const id = await tock.enqueue('killed', 1).catch(() => null);
+  await vi.waitUntil(() => there.at('/killed').length === 1, { timeout: 5000 });
+  const leases = `select l.token from tock.leases l join tock.streams s on s.number = l.stream
+    where l.closed_at is null and s.queue = 'killed'`;
+  const [open] = await vi.waitUntil(async () => {
+    const found = await rows<{ token: string }>(owner, leases);
+    return found.length > 0 && found;
+  });
+  await expire(owner, open?.token as string);
+  await reap(owner);
+  await start();
+  await call('POST', '/v1/tick', {});
+  await vi.waitUntil(() => there.at('/killed').length === 2, { timeout: 5000 });
+  const sent = there.at('/killed').map(({ headers }) => headers['webhook-id']);
+  expect(sent).toEqual([id ?? sent[0], id ?? sent[0]]);
+  await vi.waitUntil(async () => (await call('GET', `/v1/tasks/${sent[0]}`)).body.state === 'done');
+});
+
+test('a private address is refused in workerd too', async () => {
+  await served.stop();
+  const { TOCK_PUSH_PRIVATE, ...guarded } = bindings();
+  served = await serveBundle(code, guarded);
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: 20_000 });
+  tock = createTock({ url: served.url, key });
+  const push_url = 'https://[::ffff:127.0.0.1]/';
+  const { body } = await ended(await tock.enqueue('open', 1, { push_url }));
+  expect(body).toMatchObject({ state: 'dead', error: { name: 'NotAllowed' } });
+});
