@@ -19,11 +19,12 @@ export const byPush: Through = async (_stack, call, { root, paths, enqueue }, st
   const { secret } = await expectOk<{ secret: string }>(asked);
   let current: Receiver | null = null;
   let received = 0;
-  let killed = false;
-  const over = false;
+  let victim: Receiver | null = null;
+  let over = false;
 
-  async function kill({ child, ended }: Receiver): Promise<void> {
-    killed = true;
+  async function kill(one: Receiver): Promise<void> {
+    victim = one;
+    const { child, ended } = one;
     child.kill('SIGKILL');
     await ended;
     say(`kill -9 of the receiver (process ${child.pid}), as it had a push to answer.`);
@@ -34,12 +35,11 @@ export const byPush: Through = async (_stack, call, { root, paths, enqueue }, st
   async function receive(): Promise<void> {
     const one: Receiver = receiver(port, root, secret, (said) => {
       if (said.refused) breaks(new Error(`The receiver refused a push: ${said.refused}`));
-      if (said.received && !killed && ++received >= third) kill(one).catch(breaks);
+      if (said.received && !victim && ++received >= third) kill(one).catch(breaks);
     });
     current = one;
-    const victim = () => killed && one !== current;
     void one.ended.then(() => {
-      if (!over && !victim()) breaks(new Error('The receiver ended by itself: see above.'));
+      if (!over && one !== victim) breaks(new Error('The receiver ended by itself: see above.'));
     });
     await one.listening;
   }
@@ -51,6 +51,9 @@ export const byPush: Through = async (_stack, call, { root, paths, enqueue }, st
     await workedOff(call, call, queue, AbortSignal.any([stopping, broken.signal]));
     return ids;
   } finally {
+    over = true;
+    // Else each tick would look for somebody who has gone.
+    await call(`/v1/queues/${queue}`, { push: null }, 'PUT').catch(() => {});
     const last = current as Receiver | null;
     last?.child.kill('SIGTERM');
     await last?.ended;

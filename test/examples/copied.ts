@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
 import { checkout } from '../../scripts/stack/place.ts';
-import { run } from '../../scripts/stack/run.ts';
 import { type Served, served } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
+
+// wrangler brings it.
+const esbuild: typeof import('esbuild') = createRequire(import.meta.url)('esbuild');
 
 /** A Tock to run an example against, which knows it as `TOCK_URL` and `TOCK_KEY`. */
 export type Against = {
@@ -58,23 +61,34 @@ export async function against(queue: string): Promise<Against> {
 /** scripts/planted.ts plants its bugs in a copy of examples/. */
 export const examples = process.env.TOCK_EXAMPLES_DIRECTORY ?? join(checkout, 'examples');
 
-/** An example in a folder of its own, with the package installed as it would be published, and others by name. */
+const { dependencies, exports: entries } = createRequire(import.meta.url)('../../package.json');
+
+/** The package's entries in a folder, as its build makes them but in one go: test/cli/package.test.ts packs it. */
+async function install(folder: string): Promise<void> {
+  const all = Object.values<string>(entries).filter((one) => one.endsWith('.js'));
+  await esbuild.build({
+    entryPoints: all.map((one) => one.replace('./dist/', '').replace(/js$/, 'ts')),
+    outdir: join(folder, 'dist'),
+    outbase: checkout,
+    absWorkingDir: checkout,
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    format: 'esm',
+  });
+  cpSync(join(checkout, 'package.json'), join(folder, 'package.json'));
+}
+
+/** An example in a folder of its own, with Tock installed, and others by name. */
 export async function copied(name: string, others: string[] = []): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-example-'));
   const modules = join(folder, 'node_modules');
-  const installed = join(modules, 'tock');
-  mkdirSync(installed, { recursive: true });
   cpSync(join(examples, name), folder, { recursive: true });
-  const described = join(checkout, 'package.json');
-  cpSync(described, join(installed, 'package.json'));
-  const { dependencies } = JSON.parse(readFileSync(described, 'utf8'));
   for (const other of [...Object.keys(dependencies), ...others]) {
     mkdirSync(dirname(join(modules, other)), { recursive: true });
     symlinkSync(join(checkout, 'node_modules', other), join(modules, other));
   }
-  const tsc = join(checkout, 'node_modules', '.bin', 'tsc');
-  const argv = ['-p', 'tsconfig.build.json', '--outDir', join(installed, 'dist')];
-  await run([tsc, ...argv], { cwd: checkout });
+  await install(join(modules, 'tock'));
   return folder;
 }
 
