@@ -2162,6 +2162,10 @@ function tock.schedule(p_schedule text)
   -- A schedule: its settings, its next fire, and how the last one went; no row when there is none.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.schedule_is_held()
+  returns void
+  -- Raises TK503 for who has waited in vain for a schedule that somebody else has locked.
+
 function tock.schedule_settings()
   returns TABLE(name text, kind text, low integer, high integer, words text[])
   -- The settings of a schedule, and what each may be.

@@ -192,8 +192,8 @@ begin
   delete from tock.fires f where f.schedule = p_fire.schedule and f.turn = p_fire.turn;
   perform tock.keep_fire(p_fire.schedule, v_fire);
 exception
-  when invalid_parameter_value then
-    -- a time zone that this server doesn't know any more: in an hour it may
+  when others then
+    -- nor can its next fire be told, as in a time zone that this server doesn't know any more: in an hour it may
     v_fire := p_fire;
     v_fire.due_at := p_now + interval '1 hour';
     v_fire.last_error := pg_catalog.left(pg_catalog.concat(p_sqlstate, ' ', p_message), 1000);
