@@ -5,7 +5,8 @@ language plpgsql
 stable
 as $$
 declare
-  v_text text := pg_catalog.lower(pg_catalog.btrim(p_cron, E' \t'));
+  -- in Turkish FRI has another small letter
+  v_text text := pg_catalog.lower(pg_catalog.btrim(p_cron, E' \t') collate "C");
   v_parts text[];
   v_plan tock.cron_plan;
 begin
@@ -68,7 +69,7 @@ declare
   v_bits bigint := 0;
 begin
   foreach v_item in array pg_catalog.string_to_array(p_text, ',') loop
-    v_read := pg_catalog.regexp_match(tock.cron_names(p_field, v_item), '^(?:(\*)|(\d{1,4})(?:-(\d{1,4}))?)(?:/(\d{1,4}))?$');
+    v_read := pg_catalog.regexp_match(tock.cron_names(p_field, v_item), '^(?:(\*)|([0-9]{1,4})(?:-([0-9]{1,4}))?)(?:/([0-9]{1,4}))?$');
     v_from := coalesce(v_read[2]::integer, v_low);
     v_step := v_read[4]::integer;
     v_to := case when v_read[3] is not null then v_read[3]::integer when v_read[1] is not null or v_step is not null then v_most
@@ -135,7 +136,7 @@ begin
   foreach v_item in array pg_catalog.string_to_array(p_text, ',') loop
     if v_item = 'l' then
       v_plan.last_day := true;
-    elsif v_item ~ '^\d{1,2}w$' then
+    elsif v_item ~ '^[0-9]{1,2}w$' then
       v_plan.nearest := v_plan.nearest | tock.cron_field('day-of-month', pg_catalog.rtrim(v_item, 'w'));
     else
       v_rest := v_rest || v_item;

@@ -2,7 +2,7 @@
 -- its place, in one transaction: of several who come at once each takes rows that no other has, and what isn't committed
 -- is due still. Rows are read upwards from a little below the newest due time fired: under a held-open transaction the
 -- low end is full of dead entries. What lies lower (put in a transaction that was open for long, or locked by one that was
--- rolled back) is found by the sweep: once a minute, and when one who was at it then has ended; never more than a twentieth of the time.
+-- rolled back) is found by the sweep: once a minute, and when one who was at it then or at a duty since has ended; never more than a twentieth of the time.
 create or replace function tock.fire_schedules(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -192,8 +192,8 @@ begin
   delete from tock.fires f where f.schedule = p_fire.schedule and f.turn = p_fire.turn;
   perform tock.keep_fire(p_fire.schedule, v_fire);
 exception
-  when invalid_parameter_value then
-    -- a time zone that this server doesn't know any more: in an hour it may
+  when others then
+    -- nor can its next fire be told, as in a time zone that this server doesn't know any more: in an hour it may
     v_fire := p_fire;
     v_fire.due_at := p_now + interval '1 hour';
     v_fire.last_error := pg_catalog.left(pg_catalog.concat(p_sqlstate, ' ', p_message), 1000);

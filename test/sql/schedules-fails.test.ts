@@ -103,3 +103,24 @@ test('tidying keeps up with any number of fires', async () => {
   await client.query("select tock.run_duty('tidy')");
   expect(await rows(client, 'select number from tock.fired')).toEqual([]);
 });
+
+test.each([
+  ['cron', "time_zone = 'Gone/Away'"],
+  ['period', "anchor_at = '-infinity'"],
+])(
+  'a schedule whose next fire can not be told (%s) is put off, and the others are fired',
+  async (name, broken) => {
+    await put(client, 'cron', { queue: 'q', cron: '* * * * *' });
+    await put(client, 'period', { queue: 'q', every_seconds: 60 });
+    await put(client, 'good', { queue: 'q', every_seconds: 60 });
+    for (const each of ['cron', 'period', 'good']) await stopped(client, each, 100);
+    await client.query(`update tock.schedules set ${broken} where name = '${name}'`);
+    await fire(client);
+    expect(await show(client, 'good')).toMatchObject({ last_outcome: 'fired' });
+    const put_off = await rows<{ failures: number; far: boolean }>(
+      client,
+      "select failures, due_at > now() + interval '59 minutes' as far from tock.fires where failures > 0",
+    );
+    expect(put_off).toEqual([{ failures: 1, far: true }]);
+  },
+);
