@@ -67,6 +67,13 @@ export const clients: Bug[] = [
     caught: [leases, 'a worker that reaches nobody drops its tasks'],
   },
   {
+    name: 'a lease whose time was over is kept, with what was dropped of it',
+    file: 'client/worker/held.ts',
+    find: '      beats.stop();\n      drop(ranOut());',
+    replace: '      drop(ranOut());',
+    caught: [leases, 'a lease whose time was over is kept no longer'],
+  },
+  {
     name: 'a task that is to be cancelled is begun',
     file: 'client/worker/hands.ts',
     find: 'signal.aborted ? endOf(undefined, signal) : go()',
