@@ -2,6 +2,7 @@ import { claimAny } from './claim_any.ts';
 import { claimOwn } from './claim_own.ts';
 import { claims } from './claims.ts';
 import { clients } from './clients.ts';
+import { clientsInSql } from './clients_sql.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
@@ -47,6 +48,7 @@ export const bugs: Bug[] = [
   ...claims,
   ...claimAny,
   ...clients,
+  ...clientsInSql,
   ...hots,
   ...epochs,
   ...ends,
