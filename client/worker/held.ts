@@ -59,7 +59,10 @@ export function hold(source: Leases, leased: LeasedTasks, options: HoldOptions):
       for (const one of going(ids)) one.abort.abort(new TaskCancelled());
     },
     lost: lose,
-    ranOut: () => drop(ranOut()),
+    ranOut() {
+      beats.stop();
+      drop(ranOut());
+    },
     error,
   });
 

@@ -84,6 +84,35 @@ test('a worker that reaches nobody drops its tasks when their lease is over', as
   expect(worked).toEqual({ ...nothing, failed: 1, lost: 1 });
 });
 
+test('a lease whose time was over is kept no longer, so that what was dropped of it comes again', async () => {
+  const q = queue();
+  const [deaf, dropped = ''] = await tock.enqueueMany(q, payloads(2));
+  const stop = new AbortController();
+  let away = true;
+  const fetch = async (url: string, init: RequestInit) => {
+    if (away && url.endsWith('/extend')) throw new TypeError('fetch failed');
+    return (there.options.fetch as typeof globalThis.fetch)(url, init);
+  };
+  const again = async () => {
+    await there.owner.query('select tock.reap(p_sweep => true)');
+    return (await tock.task(dropped))?.state;
+  };
+  await createTock({ ...there.options, fetch }).work(
+    q,
+    async ({ id }, { signal }) => {
+      expect(id).toBe(deaf);
+      await aborted(signal);
+      away = false;
+      stop.abort();
+      // Time enough for a heartbeat that is tried again, before anybody takes the lease back.
+      await new Promise((resolve) => setTimeout(resolve, 3000));
+      await expect.poll(again, { timeout: 2000 }).toBe('ready');
+    },
+    { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+  );
+  expect(await again()).toBe('ready');
+});
+
 test('a handler whose task is to be cancelled hears of it; the one that has not begun never does', async () => {
   const q = queue();
   const ids = await tock.enqueueMany(q, payloads(2));

@@ -2,6 +2,7 @@ import { claimAny } from './claim_any.ts';
 import { claimOwn } from './claim_own.ts';
 import { claims } from './claims.ts';
 import { clients } from './clients.ts';
+import { clientsInSql } from './clients_sql.ts';
 import { consumers } from './consumers.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
@@ -51,6 +52,7 @@ export const bugs: Bug[] = [
   ...claimAny,
   ...clients,
   ...consumers,
+  ...clientsInSql,
   ...hots,
   ...epochs,
   ...ends,
