@@ -81,7 +81,7 @@ async function consume(
     if (count === seen || again === 0 || performance.now() > end - LEAST_MS) break;
   }
   if (count > 0 && performance.now() > end - LEAST_MS) again = 0;
-  const after = worked ? await ask(way, NEXT) : next;
+  const after = worked || count > 0 ? await ask(way, NEXT) : next;
   return sooner(after, again && again * 1000);
 }
 

@@ -3,6 +3,7 @@ import type { Bug } from './bugs.ts';
 const drains = 'consumers/drain.test.ts';
 const wakes = 'consumers/wake.test.ts';
 const defines = 'consumers/define.test.ts';
+const creates = 'consumers/created.test.ts';
 const rings = 'consumers/ring.test.ts';
 
 /** What consumers would do wrongly: drains, wakes and the alarm. */
@@ -146,5 +147,26 @@ export const consumers: Bug[] = [
     find: 'next = await ask(way, TICK);\n    knock();',
     replace: '',
     caught: [rings, 'while consumers work'],
+  },
+  {
+    name: 'a duty that fails keeps consumers from working',
+    file: 'functions/worker.ts',
+    find: 'await duty().catch((error) => failed.push(error));',
+    replace: 'await duty();',
+    caught: [creates, 'a duty that fails keeps no consumer'],
+  },
+  {
+    name: 'an alarm that could not be told is told no more',
+    file: 'functions/tell.ts',
+    find: 'told = Number.NEGATIVE_INFINITY;\n      logError',
+    replace: 'logError',
+    caught: [creates, 'the alarm is told at most each half second'],
+  },
+  {
+    name: 'a woken consumer opens a connection of its own',
+    file: 'functions/consumers/woken.ts',
+    find: 'loans.of(env))',
+    replace: 'undefined)',
+    caught: [creates, "a woken consumer's claim goes over the connection"],
   },
 ];
