@@ -1,27 +1,38 @@
--- Only runs with options have anything of this, and their leases say that they are of such: nobody else reads a row.
+create or replace function tock.told_of(p_lease uuid, p_epoch integer)
+returns jsonb
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_told jsonb := tock.told_hot(p_lease, p_epoch);
+begin
+  if v_told is null then
+    execute tock.told_statement(p_epoch) into v_told using p_lease;
+  end if;
+  return v_told;
+end $$;
+
+comment on function tock.told_of is 'The headers and push_url of a lease''s runs, by their ids, in whatever epoch.';
+
+-- Only runs with options have anything of this, and their leases say that they are of such: nobody else reads a row,
+-- nor pays for planner settings.
 create or replace function tock.lease_headers(p_lease uuid)
 returns jsonb
 language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_epoch integer;
-  v_told jsonb;
 begin
-  if not tock.lease_asks(p_lease) then
-    return '{}';
+  if tock.lease_asks(p_lease) then
+    v_epoch := tock.lease_epoch(p_lease);
   end if;
-  v_epoch := tock.lease_epoch(p_lease);
-  v_told := tock.told_hot(p_lease, v_epoch);
-  if v_told is null and v_epoch is not null then
-    execute tock.told_statement(v_epoch) into v_told using p_lease;
-  end if;
-  return coalesce(v_told, '{}');
+  return case when v_epoch is null then '{}' else tock.told_of(p_lease, v_epoch) end;
 end $$;
 
 comment on function tock.lease_headers is
