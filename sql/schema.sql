@@ -2412,6 +2412,10 @@ function tock.told_hot(p_lease uuid, p_epoch integer)
   returns jsonb
   -- told_statement() for the epoch in use; null when the lease's is another. Written by write_hot_asked().
 
+function tock.told_of(p_lease uuid, p_epoch integer)
+  returns jsonb
+  -- The headers and push_url of a lease's runs, by their ids, in whatever epoch.
+
 function tock.told_statement(p_epoch integer)
   returns text
   -- The statement that gives the headers and push_url of a lease's runs, by their ids.

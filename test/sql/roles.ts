@@ -10,8 +10,8 @@ const giving = names(`
   enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
   tasks dead_groups schedule schedules last_fires next_fires assign assign_all offer`);
 const doing = names(`
-  claim claim_any claim_answer retry_after_seconds complete fail release extend lease_headers queue_of_lease next_wake_at
-  claim_own join_pool leave_pool take`);
+  claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at
+  claim_own join_pool leave_pool take lease_headers`);
 const governing = names(
   `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats purge_queue drop_queue doctor erase
    create_key keys_list revoke_key tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
