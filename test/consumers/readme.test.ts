@@ -23,6 +23,12 @@ function block(language: string, word: string): string {
   throw new Error(`The README has no ${language} with ${word}.`);
 }
 
+test("wrangler.toml has the alarm's lines, commented out", () => {
+  const lines = block('toml', 'ALARM').split('\n').filter(Boolean);
+  const own = readFileSync(join(checkout, 'wrangler.toml'), 'utf8');
+  expect(own).toContain(lines.map((line) => `# ${line}\n`).join(''));
+});
+
 /** The folder that a reader makes, with this checkout in place of the package. */
 async function bundled(): Promise<string> {
   mkdirSync(join(folder, 'src'));
