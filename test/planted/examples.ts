@@ -3,6 +3,7 @@ import type { Bug } from './bugs.ts';
 const actions = 'examples/github-actions.test.ts';
 const lambda = 'examples/aws-lambda.test.ts';
 const shell = 'examples/shell.test.ts';
+const worker = 'examples/worker-consumer.test.ts';
 const transactional = 'examples/transactional.test.ts';
 
 /** What the examples would teach wrongly. */
@@ -122,5 +123,19 @@ export const inExamples: Bug[] = [
     find: 'grant tock_producer to shop;',
     replace: '',
     caught: [transactional, 'SQL: an order and its task are committed together'],
+  },
+  {
+    name: 'an invoice is written for whatever comes',
+    file: 'examples/worker-consumer/index.ts',
+    find: '  schema: Order,\n',
+    replace: '',
+    caught: [worker, 'a Worker writes an invoice for each order, once'],
+  },
+  {
+    name: 'the Worker may not write invoices',
+    file: 'examples/worker-consumer/setup.sql',
+    find: 'grant insert on invoices to tock_edge;',
+    replace: '',
+    caught: [worker, 'a Worker writes an invoice for each order, once'],
   },
 ];

@@ -1,0 +1,17 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { checkout } from '../../scripts/stack/place.ts';
+
+const folder = join(checkout, 'examples');
+const folders = readdirSync(folder, { withFileTypes: true })
+  .filter((one) => one.isDirectory())
+  .map(({ name }) => name);
+
+test.each(folders)('the example %s is in both lists, and has a test', (name) => {
+  const index = readFileSync(join(folder, 'README.md'), 'utf8');
+  expect(index).toContain(`| [${name}](${name}) |`);
+  const page = readFileSync(join(checkout, 'README.md'), 'utf8');
+  expect(page).toContain(`- [${name}](examples/${name}): `);
+  expect(existsSync(join(import.meta.dirname, `${name}.test.ts`))).toBe(true);
+});
