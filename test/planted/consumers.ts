@@ -5,6 +5,7 @@ const wakes = 'consumers/wake.test.ts';
 const defines = 'consumers/define.test.ts';
 const creates = 'consumers/created.test.ts';
 const rings = 'consumers/ring.test.ts';
+const completes = 'consumers/complete-with.test.ts';
 
 /** What consumers would do wrongly: drains, wakes and the alarm. */
 export const consumers: Bug[] = [
@@ -84,6 +85,41 @@ export const consumers: Bug[] = [
     find: "? ', (select count(*) from effect) as read' : ''",
     replace: "? ', 1 as read' : ''",
     caught: [defines, 'done and its task completed'],
+  },
+  {
+    name: 'an effect that begins with a comment is never done',
+    file: 'functions/consumers/effect.ts',
+    find: 'read: !/^(insert|merge|delete|update)/i.test(found)',
+    replace: 'read: /^\\s*(select|with)\\b/i.test(text) && found !== null',
+    caught: [completes, 'a comment first'],
+  },
+  {
+    name: 'an effect takes the lease for its own parameter',
+    file: 'functions/consumers/effect.ts',
+    find: 'if (most !== values) {',
+    replace: 'if (most < 0) {',
+    caught: [completes, 'values for other parameters'],
+  },
+  {
+    name: 'an effect whose answer was lost is done again',
+    file: 'functions/consumers/run.ts',
+    find: 'if (told || going) throw',
+    replace: 'if (going) throw',
+    caught: [completes, 'a handler that repeats it'],
+  },
+  {
+    name: 'a task is done though its effect was refused behind its back',
+    file: 'functions/consumers/run.ts',
+    find: 'await settled();\n',
+    replace: '\n',
+    caught: [completes, 'a handler that does not wait'],
+  },
+  {
+    name: 'what is spawned beside an effect is forgotten',
+    file: 'functions/consumers/run.ts',
+    find: '...(result !== undefined && { result }), ...said }];',
+    replace: '...(result !== undefined && { result }) }];',
+    caught: [completes, 'what its handler spawns'],
   },
   {
     name: 'each wake makes a drain of its own',

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ConsumerHandler } from '../../functions/consumers/context.ts';
+import { defineConsumer } from '../../functions/consumers/define.ts';
+import { drain } from '../../functions/consumers/drain.ts';
+import { effectOf } from '../../functions/consumers/effect.ts';
+import type { Connect } from '../../functions/query.ts';
+import { type Bench, consuming } from './service.ts';
+
+let there: Bench;
+beforeAll(async () => {
+  there = await consuming();
+  await there.owner.query('create table public.effects (task text)');
+  await there.owner.query('grant insert, select on public.effects to tock_edge');
+  await there.owner.query(`create function public.put_effect(p_task text) returns void language sql
+    volatile security definer as 'insert into public.effects values (p_task)'`);
+});
+beforeEach(() => {
+  there.errors.length = 0;
+});
+afterAll(() => there.database.drop());
+
+const insert = 'insert into public.effects (task) values ($1)';
+let queues = 0;
+
+/** One task, done by a handler, and how often its effect is there. */
+async function worked(handler: ConsumerHandler, connect: Connect = there.connect) {
+  const queue = `q${queues++}`;
+  const id = await there.tock.enqueue(queue, 1);
+  const on_error = (error: unknown) => there.errors.push(error);
+  const drained = await drain(connect, {}, [defineConsumer({ queue, handler })], { on_error });
+  const { rowCount } = await there.owner.query('select from public.effects where task = $1', [id]);
+  return { drained, effects: rowCount, task: await there.tock.task(id) };
+}
+
+describe('a statement is done whatever its form', () => {
+  test.for([
+    `${insert};`,
+    `${insert} ; -- one semicolon`,
+    `${insert} -- and a comment`,
+    '-- a comment first\nselect public.put_effect($1)',
+    '/* one /* in another */ ; */ select public.put_effect($1)',
+    '(select public.put_effect($1))',
+    'values (public.put_effect($1))',
+    `${insert} returning task`,
+    'with given as (select $1 as task) insert into public.effects (task) select task from given',
+    "with given as (select $1 as task, ');' as insert) select public.put_effect(task) from given",
+  ])('%s', async (text) => {
+    const { drained, effects } = await worked(({ id }, { completeWith }) =>
+      completeWith(text, [id]),
+    );
+    expect(there.errors).toEqual([]);
+    expect(drained).toMatchObject({ done: 1 });
+    expect(effects).toBe(1);
+  });
+});
+
+test('what is in quotes or comments is neither parameter nor verb', () => {
+  const plain = { read: true };
+  expect(effectOf("select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, \"$6;\" /* $7 */ -- $8", 0)).toEqual({
+    ...plain,
+    text: "select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, \"$6;\"",
+  });
+  expect(effectOf("select e'\\'$2', 'insert into x' from t where c = 'x'", 0)).toMatchObject({
+    text: "select e'\\'$2', 'insert into x' from t where c = 'x'",
+    read: true,
+  });
+  expect(effectOf('with update as (select 1) select * from update', 0)).toMatchObject(plain);
+  expect(effectOf('update x set a = $2 where b = $1', 2)).toMatchObject({ read: false });
+});
+
+test('of several statements, or with values for other parameters, none is done', async () => {
+  const statements = [`${insert}; ${insert}`, `${insert}, ($2)`, 'select 1', ''];
+  for (const text of statements) {
+    // The lease would be another parameter.
+    const { drained, effects } = await worked(({ id }, { completeWith }) =>
+      completeWith(text, [id]),
+    );
+    expect(drained).toMatchObject({ done: 0, failed: 1 });
+    expect(effects).toBe(0);
+    expect(there.errors.pop()).toBeInstanceOf(RangeError);
+  }
+});
+
+test('a second call does nothing', async () => {
+  const { drained, effects } = await worked(async ({ id }, { completeWith }) => {
+    const both = [completeWith(insert, [id]), completeWith(insert, [id])];
+    await Promise.allSettled([...both, both[0]?.then(() => completeWith(insert, [id]))]);
+  });
+  expect(drained).toMatchObject({ done: 1 });
+  expect(effects).toBe(1);
+});
+
+test('a handler that repeats it, as its answer was lost, has its effect once', async () => {
+  const losing: Connect = (env, use) =>
+    there.connect(env, (query) =>
+      use(async (text, values) => {
+        const rows = await query(text, values);
+        if (!text.includes('public.effects')) return rows;
+        throw Object.assign(new Error('the connection broke'), { code: '08006' });
+      }),
+    );
+  const { effects, task } = await worked(async ({ id }, { completeWith }) => {
+    await completeWith(insert, [id]).catch(() => completeWith(insert, [id]));
+  }, losing);
+  expect(effects).toBe(1);
+  expect(task?.state).toBe('done');
+});
+
+test('after one that was refused there may be another', async () => {
+  const { drained, effects } = await worked(async ({ id }, { completeWith }) => {
+    await completeWith('select 1 / 0').catch(() => completeWith(insert, [id]));
+  });
+  expect(drained).toMatchObject({ done: 1, failed: 0 });
+  expect(effects).toBe(1);
+});
+
+test('a handler that does not wait for it fails with it', async () => {
+  const { drained, task } = await worked(
+    (_, { completeWith }) => void completeWith('select 1 / 0'),
+  );
+  expect(drained).toMatchObject({ done: 0, failed: 1 });
+  expect(task?.runs[0]?.error).toMatchObject({ message: 'division by zero' });
+  const { effects } = await worked(({ id }, { completeWith }) => void completeWith(insert, [id]));
+  expect(effects).toBe(1);
+});
+
+test('what its handler spawns is there with its effect, or neither', async () => {
+  const spawning: ConsumerHandler<unknown> = async ({ id }, { completeWith, spawn }) => {
+    spawn({ queue: 'spawned', tasks: [{ payload: id }] });
+    await completeWith(
+      there.errors.length > 0 ? 'select 1 / 0' : insert,
+      [id].slice(there.errors.length),
+    );
+  };
+  const spawned = async () => (await there.tock.tasks({ queue: 'spawned' })).tasks.length;
+  expect(await worked(spawning)).toMatchObject({ effects: 1, drained: { done: 1 } });
+  expect(await spawned()).toBe(1);
+  there.errors.push('fails');
+  expect(await worked(spawning)).toMatchObject({ effects: 0, drained: { failed: 1 } });
+  expect(await spawned()).toBe(1);
+});
