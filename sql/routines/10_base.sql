@@ -84,9 +84,9 @@ language plpgsql
 volatile
 as $$
 begin
-  -- three times, as the locks of a transaction that is just ending look like a stranger's for a moment
-  for v_look in 1 .. 3 loop
-    perform pg_catalog.pg_sleep(0.001) where v_look > 1;
+  -- several times, as the locks of a transaction that is just ending look like a stranger's for a moment, on a busy machine a longer one
+  for v_look in 0 .. 4 loop
+    perform pg_catalog.pg_sleep(0.001 * v_look * v_look) where v_look > 0;
     if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then
       return true;
     elsif exists (

@@ -30,13 +30,6 @@ export const clients: Bug[] = [
     caught: [calls, 'a call waits for as long as it is told'],
   },
   {
-    name: 'a try has a fraction of a millisecond, which Node refuses',
-    file: 'client/call.ts',
-    find: 'Math.max(1, Math.ceil(ms))',
-    replace: 'Math.max(1, ms)',
-    caught: [calls, 'a call whose deadline comes before its timeout is made'],
-  },
-  {
     name: 'what is refused for good is tried again',
     file: 'client/call.ts',
     find: 'status === 429 || (',

@@ -47,7 +47,7 @@ const routines = `
   select format(E'function tock.%s(%s)\\n  returns %s\\n  -- %s%s%s', p.proname, pg_get_function_arguments(p.oid),
     pg_get_function_result(p.oid), coalesce(obj_description(p.oid, 'pg_proc'), 'no comment'),
     coalesce(E'\\n  -- for ' || ${callers}, ''),
-    case when $1 then E'\\n' || replace(pg_get_functiondef(p.oid), 'tock'::regnamespace::oid::text, 'OID') else '' end) as text
+    case when $1 then E'\\n' || regexp_replace(pg_get_functiondef(p.oid), '\\m' || 'tock'::regnamespace::oid::text || '\\M', 'OID', 'g') else '' end) as text
   from pg_proc p where p.pronamespace = 'tock'::regnamespace order by p.proname, p.pronargs, pg_get_function_identity_arguments(p.oid) collate "C"`;
 
 // Of functions above; of what is made between two deploys here too. The owner's own rights say nothing.
