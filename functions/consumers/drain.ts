@@ -6,7 +6,7 @@ import { type Knocks, type Source, type Worked, work } from '../../client/worker
 import type { Bindings, Connect, Query } from '../query.ts';
 import type { Consumer } from './define.ts';
 import { type Line, line, type Open } from './line.ts';
-import { fairSeconds, runner } from './run.ts';
+import { runner } from './run.ts';
 
 /** Consumers, or what finds them in the database. */
 export type Consumers =
@@ -16,8 +16,6 @@ export type Consumers =
 export type DrainOptions = {
   /** It takes no longer than that, the closing of its connection included. */
   seconds?: number;
-  /** A handler that had as many and is cut short has failed; by default a share of `seconds`. */
-  fair_seconds?: number;
   /** As tasks show it. */
   worker?: string;
   /** A way that is open already; the drain closes it. */
@@ -79,12 +77,7 @@ function sourceOf(d: Draining, { batch }: Consumer): Source {
   });
   return {
     ...source,
-    run: runner(
-      d.way.query,
-      d.env as never,
-      d.left,
-      d.options.fair_seconds ?? fairSeconds(d.options.seconds ?? 25),
-    ),
+    run: runner(d.way.query, d.env as never, d.left),
     async claim(queues, options, signal): Promise<ClaimAnswer> {
       if (d.way.left() <= KEPT_STATEMENTS) {
         d.drained.again_seconds = 0;

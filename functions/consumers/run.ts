@@ -1,7 +1,6 @@
-import { LeaseLost, WorkerStopped } from '../../client/errors.ts';
-import { pause } from '../../client/pause.ts';
+import { LeaseLost } from '../../client/errors.ts';
 import type { HeldTask } from '../../client/worker/held.ts';
-import { doneWith, type End, endOf, told as spelled } from '../../client/worker/outcome.ts';
+import { doneWith, type End, endOf } from '../../client/worker/outcome.ts';
 import { contextOf, type RunTask, type Said } from '../../client/worker/run.ts';
 import type { Query } from '../query.ts';
 import { type ConsumerContext, plainContext } from './context.ts';
@@ -65,72 +64,20 @@ function completer(query: Query, held: HeldTask, said: Said) {
   return { completeWith, told: () => told, settled: async () => going };
 }
 
-/** A handler that its Worker's end cuts short has failed when it had as many seconds, or that share of an invocation. */
-const FAIR_SECONDS = 15;
-const FAIR_SHARE = 0.7;
-/** How long a handler has to end by itself; it is given back a second after its signal aborts. */
-const GRACE_MS = 500;
-
-export const fairSeconds = (seconds: number) => Math.min(FAIR_SECONDS, FAIR_SHARE * seconds);
-
-/** The failure of a handler that had a fair share of its Worker's time: given back it would be begun for ever. */
-function timedOut(seconds: number, fair: number, { reason }: AbortSignal): Error | null {
-  if (!(reason instanceof WorkerStopped) || seconds < fair) return null;
-  const message = `not done in ${Math.floor(seconds)} s, and one invocation has no more`;
-  return Object.assign(new Error(message), { name: 'TimedOut', stack: undefined });
-}
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-
 /** Runs a consumer's handler with all that its context has. */
-export function runner(
-  query: Query,
-  env: ConsumerContext['env'],
-  left: () => number,
-  fair: number,
-): RunTask {
+export function runner(query: Query, env: ConsumerContext['env'], left: () => number): RunTask {
   return async (held, handler, error) => {
-    const begun = performance.now();
-    const { signal } = held.abort;
     const [plain, said] = contextOf(held);
     const { completeWith, told, settled } = completer(query, held, said);
     const context = { ...plain, ...plainContext(held, env, left), completeWith };
-    let had = 0;
-    const over = aborted(signal).then(() => {
-      had = (performance.now() - begun) / 1000;
-    });
-    const late = () => timedOut(had, fair, signal);
-
-    async function handled(): Promise<End> {
-      try {
-        const result = await handler(held.task, context as never);
-        await settled();
-        return told() ?? doneWith({ ...(result !== undefined && { result }), ...said });
-      } catch (thrown) {
-        if (signal.aborted) await over;
-        const why = late();
-        error(why ?? thrown);
-        await settled().catch(() => {});
-        return told() ?? (why ? failed(why) : endOf(thrown, signal));
-      }
+    try {
+      const result = await handler(held.task, context as never);
+      await settled();
+      return told() ?? doneWith({ ...(result !== undefined && { result }), ...said });
+    } catch (thrown) {
+      error(thrown);
+      await settled().catch(() => {});
+      return told() ?? endOf(thrown, held.abort.signal);
     }
-
-    /** Of a handler that takes no notice. */
-    async function cut(): Promise<End> {
-      await over;
-      await pause(GRACE_MS);
-      const why = late();
-      if (!why || held.ended) return new Promise(() => {});
-      error(why);
-      return told() ?? failed(why);
-    }
-
-    return Promise.race([handled(), cut()]);
   };
 }
-
-const failed = (why: Error): End => ({ kind: 'failed', said: { error: spelled(why) } });

@@ -8,7 +8,6 @@ import type { Consumer } from './define.ts';
 import { type Consumers, drain, logError, total } from './drain.ts';
 import type { Open } from './line.ts';
 import type { Loans } from './loans.ts';
-import { fairSeconds } from './run.ts';
 import { type Hold, waker } from './wake.ts';
 
 /** For what calls other than an enqueue make ready: a look at all queues, at most one each second. */
@@ -63,8 +62,7 @@ export function woken(
   const wake = (list: Consumers, quiet_ms = 0) => {
     const work = async (left: number, knocks: Knocks, hold: Hold, open?: Open) => {
       const end = performance.now() + left * 1000;
-      const fair_seconds = fairSeconds(seconds);
-      const options = { seconds: left, fair_seconds, knocks, open, worker: 'woken' };
+      const options = { seconds: left, knocks, open, worker: 'woken' };
       const drained = await drain(connect, env, list, options).catch(logError);
       if (!drained || drained.again_seconds !== null || total(drained) > 0) hold(tell(env));
       if (drained && total(drained) > 0 && quiet_ms === 0) others(hold, end);

@@ -101,25 +101,6 @@ describe('a drain never overruns its time, and gives back what has not ended', (
   });
 });
 
-test.each([
-  ['ends when its signal aborts', true],
-  ['takes no notice of it', false],
-])('a handler that had its fair time and %s has failed', async (name, heeds) => {
-  const queue = name.replaceAll(' ', '-');
-  const [id = ''] = await there.tock.enqueueMany(queue, [{ payload: 1 }, { payload: 2 }]);
-  const handler: ConsumerHandler = (_, { signal }) =>
-    new Promise((_resolve, reject) => {
-      if (heeds) signal.addEventListener('abort', () => reject(signal.reason));
-    });
-  const consumer = defineConsumer({ queue, batch: 2, handler });
-  const drained = await there.drain([consumer], { seconds: 3, fair_seconds: 0.5 });
-  // The other was not begun.
-  expect(drained).toMatchObject({ failed: 1, released: 1, lost: 0 });
-  const { state, runs } = (await there.tock.task(id)) ?? {};
-  expect(state).toBe('waiting');
-  expect(runs?.[0]).toMatchObject({ state: 'failed', error: { name: 'TimedOut' } });
-});
-
 test('a drain that can reach nobody any more leaves in time all the same', async () => {
   await there.tock.enqueue('stuck', 1);
   const handler = () => {
