@@ -165,8 +165,8 @@ export const consumers: Bug[] = [
   {
     name: 'a ring puts off what was heard meanwhile',
     file: 'functions/alarm.ts',
-    find: 'const held = await this.#storage.getAlarm();\n      const at = [next, after]',
-    replace: 'const held = null;\n      const at = [next ?? Date.now() + 9e6, after]',
+    find: '.reduce<number | null>(earlier, held === ifKilled ? null : held)',
+    replace: '.reduce<number | null>(earlier, held === 0 ? held : null)',
     caught: [rings, 'what is heard during a ring'],
   },
   {
@@ -179,8 +179,43 @@ export const consumers: Bug[] = [
   {
     name: 'nothing is done on time while consumers work',
     file: 'functions/ring.ts',
-    find: 'next = await ask(way, TICK);\n    knock();',
+    find: 'next = await ask(way, TICK).then(({ ms }) => ms, unticked);\n    knock();',
     replace: '',
     caught: [rings, 'while consumers work'],
+  },
+  {
+    name: 'a tick that fails breaks off who works beside it',
+    file: 'functions/ring.ts',
+    find: '.then(({ ms }) => ms, unticked)',
+    replace: '.then(({ ms }) => ms, (error) => way.close().then(() => unticked(error)))',
+    caught: [rings, 'a tick that fails'],
+  },
+  {
+    name: 'a tick that fails is all that a ring does',
+    file: 'functions/ring.ts',
+    find: 'if (!isReached(error)) throw error;',
+    replace: 'if (isReached(error)) throw error;',
+    caught: [rings, 'a tick that fails'],
+  },
+  {
+    name: 'one consumer that fails puts off what is due',
+    file: 'functions/alarm.ts',
+    find: 'earlier(at, this.#failed())',
+    replace: 'this.#failed()',
+    caught: [rings, 'a consumer that can not claim'],
+  },
+  {
+    name: 'an alarm that is killed at work is gone',
+    file: 'functions/alarm.ts',
+    find: 'await this.#storage.setAlarm(ifKilled);',
+    replace: '',
+    caught: [rings, 'killed at work'],
+  },
+  {
+    name: 'a duty that fails keeps a database awake',
+    file: 'functions/alarm.ts',
+    find: 'this.#late < LATE_RINGS ? ms',
+    replace: 'this.#late >= 0 ? ms',
+    caught: [rings, 'what stays due'],
   },
 ];
