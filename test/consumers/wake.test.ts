@@ -63,6 +63,33 @@ test('where the one at work is busy to the end of its time, the first who woke t
   expect(works).toBe(2);
 });
 
+test('a wake that comes as the time of the one at work runs out is not lost', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const sleep = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+    let brought = 0;
+    let taken = 0;
+    const wake = waker(async () => {
+      taken = brought;
+      // It begins nothing more from 15 s on, and its heir looks each second.
+      if (brought === 1) await new Promise((resolve) => setTimeout(resolve, 15_300));
+    });
+    const [first, heir, late] = [invocation(), invocation(), invocation()];
+    brought = 1;
+    wake(first.hold);
+    await sleep(100);
+    wake(heir.hold);
+    await sleep(14_800);
+    brought = 2;
+    wake(late.hold);
+    await sleep(5000);
+    await Promise.all([first, heir, late].map(({ over }) => over()));
+    expect(taken).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('one that was killed at work keeps nobody from working later', async () => {
   let works = 0;
   const wake = waker(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.2 });

@@ -218,4 +218,18 @@ export const consumers: Bug[] = [
     replace: 'this.#late >= 0 ? ms',
     caught: [rings, 'what stays due'],
   },
+  {
+    name: 'a wake that comes as a turn runs out is left to nobody',
+    file: 'functions/consumers/wake.ts',
+    find: '|| (turn.unheard && !current)',
+    replace: '',
+    caught: [wakes, 'as the time of the one at work runs out'],
+  },
+  {
+    name: 'an alarm that could not be told is left untold',
+    file: 'functions/tell.ts',
+    find: 'if (wait === null) logError(error);',
+    replace: 'if (wait !== 0) return logError(error);',
+    caught: ['consumers/created.test.ts', 'an alarm that could not be told'],
+  },
 ];
