@@ -4,6 +4,7 @@ import type { ClaimAnswer, Claimed } from '../../client/types.ts';
 import { type Bell, bell } from '../../client/worker/bell.ts';
 import { type Knocks, type Source, type Worked, work } from '../../client/worker/work.ts';
 import type { Bindings, Connect, Query } from '../query.ts';
+import { type Budget, budget } from './budget.ts';
 import type { Consumer } from './define.ts';
 import { type Line, line, type Open } from './line.ts';
 import { runner } from './run.ts';
@@ -35,8 +36,6 @@ const TELL_SECONDS = 0.5;
 const GRACE_SECONDS = 1;
 /** A limit that lets a task through within so many seconds is waited for. */
 const WORTH_WAITING_SECONDS = 2;
-/** Of the statements that a request may send, those kept to tell what became of its tasks. */
-const KEPT_STATEMENTS = 15;
 
 const nothing = (): Drained => ({
   done: 0,
@@ -58,12 +57,14 @@ export function logError(error: unknown, task?: Claimed): void {
 }
 
 type Draining = {
-  way: Line;
+  budget: Budget;
   env: Bindings;
   drained: Drained;
   /** Seconds until signals abort. */
   left(): number;
-  stop: AbortController;
+  stop: AbortSignal;
+  /** It has no more statements to go on with. */
+  stopShort(): void;
   /** Consumers that have something to do; it rings when one has no more. */
   working: number;
   idle: Bell;
@@ -72,20 +73,21 @@ type Draining = {
 
 /** A queue's claims: as few as its batch, and none that wait long for a limit. */
 function sourceOf(d: Draining, { batch }: Consumer): Source {
-  const source = sqlSource({
-    query: async (text, values) => ({ rows: await d.way.query(text, values) }),
-  });
+  const { query, isShort, of, run, claimed } = d.budget;
+  const source = of(
+    sqlSource({ query: async (text, values) => ({ rows: await query(text, values) }) }),
+  );
   return {
     ...source,
-    run: runner(d.way.query, d.env as never, d.left),
+    run: run(runner(query, d.env as never, d.left)),
     async claim(queues, options, signal): Promise<ClaimAnswer> {
-      if (d.way.left() <= KEPT_STATEMENTS) {
-        d.drained.again_seconds = 0;
-        d.stop.abort();
+      if (isShort()) {
+        d.stopShort();
         return { leases: [], state: 'empty', retry_after_seconds: 0 };
       }
       const limit = Math.min(batch, options?.limit ?? 1);
       const answer = await source.claim(queues, { ...options, limit }, signal);
+      claimed(answer);
       const { state, retry_after_seconds } = answer;
       if (state !== 'limited' || retry_after_seconds <= WORTH_WAITING_SECONDS) return answer;
       d.drained.again_seconds = sooner(d.drained.again_seconds, retry_after_seconds);
@@ -106,7 +108,7 @@ async function consume(d: Draining, consumer: Consumer): Promise<void> {
     until: 'empty',
     for_seconds,
     stop_seconds,
-    signal: d.stop.signal,
+    signal: d.stop,
     lease_seconds,
     on_error,
     ...(knocks && { knocks }),
@@ -154,7 +156,21 @@ export async function drainOver(
   const left = () => secondsTo(end - (TELL_SECONDS + GRACE_SECONDS) * 1000);
   const drained = nothing();
   const stop = new AbortController();
-  const d: Draining = { way, env, drained, left, stop, working: 0, idle: bell(), options };
+  const stopShort = () => {
+    drained.again_seconds = 0;
+    stop.abort();
+  };
+  const d: Draining = {
+    budget: budget(way, stopShort),
+    env,
+    drained,
+    left,
+    stop: stop.signal,
+    stopShort,
+    working: 0,
+    idle: bell(),
+    options,
+  };
   async function go(): Promise<void> {
     const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;
     // What one leaves behind may be another's, whose queue was empty then.

@@ -133,24 +133,32 @@ test('a connection that breaks is replaced, and no task is lost by it', async ()
   expect(drained).toEqual({ ...none, done: 2 });
 });
 
-test('where a way has but so many statements, those left are kept to tell of its tasks', async () => {
-  await there.tock.enqueueMany('few', payloads(100));
-  let asked = 0;
-  const drained = await drain(
-    (env, use) =>
-      there.connect(env, (query) =>
-        use((text, values) => {
-          asked++;
-          return query(text, values);
-        }, 45),
-      ),
-    {},
-    [defineConsumer({ queue: 'few', handler: () => {} })],
-  );
-  expect(asked).toBeLessThanOrEqual(45);
-  expect(drained).toMatchObject({ lost: 0, released: 0, again_seconds: 0 });
-  expect(drained.done).toBeGreaterThan(10);
-  expect(drained.done).toBeLessThan(100);
+describe('where a way has but so many statements, those left are kept to tell of its tasks', () => {
+  test.concurrent.for([
+    ['of many claims', {}, 0, 45],
+    ['of many leases', { batch: 1, concurrency: 40 }, 1000, 45],
+    ['of a large claim', { batch: 100, concurrency: 2 }, 210, 22],
+    ['of many handlers', { batch: 40, concurrency: 40 }, 1000, 45],
+  ] as const)('%s', async ([name, options, ms, most], { expect }) => {
+    const queue = name.replaceAll(' ', '-');
+    await there.tock.enqueueMany(queue, payloads(100));
+    let asked = 0;
+    const drained = await drain(
+      (env, use) =>
+        there.connect(env, (query) =>
+          use((text, values) => {
+            asked++;
+            return query(text, values);
+          }, most),
+        ),
+      {},
+      [defineConsumer({ queue, ...options, handler: () => sleep(ms * Math.random() + ms / 2) })],
+    );
+    expect(asked).toBeLessThanOrEqual(most);
+    expect(drained).toMatchObject({ lost: 0, again_seconds: 0 });
+    expect(drained.done).toBeGreaterThan(10);
+    expect(drained.done).toBeLessThan(100);
+  });
 });
 
 test('a limit that lets nothing through for long is not waited for', async () => {

@@ -31,9 +31,9 @@ export const consumers: Bug[] = [
   },
   {
     name: 'a drain claims as long as it has statements',
-    file: 'functions/consumers/drain.ts',
-    find: 'd.way.left() <= KEPT_STATEMENTS',
-    replace: 'd.way.left() <= 0',
+    file: 'functions/consumers/budget.ts',
+    find: 'way.left() <= KEPT_STATEMENTS + leases.size',
+    replace: 'way.left() <= 0 * leases.size',
     caught: [drains, 'where a way has but so many statements'],
   },
   {
@@ -137,7 +137,7 @@ export const consumers: Bug[] = [
   {
     name: 'nobody takes over from one who is busy',
     file: 'functions/consumers/wake.ts',
-    find: 'if (current === turn) await take(end, hold);',
+    find: 'if (current === turn || (turn.unheard && !current)) await take(end, hold);',
     replace: '',
     caught: [wakes, 'where the one at work is busy'],
   },
@@ -231,5 +231,19 @@ export const consumers: Bug[] = [
     find: 'if (wait === null) logError(error);',
     replace: 'if (wait !== 0) return logError(error);',
     caught: ['consumers/created.test.ts', 'an alarm that could not be told'],
+  },
+  {
+    name: 'a drain keeps no statement for each of its leases',
+    file: 'functions/consumers/budget.ts',
+    find: 'way.left() <= KEPT_STATEMENTS + leases.size',
+    replace: 'way.left() <= KEPT_STATEMENTS',
+    caught: [drains, 'of many leases'],
+  },
+  {
+    name: 'a drain spends its last statements on one large claim',
+    file: 'functions/consumers/budget.ts',
+    find: 'if (isShort()) stop();',
+    replace: '',
+    caught: [drains, 'of a large claim'],
   },
 ];
