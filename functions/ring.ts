@@ -1,6 +1,6 @@
 import { pause } from '../client/pause.ts';
 import { bell } from '../client/worker/bell.ts';
-import { type Consumers, drainOver, logError, total } from './consumers/drain.ts';
+import { type Consumers, drainOver, enoughOf, logError, total } from './consumers/drain.ts';
 import { type Line, line } from './consumers/line.ts';
 import type { Bindings, Connect } from './query.ts';
 
@@ -89,7 +89,8 @@ async function consume(
   for (;;) {
     const seen = count;
     const left = (end - performance.now()) / 1000;
-    const working = drainOver(way, env, consumers, { seconds: left, knocks, worker: 'alarm' });
+    const options = { seconds: left, enough_seconds: enoughOf(seconds), knocks, worker: 'alarm' };
+    const working = drainOver(way, env, consumers, options);
     await tickBeside(way, working, knock, due?.ms ?? null).catch(() => {});
     const drained = await working.catch((error) => void errors.push(error));
     worked ||= !drained || total(drained) > 0;

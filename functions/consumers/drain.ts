@@ -17,6 +17,8 @@ export type Consumers =
 export type DrainOptions = {
   /** It takes no longer than that, the closing of its connection included. */
   seconds?: number;
+  /** A handler that is cut short by the end of it has failed if it had so many, else it is given back. */
+  enough_seconds?: number;
   /** As tasks show it. */
   worker?: string;
   /** A way that is open already; the drain closes it. */
@@ -36,6 +38,10 @@ const TELL_SECONDS = 0.5;
 const GRACE_SECONDS = 1;
 /** A limit that lets a task through within so many seconds is waited for. */
 const WORTH_WAITING_SECONDS = 2;
+
+const SECONDS = 25;
+/** One that needs more would be begun for ever, and keep others and the database from their rest. */
+export const enoughOf = (seconds: number) => seconds * 0.6;
 
 const nothing = (): Drained => ({
   done: 0,
@@ -74,12 +80,13 @@ type Draining = {
 /** A queue's claims: as few as its batch, and none that wait long for a limit. */
 function sourceOf(d: Draining, { batch }: Consumer): Source {
   const { query, isShort, of, run, claimed } = d.budget;
+  const { enough_seconds = enoughOf(SECONDS) } = d.options;
   const source = of(
     sqlSource({ query: async (text, values) => ({ rows: await query(text, values) }) }),
   );
   return {
     ...source,
-    run: run(runner(query, d.env as never, d.left)),
+    run: run(runner(query, d.env as never, d.left, enough_seconds)),
     async claim(queues, options, signal): Promise<ClaimAnswer> {
       if (isShort()) {
         d.stopShort();
@@ -98,7 +105,7 @@ function sourceOf(d: Draining, { batch }: Consumer): Source {
 
 async function consume(d: Draining, consumer: Consumer): Promise<void> {
   const { queue, handler, batch, concurrency, lease_seconds } = consumer;
-  const { seconds = 25, worker = 'worker', knocks, on_error = logError } = d.options;
+  const { seconds = SECONDS, worker = 'worker', knocks, on_error = logError } = d.options;
   const stop_seconds = Math.min(5, seconds / 4);
   const for_seconds = Math.max(0, d.left() - stop_seconds);
   const worked = await work(sourceOf(d, consumer), new Map([[queue, handler as never]]), {
@@ -151,7 +158,7 @@ export async function drainOver(
   consumers: Consumers,
   options: DrainOptions = {},
 ): Promise<Drained> {
-  const end = performance.now() + (options.seconds ?? 25) * 1000;
+  const end = performance.now() + (options.seconds ?? SECONDS) * 1000;
   const secondsTo = (at: number) => Math.max(0, (at - performance.now()) / 1000);
   const left = () => secondsTo(end - (TELL_SECONDS + GRACE_SECONDS) * 1000);
   const drained = nothing();
@@ -204,7 +211,7 @@ export async function drain(
   consumers: Consumers,
   options: DrainOptions = {},
 ): Promise<Drained> {
-  const { seconds = 25 } = options;
+  const { seconds = SECONDS } = options;
   const way = line(connect, env, options.open);
   try {
     return await drainOver(way, env, consumers, { ...options, seconds: seconds - CLOSE_SECONDS });

@@ -101,6 +101,35 @@ describe('a drain never overruns its time, and gives back what has not ended', (
   });
 });
 
+describe('a handler that would need more than an invocation can give has failed', () => {
+  const handlers: Record<string, ConsumerHandler> = {
+    'and hangs': () => new Promise(() => {}),
+    'and throws when its signal aborts': async (_, { signal }) => {
+      while (!signal.aborted) await sleep(20);
+      signal.throwIfAborted();
+    },
+  };
+
+  test.concurrent.for(Object.keys(handlers))('%s', async (name, { expect }) => {
+    const queue = name.replaceAll(' ', '-');
+    const [all, half] = [`${queue}-all`, `${queue}-half`];
+    const long = await there.tock.enqueue(all, 1);
+    const begun = await there.tock.enqueue(half, 1);
+    const handler = handlers[name] as ConsumerHandler;
+    const options = { seconds: 3.5, enough_seconds: 1 };
+    const drained = await there.drain([defineConsumer({ queue: all, handler })], options);
+    expect(drained).toMatchObject({ failed: 1, released: 0, lost: 0 });
+    const error = { name: 'TimedOut', message: expect.stringContaining('not ended within') };
+    expect((await there.tock.task(long))?.runs[0]).toMatchObject({ state: 'failed', error });
+    const less = await there.drain([defineConsumer({ queue: half, handler })], {
+      ...options,
+      enough_seconds: 2,
+    });
+    expect(less).toMatchObject({ failed: 0, released: 1, lost: 0 });
+    expect(await there.tock.task(begun)).toMatchObject({ state: 'ready', attempt: 1 });
+  });
+});
+
 test('a drain that can reach nobody any more leaves in time all the same', async () => {
   await there.tock.enqueue('stuck', 1);
   const handler = () => {

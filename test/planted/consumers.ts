@@ -246,4 +246,18 @@ export const consumers: Bug[] = [
     replace: '',
     caught: [drains, 'of a large claim'],
   },
+  {
+    name: 'a handler that never ends is begun for ever',
+    file: 'functions/consumers/run.ts',
+    find: 'seconds < enough_seconds',
+    replace: 'seconds < enough_seconds + 1e6',
+    caught: [drains, 'a handler that would need more'],
+  },
+  {
+    name: 'a handler that began late fails for it',
+    file: 'functions/consumers/run.ts',
+    find: 'seconds < enough_seconds',
+    replace: 'seconds < 0',
+    caught: [drains, 'a handler that would need more'],
+  },
 ];
