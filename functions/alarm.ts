@@ -7,6 +7,7 @@ export type AlarmState = {
   storage: {
     getAlarm(): Promise<number | null>;
     setAlarm(at: number): Promise<void>;
+    deleteAlarm(): Promise<void>;
     get(key: string): Promise<unknown>;
     put(key: string, value: unknown): Promise<void>;
     delete(key: string): Promise<unknown>;
@@ -22,16 +23,26 @@ const SETTLE_MS = 1000;
 const AFTER_MS = 5;
 const FIRST_BACKOFF_MS = 1000;
 const LONGEST_BACKOFF_MS = 5 * 60_000;
+/** When it rings again should it be killed at work: more than a ring takes. */
+const KILLED_MS = 60_000;
+/** So many rings for what has passed already may be of use: duties have a time of their own, ten seconds at most. */
+const LATE_RINGS = 10;
+
+const backoff = (times: number) =>
+  Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(20, times));
 
 /**
  * The Durable Object that wakes the database when something is due, and only then: its alarm is next_wake_at().
- * The alarm is kept in its storage. It never throws: Cloudflare would give up after six times.
+ * The alarm is kept in its storage. It never throws, for Cloudflare would give up after six times, and has another set
+ * while it is at work, for the same is true of one that is killed.
  */
 export function alarmOf(connect: Connect, consumers: Consumers, seconds: number): AlarmClass {
   return class Alarm implements AlarmObject {
     readonly #storage: AlarmState['storage'];
     readonly #env: Bindings;
     #failures = 0;
+    #passed_at: string | null = null;
+    #late = 0;
 
     constructor({ storage }: AlarmState, env: Bindings) {
       this.#storage = storage;
@@ -50,26 +61,46 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
 
     async alarm(): Promise<void> {
       const started = Date.now();
+      const ifKilled = started + KILLED_MS;
+      await this.#storage.setAlarm(ifKilled);
       const next = await this.#ring();
       const again = ((await this.#storage.get('again')) as number | undefined) ?? null;
       if (again !== null && again <= started) await this.#storage.delete('again');
       const after = again !== null && again > started ? again : null;
       const held = await this.#storage.getAlarm();
-      const at = [next, after].reduce<number | null>(earlier, held);
-      if (at !== null && at !== held) await this.#storage.setAlarm(at);
+      const at = [next, after].reduce<number | null>(earlier, held === ifKilled ? null : held);
+      if (at === null) await this.#storage.deleteAlarm();
+      else if (at !== held) await this.#storage.setAlarm(at);
     }
 
     /** When to ring again. */
     async #ring(): Promise<number | null> {
       try {
-        const ms = await ring(connect, this.#env, consumers, seconds);
-        this.#failures = 0;
-        return ms === null ? null : Date.now() + ms + AFTER_MS;
+        const { ms, passed_at, errors } = await ring(connect, this.#env, consumers, seconds);
+        for (const error of errors) logError(error);
+        const next = ms === null ? null : this.#unlessStuck(ms, passed_at);
+        const at = next === null ? null : Date.now() + next + AFTER_MS;
+        return errors.length > 0 ? earlier(at, this.#failed()) : this.#worked(at);
       } catch (error) {
         logError(error);
-        const backoff = FIRST_BACKOFF_MS * 2 ** Math.min(20, this.#failures++);
-        return Date.now() + Math.min(LONGEST_BACKOFF_MS, backoff);
+        return this.#failed();
       }
+    }
+
+    #worked(at: number | null): number | null {
+      this.#failures = 0;
+      return at;
+    }
+
+    #failed(): number {
+      return Date.now() + backoff(this.#failures++);
+    }
+
+    /** What stays due whatever a ring does, as its duty fails, keeps no database awake. */
+    #unlessStuck(ms: number, passed_at: string | null): number {
+      this.#late = passed_at !== null && passed_at === this.#passed_at ? this.#late + 1 : 0;
+      this.#passed_at = passed_at;
+      return this.#late < LATE_RINGS ? ms : Math.max(ms, backoff(this.#late - LATE_RINGS));
     }
   };
 }

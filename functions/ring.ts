@@ -1,12 +1,12 @@
 import { pause } from '../client/pause.ts';
 import { bell } from '../client/worker/bell.ts';
-import { type Consumers, drainOver, total } from './consumers/drain.ts';
+import { type Consumers, drainOver, enoughOf, logError, total } from './consumers/drain.ts';
 import { type Line, line } from './consumers/line.ts';
 import type { Bindings, Connect } from './query.ts';
 
 // Told as a time from now on: the two clocks need not agree.
 const ms = (at: string) =>
-  `select ceil(extract(epoch from w.at - clock_timestamp()) * 1000)::float8 as ms from ${at} as w (at)`;
+  `select ceil(extract(epoch from w.at - clock_timestamp()) * 1000)::float8 as ms, w.at::text as at from ${at} as w (at)`;
 const TICK = ms('tock.tick()');
 const NEXT = ms('tock.next_wake_at()');
 
@@ -19,10 +19,19 @@ const LEAST_MS = 5000;
 /** Of the statements that an invocation may send, those that ticks leave to its consumers. */
 const KEPT_STATEMENTS = 25;
 
-async function ask(way: Line, text: string): Promise<number | null> {
+type Due = { ms: number | null; passed_at: string | null };
+
+/** What a ring came to. */
+export type Rung = Due & {
+  /** What went wrong; the rest of it was done all the same. */
+  errors: unknown[];
+};
+
+async function ask(way: Line, text: string): Promise<Due> {
   const [row] = await way.query(text);
   const left = row?.ms as number | null;
-  return left !== null && left <= 0 ? LATE_MS : left;
+  if (left === null || left > 0) return { ms: left, passed_at: null };
+  return { ms: LATE_MS, passed_at: row?.at as string };
 }
 
 const sooner = (a: number | null, b: number | null) =>
@@ -47,9 +56,15 @@ async function tickBeside(
     await Promise.race([ended, pause(rest, timer.signal)]).finally(() => timer.abort());
     if (over) return;
     if (way.left() <= KEPT_STATEMENTS) continue;
-    next = await ask(way, TICK);
+    // Who works is not to be broken off by it.
+    next = await ask(way, TICK).then(({ ms }) => ms, unticked);
     knock();
   }
+}
+
+function unticked(error: unknown): null {
+  logError(error);
+  return null;
 }
 
 /** Works on what is ready, and looks again when a tick beside it has come too late for its last claims. */
@@ -58,8 +73,8 @@ async function consume(
   env: Bindings,
   consumers: Consumers,
   seconds: number,
-  next: number | null,
-): Promise<number | null> {
+  due: Due | null,
+): Promise<Rung> {
   const { ring: tell, next: told } = bell();
   let count = 0;
   const knock = () => {
@@ -68,35 +83,47 @@ async function consume(
   };
   const knocks = { count: () => count, next: told };
   const end = performance.now() + seconds * 1000;
-  let again: number | null;
+  const errors: unknown[] = [];
+  let again: number | null = null;
   let worked = false;
   for (;;) {
     const seen = count;
     const left = (end - performance.now()) / 1000;
-    const working = drainOver(way, env, consumers, { seconds: left, knocks, worker: 'alarm' });
-    await tickBeside(way, working, knock, next);
-    const drained = await working;
+    const options = { seconds: left, enough_seconds: enoughOf(seconds), knocks, worker: 'alarm' };
+    const working = drainOver(way, env, consumers, options);
+    await tickBeside(way, working, knock, due?.ms ?? null).catch(() => {});
+    const drained = await working.catch((error) => void errors.push(error));
+    worked ||= !drained || total(drained) > 0;
+    if (!drained) break;
     again = drained.again_seconds;
-    worked ||= total(drained) > 0;
     if (count === seen || again === 0 || performance.now() > end - LEAST_MS) break;
   }
   if (count > 0 && performance.now() > end - LEAST_MS) again = 0;
-  const after = worked || count > 0 ? await ask(way, NEXT) : next;
-  return sooner(after, again && again * 1000);
+  const after = worked || count > 0 || !due ? await ask(way, NEXT) : due;
+  return { ...after, ms: sooner(after.ms, again && again * 1000), errors };
 }
 
-/** Does what is due, and then what is ready; milliseconds until it must be done again, null when nothing is pending. */
+/** A database that has said something is there for the consumers. */
+const isReached = (error: unknown) =>
+  !/^(08|57P0|TK503)/.test((error as { code?: string }).code ?? '08');
+
+/** Does what is due, and then what is ready; says in how many milliseconds it must be done again, null when nothing is pending. */
 export async function ring(
   connect: Connect,
   env: Bindings,
   consumers: Consumers,
   seconds: number,
-): Promise<number | null> {
+): Promise<Rung> {
   const way = line(connect, env);
+  const errors: unknown[] = [];
   try {
-    const next = await ask(way, TICK);
-    if (Array.isArray(consumers) && consumers.length === 0) return next;
-    return await consume(way, env, consumers, seconds, next);
+    const due = await ask(way, TICK).catch((error) => {
+      if (!isReached(error)) throw error;
+      errors.push(error);
+      return null;
+    });
+    const rung = await consume(way, env, consumers, seconds, due);
+    return { ...rung, errors: [...errors, ...rung.errors] };
   } finally {
     await way.close();
   }

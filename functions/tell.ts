@@ -1,22 +1,30 @@
+import { pause } from '../client/pause.ts';
 import { logError } from './consumers/drain.ts';
 import type { Bindings } from './query.ts';
 
 /** Of the second after which an alarm that has been told rings, for all that came up to here. */
 const TOLD_MS = 500;
 
-/** Tells the Durable Object that something may be due sooner than it knows. What could not be told, the next call tells. */
+/** An object that is moved or overloaded comes to itself soon; a Worker has 30 s after its answer. */
+const RETRY_MS = [100, 500, 2000, 8000];
+
+/** Tells the Durable Object that something may be due sooner than it knows, several times if need be. */
 export function teller() {
   let told = Number.NEGATIVE_INFINITY;
   return async ({ ALARM }: Bindings): Promise<void> => {
-    const now = performance.now();
-    if (!ALARM || now < told + TOLD_MS) return;
-    told = now;
-    try {
-      const stub = ALARM.get(ALARM.idFromName('tock') as never);
-      await stub.fetch('https://alarm/', { method: 'POST' });
-    } catch (error) {
-      told = Number.NEGATIVE_INFINITY;
-      logError(error);
+    if (!ALARM || performance.now() < told + TOLD_MS) return;
+    for (const wait of [...RETRY_MS, null]) {
+      told = performance.now();
+      try {
+        const stub = ALARM.get(ALARM.idFromName('tock') as never);
+        await stub.fetch('https://alarm/', { method: 'POST' });
+        return;
+      } catch (error) {
+        // Meanwhile the next call tells.
+        told = Number.NEGATIVE_INFINITY;
+        if (wait === null) logError(error);
+        else await pause(wait);
+      }
     }
   };
 }

@@ -1,7 +1,7 @@
 import { type AlarmClass, alarmOf } from './alarm.ts';
 import { createApp } from './app.ts';
 import type { Consumer } from './consumers/define.ts';
-import { drain } from './consumers/drain.ts';
+import { drain, enoughOf } from './consumers/drain.ts';
 import { loans } from './consumers/loans.ts';
 import { enqueuedTo, holdOf, woken } from './consumers/woken.ts';
 import { andPush } from './push/consumers.ts';
@@ -55,6 +55,7 @@ export function createWorker({
   });
   const queues = new Set(consumers.map(({ queue }) => queue));
   const all = andPush(consumers);
+  const enough_seconds = enoughOf(seconds);
   return {
     async fetch(request, env, execution) {
       // A queue may have push.
@@ -73,7 +74,7 @@ export function createWorker({
     scheduled: (_event, env) =>
       each(
         () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
-        () => drain(connect, env, all, { seconds, worker: 'scheduled' }),
+        () => drain(connect, env, all, { seconds, enough_seconds, worker: 'scheduled' }),
         () => tell(env),
       ),
     Alarm: alarmOf(connect, all, seconds),

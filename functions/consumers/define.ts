@@ -40,6 +40,10 @@ export function defineConsumer({
   schema,
   handler,
 }: Options & { schema?: StandardSchemaV1; handler: ConsumerHandler<never> }): Consumer {
+  if (typeof handler !== 'function') throw new TypeError(`defineConsumer: ${queue} has no handler`);
+  if (schema && typeof schema['~standard']?.validate !== 'function') {
+    throw new TypeError(`defineConsumer: the schema of ${queue} speaks no Standard Schema`);
+  }
   if (!queue) throw new RangeError('defineConsumer: queue is the name of a queue');
   whole('concurrency', concurrency, 1000);
   whole('batch', batch, 10_000);

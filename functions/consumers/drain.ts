@@ -4,6 +4,7 @@ import type { ClaimAnswer, Claimed } from '../../client/types.ts';
 import { type Bell, bell } from '../../client/worker/bell.ts';
 import { type Knocks, type Source, type Worked, work } from '../../client/worker/work.ts';
 import type { Bindings, Connect, Query } from '../query.ts';
+import { type Budget, budget } from './budget.ts';
 import type { Consumer } from './define.ts';
 import { type Line, line, type Open } from './line.ts';
 import { runner } from './run.ts';
@@ -16,6 +17,8 @@ export type Consumers =
 export type DrainOptions = {
   /** It takes no longer than that, the closing of its connection included. */
   seconds?: number;
+  /** A handler that is cut short by the end of it has failed if it had so many, else it is given back. */
+  enough_seconds?: number;
   /** As tasks show it. */
   worker?: string;
   /** A way that is open already; the drain closes it. */
@@ -35,8 +38,10 @@ const TELL_SECONDS = 0.5;
 const GRACE_SECONDS = 1;
 /** A limit that lets a task through within so many seconds is waited for. */
 const WORTH_WAITING_SECONDS = 2;
-/** Of the statements that a request may send, those kept to tell what became of its tasks. */
-const KEPT_STATEMENTS = 15;
+
+const SECONDS = 25;
+/** One that needs more would be begun for ever, and keep others and the database from their rest. */
+export const enoughOf = (seconds: number) => seconds * 0.6;
 
 const nothing = (): Drained => ({
   done: 0,
@@ -58,12 +63,14 @@ export function logError(error: unknown, task?: Claimed): void {
 }
 
 type Draining = {
-  way: Line;
+  budget: Budget;
   env: Bindings;
   drained: Drained;
   /** Seconds until signals abort. */
   left(): number;
-  stop: AbortController;
+  stop: AbortSignal;
+  /** It has no more statements to go on with. */
+  stopShort(): void;
   /** Consumers that have something to do; it rings when one has no more. */
   working: number;
   idle: Bell;
@@ -72,20 +79,22 @@ type Draining = {
 
 /** A queue's claims: as few as its batch, and none that wait long for a limit. */
 function sourceOf(d: Draining, { batch }: Consumer): Source {
-  const source = sqlSource({
-    query: async (text, values) => ({ rows: await d.way.query(text, values) }),
-  });
+  const { query, isShort, of, run, claimed } = d.budget;
+  const { enough_seconds = enoughOf(SECONDS) } = d.options;
+  const source = of(
+    sqlSource({ query: async (text, values) => ({ rows: await query(text, values) }) }),
+  );
   return {
     ...source,
-    run: runner(d.way.query, d.env as never, d.left),
+    run: run(runner(query, d.env as never, d.left, enough_seconds)),
     async claim(queues, options, signal): Promise<ClaimAnswer> {
-      if (d.way.left() <= KEPT_STATEMENTS) {
-        d.drained.again_seconds = 0;
-        d.stop.abort();
+      if (isShort()) {
+        d.stopShort();
         return { leases: [], state: 'empty', retry_after_seconds: 0 };
       }
       const limit = Math.min(batch, options?.limit ?? 1);
       const answer = await source.claim(queues, { ...options, limit }, signal);
+      claimed(answer);
       const { state, retry_after_seconds } = answer;
       if (state !== 'limited' || retry_after_seconds <= WORTH_WAITING_SECONDS) return answer;
       d.drained.again_seconds = sooner(d.drained.again_seconds, retry_after_seconds);
@@ -96,7 +105,7 @@ function sourceOf(d: Draining, { batch }: Consumer): Source {
 
 async function consume(d: Draining, consumer: Consumer): Promise<void> {
   const { queue, handler, batch, concurrency, lease_seconds } = consumer;
-  const { seconds = 25, worker = 'worker', knocks, on_error = logError } = d.options;
+  const { seconds = SECONDS, worker = 'worker', knocks, on_error = logError } = d.options;
   const stop_seconds = Math.min(5, seconds / 4);
   const for_seconds = Math.max(0, d.left() - stop_seconds);
   const worked = await work(sourceOf(d, consumer), new Map([[queue, handler as never]]), {
@@ -106,7 +115,7 @@ async function consume(d: Draining, consumer: Consumer): Promise<void> {
     until: 'empty',
     for_seconds,
     stop_seconds,
-    signal: d.stop.signal,
+    signal: d.stop,
     lease_seconds,
     on_error,
     ...(knocks && { knocks }),
@@ -149,12 +158,26 @@ export async function drainOver(
   consumers: Consumers,
   options: DrainOptions = {},
 ): Promise<Drained> {
-  const end = performance.now() + (options.seconds ?? 25) * 1000;
+  const end = performance.now() + (options.seconds ?? SECONDS) * 1000;
   const secondsTo = (at: number) => Math.max(0, (at - performance.now()) / 1000);
   const left = () => secondsTo(end - (TELL_SECONDS + GRACE_SECONDS) * 1000);
   const drained = nothing();
   const stop = new AbortController();
-  const d: Draining = { way, env, drained, left, stop, working: 0, idle: bell(), options };
+  const stopShort = () => {
+    drained.again_seconds = 0;
+    stop.abort();
+  };
+  const d: Draining = {
+    budget: budget(way, stopShort),
+    env,
+    drained,
+    left,
+    stop: stop.signal,
+    stopShort,
+    working: 0,
+    idle: bell(),
+    options,
+  };
   async function go(): Promise<void> {
     // What one leaves behind may be another's, whose queue was empty then, or was none of these.
     for (let before = -1; total(drained) > before && left() > 0; ) {
@@ -188,7 +211,7 @@ export async function drain(
   consumers: Consumers,
   options: DrainOptions = {},
 ): Promise<Drained> {
-  const { seconds = 25 } = options;
+  const { seconds = SECONDS } = options;
   const way = line(connect, env, options.open);
   try {
     return await drainOver(way, env, consumers, { ...options, seconds: seconds - CLOSE_SECONDS });

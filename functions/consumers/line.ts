@@ -14,7 +14,8 @@ export type Open = { query: Query; most: number; close(): void; closed: Promise<
 const broken = (error: unknown) => /^(08|57P0)/.test((error as { code?: string }).code ?? '');
 
 // Not one of those that ask() repeats.
-const over = () => Object.assign(new Error('The time of this Worker is over.'), { code: '57014' });
+const over = () =>
+  Object.assign(new Error('This Worker may send no more statements.'), { code: '54000' });
 
 export function open(connect: Connect, env: Bindings): Promise<Open> {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
-import { LeaseLost } from '../../client/errors.ts';
+import { LeaseLost, WorkerStopped } from '../../client/errors.ts';
+import { pause } from '../../client/pause.ts';
 import type { HeldTask } from '../../client/worker/held.ts';
-import { doneWith, type End, endOf } from '../../client/worker/outcome.ts';
+import { doneWith, type End, endOf, told as toldOf } from '../../client/worker/outcome.ts';
 import { contextOf, type RunTask, type Said } from '../../client/worker/run.ts';
 import type { Query } from '../query.ts';
 import { type ConsumerContext, plainContext } from './context.ts';
@@ -64,20 +65,55 @@ function completer(query: Query, held: HeldTask, said: Said) {
   return { completeWith, told: () => told, settled: async () => going };
 }
 
+/** A handler that hears of its Worker's end has a second; then it is given back. */
+const GRACE_MS = 800;
+
+/** Rejects for a handler that has not ended with its Worker, though it had as much of its time as any can have. */
+function tooLong(signal: AbortSignal, enough_seconds: number) {
+  const began = performance.now();
+  const over = new AbortController();
+  let error: Error | null = null;
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = () => {
+      const seconds = (performance.now() - began) / 1000;
+      if (!(signal.reason instanceof WorkerStopped) || seconds < enough_seconds) return;
+      const message = `not ended within ${Math.round(seconds)} s, when the time of its Worker was over`;
+      const late = Object.assign(new Error(message), { name: 'TimedOut' });
+      error = late;
+      void pause(GRACE_MS, over.signal).then(() => reject(late));
+    };
+    signal.addEventListener('abort', stop, { once: true, signal: over.signal });
+  });
+  stopped.catch(() => {});
+  return { stopped, error: () => error, end: () => over.abort() };
+}
+
+const failed = (error: Error): End => ({ kind: 'failed', said: { error: toldOf(error) } });
+
 /** Runs a consumer's handler with all that its context has. */
-export function runner(query: Query, env: ConsumerContext['env'], left: () => number): RunTask {
+export function runner(
+  query: Query,
+  env: ConsumerContext['env'],
+  left: () => number,
+  enough_seconds: number,
+): RunTask {
   return async (held, handler, error) => {
     const [plain, said] = contextOf(held);
     const { completeWith, told, settled } = completer(query, held, said);
     const context = { ...plain, ...plainContext(held, env, left), completeWith };
+    const late = tooLong(held.abort.signal, enough_seconds);
+    const handled = async () => handler(held.task, context as never);
     try {
-      const result = await handler(held.task, context as never);
+      const result = await Promise.race([handled(), late.stopped]);
       await settled();
       return told() ?? doneWith({ ...(result !== undefined && { result }), ...said });
     } catch (thrown) {
       error(thrown);
       await settled().catch(() => {});
-      return told() ?? endOf(thrown, held.abort.signal);
+      const cause = late.error();
+      return told() ?? (cause ? failed(cause) : endOf(thrown, held.abort.signal));
+    } finally {
+      late.end();
     }
   };
 }

@@ -19,8 +19,8 @@ type Options = {
   quiet_ms?: number;
 };
 
-/** `until`: it begins nothing after that, whether it lives or not. */
-type Turn = { until: number; heir: boolean };
+/** `until`: it begins nothing after that, whether it lives or not, and leaves what it has not heard to its heir. */
+type Turn = { until: number; heir: boolean; unheard: boolean };
 
 /** The least of its time that a turn has for what it begins. */
 const LEAST_SHARE = 0.4;
@@ -45,7 +45,7 @@ export function waker<With = never>(
 
   /** For what is left of the time of whoever takes it. */
   async function take(end: number, hold: Hold, given?: With): Promise<void> {
-    const turn: Turn = { until: end - seconds * LEAST_SHARE * 1000, heir: false };
+    const turn: Turn = { until: end - seconds * LEAST_SHARE * 1000, heir: false, unheard: false };
     current = turn;
     try {
       for (let first = true; ; first = false) {
@@ -56,7 +56,9 @@ export function waker<With = never>(
         const seen = knocks;
         const told = { count: () => knocks, next: () => looks(began, 200) };
         await work((end - began) / 1000, told, hold, first ? given : undefined);
-        if (knocks === seen || current !== turn || performance.now() >= turn.until) return;
+        if (knocks === seen || current !== turn) return;
+        turn.unheard = performance.now() >= turn.until;
+        if (turn.unheard) return;
       }
     } finally {
       if (current === turn) current = null;
@@ -66,7 +68,7 @@ export function waker<With = never>(
   async function inherit(turn: Turn, end: number, hold: Hold): Promise<void> {
     const began = performance.now();
     while (current === turn && performance.now() < turn.until) await looks(began, 1000);
-    if (current === turn) await take(end, hold);
+    if (current === turn || (turn.unheard && !current)) await take(end, hold);
   }
 
   return (hold: Hold, own_seconds = seconds, given?: With): boolean => {

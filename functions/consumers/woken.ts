@@ -5,7 +5,7 @@ import type { Env } from '../endpoint.ts';
 import { andPush, pushConsumers } from '../push/consumers.ts';
 import type { Bindings, Connect } from '../query.ts';
 import type { Consumer } from './define.ts';
-import { type Consumers, drain, logError, total } from './drain.ts';
+import { type Consumers, drain, enoughOf, logError, total } from './drain.ts';
 import type { Open } from './line.ts';
 import type { Loans } from './loans.ts';
 import { type Hold, waker } from './wake.ts';
@@ -62,7 +62,8 @@ export function woken(
   const wake = (list: Consumers, quiet_ms = 0) => {
     const work = async (left: number, knocks: Knocks, hold: Hold, open?: Open) => {
       const end = performance.now() + left * 1000;
-      const options = { seconds: left, knocks, open, worker: 'woken' };
+      const enough_seconds = enoughOf(seconds);
+      const options = { seconds: left, enough_seconds, knocks, open, worker: 'woken' };
       const drained = await drain(connect, env, list, options).catch(logError);
       if (!drained || drained.again_seconds !== null || total(drained) > 0) hold(tell(env));
       if (drained && total(drained) > 0 && quiet_ms === 0) others(hold, end);

@@ -101,6 +101,35 @@ describe('a drain never overruns its time, and gives back what has not ended', (
   });
 });
 
+describe('a handler that would need more than an invocation can give has failed', () => {
+  const handlers: Record<string, ConsumerHandler> = {
+    'and hangs': () => new Promise(() => {}),
+    'and throws when its signal aborts': async (_, { signal }) => {
+      while (!signal.aborted) await sleep(20);
+      signal.throwIfAborted();
+    },
+  };
+
+  test.concurrent.for(Object.keys(handlers))('%s', async (name, { expect }) => {
+    const queue = name.replaceAll(' ', '-');
+    const [all, half] = [`${queue}-all`, `${queue}-half`];
+    const long = await there.tock.enqueue(all, 1);
+    const begun = await there.tock.enqueue(half, 1);
+    const handler = handlers[name] as ConsumerHandler;
+    const options = { seconds: 3.5, enough_seconds: 1 };
+    const drained = await there.drain([defineConsumer({ queue: all, handler })], options);
+    expect(drained).toMatchObject({ failed: 1, released: 0, lost: 0 });
+    const error = { name: 'TimedOut', message: expect.stringContaining('not ended within') };
+    expect((await there.tock.task(long))?.runs[0]).toMatchObject({ state: 'failed', error });
+    const less = await there.drain([defineConsumer({ queue: half, handler })], {
+      ...options,
+      enough_seconds: 2,
+    });
+    expect(less).toMatchObject({ failed: 0, released: 1, lost: 0 });
+    expect(await there.tock.task(begun)).toMatchObject({ state: 'ready', attempt: 1 });
+  });
+});
+
 test('a drain that can reach nobody any more leaves in time all the same', async () => {
   await there.tock.enqueue('stuck', 1);
   const handler = () => {
@@ -133,24 +162,32 @@ test('a connection that breaks is replaced, and no task is lost by it', async ()
   expect(drained).toEqual({ ...none, done: 2 });
 });
 
-test('where a way has but so many statements, those left are kept to tell of its tasks', async () => {
-  await there.tock.enqueueMany('few', payloads(100));
-  let asked = 0;
-  const drained = await drain(
-    (env, use) =>
-      there.connect(env, (query) =>
-        use((text, values) => {
-          asked++;
-          return query(text, values);
-        }, 45),
-      ),
-    {},
-    [defineConsumer({ queue: 'few', handler: () => {} })],
-  );
-  expect(asked).toBeLessThanOrEqual(45);
-  expect(drained).toMatchObject({ lost: 0, released: 0, again_seconds: 0 });
-  expect(drained.done).toBeGreaterThan(10);
-  expect(drained.done).toBeLessThan(100);
+describe('where a way has but so many statements, those left are kept to tell of its tasks', () => {
+  test.concurrent.for([
+    ['of many claims', {}, 0, 45],
+    ['of many leases', { batch: 1, concurrency: 40 }, 1000, 45],
+    ['of a large claim', { batch: 100, concurrency: 2 }, 210, 22],
+    ['of many handlers', { batch: 40, concurrency: 40 }, 1000, 45],
+  ] as const)('%s', async ([name, options, ms, most], { expect }) => {
+    const queue = name.replaceAll(' ', '-');
+    await there.tock.enqueueMany(queue, payloads(100));
+    let asked = 0;
+    const drained = await drain(
+      (env, use) =>
+        there.connect(env, (query) =>
+          use((text, values) => {
+            asked++;
+            return query(text, values);
+          }, most),
+        ),
+      {},
+      [defineConsumer({ queue, ...options, handler: () => sleep(ms * Math.random() + ms / 2) })],
+    );
+    expect(asked).toBeLessThanOrEqual(most);
+    expect(drained).toMatchObject({ lost: 0, again_seconds: 0 });
+    expect(drained.done).toBeGreaterThan(10);
+    expect(drained.done).toBeLessThan(100);
+  });
 });
 
 test('a limit that lets nothing through for long is not waited for', async () => {

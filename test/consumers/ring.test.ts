@@ -24,6 +24,9 @@ function state() {
     setAlarm: async (to) => {
       at = to;
     },
+    deleteAlarm: async () => {
+      at = null;
+    },
     get: async (key) => kept.get(key),
     put: async (key, value) => void kept.set(key, value),
     delete: async (key) => kept.delete(key),
@@ -51,6 +54,19 @@ function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
   };
   return { ...held, alarm, ring };
 }
+
+/** A database that refuses some statements. */
+const refusing =
+  (refuses: (text: string) => boolean, code = 'XX000'): Connect =>
+  (env, use) =>
+    there.connect(env, (query) =>
+      use((text, values) => {
+        const refusal = Object.assign(new Error('refused'), { code });
+        return refuses(text) ? Promise.reject(refusal) : query(text, values);
+      }),
+    );
+const isTick = (text: string) => text.includes('tock.tick');
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('when the database is out of reach it rings again, later each time, and never throws', async () => {
   const { ring, rings } = alarmed(() => Promise.reject(new Error('nobody there')));
@@ -107,7 +123,7 @@ test('while consumers work, what falls due is begun', async () => {
   const at: Record<string, number> = {};
   const handler = async ({ queue }: { queue: string }) => {
     at[queue] = performance.now();
-    if (queue === 'long') await new Promise((resolve) => setTimeout(resolve, 2500));
+    if (queue === 'long') await sleep(2500);
   };
   const consumers = ['long', 'due'].map((queue) => defineConsumer({ queue, handler }));
   await there.tock.enqueue('long', 1);
@@ -116,4 +132,51 @@ test('while consumers work, what falls due is begun', async () => {
   await alarmed(there.connect, consumers).ring();
   expect(performance.now() - started).toBeLessThan(4500);
   expect((at.due ?? Number.NaN) - (at.long ?? 0)).toBeLessThan(2200);
+});
+
+test('a tick that fails keeps no consumer from working, nor breaks off one that does', async () => {
+  const consumer = defineConsumer({ queue: 'beside', handler: () => sleep(1500) });
+  let ticks = 0;
+  for (const connect of [refusing((text) => isTick(text) && ticks++ > 0), refusing(isTick)]) {
+    const id = await there.tock.enqueue('beside', 1);
+    await alarmed(connect, [consumer]).ring();
+    expect((await there.tock.task(id))?.state).toBe('done');
+  }
+  expect(ticks).toBeGreaterThan(1);
+});
+
+test('a consumer that can not claim puts off nothing that is due', async () => {
+  const consumer = defineConsumer({ queue: 'refused', handler: () => {} });
+  const connect = refusing((text) => text.includes('tock.claim('), '22000');
+  const { ring, rings } = alarmed(connect, [consumer]);
+  for (let n = 0; n < 7; n++) await ring();
+  await there.tock.enqueue('soon', 1, { delay_seconds: 20 });
+  await ring();
+  expect(rings()).toBeGreaterThan(15_000);
+  expect(rings()).toBeLessThan(21_000);
+});
+
+test('killed at work it rings again', async () => {
+  const consumer = defineConsumer({ queue: 'killed', handler: () => sleep(300) });
+  await there.tock.enqueue('killed', 1);
+  const { ring, rings } = alarmed(there.connect, [consumer]);
+  const rung = ring();
+  await sleep(100);
+  expect(rings()).toBeGreaterThan(50_000);
+  expect(rings()).toBeLessThanOrEqual(60_000);
+  await rung;
+});
+
+test('what stays due whatever it does is rung for ever more seldom', async () => {
+  const stuck: Connect = (_env, use) =>
+    use(async () => [{ ms: -5000, at: '2026-11-22 12:00:00+00' }]);
+  const { ring, rings } = alarmed(stuck);
+  const waits: number[] = [];
+  for (let n = 0; n < 25; n++) {
+    await ring();
+    waits.push(Math.round((rings() ?? 0) / 1000));
+  }
+  expect(new Set(waits.slice(0, 11))).toEqual(new Set([1]));
+  expect(waits.slice(11, 14)).toEqual([2, 4, 8]);
+  expect(waits.at(-1)).toBe(300);
 });

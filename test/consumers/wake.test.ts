@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Hold } from '../../functions/consumers/wake.ts';
 import { waker } from '../../functions/consumers/wake.ts';
 import { gate } from '../client/service.ts';
@@ -63,14 +63,50 @@ test('where the one at work is busy to the end of its time, the first who woke t
   expect(works).toBe(2);
 });
 
-test('one that was killed at work keeps nobody from working later', async () => {
-  let works = 0;
-  const wake = waker(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.2 });
-  wake(invocation().hold);
-  // The time in which it would have begun something is over.
-  await new Promise((resolve) => setTimeout(resolve, 150));
-  expect(wake(invocation().hold)).toBe(true);
-  expect(works).toBe(2);
+test('a wake that comes as the time of the one at work runs out is not lost', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const sleep = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+    let brought = 0;
+    let taken = 0;
+    const wake = waker(async () => {
+      taken = brought;
+      // It begins nothing more from 15 s on, and its heir looks each second.
+      if (brought === 1) await new Promise((resolve) => setTimeout(resolve, 15_300));
+    });
+    const [first, heir, late] = [invocation(), invocation(), invocation()];
+    brought = 1;
+    wake(first.hold);
+    await sleep(100);
+    wake(heir.hold);
+    await sleep(14_800);
+    brought = 2;
+    wake(late.hold);
+    await sleep(5000);
+    await Promise.all([first, heir, late].map(({ over }) => over()));
+    expect(taken).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('one that was killed at work, and its heir with it, keep nobody from working later', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    let works = 0;
+    const wake = waker(() => (works++ === 0 ? never() : Promise.resolve()));
+    wake(invocation().hold);
+    wake(invocation().hold);
+    await null;
+    // What an invocation waits for is gone with it.
+    vi.clearAllTimers();
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(works).toBe(1);
+    expect(wake(invocation().hold)).toBe(true);
+    expect(works).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('looks at all queues are apart by the quiet time, and the last wake has its own', async () => {
