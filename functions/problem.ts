@@ -26,7 +26,7 @@ const kinds: Record<number, [slug: string, title: string]> = {
   415: ['not-json', 'The body is not JSON'],
   422: ['invalid', 'Something in the request is not as it should be'],
   500: ['failed', 'Something went wrong in Tock'],
-  503: ['unavailable', 'The database is not available'],
+  503: ['unavailable', 'This can not be had now'],
   507: ['answer-too-large', 'The answer is too large for this way to the database'],
 };
 

@@ -52,8 +52,11 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
   });
   recordUrl(url);
   say.note(`Ready after ${((performance.now() - started) / 1000).toFixed(1)} s.`);
-  process.stdout.write(guide(url, key, relative(process.cwd(), join(home(), 'dev.env'))));
+  const [envFile, log] = ['dev.env', 'worker.log'].map(shown) as [string, string];
+  process.stdout.write(guide(url, key, envFile, log));
 }
+
+const shown = (name: string) => relative(process.cwd(), join(home(), name));
 
 async function main(args: string[]): Promise<number> {
   // npm takes `npm start --reset` for a setting of its own, and tells us so

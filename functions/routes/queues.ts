@@ -3,6 +3,7 @@ import { authorized, everyQueue } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import { refusal } from '../problem.ts';
 import { objection } from '../push/guard.ts';
+import { mastersOf } from '../push/secret.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 
@@ -62,6 +63,8 @@ const policyColumns = Object.keys(row.shape)
 const statsColumns = 's.ready, s.running, s.waiting, s.dead, s.oldest_ready_at';
 
 const params = z.strictObject({ queue: s.queueOrDefault });
+const unsigned = 'push: this Worker has no TOCK_PUSH_SECRET, so nobody would push';
+const secretHint = 'make one: openssl rand -base64 32 | wrangler secret put TOCK_PUSH_SECRET';
 const privateHint =
   'Give a public https URL; a Worker on your own machine may have TOCK_PUSH_PRIVATE=allow.';
 
@@ -84,6 +87,8 @@ export function queues(app: App, connect: Connect): void {
     check({ body }, env) {
       const why = body.push?.url ? objection(body.push.url, env) : null;
       if (why) throw refusal(422, `push.url: ${why}`, { field: 'push.url', hint: privateHint });
+      if (!body.push || mastersOf(env).length > 0) return;
+      throw refusal(422, unsigned, { field: 'push', hint: secretHint });
     },
     answer: row,
   });

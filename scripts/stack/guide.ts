@@ -1,11 +1,12 @@
 /** What `npm start` ends with: where it is, the key, and three lines that take a task through. */
-export function guide(url: string, key: string, envFile: string): string {
+export function guide(url: string, key: string, envFile: string, log: string): string {
   const post = `curl -sS -H 'authorization: Bearer ${key}' -H 'content-type: application/json'`;
   const lease = `grep -o '"lease" *: *"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
   return `
 Tock serves ${url}
 Key: ${key}
 Both, and the database's URLs, are in ${envFile}
+Errors and warnings of the Worker, and of its consumers, go to ${log}
 
 Paste into another terminal: enqueue, claim, complete.
 

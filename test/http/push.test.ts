@@ -30,6 +30,12 @@ test('a queue is given push by PUT, and shows it', async () => {
   expect((await send('PUT /v1/queues/mail', { push: null })).body.push).toBeNull();
 });
 
+test('a Worker that could not push takes no queue with push', async () => {
+  const refused = await send('PUT /v1/queues/unsigned', { push: {} }, {});
+  expect(refused).toMatchObject({ status: 422, body: { field: 'push' } });
+  expect((await send('PUT /v1/queues/unsigned', { push: null }, {})).status).toBe(200);
+});
+
 test('a private URL is refused where nobody may push to it', async () => {
   const push = { url: 'http://127.0.0.1:9/' };
   const refused = await send('PUT /v1/queues/near', { push });

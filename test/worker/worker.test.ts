@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
 import { type Database, freshDatabase } from '../database.ts';
@@ -87,4 +87,12 @@ test('a cron trigger ticks', async () => {
   expect(rows[0].n).toBeGreaterThan(0);
   const fired = "select last_outcome from tock.schedule('timed')";
   expect((await owner.query(fired)).rows).toEqual([{ last_outcome: 'fired' }]);
+});
+
+test('a call that changes something is heard by the alarm, which ticks', async () => {
+  const owner = await database.connect();
+  await owner.query('update tock.duties set last_started_at = null, last_ok_at = null');
+  await post('/v1/queues/later/tasks', { payload: 1, delay_seconds: 1 });
+  const ok = 'select count(*)::int as n from tock.duties where last_ok_at is not null';
+  await vi.waitUntil(async () => (await owner.query(ok)).rows[0].n > 0, { timeout: 10_000 });
 });
