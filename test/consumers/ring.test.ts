@@ -48,9 +48,10 @@ function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
   const held = state();
   const Alarm = alarmOf(connect, consumers, 8);
   const alarm = new Alarm(held, {});
+  /** Of an object that had nothing to do meanwhile, and was dropped. */
   const ring = async () => {
     held.taken();
-    await alarm.alarm();
+    await new Alarm(held, {}).alarm();
   };
   return { ...held, alarm, ring };
 }
