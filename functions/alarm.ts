@@ -28,6 +28,10 @@ const KILLED_MS = 60_000;
 /** So many rings for what has passed already may be of use: duties have a time of their own, ten seconds at most. */
 const LATE_RINGS = 10;
 
+/** Rings without success until now, and those for one time that has passed; kept, as an idle object is dropped. */
+type Past = { failures: number; late: number; passed_at: string | null };
+const unharmed: Past = { failures: 0, late: 0, passed_at: null };
+
 const backoff = (times: number) =>
   Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(20, times));
 
@@ -40,9 +44,7 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
   return class Alarm implements AlarmObject {
     readonly #storage: AlarmState['storage'];
     readonly #env: Bindings;
-    #failures = 0;
-    #passed_at: string | null = null;
-    #late = 0;
+    #past: Past = unharmed;
 
     constructor({ storage }: AlarmState, env: Bindings) {
       this.#storage = storage;
@@ -63,7 +65,12 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
       const started = Date.now();
       const ifKilled = started + KILLED_MS;
       await this.#storage.setAlarm(ifKilled);
+      const past = ((await this.#storage.get('past')) as Past | undefined) ?? unharmed;
+      this.#past = { ...past };
       const next = await this.#ring();
+      if (Object.entries(this.#past).some(([name, value]) => past[name as keyof Past] !== value)) {
+        await this.#storage.put('past', this.#past);
+      }
       const again = ((await this.#storage.get('again')) as number | undefined) ?? null;
       if (again !== null && again <= started) await this.#storage.delete('again');
       const after = again !== null && again > started ? again : null;
@@ -88,19 +95,20 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
     }
 
     #worked(at: number | null): number | null {
-      this.#failures = 0;
+      this.#past.failures = 0;
       return at;
     }
 
     #failed(): number {
-      return Date.now() + backoff(this.#failures++);
+      return Date.now() + backoff(this.#past.failures++);
     }
 
     /** What stays due whatever a ring does, as its duty fails, keeps no database awake. */
     #unlessStuck(ms: number, passed_at: string | null): number {
-      this.#late = passed_at !== null && passed_at === this.#passed_at ? this.#late + 1 : 0;
-      this.#passed_at = passed_at;
-      return this.#late < LATE_RINGS ? ms : Math.max(ms, backoff(this.#late - LATE_RINGS));
+      const same = passed_at !== null && passed_at === this.#past.passed_at;
+      const late = same ? this.#past.late + 1 : 0;
+      Object.assign(this.#past, { late, passed_at });
+      return late < LATE_RINGS ? ms : Math.max(ms, backoff(late - LATE_RINGS));
     }
   };
 }

@@ -46,6 +46,10 @@ export function createWorker({
   connect = open,
 }: WorkerOptions = {}): Worker {
   if (!(seconds >= 3 && seconds <= 28)) throw new RangeError('createWorker: seconds is 3 to 28');
+  const twice = consumers.find(
+    ({ queue }, n) => consumers.findIndex((one) => one.queue === queue) < n,
+  );
+  if (twice) throw new RangeError(`createWorker: ${twice.queue} has two consumers`);
   const tell = teller();
   const lending = loans(connect);
   const wake = woken(connect, consumers, { seconds, loans: lending, tell });

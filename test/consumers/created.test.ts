@@ -42,6 +42,11 @@ test('consumers that fail keep no duty from being done, and both are heard of', 
   await expect(neither.scheduled(null, {})).rejects.toThrow(AggregateError);
 });
 
+test('a queue has one consumer', () => {
+  const consumers = ['a', 'b', 'a'].map((queue) => consumer(queue));
+  expect(() => createWorker({ consumers })).toThrow('a has two consumers');
+});
+
 function post(path: string, body: object = {}): Request {
   const headers = { authorization: `Bearer ${there.key}`, 'content-type': 'application/json' };
   return new Request(`http://tock${path}`, { method: 'POST', headers, body: JSON.stringify(body) });

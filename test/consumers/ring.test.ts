@@ -3,6 +3,7 @@ import { type AlarmState, alarmOf } from '../../functions/alarm.ts';
 import type { Consumer } from '../../functions/consumers/define.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import type { Connect } from '../../functions/query.ts';
+import { payloads } from '../client/service.ts';
 import { type Bench, consuming } from './service.ts';
 
 let there: Bench;
@@ -48,9 +49,10 @@ function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
   const held = state();
   const Alarm = alarmOf(connect, consumers, 8);
   const alarm = new Alarm(held, {});
+  /** Of an object that had nothing to do meanwhile, and was dropped. */
   const ring = async () => {
     held.taken();
-    await alarm.alarm();
+    await new Alarm(held, {}).alarm();
   };
   return { ...held, alarm, ring };
 }
@@ -154,6 +156,24 @@ test('a consumer that can not claim puts off nothing that is due', async () => {
   await ring();
   expect(rings()).toBeGreaterThan(15_000);
   expect(rings()).toBeLessThan(21_000);
+});
+
+test('a ring that has sent all its statements is followed by another at once', async () => {
+  await there.tock.enqueueMany('statements', payloads(20));
+  const few: Connect = (env, use) => {
+    let left = 18;
+    return there.connect(env, (query) =>
+      use((text, values) => {
+        // What comes last is asked for when there are none.
+        if (text.includes('next_wake_at') || left-- <= 0) throw new Error('too many');
+        return query(text, values);
+      }, 18),
+    );
+  };
+  const consumer = defineConsumer({ queue: 'statements', handler: () => {} });
+  const { ring, rings } = alarmed(few, [consumer]);
+  await ring();
+  expect(rings()).toBeLessThan(50);
 });
 
 test('killed at work it rings again', async () => {

@@ -229,8 +229,8 @@ export const consumers: Bug[] = [
   {
     name: 'a duty that fails keeps a database awake',
     file: 'functions/alarm.ts',
-    find: 'this.#late < LATE_RINGS ? ms',
-    replace: 'this.#late >= 0 ? ms',
+    find: 'late < LATE_RINGS ? ms',
+    replace: 'late >= 0 ? ms',
     caught: [rings, 'what stays due'],
   },
   {
@@ -274,5 +274,19 @@ export const consumers: Bug[] = [
     find: 'seconds < enough_seconds',
     replace: 'seconds < 0',
     caught: [drains, 'a handler that would need more'],
+  },
+  {
+    name: 'an alarm that was dropped meanwhile begins its patience anew',
+    file: 'functions/alarm.ts',
+    find: "await this.#storage.put('past', this.#past);",
+    replace: '',
+    caught: [rings, 'when the database is out of reach'],
+  },
+  {
+    name: 'the handler of a queue is one of several, as it comes',
+    file: 'functions/worker.ts',
+    find: 'if (twice)',
+    replace: 'if (twice && !twice)',
+    caught: ['consumers/created.test.ts', 'a queue has one consumer'],
   },
 ];
