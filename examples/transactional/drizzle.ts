@@ -1,13 +1,14 @@
 // An order and its task in one transaction, with Drizzle on node-postgres, through a transaction pooler too.
+//   await placeOrder(drizzle(new pg.Pool({ connectionString: process.env.DATABASE_URL })), 'ann@a.example', 4200);
 import { sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
-import { bigint, integer, pgTable, text } from 'drizzle-orm/pg-core';
+import { bigint, integer, pgSchema, text } from 'drizzle-orm/pg-core';
 import type { Repeatable, TaskOptions } from 'tock/client';
 
 /** The queues, and what their tasks' payloads are; a worker takes the same type: createTock<Queues>(…). */
 export type Queues = { receipts: { order_id: number; to: string } };
 
-export const orders = pgTable('orders', {
+export const orders = pgSchema('shop').table('orders', {
   id: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   customer: text().notNull(),
   total_cents: integer().notNull(),

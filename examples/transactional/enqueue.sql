@@ -4,7 +4,7 @@
 \set ON_ERROR_STOP 1
 begin;
 
-insert into orders (customer, total_cents) values (:'customer', :'total_cents')
+insert into shop.orders (customer, total_cents) values (:'customer', :'total_cents')
 returning id as order_id
 \gset
 

@@ -20,10 +20,11 @@ const invoices = defineConsumer({
     if (!response.ok) throw new Error(`the rates answer ${response.status}`);
     const { rate } = (await response.json()) as { rate: number };
     // The invoice and the end of the task are one statement: both are there, or neither.
-    await completeWith('insert into invoices (order_id, euro_cents) values ($1, $2)', [
-      order_id,
-      Math.round(cents * rate),
-    ]);
+    // An order that was enqueued twice has one invoice.
+    await completeWith(
+      `insert into shop.invoices (order_id, euro_cents) values ($1, $2) on conflict do nothing`,
+      [order_id, Math.round(cents * rate)],
+    );
   },
 });
 

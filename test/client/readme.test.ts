@@ -59,14 +59,16 @@ for (const name of Object.keys(runtimes)) {
 test("the README's worker in transactions does each order once", async () => {
   const owner = await db.connect();
   const admin = await db.connect(db.superUrl);
-  await admin.query('create table invoices (order_id integer); grant insert on invoices to tock');
+  await admin.query(
+    'create schema shop; create table shop.invoices (order_id integer); grant usage on schema shop to tock; grant insert on shop.invoices to tock',
+  );
   await owner.query(
     `select tock.enqueue('orders', '[{"payload": {"id": 7}}, {"payload": {"id": 8}}]')`,
   );
   const { out, ended } = await start('tock/client/sql');
   expect(await ended).toBe(0);
   expect(out()).toBe('2\n');
-  const { rows } = await admin.query('select order_id from invoices order by 1');
+  const { rows } = await admin.query('select order_id from shop.invoices order by 1');
   expect(rows).toEqual([{ order_id: 7 }, { order_id: 8 }]);
 });
 

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await psql(db.superUrl, 'setup.sql');
   // Found at the commit, when all else is done.
   const late = 'add constraint one_each unique (customer) deferrable initially deferred';
-  await admin.query(`alter table orders ${late}`);
+  await admin.query(`alter table shop.orders ${late}`);
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true });
@@ -46,7 +46,7 @@ function psql(url: string, file: string, values: Record<string, string> = {}) {
 
 /** Orders, and how many tasks there are. */
 async function kept(): Promise<{ orders: unknown[]; tasks: number }> {
-  const orders = await admin.query('select id, customer from orders order by id desc');
+  const orders = await admin.query('select id, customer from shop.orders order by id desc');
   const asked = `select jsonb_array_length(tasks) as n from tock.tasks('{"queue": "receipts"}')`;
   return { orders: orders.rows, tasks: (await admin.query(asked)).rows[0].n };
 }

@@ -74,7 +74,9 @@ test('a Worker writes an invoice for each order, once', async () => {
     error: { message: expect.stringMatching(/^payload\.cents: /) },
   });
   await vi.waitUntil(async () => (await tock.task(busy))?.state === 'waiting');
-  const { rows } = await (await db.connect(db.superUrl)).query('select * from invoices order by 1');
+  const { rows } = await (await db.connect(db.superUrl)).query(
+    'select * from shop.invoices order by 1',
+  );
   expect(rows).toEqual([
     { order_id: '1', euro_cents: 101 },
     { order_id: '2', euro_cents: 101 },
