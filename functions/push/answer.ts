@@ -3,6 +3,10 @@ import { clean } from '../../client/worker/outcome.ts';
 /** What of an answer is kept. */
 export const MOST_BYTES = 65_536;
 const DEEPEST = 64;
+/** The database takes results of up to 262,144 bytes of JSON; the rest is for the status. */
+const MOST_STORED = 261_000;
+/** A number with an exponent is stored with all its digits. */
+const MOST_DIGITS = 345;
 
 /** `cut`: there was more. */
 export type Answered = { status: number; body: unknown; cut?: true };
@@ -42,21 +46,45 @@ function storable(value: unknown, depth = 0): unknown {
   );
 }
 
-function bodyOf(type: string, { text, cut }: Part): unknown {
-  if (text === '') return null;
-  if (/^application\/([\w.+-]+\+)?json\b/i.test(type) && !cut) {
-    try {
-      return storable(JSON.parse(text));
-    } catch {}
-  }
-  return clean(text, text.length);
+const bytesOf = (text: string) => new TextEncoder().encode(text).length;
+
+/** No less than it takes in the database, which writes a space after each comma and colon. */
+function storedBytes(value: unknown): number {
+  const json = JSON.stringify(value);
+  const count = (what: RegExp) => json.match(what)?.length ?? 0;
+  return bytesOf(json) + count(/[,:]/g) + MOST_DIGITS * count(/\de[+-]\d/g);
 }
 
-/** An answer as a result: JSON where it says that it is, else text, without what can't be stored. */
+/** Undefined for what is no JSON, or can't be stored as such. */
+function jsonOf(type: string, { text, cut }: Part): unknown {
+  if (cut || !/^application\/([\w.+-]+\+)?json\b/i.test(type)) return undefined;
+  try {
+    const value = storable(JSON.parse(text));
+    return storedBytes(value) <= MOST_STORED ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A control character takes six bytes as JSON. */
+function textOf({ text, cut }: Part): Part {
+  const kept = clean(text, text.length);
+  if (bytesOf(JSON.stringify(kept)) <= MOST_STORED) return { text: kept, cut };
+  return textOf({ text: kept.slice(0, kept.length / 2), cut: true });
+}
+
+/**
+ * An answer as a result: JSON where it says that it is, else text, without what can't be stored. It always can be:
+ * a task that was delivered must not be sent again for what its endpoint said.
+ */
 export async function answered(response: Response): Promise<Answered> {
   const part = await partOf(response);
-  const body = bodyOf(response.headers.get('content-type') ?? '', part);
-  return { status: response.status, body, ...(part.cut && { cut: true }) };
+  const { status } = response;
+  if (part.text === '') return { status, body: null };
+  const json = jsonOf(response.headers.get('content-type') ?? '', part);
+  if (json !== undefined) return { status, body: json };
+  const { text, cut } = textOf(part);
+  return { status, body: text, ...(cut && { cut }) };
 }
 
 /** Seconds that an answer asks to wait, at least 0: a number of them, or an HTTP date. */

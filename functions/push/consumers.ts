@@ -73,6 +73,8 @@ function handlerOf(
       return await Promise.race([sent, aborted(both)]);
     } finally {
       clearTimeout(late);
+      // What an answer still sends that nobody reads.
+      timer.abort();
       leave();
     }
   };

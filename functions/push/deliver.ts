@@ -33,8 +33,12 @@ function failing<E extends Error>(error: E, { name, ...more }: Said): E {
 
 const fatal = (message: string, said: Said) => failing(new Fatal(message), said);
 
-// Where it was sent to, without what may be a secret in its query string.
-const placeOf = (url: string) => url.replace(/\?.*$/s, '').slice(0, 300);
+// Where it was sent to, without what may be a secret: its user, its query string, its fragment.
+const placeOf = (url: string) =>
+  url
+    .replace(/[?#].*$/s, '')
+    .replace(/^([a-z+.-]+:\/\/)[^/]*@/i, '$1')
+    .slice(0, 300);
 
 function shortened(body: unknown): unknown {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -83,6 +87,14 @@ function unreached(url: string, error: unknown, signal: AbortSignal): Error {
   return failing(new Error(`no answer from ${placeOf(url)}: ${message}`), { name: 'NoAnswer' });
 }
 
+/** What an endpoint says. That it fails shows in the head: a body that breaks off takes nothing from it. */
+function heard(response: Response, signal: AbortSignal): Promise<Answered> {
+  return answered(response).catch((error) => {
+    if (response.ok || signal.aborted) throw error;
+    return { status: response.status, body: null };
+  });
+}
+
 /** Where a redirect that keeps method and body leads; null where none does. */
 function onward(url: string, { status, headers }: Response): string | null {
   const to = headers.get('location');
@@ -103,7 +115,7 @@ export async function deliver(first: string, task: Claimed, delivery: Delivery):
       const response = await post(url, { headers, body, signal });
       const to = redirects < MOST_REDIRECTS ? onward(url, response) : null;
       if (to === null) {
-        const answer = await answered(response);
+        const answer = await heard(response, signal);
         if (response.ok) return answer;
         throw refused(url, response, answer);
       }

@@ -46,7 +46,8 @@ function answerOf(incoming: IncomingMessage): Response {
   const { statusCode = 502, headers } = incoming;
   const named = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
   const none = [204, 205, 304].includes(statusCode);
-  if (none) incoming.resume();
+  // Some send a body all the same, without end.
+  if (none) incoming.destroy();
   const body = none ? null : (node().stream.Readable.toWeb(incoming) as ReadableStream);
   return new Response(body, {
     status: statusCode,
@@ -72,6 +73,8 @@ export function postGuarded(lookup: Lookup = lookUp, allowed = isPublic): Post {
         }
       });
       sent.on('error', reject);
+      // Without an error too, as where it is to become another protocol.
+      sent.on('close', () => reject(new Error('the connection was closed')));
       sent.end(body);
     });
 }

@@ -121,6 +121,7 @@ begin
     v_clean := v_clean || pg_catalog.jsonb_build_object(v_given.key, case v_given.kind
       when 'whole' then pg_catalog.to_jsonb((v_given.value #>> '{}')::numeric::integer)
       when 'number' then pg_catalog.to_jsonb(pg_catalog.round((v_given.value #>> '{}')::numeric, 6))
+      when 'push' then pg_catalog.jsonb_strip_nulls(v_given.value)
       else v_given.value end);
   end loop;
   return v_clean;

@@ -39,6 +39,20 @@ export const pushes: Bug[] = [
     caught: [settings, 'queues to push from are those with push that may have something'],
   },
   {
+    name: 'a thousand queues that are idle are looked at, and the others are not',
+    file: 'routines/83_push.sql',
+    find: 'and (q.name = p_queue\n        or',
+    replace: 'and (true or q.name = p_queue\n        or',
+    caught: [settings, 'of thousands of queues with push the one that has something is found'],
+  },
+  {
+    name: 'a url of null counts as one',
+    file: 'routines/12_queues.sql',
+    find: 'pg_catalog.jsonb_strip_nulls(v_given.value)',
+    replace: 'v_given.value',
+    caught: [settings, unsent],
+  },
+  {
     name: "headers are another run's of the lease",
     file: 'routines/44_hot_asked.sql',
     find: '(r.position << 20 | l.stream)::text, pg',
@@ -135,6 +149,27 @@ export const pushes: Bug[] = [
     find: 'if (some.length < value.length) {',
     replace: 'if (length > 1e12) {',
     caught: [delivered, 'of a huge answer the beginning is kept'],
+  },
+  {
+    name: 'an answer is measured as it came, not as it is stored',
+    file: 'functions/push/answer.ts',
+    find: 'return storedBytes(value) <= MOST_STORED ? value : undefined;',
+    replace: 'return storedBytes(value) > 0 ? value : undefined;',
+    caught: [drained, 'a task is done whose answer grows when it is stored'],
+  },
+  {
+    name: 'an answer of control characters is too large to be stored',
+    file: 'functions/push/answer.ts',
+    find: 'bytesOf(JSON.stringify(kept)) <= MOST_STORED',
+    replace: 'kept.length <= MOST_STORED',
+    caught: [drained, 'a task is done whose answer grows when it is stored'],
+  },
+  {
+    name: 'a 410 whose body breaks off is no 410',
+    file: 'functions/push/deliver.ts',
+    find: 'if (response.ok || signal.aborted) throw error;',
+    replace: 'throw error;',
+    caught: [delivered, 'holds though its body breaks off'],
   },
   {
     name: 'a push that its time cuts short has failed',

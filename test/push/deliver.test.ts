@@ -216,3 +216,22 @@ test('nobody there, or an answer that breaks off, is tried again', async () => {
   const error = await failed(push(broken));
   expect([error.name, kind(error)]).toEqual(['NoAnswer', 'again']);
 });
+
+test.each([
+  [410, 'fatal', 'Gone'],
+  [503, 50, 'Unavailable'],
+])('%i holds though its body breaks off', async (status, what, name) => {
+  const broken = there.on('/half', (response) => {
+    response.writeHead(status, { 'content-length': '100', 'retry-after': '50' }).write('x');
+    setTimeout(() => response.destroy(), 10);
+  });
+  const error = await failed(push(broken));
+  expect([error.name, kind(error), error.told]).toEqual([name, what, { status, body: null }]);
+});
+
+test('no error shows the user or the fragment of where a redirect leads', async () => {
+  const location = 'https://ann:sesame@example.com/#open';
+  there.on('/user', (response) => response.writeHead(307, { location }).end());
+  const error = await failed(push(`${there.url}/user`));
+  expect(error.message).toMatch(/^https:\/\/example.com\/ is not pushed to /);
+});

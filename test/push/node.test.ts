@@ -74,3 +74,23 @@ test('an answer that never comes ends with the signal', async () => {
   setTimeout(() => controller.abort(), 20);
   await expect(sent).rejects.toThrow();
 });
+
+test('an answer that is to become another protocol is none', async () => {
+  there.on('/named', (response) => {
+    response.socket?.write('HTTP/1.1 101 x\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
+  });
+  const { lookup } = rebinding('127.0.0.1');
+  await expect(postGuarded(lookup, () => true)(named(), init())).rejects.toThrow(/closed|hang up/);
+});
+
+test('a body where none may be is not read', async () => {
+  there.on('/named', (response) => {
+    response.writeHead(205);
+    const timer = setInterval(() => response.write('x'), 5);
+    response.on('close', () => clearInterval(timer));
+  });
+  const { lookup } = rebinding('127.0.0.1');
+  const answer = await postGuarded(lookup, () => true)(named(), init());
+  expect([answer.status, answer.body]).toEqual([205, null]);
+  await expect.poll(() => there.open(), { timeout: 1000 }).toBe(0);
+});

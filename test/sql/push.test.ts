@@ -57,6 +57,10 @@ test('a task that nobody could send is refused, alone, plain or among others', a
     const { code, detail } = await refusal(enqueue(client, 'open', tasks));
     expect([code, detail]).toEqual(['TK422', 'tasks[0].push_url']);
   }
+  expect(await put('nowhere', { url: null, timeout_seconds: 5 })).toEqual({ timeout_seconds: 5 });
+  for (const tasks of [[{}], [{ payload: 1 }], [{}, {}]]) {
+    expect((await refusal(enqueue(client, 'nowhere', tasks))).detail).toBe('tasks[0].push_url');
+  }
   const late = enqueue(client, 'open', [{ push_url: url }, { push_url: null }]);
   expect((await refusal(late)).detail).toBe('tasks[1].push_url');
   const keyed = [{ unique_key: 'a', on_conflict: 'replace' }];
@@ -87,6 +91,17 @@ test('queues to push from are those with push that may have something, and are n
     `update tock.waiting set due_at = now() - interval '1 second' where queue = 'later'`,
   );
   expect(await names()).toContain('later');
+});
+
+test('of thousands of queues with push the one that has something is found at each look', async () => {
+  await client.query('begin');
+  await client.query(
+    `insert into tock.queues (name, push) select 'idle-' || g, '{}' from generate_series(1, 4000) g`,
+  );
+  await client.query(`update tock.queues set push = '{"url": "${url}"}' where name = 'idle-7'`);
+  await enqueue(client, 'idle-7', [{}]);
+  for (let look = 0; look < 5; look++) expect(await names()).toContain('idle-7');
+  await client.query('rollback');
 });
 
 test('a secret is rotated with an overlap, and in that time not twice', async () => {
