@@ -131,7 +131,7 @@ test('no more than five are under way at once, over all queues', async () => {
   const answering = async (path: string) =>
     there.on(path, (response) => {
       most = Math.max(most, there.open());
-      setTimeout(() => response.end(), 20);
+      setTimeout(() => response.end(), 100);
     });
   for (const queue of [...'abcdefg'].map((letter) => `many-${letter}`)) {
     await answering(`/${queue}`);
