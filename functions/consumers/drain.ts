@@ -156,10 +156,10 @@ export async function drainOver(
   const stop = new AbortController();
   const d: Draining = { way, env, drained, left, stop, working: 0, idle: bell(), options };
   async function go(): Promise<void> {
-    const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;
-    // What one leaves behind may be another's, whose queue was empty then.
+    // What one leaves behind may be another's, whose queue was empty then, or beyond what a look finds.
     for (let before = -1; total(drained) > before && left() > 0; ) {
       before = total(drained);
+      const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;
       d.working = list.length;
       await all(list.map((one) => stay(d, one)));
       if (list.length === 1) return;

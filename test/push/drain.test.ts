@@ -177,6 +177,12 @@ test('no more than five are under way at once, over all queues', async () => {
   expect(most).toBe(5);
 });
 
+test('of more queues than one look finds none waits for another invocation', async () => {
+  const queues = Array.from({ length: 25 }, (_, n) => `crowd-${n}`);
+  for (const queue of queues) await pushed(queue, [{ payload: 1 }]);
+  expect(await drained()).toMatchObject({ done: 25 });
+});
+
 test("a queue's rate holds for its pushes", async () => {
   await pushed('rated', [{ payload: 1 }, { payload: 2 }, { payload: 3 }], {
     rate_limit: 2,
