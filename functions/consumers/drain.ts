@@ -179,7 +179,7 @@ export async function drainOver(
     options,
   };
   async function go(): Promise<void> {
-    // What one leaves behind may be another's, whose queue was empty then, or was none of these.
+    // What one leaves behind may be another's, whose queue was empty then, was none of these, or beyond what a look finds.
     for (let before = -1; total(drained) > before && left() > 0; ) {
       before = total(drained);
       const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;

@@ -172,6 +172,13 @@ export const pushes: Bug[] = [
     caught: [delivered, 'holds though its body breaks off'],
   },
   {
+    name: 'queues beyond the first look wait for another invocation',
+    file: 'functions/consumers/drain.ts',
+    find: 'if (list === consumers && list.length === 1) return;',
+    replace: 'if (list.length !== 0) return;',
+    caught: [drained, 'of more queues than one look finds none waits'],
+  },
+  {
     name: 'a push that its time cuts short has failed',
     file: 'functions/push/consumers.ts',
     find: 'granted >= Math.min(wanted, DEFAULT_TIMEOUT) ? granted : null',

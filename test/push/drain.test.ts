@@ -49,6 +49,31 @@ test('a task is pushed, and its answer is its result', async () => {
   expect(verify(secret as string, got as never)).toEqual({ to: 'ann' });
 });
 
+test.each([
+  ['controls', 'text/plain', '\u0001'.repeat(70_000), true],
+  ['digits', 'application/json', JSON.stringify(Array(9000).fill(1e300)), undefined],
+  ['spaces', 'application/json', JSON.stringify(Array(30_000).fill(1)), undefined],
+])('a task is done whose answer grows when it is stored: %s', async (queue, type, body, cut) => {
+  there.on(`/${queue}`, (response) => response.setHeader('content-type', type).end(body));
+  const [id] = await pushed(queue, [{ payload: 1 }]);
+  expect(await drained()).toMatchObject({ done: 1, failed: 0 });
+  const { state, result } = await taskOf(id);
+  expect([state, result.status, result.cut]).toEqual(['done', 200, cut]);
+  const kept = typeof result.body === 'string' ? result.body : JSON.stringify(result.body);
+  expect([body.startsWith(kept), kept.length > 30_000]).toEqual([true, true]);
+});
+
+test('nothing is read of an answer once its push has ended', async () => {
+  there.on('/more', (response) => {
+    response.writeHead(205);
+    const timer = setInterval(() => response.write('x'), 5);
+    response.on('close', () => clearInterval(timer));
+  });
+  await pushed('more', [{ payload: 1 }]);
+  expect(await drained()).toMatchObject({ done: 1 });
+  await expect.poll(() => there.open(), { timeout: 1000 }).toBe(0);
+});
+
 test('a task goes where it says itself, rather than where its queue says', async () => {
   const own = there.on('/own', 200);
   await pushed('either', [{ payload: 1, push_url: own }, { payload: 2 }]);
@@ -131,7 +156,7 @@ test('no more than five are under way at once, over all queues', async () => {
   const answering = async (path: string) =>
     there.on(path, (response) => {
       most = Math.max(most, there.open());
-      setTimeout(() => response.end(), 100);
+      setTimeout(() => response.end(), 20);
     });
   for (const queue of [...'abcdefg'].map((letter) => `many-${letter}`)) {
     await answering(`/${queue}`);
@@ -150,6 +175,12 @@ test('no more than five are under way at once, over all queues', async () => {
   );
   expect(await drained()).toMatchObject({ done: 12 });
   expect(most).toBe(5);
+});
+
+test('of more queues than one look finds none waits for another invocation', async () => {
+  const queues = Array.from({ length: 25 }, (_, n) => `crowd-${n}`);
+  for (const queue of queues) await pushed(queue, [{ payload: 1 }]);
+  expect(await drained()).toMatchObject({ done: 25 });
 });
 
 test("a queue's rate holds for its pushes", async () => {
