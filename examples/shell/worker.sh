@@ -10,9 +10,13 @@
 # UNTIL_EMPTY=1 ends when there is nothing to do. (jq 1.6 rounds numbers beyond a double: send those as text.)
 set -uo pipefail
 
-queue=${1:?usage: worker.sh QUEUE COMMAND [ARGUMENT...]}
+(($# >= 2)) || {
+  echo 'usage: worker.sh QUEUE COMMAND [ARGUMENT...]' >&2
+  exit 2
+}
+queue=$1
 shift
-command=("${@:?usage: worker.sh QUEUE COMMAND [ARGUMENT...]}")
+command=("$@")
 : "${TOCK_URL:?}" "${TOCK_KEY:?}"
 export -n TOCK_KEY # is not for the command
 lease_seconds=${LEASE_SECONDS:-60}

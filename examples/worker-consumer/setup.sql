@@ -6,5 +6,5 @@ create table if not exists shop.invoices (
   euro_cents integer not null
 );
 grant usage on schema shop to tock_edge;
-grant insert, select on shop.invoices to tock_edge;
+grant insert on shop.invoices to tock_edge;
 commit;

@@ -52,6 +52,12 @@ test('a shell worker gives its command whatever a payload has in it, and takes b
   expect(readdirSync(folder).join()).not.toContain('hacked');
 });
 
+test('without a command a shell worker says how it is used', async () => {
+  const { code, err } = await started(['./worker.sh', queue], folder, tock.env).ended;
+  const usage = 'usage: worker.sh QUEUE COMMAND [ARGUMENT...]\n';
+  expect({ code, err }).toEqual({ code: 2, err: usage });
+});
+
 test('what a command prints is its result: text where it is no JSON, and nothing at all', async () => {
   const scripts = ['printf "a\\0b\\n"', 'true', 'echo "{not json}"', 'echo 1 2'];
   const ids = await tock.enqueue(queue, scripts);
