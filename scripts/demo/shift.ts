@@ -44,7 +44,7 @@ export async function shift(call: Api, place: Place, count: number, stopping: Ab
     const held = await stillRunning(call, ids);
     if (held > 0) {
       say(`kill -9 of ${dead.name} (process ${dead.pid}), which held ${held} tasks.`);
-      say('Its lease of 10 s runs out, then pg_cron takes them back (once a minute before 1.5).');
+      say("Its lease of 10 s runs out, then pg_cron or the Worker's alarm takes them back.");
       return;
     }
     say(`${dead.name} had completed just before the kill: another takes its place.`);
