@@ -54,17 +54,23 @@ const taskId = shaped(
 );
 
 const headers: Rule = {
-  holds(value) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-    const all = Object.entries(value);
-    return (
-      all.length <= 20 &&
-      new TextEncoder().encode(JSON.stringify(value)).length <= 8192 &&
-      all.every(([name, said]) => /^[a-z0-9-]{1,100}$/.test(name) && typeof said === 'string')
-    );
-  },
-  what: 'an object of up to 20 strings, by names in small letters',
+  holds: (value) =>
+    typeof value === 'object' &&
+    !Array.isArray(value) &&
+    Object.keys(value as object).length <= 20 &&
+    new TextEncoder().encode(JSON.stringify(value)).length <= 8192,
+  what: 'an object of up to 20 strings, up to 8192 bytes of JSON',
 };
+const headerName = /^[a-z0-9][a-z0-9-]{0,99}$/;
+const headerText = shaped(/^[\x20-\x7e]*$/, 'printable ASCII');
+
+function checkHeaders(given: object, at: string): void {
+  for (const [name, value] of Object.entries(given).sort()) {
+    const field = `${at}headers.${name.slice(0, 100)}`;
+    if (!headerName.test(name)) refuse(field, 'a name of 1 to 100 of a-z, 0-9 and -');
+    if (value !== '') hold(headerText, field, value);
+  }
+}
 
 const ofTask: Record<string, Rule> = {
   payload: small,
@@ -124,6 +130,7 @@ export function checkTasks(given: NewTask[], at: string | null, least = 0): void
     const place = at === null ? '' : `${at}[${n}].`;
     known(Object.keys(ofTask), task, place);
     holdAll(ofTask, task, place);
+    checkHeaders(task.headers ?? {}, place);
     if (task.delay_seconds != null && task.run_at != null) {
       refuse(`${place}delay_seconds`, 'give delay_seconds or run_at, not both');
     }

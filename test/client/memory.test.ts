@@ -1,35 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTock, LeaseLost, RetryIn, type Tock } from '../../client/index.ts';
+import { LeaseLost, RetryIn, type Tock } from '../../client/index.ts';
 import { createTestTock } from '../../client/testing.ts';
 import { type Way, way } from './service.ts';
-
-/** Time goes on by a clock in memory, and by back-dated rows in the database. */
-type Subject = { tock: Tock; advance(seconds: number): Promise<unknown> };
+import { inDatabase, inMemory, type Subject } from './subjects.ts';
 
 let there: Way;
 let real: Subject;
 beforeAll(async () => {
   there = await way();
-  const advance = async (seconds: number) => {
-    const by = [`${seconds} seconds`];
-    const { owner } = there;
-    await owner.query('update tock.waiting set due_at = due_at - $1::interval', by);
-    const open = 'where closed_at is null';
-    await owner.query(
-      `update tock.leases set leased_until = leased_until - $1::interval ${open}`,
-      by,
-    );
-    await owner.query('select tock.promote()');
-    await owner.query('select tock.reap(p_sweep => true)');
-  };
-  real = { tock: createTock(there.options), advance };
+  real = inDatabase(there);
 });
 afterAll(() => there.database.drop());
-
-const inMemory = (): Subject => {
-  const { advance, ...tock } = createTestTock();
-  return { tock, advance: async (seconds) => advance(seconds) };
-};
 
 let count = 0;
 
@@ -240,84 +221,6 @@ const scenarios: Record<string, Scenario> = {
     return [leases.map(({ tasks }) => tasks[0]?.payload), state, nothing.leases, nothing.state];
   },
 };
-
-/** What the server refuses of what is known in memory too. */
-const refusals: Record<string, (tock: Tock, queue: string) => Promise<unknown>> = {
-  'a queue of no such name': (tock) => tock.enqueue('no such!', 1),
-  'a payload that is too large': (tock, q) => tock.enqueue(q, 'x'.repeat(300_000)),
-  'a payload with NUL': (tock, q) => tock.enqueue(q, 'a\0b'),
-  'a time that is none': (tock, q) => tock.enqueue(q, 1, { run_at: 'tomorrow' }),
-  'a negative delay': (tock, q) => tock.enqueue(q, 1, { delay_seconds: -1 }),
-  'two times': (tock, q) =>
-    tock.enqueue(q, 1, { delay_seconds: 1, run_at: '2030-01-01T00:00:00Z' }),
-  'no attempts': (tock, q) => tock.enqueue(q, 1, { max_attempts: 0 }),
-  'an empty tenant': (tock, q) => tock.enqueue(q, 1, { tenant: '' }),
-  'an empty key': (tock, q) => tock.enqueue(q, 1, { unique_key: '' }),
-  'the second of two tasks': (tock, q) =>
-    tock.enqueueMany(q, [{ payload: 1 }, { payload: 2, priority: 12 }]),
-  'a claim of none': (tock, q) => tock.claim(q, { limit: 0 }),
-  'a claim of too many': (tock, q) => tock.claim(q, { limit: 20_000 }),
-  'a lease of no time': (tock, q) => tock.claim(q, { lease_seconds: 0 }),
-  'a claim from one queue twice': (tock, q) => tock.claimAny([q, q]),
-  'a claim from none': (tock) => tock.claimAny([]),
-  'an id that is none': (tock) => tock.task('abc'),
-  'a lease that is none': (tock) => tock.leases.complete('abc'),
-  'a cancel of none': (tock) => tock.cancel([]),
-  async 'a request id of another call'(tock, q) {
-    await tock.enqueue(q, 1, { request_id: q });
-    return tock.enqueue(q, 2, { request_id: q });
-  },
-  async 'a claim again whose lease has ended'(tock, q) {
-    await tock.enqueue(q, 1);
-    await (await tock.claim(q, { request_id: q }))?.complete();
-    return tock.claim(q, { request_id: q });
-  },
-  async 'a task that is ended twice'(tock, q) {
-    const id = await tock.enqueue(q, 1);
-    return (await tock.claim(q))?.complete([{ id }, { id }]);
-  },
-};
-
-test.each(Object.entries(refusals))(
-  'in memory as in the database %s is refused',
-  async (_, ask) => {
-    const queue = `memory${++count}`;
-    const said = (tock: Tock) =>
-      ask(tock, queue).then(
-        () => 'nothing',
-        ({ status, field }) => ({ status, field }),
-      );
-    const wanted = await said(real.tock);
-    expect(wanted).toMatchObject({ status: expect.any(Number) });
-    expect(await said(createTestTock())).toEqual(wanted);
-  },
-);
-
-type Told = { progress(): void; stage(stage: string): void; spawn(spawn: object): void };
-const ends: Record<string, (context: Told) => unknown> = {
-  'a stage of a task without a pipeline': ({ stage }) => stage('next'),
-  'a result that is too large': () => 'x'.repeat(300_000),
-  'nothing spawned': ({ spawn }) => spawn({ tasks: [] }),
-  'a spawned task of no such priority': ({ spawn }) =>
-    spawn({ queue: 'other', tasks: [{ payload: 1, priority: 77 }] }),
-  'a time to try again that is none': () => {
-    throw new RetryIn(-5);
-  },
-};
-
-test.each(Object.entries(ends))(
-  'in memory as in the database %s fails its task',
-  async (_, end) => {
-    for (const { tock } of [real, inMemory()]) {
-      const queue = `memory${++count}`;
-      await tock.enqueue(queue, 1);
-      const worked = await tock.work(queue, (_, context) => end(context as never), {
-        until: 'empty',
-      });
-      expect(worked).toMatchObject({ done: 0, failed: 1 });
-    }
-  },
-);
 
 // The database's clock is not the one in memory.
 const plain = (answer: unknown) =>

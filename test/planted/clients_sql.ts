@@ -3,6 +3,7 @@ import type { Bug } from './bugs.ts';
 const sql = 'client/sql.test.ts';
 const oddSql = 'client/sql-odd.test.ts';
 const memory = 'client/memory.test.ts';
+const refused = 'client/memory-refusals.test.ts';
 
 /** What the client would do wrongly in transactions, and in memory. */
 export const clientsInSql: Bug[] = [
@@ -89,14 +90,14 @@ export const clientsInSql: Bug[] = [
     file: 'client/memory/checks.ts',
     find: "if ('stage' in rest) unknown(",
     replace: "if (Reflect.deleteProperty(rest, 'stage')) void (",
-    caught: [memory, 'a stage of a task without a pipeline'],
+    caught: [refused, 'a stage of a task without a pipeline'],
   },
   {
     name: 'in memory spawned tasks are not looked at',
     file: 'client/memory/checks.ts',
     find: 'checkTasks(spawn.tasks, ',
     replace: 'void (',
-    caught: [memory, 'a spawned task of no such priority'],
+    caught: [refused, 'a spawned task of no such priority'],
   },
   {
     name: 'in memory a lease never runs out',
