@@ -24,6 +24,6 @@ function read(file: string): Report {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    return { stack: null, passed: 0, failed: 1, skipped: [] };
+    return { stack: null, passed: 0, failed: 1, failures: [], skipped: [] };
   }
 }

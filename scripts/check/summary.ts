@@ -9,7 +9,13 @@ function counts({ passed, failed, skipped }: Outcome): string {
   return `${passed} passed, ${failed} failed${left}`;
 }
 
-/** A line for each PostgreSQL, then one for each test that was skipped, with the reason. */
+function listed(what: string, tests: Outcome['skipped']): string[] {
+  const lines = tests.slice(0, most).map(({ name, why }) => `  ${what}: ${name}: ${why}`);
+  const more = tests.length - most;
+  return more > 0 ? [...lines, `  ${what}: and ${more} more`] : lines;
+}
+
+/** A line for each PostgreSQL, then one for each test that failed or was skipped, with the reason. */
 export function summary(results: (Outcome | Version)[]): string {
   const lines: string[] = [];
   for (const result of results) {
@@ -20,11 +26,7 @@ export function summary(results: (Outcome | Version)[]): string {
     const wanted = 'major' in result ? `PostgreSQL ${result.major}` : 'PostgreSQL';
     const name = result.stack?.name ?? `${wanted}, which did not start`;
     lines.push(`${name}: ${counts(result)} (${result.what}, ${result.seconds} s)`);
-    for (const { name, why } of result.skipped.slice(0, most)) {
-      lines.push(`  SKIPPED: ${name}: ${why}`);
-    }
-    const more = result.skipped.length - most;
-    if (more > 0) lines.push(`  SKIPPED: and ${more} more`);
+    lines.push(...listed('FAILED', result.failures), ...listed('SKIPPED', result.skipped));
   }
   return lines.map((line) => `${line}\n`).join('');
 }

@@ -44,6 +44,13 @@ test('every test counts, a skipped one with its reason, and so does a file that 
     stack: null,
     passed: 1,
     failed: 2,
+    failures: [
+      {
+        name: 'mixed.test.ts: bad',
+        why: expect.stringMatching(/^expected 1 to be 2.* \(mixed\.test\.ts:\d+\)$/),
+      },
+      { name: 'broken.test.ts', why: expect.stringMatching(/^outside of any test/) },
+    ],
     skipped: [
       { name: 'mixed.test.ts: left', why: 'no moon' },
       { name: 'mixed.test.ts: wordless', why: 'it does not say why' },
@@ -57,22 +64,28 @@ test('what the other versions run is there', () => {
 
 test('what broke beside the tests is a failure', async () => {
   const late = "test('good', () => void Promise.reject(new Error('nobody waits for this')));";
-  expect(await reportOf({ 'late.test.ts': late })).toMatchObject({ passed: 1, failed: 1 });
+  expect(await reportOf({ 'late.test.ts': late })).toMatchObject({
+    passed: 1,
+    failed: 1,
+    failures: [{ name: 'beside the tests', why: expect.stringMatching(/^nobody waits/) }],
+  });
 });
 
 test('the summary has a line for each PostgreSQL, and says loudly what was left out', () => {
   const skipped = Array.from({ length: 22 }, (_, n) => ({ name: `test ${n}`, why: 'no moon' }));
-  const ran = { passed: 3, failed: 1, what: 'test/sql/', seconds: 9 };
+  const failures = [{ name: 'test x', why: 'rain' }];
+  const ran = { passed: 3, failed: 1, failures, what: 'test/sql/', seconds: 9 };
   const lines = summary([
     { ...ran, skipped: [], stack: { major: 15, name: 'PostgreSQL 15.1 here' } },
     { ...ran, skipped, stack: null, major: 18 },
     { major: 17, cannot: 'Use sudo.' },
   ]).split('\n');
   expect(lines[0]).toBe('PostgreSQL 15.1 here: 3 passed, 1 failed (test/sql/, 9 s)');
-  expect(lines[1]).toBe(
+  expect(lines[1]).toBe('  FAILED: test x: rain');
+  expect(lines[2]).toBe(
     'PostgreSQL 18, which did not start: 3 passed, 1 failed, 22 skipped (test/sql/, 9 s)',
   );
-  expect(lines[2]).toBe('  SKIPPED: test 0: no moon');
+  expect(lines[4]).toBe('  SKIPPED: test 0: no moon');
   expect(lines.slice(-3)).toEqual([
     '  SKIPPED: and 2 more',
     'PostgreSQL 17: NOT TESTED. Use sudo.',
