@@ -1,3 +1,4 @@
+import { audit } from './check/audit.ts';
 import { command } from './check/command.ts';
 import { type Outcome, suite } from './check/suite.ts';
 import { summary } from './check/summary.ts';
@@ -24,6 +25,16 @@ async function tests(): Promise<(Outcome | Version)[]> {
   return [own];
 }
 
+/** Whether there are advisories against what users get; where nobody can say, that is said, loudly. */
+async function advisories(): Promise<string> {
+  const audited = await audit();
+  if ('cannot' in audited) return `advisories: NOT ASKED. ${audited.cannot}\n`;
+  const { found } = audited;
+  if (found.length === 0) total.passed++;
+  else total.failed++;
+  return `advisories: ${found.length > 0 ? `FAILED: ${found.join('; ')}` : 'none'}\n`;
+}
+
 for (const { name, argv } of args.length > 0 ? [] : checks) {
   process.stdout.write(`- ${name}: ${argv.join(' ')}\n`);
   const { succeeded, seconds } = await command(argv);
@@ -31,6 +42,7 @@ for (const { name, argv } of args.length > 0 ? [] : checks) {
   if (succeeded) total.passed++;
   else total.failed++;
 }
+const known = args.length > 0 ? '' : await advisories();
 const results = await tests();
 for (const result of results) {
   if ('cannot' in result) {
@@ -41,5 +53,5 @@ for (const result of results) {
   total.passed += result.passed;
   total.failed += result.failed;
 }
-process.stdout.write(`${summary(results)}${total.passed} passed, ${total.failed} failed\n`);
+process.stdout.write(`${summary(results)}${known}${total.passed} passed, ${total.failed} failed\n`);
 process.exit(total.failed > 0 ? 1 : 0);

@@ -1,0 +1,76 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { audit } from '../../scripts/check/audit.ts';
+import { licences, locked, page } from '../../scripts/licences.ts';
+import { checkout, home } from '../../scripts/stack/place.ts';
+
+const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
+const { dependencies, devDependencies } = JSON.parse(read('package.json'));
+const free = /^(MIT|ISC|0BSD|Unlicense|Apache-2\.0|BSD-[23]-Clause)$/;
+
+test('every package is locked to bytes, and what users get runs nothing when it is installed', () => {
+  for (const [name, { version, integrity, dev, hasInstallScript }] of locked()) {
+    expect(integrity, `${name} ${version}`).toMatch(/^sha512-/);
+    if (!dev) expect(hasInstallScript, name).toBeUndefined();
+  }
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+    expect(version, name).toMatch(/^\d+\.\d+\.\d+$/);
+  }
+});
+
+test('every dependency of users has its reason, and every other that is not a fixed choice', () => {
+  const table = read('ARCHITECTURE.md').split('## Dependencies')[1]?.split('\n## ')[0] ?? '';
+  const reasons = table.split('\n').flatMap((row) => row.split('|')[1]?.split(/[,\s]+/) ?? []);
+  for (const name of Object.keys(dependencies)) expect(reasons).toContain(name);
+  const plain = /^@types\/|^(@biomejs\/biome|typescript|vitest|testcontainers|wrangler)$/;
+  for (const name of Object.keys(devDependencies))
+    if (!plain.test(name)) expect(reasons).toContain(name);
+});
+
+test('the list of licences is that of the lock file, and what users get is free to use', () => {
+  expect(read(page)).toBe(licences());
+  const given = locked().filter(([, { dev }]) => !dev);
+  expect(given.filter(([, { license }]) => !free.test(license ?? ''))).toEqual([]);
+});
+
+/** What a registry says of one package: here, just the version that we have. */
+function packument(name: string): object {
+  const version = Object.fromEntries(locked())[name]?.version ?? '0.0.0';
+  return { name, 'dist-tags': { latest: version }, versions: { [version]: { name, version } } };
+}
+
+/** The options for a registry that answers the question for advisories with these. */
+async function registry(advisories: object, status = 200): Promise<string[]> {
+  const server = createServer((request, response) => {
+    const { url = '' } = request.resume();
+    const asked = request.method === 'POST';
+    response.writeHead(asked ? status : 200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify(asked ? advisories : packument(decodeURIComponent(url.slice(1)))));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cache = mkdtempSync(join(home(), 'npm-'));
+  onTestFinished(() => {
+    server.close();
+    rmSync(cache, { recursive: true });
+  });
+  const { port } = server.address() as AddressInfo;
+  return [`--registry=http://127.0.0.1:${port}`, `--cache=${cache}`];
+}
+
+const advisory = (severity: string) => ({
+  hono: [{ id: 1, url: 'urn:x', title: 'x', severity, vulnerable_versions: '<999.0.0' }],
+});
+
+test('a high advisory against what users get is found, a low one is not', async () => {
+  const high = await audit(await registry(advisory('high')));
+  expect(high).toEqual({ found: expect.arrayContaining(['hono *: high']) });
+  expect(await audit(await registry(advisory('low')))).toEqual({ found: [] });
+});
+
+test('a registry that tells no advisories is said to', async () => {
+  const none = await audit(await registry({}, 405));
+  expect(none).toEqual({ cannot: expect.stringMatching(/^The registry tells no advisories: 405/) });
+});
