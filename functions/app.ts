@@ -2,7 +2,6 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
-import { limitBody } from './body.ts';
 import type { App, Env } from './endpoint.ts';
 import { origins } from './origins.ts';
 import { problem, refusal } from './problem.ts';
@@ -28,6 +27,7 @@ import { schedules } from './routes/schedules.ts';
 import { stats } from './routes/stats.ts';
 import { tasks } from './routes/tasks.ts';
 import { tick } from './routes/tick.ts';
+import { secure } from './secure.ts';
 
 const work = [tasks, parents, changes, moves, reruns, listing, claim, leases, pools];
 const rule = [
@@ -47,6 +47,13 @@ const rule = [
 
 const reading = ['GET', 'HEAD', 'OPTIONS'];
 
+const MOST_ADDRESS = 8192;
+
+/** Headers are bounded by what serves the app: Cloudflare, workerd, Node. */
+function refuseLong({ length }: string): void {
+  if (length > MOST_ADDRESS) throw refusal(414, `An address is up to ${MOST_ADDRESS} characters.`);
+}
+
 /** Hears of each call that has changed something, before its answer goes out. */
 export type Changed = (c: Context<Env>) => void;
 
@@ -59,11 +66,11 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
     return problem(refusal(404, `There is no ${c.req.path}.`, { hint }), c);
   });
   app.use(requestId());
+  app.use(secure);
   app.use(origins);
   app.use(async (c, next) => {
+    refuseLong(c.req.url);
     await next();
-    c.header('Cache-Control', 'no-store');
-    c.header('X-Content-Type-Options', 'nosniff');
     if (c.res.ok && !reading.includes(c.req.method)) changed(c);
   });
   app.use(
@@ -79,7 +86,6 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
       },
     }),
   );
-  app.use(limitBody);
   for (const route of [...work, ...rule]) route(app, connect);
   return app;
 }

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { findHazard } from './hazards.ts';
+import { BODY_MS } from './patience.ts';
 import { refusal } from './problem.ts';
 
 /** The text goes to SQL as it came, so that no number passes through a double. */
@@ -9,18 +9,61 @@ export type Body = { text: string; json: object };
 const MAX_BYTES = 5 * 1024 * 1024;
 export const MAX_ITEMS = 10_000;
 
-/** Refuses bodies over 5 MiB, without reading them to their end. */
-export const limitBody = bodyLimit({
-  maxSize: MAX_BYTES,
-  onError: () => {
-    throw refusal(413, `A body is up to ${MAX_BYTES} bytes.`, {
-      field: 'body',
-      hint: 'Split it into several calls.',
-    });
-  },
-});
+const tooLarge = () =>
+  refusal(413, `A body is up to ${MAX_BYTES} bytes.`, {
+    field: 'body',
+    hint: 'Split it into several calls.',
+  });
 
-function decode(bytes: ArrayBuffer): string {
+const tooSlow = () =>
+  refusal(408, `The body was not there within ${BODY_MS / 1000} seconds.`, {
+    field: 'body',
+    hint: 'Send less in a call, or from nearer by.',
+  });
+
+const brokenOff = () => refusal(400, 'The body broke off.', { field: 'body' });
+
+function joined(chunks: Uint8Array[], size: number): Uint8Array {
+  const [first] = chunks;
+  if (chunks.length === 1 && first) return first;
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+/** All bytes of a body, which is read up to 5 MiB and for 30 seconds, and no further. */
+async function bytesOf({ headers, body }: Request): Promise<Uint8Array> {
+  if (Number(headers.get('content-length')) > MAX_BYTES) throw tooLarge();
+  if (!body) return new Uint8Array();
+  const reader = body.getReader();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(tooSlow()), BODY_MS);
+  });
+  const read = () => reader.read().catch(() => Promise.reject(brokenOff()));
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([read(), late]);
+      if (done) return joined(chunks, size);
+      size += value.length;
+      if (size > MAX_BYTES) throw tooLarge();
+      chunks.push(value);
+    }
+  } catch (error) {
+    void reader.cancel().catch(() => {});
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -50,7 +93,7 @@ function refuseMany(json: object): void {
 
 /** The body of a request; none at all is an empty object, where that will do. */
 export async function readBody(c: Context, needed = false): Promise<Body> {
-  const text = decode(await c.req.arrayBuffer());
+  const text = decode(await bytesOf(c.req.raw));
   if (text.trim() === '') {
     if (needed) throw refusal(400, 'There is no body.', { field: 'body' });
     return { text: '{}', json: {} };

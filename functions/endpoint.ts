@@ -6,6 +6,7 @@ import { refusal } from './problem.ts';
 import type { Bindings, Connect } from './query.ts';
 import { requestIdOf } from './request_id.ts';
 import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
+import { enter, refuseIfFull, type Share, within } from './shed.ts';
 import { validate } from './validate.ts';
 
 /** `pushes`: what was called has made tasks of a queue with push. */
@@ -22,6 +23,8 @@ export type Call<P, B, Q = object> = {
   requestId: string | null;
   /** Aborted when the client has gone. */
   gone: AbortSignal;
+  /** For a call that waits: see poll.ts. */
+  look(): (() => void) | null;
 };
 
 /** What every verb's statement gives; body is the answer's JSON, as PostgreSQL wrote it, or there is none. */
@@ -49,6 +52,8 @@ export type Endpoint<
   /** What tells the batch from the one item. */
   batchKey?: string;
   needsBody?: boolean;
+  /** `rest`, unless it is said. */
+  share?: Share;
   /** Takes request_id, or the header Idempotency-Key. */
   repeatable?: boolean;
   /** By authorized(), or a function of 81_http.sql: $1 is the key. By the Worker's bindings, where those matter. */
@@ -183,8 +188,13 @@ async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.Zo
   const repeat = { 'Idempotency-Key': c.req.header('Idempotency-Key') };
   const headers = endpoint.repeatable ? validate(repeatHeaders, repeat) : {};
   const requestId = requestIdOf(json, headers['Idempotency-Key']);
-  return { params, query, body, text, requestId, gone: c.req.raw.signal };
+  const gone = c.req.raw.signal;
+  const look = () => enter('looks', c.env ?? {}, gone);
+  return { params, query, body, text, requestId, gone, look };
 }
+
+const waits = ({ body, query }: { body: unknown; query: unknown }) =>
+  [body, query].some((said) => ((said ?? {}) as { wait_seconds?: number }).wait_seconds);
 
 /** Serves an endpoint: key and input are looked at, then one statement does it all. */
 export function serve<
@@ -194,22 +204,26 @@ export function serve<
 >(app: App, connect: Connect, endpoint: Endpoint<P, B, Q>): void {
   const route = document(endpoint);
   app.openAPIRegistry.registerPath(route);
-  const { values, repeat, none, conflict, check, finish, status = 200 } = endpoint;
+  const { values, repeat, none, conflict, check, finish, status = 200, share = 'rest' } = endpoint;
   app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), async (c) => {
     const key = bearerKey(c.req.header('authorization'));
-    const call = await callOf(endpoint, c);
     // Hono has none where nobody gave any.
     const env = c.env ?? {};
+    refuseIfFull(share, env);
+    const call = await callOf(endpoint, c);
     check?.(call, env);
     const statement =
       typeof endpoint.statement === 'string' ? endpoint.statement : endpoint.statement(env);
-    const answer = await connect(c.env, (query, most) => {
-      const once: Once = async (last = true) => {
-        const [row] = await query(statement, [key, ...values(call, last)]);
-        return row?.body == null ? undefined : (row as Answer);
-      };
-      return repeat ? repeat(once, call, most) : once();
-    }).catch((error) => {
+    const ask = () =>
+      connect(c.env, (query, most) => {
+        const once: Once = async (last = true) => {
+          const [row] = await query(statement, [key, ...values(call, last)]);
+          return row?.body == null ? undefined : (row as Answer);
+        };
+        return repeat ? repeat(once, call, most) : once();
+      });
+    const place = repeat && waits(call) ? 'waits' : share;
+    const answer = await within(place, env, call.gone, ask).catch((error) => {
       throw renamed(error, endpoint, call.body as object);
     });
     if (!answer && none) throw refusal(none.status, none.detail, { hint: none.hint });

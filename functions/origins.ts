@@ -4,17 +4,27 @@ import type { Env } from './endpoint.ts';
 
 const allow = cors({
   origin: (origin) => origin,
+  allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
   allowHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key'],
   exposeHeaders: ['Retry-After', 'X-Request-Id'],
-  maxAge: 86_400,
+  // As long as Chrome keeps it: an origin that is struck off is soon asked again.
+  maxAge: 7200,
 });
 
 /** As browsers say it: without a path, in small letters. */
 const said = (origin: string) => origin.trim().replace(/\/+$/, '').toLowerCase();
 
-/** Lets pages of the origins in TOCK_ORIGINS call, also by the browser's question before; of others it knows nothing. */
-export const origins: MiddlewareHandler<Env> = (c, next) => {
+/** Of a page in a sandbox, whoever made it: that any may have is nobody's. */
+const NOBODY = 'null';
+
+/**
+ * Lets pages of the origins in TOCK_ORIGINS call, also by the browser's question before; of others it knows nothing.
+ * Never with cookies: a key is sent by a page's own doing. `*` is no origin.
+ */
+export const origins: MiddlewareHandler<Env> = async (c, next) => {
   const listed = c.env?.TOCK_ORIGINS?.split(',').map(said) ?? [];
   const origin = c.req.header('origin');
-  return origin !== undefined && listed.includes(origin) ? allow(c, next) : next();
+  if (origin !== undefined && origin !== NOBODY && listed.includes(origin)) return allow(c, next);
+  await next();
+  if (listed.length > 0) c.header('Vary', 'Origin', { append: true });
 };

@@ -12,8 +12,12 @@ type Wait = {
   share?: number;
   /** Seconds in which a queue that is at its limit says it will be so no more, rounded up. */
   laterOf?: (body: string) => number;
+  /** Takes a place for a look after the first, and returns what gives it back; null when there is none. */
+  look?: () => (() => void) | null;
   gone: AbortSignal;
 };
+
+const nothing = () => {};
 
 /** Resolves after some time, or at once when the client goes. */
 function pause(ms: number, gone: AbortSignal): Promise<void> {
@@ -28,28 +32,47 @@ function pause(ms: number, gone: AbortSignal): Promise<void> {
   });
 }
 
+/** A place for a look, as soon as one is free; null when the time is up. */
+async function placed(look: () => (() => void) | null, end: number, gone: AbortSignal) {
+  for (;;) {
+    const leave = look();
+    if (leave || Date.now() >= end || gone.aborted) return leave;
+    await pause(EVERY_MS * (1 + Math.random()), gone);
+  }
+}
+
 /**
  * Repeats a statement until it has found something, the time is up or the client has gone: fifty times a
  * second, never asleep inside the database; less often where that is slow, so that those who wait don't
  * keep it so, or where there is a limit: then its looks are spread over the time. Without a pause while it
- * passes over much, and not before it can be of use while a queue's rate holds it up.
+ * passes over much, and not before it can be of use while a queue's rate holds it up. Those who wait in one isolate
+ * share a few places to look from.
  */
 export async function poll(
   once: Once,
   stateOf: (body: string) => string,
-  { seconds, most = Number.POSITIVE_INFINITY, share = 0, laterOf = () => 0, gone }: Wait,
+  {
+    seconds,
+    most = Number.POSITIVE_INFINITY,
+    share = 0,
+    laterOf = () => 0,
+    look = () => nothing,
+    gone,
+  }: Wait,
 ): Promise<Answer> {
   const start = Date.now();
   const end = start + seconds * 1000;
   let now = start;
   let passes = 0;
+  let leave: (() => void) | null = nothing;
   for (let left = most - 1; ; left--) {
     const asked = now;
-    const answer = await once();
+    const answer: Answer = await once().finally(leave);
     now = Date.now();
     if (!answer || now >= end || left <= 0 || gone.aborted) return answer;
     const state = stateOf(answer.body);
     if (state === 'found') return answer;
+    leave = nothing;
     if (state === 'passing' && passes++ < MOST_PASSES) continue;
     const took = now - asked;
     const spread = (end - now) / left;
@@ -59,7 +82,8 @@ export async function poll(
     const vain = state === 'limited' ? (laterOf(answer.body) - 1) * 1000 : 0;
     // The last look is at the end.
     await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took, vain)), gone);
-    if (gone.aborted) return answer;
+    leave = gone.aborted ? null : await placed(look, end, gone);
+    if (!leave) return answer;
     now = Date.now();
   }
 }

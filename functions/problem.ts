@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { isPoolFull } from './pooled.ts';
 import { statusOf } from './sqlstate.ts';
 
 export type FieldError = { field: string; detail: string };
@@ -21,8 +22,10 @@ const kinds: Record<number, [slug: string, title: string]> = {
   403: ['forbidden', 'The key does not allow this'],
   404: ['not-found', 'There is no such thing'],
   405: ['method-not-allowed', 'The method is not allowed here'],
+  408: ['too-slow', 'The request came too slowly'],
   409: ['conflict', 'As things stand, this cannot be done'],
   413: ['too-large', 'The request is too large'],
+  414: ['too-long', 'The address is too long'],
   415: ['not-json', 'The body is not JSON'],
   422: ['invalid', 'Something in the request is not as it should be'],
   500: ['failed', 'Something went wrong in Tock'],
@@ -51,6 +54,13 @@ type DatabaseError = Error & {
 };
 
 const again = 'Repeat the call; with the same request_id it does nothing twice.';
+const poolFull = {
+  detail: 'All connections to the database are taken.',
+  hint: `${again} If it stays so, send more tasks a call, or give the pool more connections.`,
+};
+
+/** 1 to 3 seconds: who was turned away together must not come back together. */
+export const later = () => ({ 'Retry-After': String(1 + Math.floor(3 * Math.random())) });
 
 /** Two claims that met, or no partition to put a row in yet: the caller has done nothing wrong. */
 function passing({ code, constraint, table }: DatabaseError): boolean {
@@ -73,6 +83,7 @@ function fromDatabase(error: DatabaseError): Refusal {
       // A constraint's name is a sentence.
       return { status, detail: constraint?.replaceAll('_', ' ') ?? message };
     case 503:
+      if (isPoolFull(error)) return { status, ...poolFull, headers: later() };
       return { status, detail: 'The database is out of reach, or too busy.', hint: again };
     default:
       return { status: 500, detail: "It is in the Worker's log.", hint: again };

@@ -1,7 +1,7 @@
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
-// 42P01: an epoch was dropped between a look and the next.
-const unavailable = /^(08|25006|40001|40P01|42P01|53|55P03|57P0|57014)/;
+// 42P01: an epoch was dropped between a look and the next. 58000: of a pooler, as Hyperdrive.
+const unavailable = /^(08|25006|40001|40P01|42P01|53|55P03|57P0|57014|58000)/;
 const invalid = /^(22|23514|54)/;
 
 /** The HTTP status of a SQLSTATE. Tock's own say it themselves: TK404 is 404. */

@@ -1,5 +1,6 @@
 import { pause } from '../client/pause.ts';
 import { logError } from './consumers/drain.ts';
+import { TELL_MS } from './patience.ts';
 import type { Bindings } from './query.ts';
 
 /** Of the second after which an alarm that has been told rings, for all that came up to here. */
@@ -17,7 +18,8 @@ export function teller() {
       told = performance.now();
       try {
         const stub = ALARM.get(ALARM.idFromName('tock') as never);
-        await stub.fetch('https://alarm/', { method: 'POST' });
+        const signal = AbortSignal.timeout(TELL_MS);
+        await stub.fetch('https://alarm/', { method: 'POST', signal });
         return;
       } catch (error) {
         // Meanwhile the next call tells.

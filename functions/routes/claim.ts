@@ -74,8 +74,11 @@ const laterOf = (body: string): number => JSON.parse(body).retry_after_seconds;
 type Asked = { wait_seconds: number };
 
 /** What a call that waits repeats; see poll(). */
-const repeat: Endpoint<z.ZodObject, z.ZodType<Asked>>['repeat'] = (once, { body, gone }, most) =>
-  poll(once, stateOf, { seconds: body.wait_seconds, most, laterOf, gone });
+const repeat: Endpoint<z.ZodObject, z.ZodType<Asked>>['repeat'] = (
+  once,
+  { body, look, gone },
+  most,
+) => poll(once, stateOf, { seconds: body.wait_seconds, most, laterOf, look, gone });
 
 const description =
   'A claim that waits looks every 20 ms, less often where the database is slow, or where the queue is limited by its rate; over HTTPS to Neon 45 times in all.';
@@ -85,6 +88,7 @@ export function claim(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/claim',
+    share: 'claims',
     summary: 'Lease what is ready, or wait for it up to wait_seconds',
     description,
     params: s.queueParams,
@@ -114,6 +118,7 @@ where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/claim-own',
+    share: 'claims',
     summary: 'Lease one task for a worker, or the one that it has, with a later end',
     params: s.queueParams,
     body: s.options({ worker: s.text(200), lease_seconds: s.leaseSeconds.nullish() }),
@@ -133,6 +138,7 @@ where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
   serve(app, connect, {
     method: 'post',
     path: '/v1/claim',
+    share: 'claims',
     summary: 'Lease what is ready in several queues, in order or by weight',
     description: `Each queue's tasks have a lease of their own. state is of all queues together: found, or the best that one of them said. ${description}`,
     params: s.noParams,

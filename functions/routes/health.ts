@@ -1,14 +1,13 @@
 import { z } from '@hono/zod-openapi';
 import { type App, documented, json } from '../endpoint.ts';
+import { HEALTH_MS } from '../patience.ts';
 import { refusal } from '../problem.ts';
 import type { Connect } from '../query.ts';
-
-const WAIT_MS = 5_000;
 
 /** A probe wants its answer soon, also when the database is frozen. */
 function late(): Promise<never> {
   return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`no answer in ${WAIT_MS} ms`)), WAIT_MS);
+    setTimeout(() => reject(new Error(`no answer in ${HEALTH_MS} ms`)), HEALTH_MS);
   });
 }
 

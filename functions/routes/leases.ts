@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { authorized } from '../authorize.ts';
 import { type App, type Endpoint, serve } from '../endpoint.ts';
+import { forEnds } from '../pooled.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 import { task } from './tasks.ts';
@@ -66,9 +67,11 @@ const ofLease = (select: string, from: string) =>
 
 /** /v1/leases/:lease/… : no row means that the lease is unknown or somebody else's by now. */
 export function leases(app: App, connect: Connect): void {
+  const own: Connect = (env, use) => connect(forEnds(env ?? {}), use);
   const verb = <B extends z.ZodType>({ name, ...endpoint }: Verb<B>) =>
-    serve(app, connect, {
+    serve(app, own, {
       ...endpoint,
+      share: 'ends',
       method: 'post',
       path: `/v1/leases/{lease}/${name}`,
       params,

@@ -100,6 +100,7 @@ export function tasks(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/tasks',
+    share: 'enqueues',
     summary: 'Enqueue one task, or all of up to 10,000',
     params: s.queueParams,
     body: z.union([batch, single]),
@@ -134,10 +135,10 @@ export function tasks(app: App, connect: Connect): void {
         cross join lateral (select $3 or t.state = any ('{${ended}}') as whole) as w`,
     ),
     values: ({ params }, last) => [params.id, last],
-    repeat: async (once, { query, gone }, most = Number.POSITIVE_INFINITY) => {
+    repeat: async (once, { query, look, gone }, most = Number.POSITIVE_INFINITY) => {
       const seconds = query.wait_seconds ?? 0;
       if (seconds === 0 || most < 2) return once();
-      const wait = { seconds, most: most - 1, share: 0.1, gone };
+      const wait = { seconds, most: most - 1, share: 0.1, look, gone };
       const answer = await poll(() => once(false), stateOf, wait);
       return answer && stateOf(answer.body) !== 'found' && !gone.aborted ? once() : answer;
     },

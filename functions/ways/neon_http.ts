@@ -1,10 +1,8 @@
 import { neon, neonConfig } from '@neondatabase/serverless';
+import { NEON_HTTP_MS } from '../patience.ts';
 import type { Connect, Query } from '../query.ts';
 import { named } from './named.ts';
 import { neonOf } from './neon.ts';
-
-// Neon's proxy waits up to 15 s for a database that wakes, the role's statement_timeout is 30 s.
-const QUERY_MS = 50_000;
 
 // A Worker's request may make 50 of its own on the free plan.
 const MOST_STATEMENTS = 45;
@@ -41,7 +39,7 @@ export const connectNeonHttp: Connect = async (env, use) => {
   const { url, proxy } = neonOf(env);
   const sql = neon(url, { fullResults: true });
   const query: Query = (text, values) => {
-    const fetchOptions = { signal: AbortSignal.timeout(QUERY_MS) };
+    const fetchOptions = { signal: AbortSignal.timeout(NEON_HTTP_MS) };
     // There is but this one setting for all; then() reads it at once.
     neonConfig.fetchEndpoint = proxy ? new URL('/sql', proxy).href : ownEndpoint;
     return sql.query(text, values, { fetchOptions }).then(

@@ -1,10 +1,8 @@
 import { Client } from '@neondatabase/serverless';
+import { NEON_CONNECT_MS, QUERY_MS } from '../patience.ts';
 import type { Connect } from '../query.ts';
 import { neonOf } from './neon.ts';
-import { QUERY_MS, session } from './session.ts';
-
-// As long as Neon's proxy waits for a database that wakes.
-const CONNECT_MS = 15_000;
+import { session } from './session.ts';
 
 /** Over a WebSocket of the request's own: a few round trips more than HTTPS, but no 10 MiB. */
 export const connectNeonWs: Connect = async (env, use) => {
@@ -12,7 +10,7 @@ export const connectNeonWs: Connect = async (env, use) => {
   return session(() => {
     const client = new Client({
       connectionString: url,
-      connectionTimeoutMillis: CONNECT_MS,
+      connectionTimeoutMillis: NEON_CONNECT_MS,
       query_timeout: QUERY_MS,
     });
     if (proxy) {

@@ -1,9 +1,8 @@
 import pg from 'pg';
+import { CONNECT_MS, QUERY_MS } from '../patience.ts';
 import type { Connect } from '../query.ts';
 import { corked } from './corked.ts';
-import { QUERY_MS, session } from './session.ts';
-
-const CONNECT_MS = 5_000;
+import { session } from './session.ts';
 
 /** Over TCP, through a transaction pooler: nothing is kept in the session, no statement is named. */
 export const connectPg: Connect = (env, use) =>

@@ -1,3 +1,4 @@
+import { END_MS } from '../patience.ts';
 import type { Query } from '../query.ts';
 import { named } from './named.ts';
 
@@ -10,11 +11,6 @@ type Client = {
 };
 
 type Open = { client: Client; over: Promise<void> };
-
-const END_MS = 1_000;
-
-/** The role's own statement_timeout, 30 s, comes first and says so better. */
-export const QUERY_MS = 35_000;
 
 /** Waits no longer than it takes: a dead network must not hold the answer up. */
 async function end({ client, over }: Open): Promise<void> {

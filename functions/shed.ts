@@ -1,0 +1,86 @@
+import { later, refusal } from './problem.ts';
+import { isWorkers } from './push/post.ts';
+import type { Bindings } from './query.ts';
+
+/**
+ * What a call is to those beside it in one isolate. Each share has its own places, so that a flood of one keeps none of
+ * the others out; `ends` are calls that end or hold work, and are never turned away here. `waits` are claims and
+ * looks that wait, `looks` the statements of those.
+ */
+export type Share = 'ends' | 'enqueues' | 'claims' | 'rest';
+type Place = Exclude<Share, 'ends'> | 'waits' | 'looks';
+
+const MOST = 100;
+/** Who waits is asleep for most of the time; what it asks then must leave a pool of 20 connections to others. */
+const times: Partial<Record<Place, number>> = { waits: 5, looks: 0.1 };
+
+/** No call takes as long: an invocation that was killed at work has not said that it left. */
+const LIFE_MS = 120_000;
+
+const taken = new Map<Place, Map<symbol, number>>();
+
+function mostOf(place: Place, { TOCK_MOST_AT_ONCE = '' }: Bindings): number {
+  const most = /^[1-9]\d{0,5}$/.test(TOCK_MOST_AT_ONCE) ? Number(TOCK_MOST_AT_ONCE) : MOST;
+  return Math.max(1, most * (times[place] ?? 1));
+}
+
+/** Those inside, without those that can't be any more: they came in first. */
+function inside(place: Place): Map<symbol, number> {
+  const all = taken.get(place) ?? new Map<symbol, number>();
+  taken.set(place, all);
+  const longAgo = performance.now() - LIFE_MS;
+  for (const [one, since] of all) {
+    if (since > longAgo) break;
+    all.delete(one);
+  }
+  return all;
+}
+
+/** Takes a place, where one is free; returns what gives it back. */
+export function enter(place: Place, env: Bindings, gone?: AbortSignal): (() => void) | null {
+  const all = inside(place);
+  if (all.size >= mostOf(place, env)) return null;
+  const one = Symbol();
+  all.set(one, performance.now());
+  const leave = () => void all.delete(one);
+  // There an invocation ends with its client, in the middle of what it does.
+  if (gone && isWorkers()) gone.addEventListener('abort', leave, { once: true });
+  return leave;
+}
+
+const names: Record<Place, string> = {
+  enqueues: 'enqueues',
+  claims: 'claims',
+  rest: 'calls',
+  waits: 'calls that wait',
+  looks: 'looks',
+};
+
+function full(place: Place, env: Bindings) {
+  return refusal(503, `This Worker has ${mostOf(place, env)} ${names[place]} at once already.`, {
+    hint: 'Come back after Retry-After. One call can take many tasks; TOCK_MOST_AT_ONCE allows more calls.',
+    headers: later(),
+  });
+}
+
+/** Refuses a call for which there is no place, before its body is read. */
+export function refuseIfFull(share: Share, env: Bindings): void {
+  if (share !== 'ends' && inside(share).size >= mostOf(share, env)) throw full(share, env);
+}
+
+/** Does a call in a place of its share, or refuses it. */
+export async function within<T>(
+  share: Share | 'waits',
+  env: Bindings,
+  gone: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (share === 'ends') return work();
+  const leave = enter(share, env, gone);
+  if (!leave) throw full(share, env);
+  try {
+    return await work();
+  } finally {
+    leave();
+  }
+}
