@@ -36,7 +36,8 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
   const url = `http://127.0.0.1:${port}`;
   await say.step(`Starting the Worker on ${url}`, async () => {
     scope.signal.throwIfAborted();
-    const worker = startWorker(port, urls.pooled);
+    const vars: Record<string, string> = urls.ends ? { DATABASE_URL_ENDS: urls.ends } : {};
+    const worker = startWorker(port, urls.pooled, { vars });
     scope.onStop('the Worker', worker.stop);
     record('the Worker', worker.pid);
     await healthy(url, worker, scope.signal);

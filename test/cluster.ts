@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { migrate } from '../cli/migrate.ts';
 import { type Cluster, cluster } from '../scripts/stack/cluster.ts';
-import { type Pooler, startPooler } from '../scripts/stack/pooler.ts';
+import { type Pooler, type PoolerOptions, startPooler } from '../scripts/stack/pooler.ts';
 import { anyPort } from '../scripts/stack/ports.ts';
 import { makeCron, makeDatabase, makeOwner, openEdge } from '../scripts/stack/roles.ts';
 import type { Say } from '../scripts/stack/say.ts';
@@ -13,7 +13,7 @@ export type TestCluster = {
   cluster: Cluster;
   passwords: Passwords;
   /** A PgBouncer in transaction mode over all its databases, where the host has one. */
-  pool(): Promise<Pooler>;
+  pool(more?: Pick<PoolerOptions, 'ends' | 'settings'>): Promise<Pooler>;
   close(): Promise<void>;
 };
 
@@ -51,7 +51,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
   return {
     cluster: made,
     passwords,
-    async pool() {
+    async pool(more) {
       const users = {
         tock: passwords.owner,
         tock_edge: passwords.edge,
@@ -60,7 +60,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
         postgres: options.password,
       };
       const files = { postgresPort: made.port, log: `${host.folder}/pgbouncer.log` };
-      pooler = await startPooler(host, { port: ports[1], users, ...files });
+      pooler = await startPooler(host, { port: ports[1], users, ...files, ...more });
       return pooler;
     },
     close,

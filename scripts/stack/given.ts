@@ -16,9 +16,10 @@ export function givenUrl(): string | null {
 export async function givenDatabase(url: string): Promise<DatabaseUrls> {
   const pooled = process.env.POOLED_DATABASE_URL;
   await withDatabase(url, (client) => client.query('select 1'));
-  if (pooled) return { owner: url, pooled, edgePassword: null };
+  const ends = process.env.POOLED_DATABASE_URL_ENDS || null;
+  if (pooled) return { owner: url, pooled, ends, edgePassword: null };
   const edge = new URL(url);
   edge.username = 'tock_edge';
   edge.password = secrets().edge;
-  return { owner: url, pooled: edge.href, edgePassword: secrets().edge };
+  return { owner: url, pooled: edge.href, ends: null, edgePassword: secrets().edge };
 }

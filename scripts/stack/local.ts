@@ -5,7 +5,7 @@ import { described } from './described.ts';
 import { secrets } from './files.ts';
 import type { Host } from './host.ts';
 import { home } from './place.ts';
-import { startPooler } from './pooler.ts';
+import { poolOfEnds, startPooler } from './pooler.ts';
 import { freePort, isFree } from './ports.ts';
 import { makeCron, makeDatabase, makeOwner } from './roles.ts';
 import { record } from './running.ts';
@@ -14,7 +14,13 @@ import type { Scope } from './scope.ts';
 import { openHost } from './source.ts';
 
 /** What the rest of the stack needs of a database. */
-export type DatabaseUrls = { owner: string; pooled: string; edgePassword: string | null };
+export type DatabaseUrls = {
+  owner: string;
+  pooled: string;
+  /** The same, by the pool for what ends work; null where that is not known. */
+  ends: string | null;
+  edgePassword: string | null;
+};
 
 const name = 'tock';
 
@@ -86,17 +92,19 @@ export async function localDatabase(
     onPort('PgBouncer', poolPort, host, say, async (free) => {
       const users = { tock: words.owner, tock_edge: words.edge };
       const poolLog = `${host.folder}/pgbouncer.log`;
-      const settings = { port: free, postgresPort: database.port, users, log: poolLog };
-      const made = await startPooler(host, settings);
+      const place = { port: free, postgresPort: database.port, log: poolLog };
+      const made = await startPooler(host, { ...place, users, ends: name });
       onStop('PgBouncer', made.stop);
       if (host.local) record('PgBouncer', made.pid);
       needs('PgBouncer', made.ended, poolLog);
       return made;
     }),
   );
+  const pooled = `postgres://tock_edge:${words.edge}@127.0.0.1:${pooler.port}`;
   return {
     owner: `postgres://tock:${words.owner}@127.0.0.1:${database.port}/${name}`,
-    pooled: `postgres://tock_edge:${words.edge}@127.0.0.1:${pooler.port}/${name}`,
+    pooled: `${pooled}/${name}`,
+    ends: `${pooled}/${poolOfEnds(name)}`,
     edgePassword: words.edge,
   };
 }

@@ -6,6 +6,10 @@ export type PoolerOptions = {
   postgresPort: number;
   /** Passwords by role. */
   users: Record<string, string>;
+  /** A database that is to have another pool beside its own, under the name poolOfEnds(). */
+  ends?: string;
+  /** Instead of what is set here. */
+  settings?: Record<string, number>;
   log: string;
 };
 
@@ -23,9 +27,31 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
+/** For the calls that end work: however many enqueues wait, these connections are theirs. */
+const ENDS_POOL_SIZE = 10;
+
+export const poolOfEnds = (database: string) => `${database}_ends`;
+
+function databases({ ends, postgresPort }: PoolerOptions): string {
+  const at = `host=127.0.0.1 port=${postgresPort}`;
+  const own = ends && `${poolOfEnds(ends)} = ${at} dbname=${ends} pool_size=${ENDS_POOL_SIZE}\n`;
+  return `${own ?? ''}* = ${at}`;
+}
+
+const settings = {
+  max_client_conn: 2000,
+  default_pool_size: 20,
+  max_db_connections: 40,
+  // Less than clients wait: they hear that the pool is full.
+  query_wait_timeout: 15,
+  server_idle_timeout: 60,
+  server_login_retry: 1,
+};
+
 function configuration(host: Host, options: PoolerOptions): string {
+  const all = Object.entries({ ...settings, ...options.settings });
   return `[databases]
-* = host=127.0.0.1 port=${options.postgresPort}
+${databases(options)}
 
 [pgbouncer]
 listen_addr = ${host.listen}
@@ -34,12 +60,7 @@ unix_socket_dir =
 auth_type = md5
 auth_file = ${host.folder}/users.txt
 pool_mode = transaction
-max_client_conn = 2000
-default_pool_size = 20
-max_db_connections = 40
-query_wait_timeout = 30
-server_idle_timeout = 60
-server_login_retry = 1
+${all.map(([name, value]) => `${name} = ${value}`).join('\n')}
 ignore_startup_parameters = extra_float_digits,options
 log_connections = 0
 log_disconnections = 0

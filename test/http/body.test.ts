@@ -1,0 +1,90 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+
+vi.mock('../../functions/patience.ts', async (original) => ({
+  ...(await original<object>()),
+  BODY_MS: 50,
+}));
+
+const connected = vi.fn();
+const app = createApp((_env, use) => {
+  connected();
+  return use(async () => [{ body: '{"ids":["1"]}' }]);
+});
+afterEach(() => connected.mockClear());
+
+const MiB = 1024 * 1024;
+const key = { authorization: 'Bearer tock_1' };
+
+/** Sends a body in pieces, and says how many bytes of it were asked for. */
+async function upload(piece: () => Uint8Array | Promise<Uint8Array>, headers: object) {
+  let bytes = 0;
+  const cancel = vi.fn();
+  const body = new ReadableStream(
+    {
+      async pull(to) {
+        const one = await piece();
+        if (one.length === 0) return to.close();
+        bytes += one.length;
+        to.enqueue(one);
+      },
+      cancel,
+    },
+    { highWaterMark: 0 },
+  );
+  const init = { method: 'POST', headers: { ...headers }, body, duplex: 'half' } as RequestInit;
+  const reply = await app.request('/v1/queues/q/tasks', init);
+  return { status: reply.status, said: await reply.json(), bytes, cancel };
+}
+
+const endless = () => new Uint8Array(MiB);
+
+test('of a request without a key, or with what is none, no byte is read', async () => {
+  for (const headers of [{}, { authorization: 'Bearer ' }, { authorization: 'Basic a:b' }]) {
+    const { status, bytes } = await upload(endless, headers);
+    expect({ status, bytes }).toEqual({ status: 401, bytes: 0 });
+  }
+});
+
+test('a body that says it is too large is refused unread', async () => {
+  const { status, bytes } = await upload(endless, { ...key, 'content-length': String(2 ** 30) });
+  expect({ status, bytes }).toEqual({ status: 413, bytes: 0 });
+});
+
+test('a body without a length is cut at the limit, whatever it may come to', async () => {
+  const { status, bytes, cancel } = await upload(endless, key);
+  expect({ status, bytes }).toEqual({ status: 413, bytes: 6 * MiB });
+  expect(cancel).toHaveBeenCalled();
+  // Nor does a length that is too small help.
+  const lying = await upload(endless, { ...key, 'content-length': '2' });
+  expect(lying).toMatchObject({ status: 413, bytes: 6 * MiB });
+});
+
+test('a body that comes too slowly is given up, and no connection was held for it', async () => {
+  const first = [new TextEncoder().encode('{"payload":')];
+  const slow = () => first.pop() ?? new Promise<Uint8Array>(() => {});
+  const { status, said, cancel } = await upload(slow, key);
+  expect(status).toBe(408);
+  expect(said).toMatchObject({ type: 'urn:tock:problem:too-slow', field: 'body' });
+  expect(cancel).toHaveBeenCalled();
+  expect(connected).not.toHaveBeenCalled();
+});
+
+test('a body that breaks off is a 400, one in pieces is put together', async () => {
+  const broken = () => Promise.reject(new Error('gone'));
+  expect(await upload(broken, key)).toMatchObject({ status: 400 });
+  expect(connected).not.toHaveBeenCalled();
+  const pieces = ['{"pay', 'load": "', 'é"}', ''].map((text) => new TextEncoder().encode(text));
+  const byByte = pieces.flatMap((one) => [...one]).map((one) => Uint8Array.of(one));
+  for (const of of [pieces, [...byByte, new Uint8Array()]]) {
+    expect((await upload(() => of.shift() as Uint8Array, key)).status).toBe(201);
+  }
+});
+
+test('an address is up to 8,192 characters', async () => {
+  const ask = (length: number) => app.request(`/v1/tasks?tenant=${'x'.repeat(length)}`);
+  expect((await ask(8000)).status).toBe(401);
+  const reply = await ask(8192);
+  expect(reply.status).toBe(414);
+  expect(await reply.json()).toMatchObject({ type: 'urn:tock:problem:too-long' });
+});

@@ -1,0 +1,104 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+import type { Bindings, Query } from '../../functions/query.ts';
+import { enter } from '../../functions/shed.ts';
+
+const headers = { authorization: 'Bearer tock_1', 'content-type': 'application/json' };
+const empty =
+  '{"lease":null,"leased_until":null,"tasks":[],"state":"empty","retry_after_seconds":1}';
+const lease = '5e1f7c0a-3b6d-4d58-9a52-7c1e00000001';
+
+/** A database that answers when the test says so. */
+function held() {
+  const waiting: (() => void)[] = [];
+  const query: Query = () =>
+    new Promise((resolve) => waiting.push(() => resolve([{ body: '{"completed":1}' }])));
+  const app = createApp((_env, use) => use(query));
+  const send = (path: string, env: Bindings, body: BodyInit = '{}') =>
+    app.request(path, { method: 'POST', headers, body, duplex: 'half' } as RequestInit, env);
+  const arrived = (count: number) => expect.poll(() => waiting.length).toBe(count);
+  const release = () => {
+    for (const go of waiting.splice(0)) go();
+  };
+  return { send, arrived, release };
+}
+
+afterEach(() => vi.useRealTimers());
+
+test('enqueues over the places of an isolate are turned away at once, what ends work is not', async () => {
+  const { send, arrived, release } = held();
+  const env = { TOCK_MOST_AT_ONCE: '3' };
+  const enqueue = () => send('/v1/queues/q/tasks', env);
+  const first = [enqueue(), enqueue(), enqueue()];
+  await arrived(3);
+  const fourth = await enqueue();
+  expect(fourth.status).toBe(503);
+  expect(fourth.headers.get('retry-after')).toMatch(/^[123]$/);
+  expect(await fourth.json()).toMatchObject({
+    detail: expect.stringContaining('3 enqueues at once'),
+    hint: expect.stringMatching(/Retry-After/),
+  });
+  const ends = ['complete', 'fail', 'release', 'extend'].flatMap((verb) =>
+    [1, 2, 3, 4].map(() => send(`/v1/leases/${lease}/${verb}`, env)),
+  );
+  await arrived(19);
+  const others = [send('/v1/queues/q/claim', env), send('/v1/tasks/cancel', env, '{"ids":["1"]}')];
+  await arrived(21);
+  release();
+  for (const reply of await Promise.all(first)) expect(reply.status).toBe(201);
+  for (const reply of await Promise.all([...ends, ...others])) expect(reply.status).toBe(200);
+  const after = enqueue();
+  await arrived(1);
+  release();
+  expect((await after).status).toBe(201);
+});
+
+test('where there is no place the body is not read', async () => {
+  const { send, arrived, release } = held();
+  const env = { TOCK_MOST_AT_ONCE: '1' };
+  const first = send('/v1/queues/q/tasks', env);
+  await arrived(1);
+  const pull = vi.fn((to: ReadableStreamDefaultController) => to.enqueue(new Uint8Array(9)));
+  const body = new ReadableStream({ pull }, { highWaterMark: 0 });
+  expect((await send('/v1/queues/q/tasks', env, body)).status).toBe(503);
+  expect(pull).not.toHaveBeenCalled();
+  release();
+  await first;
+});
+
+test('calls that wait look from a tenth of the places, and are turned away at five times as many', async () => {
+  let looking = 0;
+  let most = 0;
+  const app = createApp((_env, use) => {
+    let looks = 0;
+    return use(async () => {
+      if (looks++ === 0) return [{ body: empty }];
+      most = Math.max(most, ++looking);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      looking--;
+      return [{ body: empty }];
+    });
+  });
+  const env = { TOCK_MOST_AT_ONCE: '20' };
+  const body = '{"wait_seconds": 1}';
+  const calls = Array.from({ length: 105 }, () =>
+    app.request('/v1/queues/q/claim', { method: 'POST', headers, body }, env),
+  );
+  const replies = (await Promise.all(calls)).map(({ status }) => status);
+  expect(replies.filter((status) => status === 503)).toHaveLength(5);
+  expect(replies.filter((status) => status === 200)).toHaveLength(100);
+  expect(most).toBe(2);
+});
+
+test('a place is free again after two minutes, though nobody said that he left', () => {
+  vi.useFakeTimers();
+  const env = { TOCK_MOST_AT_ONCE: '2' };
+  expect(enter('rest', env)).not.toBeNull();
+  vi.advanceTimersByTime(60_000);
+  expect(enter('rest', env)).not.toBeNull();
+  expect(enter('rest', env)).toBeNull();
+  vi.advanceTimersByTime(60_001);
+  expect(enter('rest', env)).not.toBeNull();
+  expect(enter('rest', env)).toBeNull();
+  vi.advanceTimersByTime(120_001);
+});
