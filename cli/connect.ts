@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { Failure } from './failure.ts';
+import { CONNECT_MS, END_MS, STATEMENT_MS } from './patience.ts';
 
 const unreachable = 'Check that PostgreSQL runs there and that this machine may reach it.';
 const advice: Record<string, string> = {
@@ -19,16 +20,34 @@ function place(url: string): string {
   return `${hostname || 'localhost'}:${port || 5432}${pathname}`;
 }
 
+function brokenBy({ message }: Error): string | null {
+  if (/^Query read timeout/.test(message)) return 'fell silent';
+  return /^Connection terminated/.test(message) ? 'broke' : null;
+}
+
 /** Node gives one error an address when a name has several. */
 function firstOf(error: unknown): { code?: string; message: string } {
   const [first] = error instanceof AggregateError ? error.errors : [error];
   return { code: first?.code, message: first?.message || String(first) };
 }
 
-/** Connects, works and disconnects; a failure to connect says where and what to do. */
+/** A network that is gone answers no farewell. */
+async function end(client: pg.Client): Promise<void> {
+  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } })
+    .connection;
+  const late = setTimeout(() => stream.destroy(), END_MS);
+  await client.end().catch(() => {});
+  clearTimeout(late);
+}
+
+/**
+ * Connects, works and disconnects; a failure to connect says where and what to do. A statement is waited for so long,
+ * without an end where that is 0.
+ */
 export async function withDatabase<T>(
   url: string,
   work: (client: pg.Client) => Promise<T>,
+  statement_ms = STATEMENT_MS,
 ): Promise<T> {
   if (!/^postgres(ql)?:/.test(url) || !URL.canParse(url)) {
     const next = 'It looks like postgres://role:password@host:5432/database.';
@@ -37,7 +56,9 @@ export async function withDatabase<T>(
   const client = new pg.Client({
     connectionString: url,
     application_name: 'tock',
-    connectionTimeoutMillis: 15_000,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: statement_ms,
+    keepAlive: true,
   });
   // A server that goes away fails the query at hand; without this it would end the process.
   client.on('error', () => {});
@@ -51,14 +72,11 @@ export async function withDatabase<T>(
   try {
     return await work(client);
   } catch (error) {
-    if (error instanceof Failure || !/^Connection terminated/.test((error as Error).message))
-      throw error;
-    throw new Failure(
-      `The connection to ${place(url)} broke.`,
-      'See that PostgreSQL is up, then try again.',
-      4,
-    );
+    const broke = brokenBy(error as Error);
+    if (error instanceof Failure || !broke) throw error;
+    const what = `The connection to ${place(url)} ${broke}.`;
+    throw new Failure(what, 'See that PostgreSQL is up, then try again.', 4);
   } finally {
-    await client.end().catch(() => {});
+    await end(client);
   }
 }

@@ -158,5 +158,5 @@ export async function migrate(
   const { directory, log = () => {}, waitSeconds = 120, lockSeconds = 10 } = options;
   const files = readSql(directory);
   const run = (client: pg.Client) => migrateOn(client, files, { log, waitSeconds, lockSeconds });
-  return typeof to === 'string' ? withDatabase(to, run) : run(to);
+  return typeof to === 'string' ? withDatabase(to, run, 0) : run(to);
 }

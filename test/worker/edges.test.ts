@@ -1,0 +1,86 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { bundle } from '../../scripts/bundle.ts';
+import { blackHole, type Hole } from '../ways/black_hole.ts';
+import { type Served, serveBundle } from './workerd.ts';
+
+let hole: Hole;
+let worker: Served;
+beforeAll(async () => {
+  hole = await blackHole();
+  const { code } = await bundle();
+  const DATABASE_URL = `postgres://u:p@127.0.0.1:${hole.port}/d`;
+  worker = await serveBundle(code, { DATABASE_URL });
+  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: 20_000 });
+});
+afterAll(async () => {
+  await worker?.stop();
+  await hole?.close();
+});
+
+const GiB = 2 ** 30;
+const piece = Buffer.alloc(64 * 1024, ' ');
+const chunk = Buffer.concat([Buffer.from('10000\r\n'), piece, Buffer.from('\r\n')]);
+
+/** Sends a head and then a body without end, as fast as it is taken; says what was answered and how much was sent. */
+function upload(...head: string[]): Promise<{ status: number; sent: number }> {
+  return new Promise((resolve, reject) => {
+    const socket: Socket = connect(worker.port, '127.0.0.1');
+    let sent = 0;
+    let said = '';
+    const over = () => {
+      const [, status] = /^HTTP\/1\.1 (\d+)/.exec(said) ?? [];
+      socket.destroy();
+      if (status) resolve({ status: Number(status), sent });
+      else reject(new Error(`it was hung up on after ${sent} bytes`));
+    };
+    const more = () => {
+      while (sent < GiB && !socket.destroyed && !said) {
+        sent += piece.length;
+        if (!socket.write(chunk)) return;
+      }
+    };
+    socket.on('data', (bytes) => {
+      said += bytes.toString('latin1');
+      over();
+    });
+    socket.on('error', () => said === '' && over());
+    socket.on('close', over);
+    socket.on('drain', more);
+    socket.write(
+      `${['POST /v1/queues/q/tasks HTTP/1.1', 'Host: t', ...head].join('\r\n')}\r\n\r\n`,
+    );
+    more();
+  });
+}
+
+const key = 'Authorization: Bearer tock_1';
+const chunked = 'Transfer-Encoding: chunked';
+
+test('a gigabyte without a key is answered at once, and with one it is cut at the limit', async () => {
+  const keyless = await upload(chunked);
+  expect(keyless.status).toBe(401);
+  expect(keyless.sent).toBeLessThan(GiB / 32);
+  const long = await upload(key, `Content-Length: ${GiB}`);
+  expect(long.status).toBe(413);
+  expect(long.sent).toBeLessThan(GiB / 32);
+  const cut = await upload(key, chunked);
+  expect(cut.status).toBe(413);
+  expect(cut.sent).toBeLessThan(GiB / 32);
+});
+
+test('headers are up to what workerd takes, an address to what Tock does', async () => {
+  const ask = (path: string, headers: Record<string, string>) =>
+    fetch(`${worker.url}${path}`, { headers }).then(({ status }) => status);
+  expect(await ask('/openapi.json', { 'x-large': 'x'.repeat(32_000) })).toBe(200);
+  expect(await ask('/openapi.json', { 'x-large': 'x'.repeat(1_000_000) })).toBe(431);
+  expect(await ask(`/openapi.json?${'x'.repeat(9000)}`, {})).toBe(414);
+});
+
+test('in workerd too a database that never answers is a 503', async () => {
+  const headers = { authorization: 'Bearer tock_1' };
+  const reply = await fetch(`${worker.url}/v1/queues`, { headers });
+  expect(reply.status).toBe(503);
+  expect(reply.headers.get('retry-after')).toBe('1');
+  await expect.poll(hole.open).toBe(0);
+});
