@@ -51,6 +51,9 @@ const LONGEST_TRY_MS = 2 ** 31 - 1;
 const backoff = (tries: number) =>
   Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1)) * (0.5 + 0.5 * Math.random());
 
+/** Many are told the same second. */
+const apart = (ms: number) => ms && ms + FIRST_PAUSE_MS * Math.random();
+
 /** Retry-After: seconds, or a date. */
 function againMs(header: string | null): number {
   if (!header) return 0;
@@ -151,7 +154,7 @@ export function caller({
         Math.min(left, (timeout_seconds + wait_seconds) * 1000),
       );
       if ('answer' in tried) return tried.answer as T;
-      const ms = Math.max(tried.again_ms, backoff(tries));
+      const ms = Math.max(apart(tried.again_ms), backoff(tries));
       if (!tried.passing || tries > retries || performance.now() + ms >= end) throw tried.error;
       await pause(ms, signal);
       if (signal?.aborted) throw tried.error;

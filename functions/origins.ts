@@ -14,17 +14,17 @@ const allow = cors({
 /** As browsers say it: without a path, in small letters. */
 const said = (origin: string) => origin.trim().replace(/\/+$/, '').toLowerCase();
 
-/** Of a page in a sandbox, whoever made it: that any may have is nobody's. */
-const NOBODY = 'null';
+/** An address: not `*`, and not `null`, which any page in a sandbox is. */
+const isSome = (origin: string) => origin.includes('://');
 
 /**
  * Lets pages of the origins in TOCK_ORIGINS call, also by the browser's question before; of others it knows nothing.
- * Never with cookies: a key is sent by a page's own doing. `*` is no origin.
+ * Never with cookies: a key is sent by a page's own doing.
  */
 export const origins: MiddlewareHandler<Env> = async (c, next) => {
-  const listed = c.env?.TOCK_ORIGINS?.split(',').map(said) ?? [];
+  const listed = c.env?.TOCK_ORIGINS?.split(',').map(said).filter(isSome) ?? [];
   const origin = c.req.header('origin');
-  if (origin !== undefined && origin !== NOBODY && listed.includes(origin)) return allow(c, next);
+  if (origin !== undefined && listed.includes(origin)) return allow(c, next);
   await next();
   if (listed.length > 0) c.header('Vary', 'Origin', { append: true });
 };

@@ -14,6 +14,7 @@ begin
       if v_role = 'tock_edge' then
         alter role tock_edge set statement_timeout = '30s';
         alter role tock_edge set lock_timeout = '2s';
+        alter role tock_edge set idle_in_transaction_session_timeout = '60s';
       end if;
     exception
       when duplicate_object or unique_violation then null;  -- made meanwhile from another database

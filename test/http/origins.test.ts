@@ -62,3 +62,22 @@ test('a page of any other origin may not, and neither may any where none is list
     }
   }
 });
+
+test('a page that is nobody, and a star, let nobody in', async () => {
+  for (const TOCK_ORIGINS of ['null', '*', 'null, *', 'https://*.example', '']) {
+    for (const origin of ['null', '*', 'https://a.example', '']) {
+      const asked = await preflight(origin, { TOCK_ORIGINS });
+      expect(asked.status).toBe(405);
+      expect(asked.headers.get('access-control-allow-origin')).toBeNull();
+    }
+  }
+});
+
+test('a listed origin may use the methods there are, and no cookies', async () => {
+  const { headers } = await preflight('https://a.example', listed);
+  expect(headers.get('access-control-allow-methods')).toBe('GET,HEAD,POST,PUT,PATCH,DELETE');
+  expect(headers.get('access-control-allow-credentials')).toBeNull();
+  expect(headers.get('access-control-allow-private-network')).toBeNull();
+  expect(headers.get('access-control-max-age')).toBe('7200');
+  expect(headers.get('vary')).toContain('Origin');
+});

@@ -5,6 +5,7 @@ import { clients } from './clients.ts';
 import { clientsInSql } from './clients_sql.ts';
 import { consumers } from './consumers.ts';
 import { doors } from './doors.ts';
+import { edges } from './edges.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { inExamples } from './examples.ts';
@@ -64,6 +65,7 @@ export const bugs: Bug[] = [
   ...wishes,
   ...minds,
   ...doors,
+  ...edges,
   ...asked,
   ...atGates,
   ...gateLocks,
