@@ -25,7 +25,7 @@ export const clients: Bug[] = [
   {
     name: 'a server that is busy is asked again at once, whatever it says',
     file: 'client/call.ts',
-    find: 'Math.max(tried.again_ms, backoff(tries))',
+    find: 'Math.max(apart(tried.again_ms), backoff(tries))',
     replace: 'backoff(tries)',
     caught: [calls, 'a call waits for as long as it is told'],
   },
