@@ -5,11 +5,14 @@ import { softly } from '../../scripts/stack/say.ts';
 import { prepare, testCluster } from '../../test/cluster.ts';
 import { serveBundle } from '../../test/worker/workerd.ts';
 
-/** What completions wait while enqueues flood one workerd: without places and a pool of their own, with each, with both. */
+/**
+ * What completions wait while enqueues flood one workerd: without places and a pool of their own, with each, with both.
+ * First as fast as the machine is, then with a database that takes 100 ms for each enqueue, as one does whose disk is busy.
+ */
 const seconds = Number(process.argv[2] ?? 8);
 const enqueuers = Number(process.argv[3] ?? 400);
 const completers = 4;
-const LEASES = 3000;
+const LEASES = 1500;
 
 const made = await testCluster('flood', softly);
 try {
@@ -43,8 +46,11 @@ try {
     return all;
   }
 
-  async function measured(name: string, more: Record<string, string>): Promise<void> {
-    const held = await leases();
+  async function measured(
+    name: string,
+    held: string[],
+    more: Record<string, string>,
+  ): Promise<void> {
     const served = await serveBundle(code, { DATABASE_URL, ...more });
     const post = async (path: string, body: string) => {
       const init = { method: 'POST', headers, body };
@@ -88,11 +94,24 @@ try {
     );
   }
 
-  for (let round = 0; round < 2; round++) {
-    await measured('neither', unbounded);
-    await measured('places', {});
-    await measured('a pool', { ...unbounded, ...own });
-    await measured('both', own);
+  await db.query(`create function slow() returns trigger language plpgsql as $$
+    begin perform pg_sleep(0.1); return new; end $$`);
+  const slow =
+    'create trigger slow before insert on tock.runs for each row execute function slow()';
+  for (const [speed, begin, end] of [
+    ['fast', 'select 1', 'select 1'],
+    ['slow', slow, 'drop trigger slow on tock.runs'],
+  ] as const) {
+    const round = async (name: string, more: Record<string, string>) => {
+      const held = await leases();
+      await db.query(begin);
+      await measured(`${speed}, ${name}`, held, more);
+      await db.query(end);
+    };
+    await round('neither', unbounded);
+    await round('places', {});
+    await round('a pool', { ...unbounded, ...own });
+    await round('both', own);
   }
   await db.end();
 } finally {
