@@ -2,7 +2,7 @@ import type { Bindings } from './query.ts';
 
 // What poolers say, as they give it codes of many kinds: PgBouncer, Supavisor, Hyperdrive.
 const said =
-  /query_wait_timeout|max_client_conn|max client(s| connections)? reached|open slot in the pool|check ?out|EMAXCONN|too many (clients|connections)|connection slots are reserved/i;
+  /query_wait_timeout|max_client_conn|max client(s| connections)? reached|open slot in the pool|pool exhausted|check ?out|EMAXCONN|too many (clients|connections)|connection slots are reserved/i;
 
 /** Whether an error says that all connections are taken. */
 export const isPoolFull = ({ code, message }: { code?: string; message: string }) =>

@@ -1,6 +1,6 @@
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
-// 42P01: an epoch was dropped between a look and the next. 58000: of a pooler, as Hyperdrive.
+// 42P01: an epoch was dropped between a look and the next. 58000: Hyperdrive's pool is full.
 const unavailable = /^(08|25006|40001|40P01|42P01|53|55P03|57P0|57014|58000)/;
 const invalid = /^(22|23514|54)/;
 
