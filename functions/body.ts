@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import { findHazard } from './hazards.ts';
 import { BODY_MS } from './patience.ts';
 import { refusal } from './problem.ts';
+import type { Grown } from './shed.ts';
 
 /** The text goes to SQL as it came, so that no number passes through a double. */
 export type Body = { text: string; json: object };
@@ -36,7 +37,7 @@ function joined(chunks: Uint8Array[], size: number): Uint8Array {
 }
 
 /** All bytes of a body, which is read up to 5 MiB and for 30 seconds, and no further. */
-async function bytesOf({ headers, body }: Request): Promise<Uint8Array> {
+async function bytesOf({ headers, body }: Request, grown: Grown): Promise<Uint8Array> {
   if (Number(headers.get('content-length')) > MAX_BYTES) throw tooLarge();
   if (!body) return new Uint8Array();
   const reader = body.getReader();
@@ -53,6 +54,7 @@ async function bytesOf({ headers, body }: Request): Promise<Uint8Array> {
       if (done) return joined(chunks, size);
       size += value.length;
       if (size > MAX_BYTES) throw tooLarge();
+      grown(size);
       chunks.push(value);
     }
   } catch (error) {
@@ -92,8 +94,8 @@ function refuseMany(json: object): void {
 }
 
 /** The body of a request; none at all is an empty object, where that will do. */
-export async function readBody(c: Context, needed = false): Promise<Body> {
-  const text = decode(await bytesOf(c.req.raw));
+export async function readBody(c: Context, needed: boolean, grown: Grown): Promise<Body> {
+  const text = decode(await bytesOf(c.req.raw, grown));
   if (text.trim() === '') {
     if (needed) throw refusal(400, 'There is no body.', { field: 'body' });
     return { text: '{}', json: {} };

@@ -6,7 +6,7 @@ import { refusal } from './problem.ts';
 import type { Bindings, Connect } from './query.ts';
 import { requestIdOf } from './request_id.ts';
 import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
-import { enter, refuseIfFull, type Share, within } from './shed.ts';
+import { enter, type Grown, loaded, refuseIfFull, type Share, within } from './shed.ts';
 import { validate } from './validate.ts';
 
 /** `pushes`: what was called has made tasks of a queue with push. */
@@ -180,10 +180,13 @@ function isUtf8(encoded: string): boolean {
 async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
   endpoint: Endpoint<P, B, Q>,
   c: Context<Env>,
+  grown: Grown,
 ): Promise<Call<z.output<P>, z.output<B>, z.output<Q>>> {
   const params = validate(endpoint.params, paramsOf(c));
   const query = validate(endpoint.query ?? noQuery, queryOf(c)) as z.output<Q>;
-  const { text, json } = endpoint.body ? await readBody(c, endpoint.needsBody) : nothing;
+  const { text, json } = endpoint.body
+    ? await readBody(c, endpoint.needsBody ?? false, grown)
+    : nothing;
   const body = validate(schemaOf(endpoint, json), json) as z.output<B>;
   const repeat = { 'Idempotency-Key': c.req.header('Idempotency-Key') };
   const headers = endpoint.repeatable ? validate(repeatHeaders, repeat) : {};
@@ -205,12 +208,12 @@ export function serve<
   const route = document(endpoint);
   app.openAPIRegistry.registerPath(route);
   const { values, repeat, none, conflict, check, finish, status = 200, share = 'rest' } = endpoint;
-  app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), async (c) => {
+  const handle = async (c: Context<Env>, grown: Grown) => {
     const key = bearerKey(c.req.header('authorization'));
     // Hono has none where nobody gave any.
     const env = c.env ?? {};
     refuseIfFull(share, env);
-    const call = await callOf(endpoint, c);
+    const call = await callOf(endpoint, c, grown);
     check?.(call, env);
     const statement =
       typeof endpoint.statement === 'string' ? endpoint.statement : endpoint.statement(env);
@@ -232,5 +235,8 @@ export function serve<
     if (answer?.pushes) c.set('pushes', true);
     const body = answer && finish ? await finish(answer.body, env) : (answer?.body ?? '{}');
     return c.body(body, status, { 'Content-Type': 'application/json' });
-  });
+  };
+  app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), (c) =>
+    loaded(share, c.env ?? {}, c.req.raw.signal, (grown) => handle(c, grown)),
+  );
 }

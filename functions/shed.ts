@@ -8,11 +8,15 @@ import type { Bindings } from './query.ts';
  * looks that wait, `looks` the statements of those.
  */
 export type Share = 'ends' | 'enqueues' | 'claims' | 'rest';
-type Place = Exclude<Share, 'ends'> | 'waits' | 'looks';
+type Place = Exclude<Share, 'ends'> | 'waits' | 'looks' | 'pieces';
 
 const MOST = 100;
 /** Who waits is asleep for most of the time; what it asks then must leave a pool of 20 connections to others. */
-const times: Partial<Record<Place, number>> = { waits: 5, looks: 0.1 };
+const times: Partial<Record<Place, number>> = { waits: 5, looks: 0.1, pieces: 5 };
+
+/** A call's first piece of its body is free; of those that are large there are 500 further, 31 MiB: an isolate has 128 MB. */
+const PIECE_BYTES = 64 * 1024;
+const LEAST: Partial<Record<Place, number>> = { pieces: 160 };
 
 /** No call takes as long: an invocation that was killed at work has not said that it left. */
 const LIFE_MS = 120_000;
@@ -21,7 +25,7 @@ const taken = new Map<Place, Map<symbol, number>>();
 
 function mostOf(place: Place, { TOCK_MOST_AT_ONCE = '' }: Bindings): number {
   const most = /^[1-9]\d{0,5}$/.test(TOCK_MOST_AT_ONCE) ? Number(TOCK_MOST_AT_ONCE) : MOST;
-  return Math.max(1, most * (times[place] ?? 1));
+  return Math.max(LEAST[place] ?? 1, most * (times[place] ?? 1));
 }
 
 /** Those inside, without those that can't be any more: they came in first. */
@@ -54,6 +58,7 @@ const names: Record<Place, string> = {
   rest: 'calls',
   waits: 'calls that wait',
   looks: 'looks',
+  pieces: 'pieces of large bodies',
 };
 
 function full(place: Place, env: Bindings) {
@@ -82,5 +87,30 @@ export async function within<T>(
     return await work();
   } finally {
     leave();
+  }
+}
+
+/** Hears how long a body has become, and refuses it where the isolate holds too much already. */
+export type Grown = (bytes: number) => void;
+
+/** Does a call, and counts its body for as long as it takes. */
+export async function loaded<T>(
+  share: Share,
+  env: Bindings,
+  gone: AbortSignal,
+  work: (grown: Grown) => Promise<T>,
+): Promise<T> {
+  const pieces: (() => void)[] = [];
+  const grown: Grown = (bytes) => {
+    while (share !== 'ends' && bytes > (pieces.length + 1) * PIECE_BYTES) {
+      const leave = enter('pieces', env, gone);
+      if (!leave) throw full('pieces', env);
+      pieces.push(leave);
+    }
+  };
+  try {
+    return await work(grown);
+  } finally {
+    for (const leave of pieces) leave();
   }
 }

@@ -66,6 +66,29 @@ test('where there is no place the body is not read', async () => {
   await first;
 });
 
+test('large bodies share what an isolate holds, small ones and those that end work come through', async () => {
+  const { send, arrived, release } = held();
+  // 160 pieces of 64 KiB, of which each body's first is free.
+  const large = () => `{"payload":"${'x'.repeat(100_000)}"}${' '.repeat(4 * 1024 * 1024)}`;
+  const env = { TOCK_MOST_AT_ONCE: '10' };
+  const first = [1, 2].map(() => send('/v1/queues/q/tasks', env, large()));
+  await arrived(2);
+  const third = await send('/v1/queues/q/tasks', env, large());
+  expect(third.status).toBe(503);
+  expect(await third.json()).toMatchObject({ detail: expect.stringContaining('large bodies') });
+  const others = [
+    send('/v1/queues/q/tasks', env),
+    send(`/v1/leases/${lease}/complete`, env, `{}${' '.repeat(4 * 1024 * 1024)}`),
+  ];
+  await arrived(4);
+  release();
+  for (const reply of await Promise.all([...first, ...others])) expect(reply.ok).toBe(true);
+  const after = send('/v1/queues/q/tasks', env, large());
+  await arrived(1);
+  release();
+  expect((await after).status).toBe(201);
+});
+
 test('calls that wait look from a tenth of the places, and are turned away at five times as many', async () => {
   let looking = 0;
   let most = 0;
