@@ -21,7 +21,7 @@ export type Bindings = {
   /** As DATABASE_URL and HYPERDRIVE, for the calls on leases: another pool, which a flood of enqueues can't fill. */
   DATABASE_URL_ENDS?: string;
   HYPERDRIVE_ENDS?: { connectionString: string };
-  /** How many enqueues, claims and other calls an isolate has under way, of each; 100 by default. */
+  /** How many enqueues, claims and other calls an isolate has under way, of each; 300 by default. */
   TOCK_MOST_AT_ONCE?: string;
   /** What the secrets of queues with push are made of; several, newest first, by spaces. Without it nothing is pushed. */
   TOCK_PUSH_SECRET?: string;

@@ -10,7 +10,7 @@ import { serveBundle } from '../../test/worker/workerd.ts';
  * First as fast as the machine is, then with a database that takes 100 ms for each enqueue, as one does whose disk is busy.
  */
 const seconds = Number(process.argv[2] ?? 8);
-const enqueuers = Number(process.argv[3] ?? 400);
+const enqueuers = Number(process.argv[3] ?? 600);
 const completers = 4;
 const LEASES = 1500;
 
