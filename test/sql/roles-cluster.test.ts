@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate as migrateBy } from '../../cli/migrate.ts';
 import { makeDatabase, withClient } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { type TestCluster, testCluster } from '../cluster.ts';
+
+const migrate = (url: string) => migrateBy(url, { directory: process.env.TOCK_SQL_DIRECTORY });
 
 // Roles belong to the cluster: here it is one that has none of Tock's yet.
 let made: TestCluster;
