@@ -3,7 +3,7 @@ import { createApp } from '../../functions/app.ts';
 
 vi.mock('../../functions/patience.ts', async (original) => ({
   ...(await original<object>()),
-  BODY_MS: 50,
+  BODY_MS: 1000,
 }));
 
 const connected = vi.fn();

@@ -40,6 +40,8 @@ test('the printed lines take a task through, a second start is refused, Ctrl-C e
   expect(pasted).toContain('"world"');
   expect(pasted).toMatch(/"completed" ?: ?1/);
   expect(statSync(`${home}/dev.env`).mode & 0o777).toBe(0o600);
+  // What ends work has a pool of its own.
+  expect(readFileSync(`${home}/worker.env`, 'utf8')).toMatch(/^DATABASE_URL_ENDS=.*\/tock_ends'$/m);
 
   const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';
   const second = await start(home);

@@ -126,10 +126,10 @@ test('completions are answered while enqueues have filled the pool, and those ov
 });
 
 test('a pool that is full is a 503 that says so and when to come again', async () => {
-  const env = await pool({ default_pool_size: 1, query_wait_timeout: 1, max_client_conn: 3 });
+  const env = await pool({ default_pool_size: 1, query_wait_timeout: 2, max_client_conn: 3 });
   const letGo = await hold();
   const first = enqueueHeld(env);
-  await expect.poll(hung).toBe(1);
+  await expect.poll(hung, { timeout: 20_000 }).toBe(1);
   const full = async () => {
     const { status, headers, body } = await send(env, '/v1/queues/other/tasks');
     expect({ status, detail: body.detail }).toEqual({
@@ -146,7 +146,9 @@ test('a pool that is full is a 503 that says so and when to come again', async (
   for (const client of idle) await client.end();
   await letGo();
   expect((await first).status).toBe(201);
-  await expect.poll(async () => (await send(env, '/v1/queues/other/tasks')).status).toBe(201);
+  await expect
+    .poll(async () => (await send(env, '/v1/queues/other/tasks')).status, { timeout: 20_000 })
+    .toBe(201);
 });
 
 test("so is PostgreSQL's last connection, with a pooler and without", async () => {
@@ -166,7 +168,7 @@ test("so is PostgreSQL's last connection, with a pooler and without", async () =
   await owner.query(`alter database ${name} connection limit -1`);
   for (const env of [direct, pooled]) {
     await expect
-      .poll(async () => (await send(env, '/v1/queues/other/tasks')).status, { timeout: 10_000 })
+      .poll(async () => (await send(env, '/v1/queues/other/tasks')).status, { timeout: 20_000 })
       .toBe(201);
   }
 });

@@ -22,20 +22,21 @@ const GiB = 2 ** 30;
 const piece = Buffer.alloc(64 * 1024, ' ');
 const chunk = Buffer.concat([Buffer.from('10000\r\n'), piece, Buffer.from('\r\n')]);
 
+type Uploaded = { status: number | null; sent: number };
+
 /** Sends a head and then a body without end, as fast as it is taken; says what was answered and how much was sent. */
-function upload(...head: string[]): Promise<{ status: number; sent: number }> {
-  return new Promise((resolve, reject) => {
+function upload(...head: string[]): Promise<Uploaded> {
+  return new Promise((resolve) => {
     const socket: Socket = connect(worker.port, '127.0.0.1');
     let sent = 0;
     let said = '';
     const over = () => {
       const [, status] = /^HTTP\/1\.1 (\d+)/.exec(said) ?? [];
       socket.destroy();
-      if (status) resolve({ status: Number(status), sent });
-      else reject(new Error(`it was hung up on after ${sent} bytes`));
+      resolve({ status: status ? Number(status) : null, sent });
     };
     const more = () => {
-      while (sent < GiB && !socket.destroyed && !said) {
+      while (sent < GiB && !socket.destroyed) {
         sent += piece.length;
         if (!socket.write(chunk)) return;
       }
@@ -44,7 +45,7 @@ function upload(...head: string[]): Promise<{ status: number; sent: number }> {
       said += bytes.toString('latin1');
       over();
     });
-    socket.on('error', () => said === '' && over());
+    socket.on('error', over);
     socket.on('close', over);
     socket.on('drain', more);
     socket.write(
@@ -54,19 +55,22 @@ function upload(...head: string[]): Promise<{ status: number; sent: number }> {
   });
 }
 
+/** Who is hung up on while he sends may not see the answer that came before. */
+async function uploaded(...head: string[]): Promise<number> {
+  for (;;) {
+    const { status, sent } = await upload(...head);
+    expect(sent).toBeLessThan(GiB / 32);
+    if (status !== null) return status;
+  }
+}
+
 const key = 'Authorization: Bearer tock_1';
 const chunked = 'Transfer-Encoding: chunked';
 
 test('a gigabyte without a key is answered at once, and with one it is cut at the limit', async () => {
-  const keyless = await upload(chunked);
-  expect(keyless.status).toBe(401);
-  expect(keyless.sent).toBeLessThan(GiB / 32);
-  const long = await upload(key, `Content-Length: ${GiB}`);
-  expect(long.status).toBe(413);
-  expect(long.sent).toBeLessThan(GiB / 32);
-  const cut = await upload(key, chunked);
-  expect(cut.status).toBe(413);
-  expect(cut.sent).toBeLessThan(GiB / 32);
+  expect(await uploaded(chunked)).toBe(401);
+  expect(await uploaded(key, `Content-Length: ${GiB}`)).toBe(413);
+  expect(await uploaded(key, chunked)).toBe(413);
 });
 
 test('headers are up to what workerd takes, an address to what Tock does', async () => {
@@ -82,5 +86,5 @@ test('in workerd too a database that never answers is a 503', async () => {
   const reply = await fetch(`${worker.url}/v1/queues`, { headers });
   expect(reply.status).toBe(503);
   expect(reply.headers.get('retry-after')).toBe('1');
-  await expect.poll(hole.open).toBe(0);
+  await expect.poll(hole.open, { timeout: 10_000 }).toBe(0);
 });
