@@ -35,8 +35,10 @@ function pause(ms: number, gone: AbortSignal): Promise<void> {
 /** A place for a look, as soon as one is free; null when the time is up. */
 async function placed(look: () => (() => void) | null, end: number, gone: AbortSignal) {
   for (;;) {
+    // What it found would go to nobody.
+    if (gone.aborted) return null;
     const leave = look();
-    if (leave || Date.now() >= end || gone.aborted) return leave;
+    if (leave || Date.now() >= end) return leave;
     await pause(EVERY_MS * (1 + Math.random()), gone);
   }
 }
@@ -82,7 +84,7 @@ export async function poll(
     const vain = state === 'limited' ? (laterOf(answer.body) - 1) * 1000 : 0;
     // The last look is at the end.
     await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took, vain)), gone);
-    leave = gone.aborted ? null : await placed(look, end, gone);
+    leave = await placed(look, end, gone);
     if (!leave) return answer;
     now = Date.now();
   }

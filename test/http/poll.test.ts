@@ -162,3 +162,34 @@ test('a claim that waits for another task to end looks as one that found nothing
   await waited(poll(once, stateOf, { seconds: 1, laterOf: () => 1, gone }));
   for (const gap of gaps(asked.slice(0, -1))) expect(gap).toBeLessThanOrEqual(24);
 });
+
+test('where there is no place to look from it waits for one, to the end of its time and no longer', async () => {
+  const { once, asked } = answers(['empty']);
+  let free = false;
+  const look = () => (free ? () => {} : null);
+  const wait = poll(once, stateOf, { seconds: 10, look, gone });
+  await vi.advanceTimersByTimeAsync(9000);
+  expect(asked).toHaveLength(1);
+  free = true;
+  expect(await waited(wait)).toEqual({ body: 'empty' });
+  expect(asked.length).toBeGreaterThan(10);
+  free = false;
+  const vain = answers(['empty']);
+  expect(await waited(poll(vain.once, stateOf, { seconds: 1, look, gone }))).toEqual({
+    body: 'empty',
+  });
+  expect(vain.asked).toHaveLength(1);
+});
+
+test('a client that goes while it waits for a place is not asked for again', async () => {
+  const { once, asked } = answers(['empty']);
+  const client = new AbortController();
+  let free = false;
+  const look = () => (free ? () => {} : null);
+  const wait = poll(once, stateOf, { seconds: 10, look, gone: client.signal });
+  await vi.advanceTimersByTimeAsync(1000);
+  free = true;
+  client.abort();
+  await waited(wait);
+  expect(asked).toHaveLength(1);
+});

@@ -83,6 +83,15 @@ export const edges: Bug[] = [
     caught: ['http/shed.test.ts', 'calls that wait look from a thirtieth of the places'],
   },
   {
+    name: 'who has gone is looked for as soon as there is a place',
+    file: 'functions/poll.ts',
+    find: `    // What it found would go to nobody.
+    if (gone.aborted) return null;
+`,
+    replace: '',
+    caught: ['http/poll.test.ts', 'a client that goes while it waits for a place'],
+  },
+  {
     name: 'what ends work waits behind the enqueues in the pool',
     file: 'functions/pooled.ts',
     find: 'return DATABASE_URL_ENDS ? ',

@@ -33,7 +33,8 @@ beforeAll(async () => {
   owner = await opened(url);
   watcher = await opened(made.cluster.url(name));
   // What waits in these tests waits for as long as the test says.
-  await owner.query(`alter role tock_edge in database ${name} set lock_timeout = '60s'`);
+  await owner.query(`alter role tock_edge in database ${name} set lock_timeout = '90s'`);
+  await owner.query(`alter role tock_edge in database ${name} set statement_timeout = '90s'`);
   const { rows } = await owner.query(
     "select key from tock.create_key(p_name => 'flood', p_scopes => '{enqueue,claim,read}')",
   );
@@ -123,7 +124,7 @@ test('completions are answered while enqueues have filled the pool, and those ov
     expect(headers.get('retry-after')).toMatch(/^[123]$/);
   }
   expect((await enqueueHeld(env)).status).toBe(201);
-});
+}, 90_000);
 
 test('a pool that is full is a 503 that says so and when to come again', async () => {
   const env = await pool({ default_pool_size: 1, query_wait_timeout: 2, max_client_conn: 3 });
