@@ -20,11 +20,12 @@ export async function untilDrained({ ledger }: Torture, on: pg.Client, seconds: 
   }
 }
 
+// What has waited for its children has its payload under `payload`.
 const stored = `
-  select t.id::text, t.n from (
-    select coalesce(r.task_id, r.position << 20 | r.stream) as id, (r.payload ->> 'n')::bigint as n from tock.runs r
-    union select coalesce(w.task_id, w.position << 20), (w.payload ->> 'n')::bigint from tock.waiting w) t
-  where t.n > 0`;
+  select distinct t.id::text, coalesce(t.payload ->> 'n', t.payload #>> '{payload,n}')::bigint as n from (
+    select coalesce(r.task_id, r.position << 20 | r.stream) as id, r.payload from tock.runs r
+    union all select coalesce(w.task_id, w.position << 20), w.payload from tock.waiting w) t
+  where coalesce(t.payload ->> 'n', t.payload #>> '{payload,n}')::bigint > 0`;
 
 /** Every task that was accepted is there, once; what nobody knows of is there wholly or not at all. */
 async function count(ledger: Ledger, on: pg.Client): Promise<Map<string, number>> {

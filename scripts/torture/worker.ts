@@ -23,14 +23,17 @@ export type Word =
 // Written to its end before the next step is taken.
 const say = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
 
-type Task = { id: string; run_id: string; payload: { n: number; sure?: boolean } };
+type Payload = { n: number; sure?: boolean };
+/** After it has waited for what it spawned, its payload is under `payload`. */
+type Task = { id: string; run_id: string; payload: Payload & { payload?: Payload } };
 type Leased = { queue: string; lease: string; tasks: Task[] };
 type Work = Leased & { random: Random; seconds: number };
 
 const early: readonly string[] = queues.stages.slice(0, -1);
-const numbers = (tasks: Task[]) => tasks.map((task) => task.payload.n);
+const ownOf = ({ payload }: Task): Payload => payload.payload ?? payload;
+const numbers = (tasks: Task[]) => tasks.map((task) => ownOf(task).n);
 const given = (tasks: Task[]) =>
-  tasks.map(({ id, run_id, payload }): Given => ({ id, run_id, n: payload.n }));
+  tasks.map((task): Given => ({ id: task.id, run_id: task.run_id, n: ownOf(task).n }));
 
 async function ask<T>(verb: string, path: string, body: object, request?: string) {
   const said: Answered<T> = await repeated<T>('POST', path, body, request);
@@ -53,7 +56,7 @@ const whole = async ({ queue, lease, tasks }: Work) => {
 async function part({ queue, lease }: Work, tasks: Task[]): Promise<void> {
   const by = `${name} ${now()}`;
   say(['tried', 'done', numbers(tasks)]);
-  const results = tasks.map(({ id, payload }) => ({ id, result: { ...payload, by } }));
+  const results = tasks.map((task) => ({ id: task.id, result: { ...ownOf(task), by } }));
   const body = { results };
   const answer = await ask<{ refused: string[] }>(
     'complete a part',
@@ -70,14 +73,14 @@ async function parent({ queue, lease, tasks, random }: Work): Promise<void> {
   const [first] = tasks as [Task];
   const children = [++spawned, ++spawned];
   say(['spawning', children]);
-  say(['tried', 'done', [first.payload.n]]);
+  say(['tried', 'done', numbers([first])]);
   const spawn = {
     queue: queues.plain,
     tasks: children.map((n) => ({ payload: { n } })),
     ...(random(3) === 0 && { wait: true }),
   };
   const answer = await ask<{ refused: string[] }>('spawn', `/v1/leases/${lease}/complete`, {
-    results: [{ id: first.id, result: { n: first.payload.n }, spawn }],
+    results: [{ id: first.id, result: ownOf(first), spawn }],
   });
   if (answer?.refused.length === 0) {
     say(['spawned', children]);
@@ -87,10 +90,10 @@ async function parent({ queue, lease, tasks, random }: Work): Promise<void> {
 }
 
 async function failing({ lease, random }: Work, tasks: Task[]): Promise<void> {
-  const failures = tasks.map(({ id, payload }) => ({
-    id,
+  const failures = tasks.map((task) => ({
+    id: task.id,
     error: { name: 'Broken' },
-    ...(random(10) === 0 && !payload.sure
+    ...(random(10) === 0 && !ownOf(task).sure
       ? { fatal: true }
       : random(2) === 0 && { retry_in_seconds: random(2000) / 1000 }),
   }));
