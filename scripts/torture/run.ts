@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { appendFileSync, closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditAll } from '../soak/account.ts';
 import type { Soak } from '../soak/soak.ts';
@@ -37,6 +37,13 @@ async function furnish(stack: Stack): Promise<string> {
     const { rows } = await on.query("select key from tock.create_key('torture', $1)", [scopes]);
     return rows[0].key as string;
   });
+}
+
+/** What is stored, and what the server said, beside the findings. */
+async function keepState({ host, ownerUrl, log }: Stack, folder: string): Promise<void> {
+  const dump = await host.run([`${host.bin}/pg_dump`, '--schema=tock', ownerUrl]);
+  writeFileSync(join(folder, 'state.sql'), dump);
+  writeFileSync(join(folder, 'postgres.log'), (await host.read(log)) ?? '');
 }
 
 function figures(counts: Map<string, number>, say: (line: string) => void): void {
@@ -95,6 +102,7 @@ export async function torture({ seconds, seed, say }: TortureOptions): Promise<D
   work.going = false;
   await crew.stop();
   figures(ledger.counts, say);
+  if (differences.length > 0) await keepState(stack, folder).catch(() => {});
   await stack.close();
   closeSync(log);
   if (differences.length === 0) {
