@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { pause } from '../soak/clock.ts';
+import type { Ledger } from './ledger.ts';
 import { gates, queues } from './queues.ts';
 import type { Torture } from './torture.ts';
 
@@ -16,6 +17,13 @@ const inside = `
 const depth =
   'select coalesce(sum(ready + running + waiting), 0)::integer as unfinished from tock.queue_stats()';
 
+export async function lookAtGates(ledger: Ledger, on: pg.Client): Promise<void> {
+  for (const { gate, running } of (await on.query(inside)).rows) {
+    const most = gates[gate] ?? 0;
+    if (running > most) ledger.differ('a gate is overshot', gate, `${running}, not ${most}`);
+  }
+}
+
 /** Looks at gates all the time, and counts what is unfinished. */
 export async function observe(torture: Torture): Promise<void> {
   const { stack, ledger } = torture;
@@ -23,10 +31,7 @@ export async function observe(torture: Torture): Promise<void> {
   while (torture.going) {
     try {
       on ??= await stack.connect();
-      for (const { gate, running } of (await on.query(inside)).rows) {
-        const most = gates[gate] ?? 0;
-        if (running > most) ledger.differ('a gate is overshot', gate, `${running}, not ${most}`);
-      }
+      await lookAtGates(ledger, on);
       torture.unfinished = (await on.query(depth)).rows[0].unfinished;
       ledger.count('looks at gates');
     } catch {

@@ -4,7 +4,7 @@ import { auditAll } from '../soak/account.ts';
 import type { Soak } from '../soak/soak.ts';
 import { home } from '../stack/place.ts';
 import { withClient } from '../stack/roles.ts';
-import { account, untilDrained } from './account.ts';
+import { account, accountFires, untilDrained } from './account.ts';
 import { openCalls } from './calls.ts';
 import { startCrew } from './crew.ts';
 import { openFaults, strikeAll } from './faults.ts';
@@ -95,6 +95,7 @@ export async function torture({ seconds, seed, say }: TortureOptions): Promise<D
     await auditAll({ ledger, say } as unknown as Soak, on);
     say('Accounting.');
     await account(work, on);
+    await accountFires(work, on);
     await on.end();
   } catch (error) {
     ledger.differ('the torture itself broke', '', (error as Error).stack ?? String(error));

@@ -14,28 +14,24 @@ export async function openStack(workerd: number, harmed: (kind: string) => void)
   const [{ code }, made] = await Promise.all([bundle(), testCluster('tock', softly)]);
   const { cluster, passwords } = made;
   const { host } = cluster;
-  if (!host.pgbouncer || !host.local) {
-    await made.close();
-    throw new Error(
-      'The torture needs a PostgreSQL and a PgBouncer of this machine: it kills their processes.',
-    );
-  }
   const ownerUrl = `postgres://tock:${passwords.owner}@127.0.0.1:${cluster.port}/tock`;
   await prepare(ownerUrl, passwords.edge);
 
   const told = (place: number) => (kind: Harm) => harmed(`${kind}, ${ways[place]}`);
   const database = await openWay(cluster.port, told(2));
-  const poolPort = await anyPort();
+  const poolPort = host.pgbouncer ? await anyPort() : cluster.port;
   const pool = await openWay(poolPort, told(1));
   const edge = await openWay(0, told(0));
   const startPool = () =>
     startPooler(host, {
       port: poolPort,
-      postgresPort: database.port,
+      // From inside a container that way can't be reached.
+      postgresPort: host.local ? database.port : cluster.port,
       users: { tock_edge: passwords.edge },
       log: `${host.folder}/pgbouncer.log`,
     });
-  let pooler: Pooler = await startPool();
+  // npm's PostgreSQL has none beside it: then workerd is the server's own client.
+  let pooler: Pooler | null = host.pgbouncer ? await startPool() : null;
   let served: Served;
   const url = `http://127.0.0.1:${edge.port}`;
 
@@ -76,6 +72,7 @@ export async function openStack(workerd: number, harmed: (kind: string) => void)
       await cluster.start();
     },
     async killPooler(): Promise<void> {
+      if (!pooler) return;
       await host.kill9(pooler.pid);
       await pooler.ended;
       pooler = await startPool();
@@ -86,7 +83,7 @@ export async function openStack(workerd: number, harmed: (kind: string) => void)
     },
     async close(): Promise<void> {
       await served.stop();
-      await pooler.stop();
+      await pooler?.stop();
       for (const way of [edge, pool, database]) way.close();
       await made.close();
     },
