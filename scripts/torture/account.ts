@@ -36,12 +36,11 @@ async function count(ledger: Ledger, on: pg.Client): Promise<Map<string, number>
     ids.set(id, Number(n));
     byNumber.set(Number(n), (byNumber.get(Number(n)) ?? new Set()).add(id));
   }
-  for (const [id, { accepted, numbers }] of ledger.tasks) {
+  for (const [id, entry] of ledger.tasks) {
     const n = ids.get(id);
-    if (accepted && n === undefined && !numbers.has(0))
-      ledger.differ('lost', id, [...numbers].join());
-    if (accepted && n !== undefined && !numbers.has(n))
-      ledger.differ('another payload', id, `${n}`);
+    if (!entry.accepted || entry.numbers.has(0)) continue;
+    if (n === undefined) ledger.differ('lost', id, [...entry.numbers].join());
+    else ledger.carries(id, entry, n);
   }
   for (const [n, { least, most }] of ledger.numbers) {
     const found = byNumber.get(n)?.size ?? 0;

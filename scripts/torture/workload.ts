@@ -75,6 +75,7 @@ export function startWriters(torture: Torture, count: number, seed: number): Pro
   async function write(random: Random): Promise<void> {
     if (torture.unfinished > backlog) return pause(200);
     const { queue, numbers, tasks, shared } = batch(random, ledger.take);
+    if (shared) for (const n of numbers) ledger.keyed.add(n);
     const path = `/v1/queues/${queue}/tasks`;
     const request = random(4) > 0 ? `request-${numbers[0]}` : undefined;
     const body = numbers.length === 1 && random(2) ? (tasks[0] as object) : { tasks };
