@@ -164,6 +164,8 @@ async function turn(random: Random): Promise<void> {
   if (leases.length === 0) return pause(20 + random(150));
   for (const { queue, tasks } of leases) say(['claimed', sent, queue, given(tasks)]);
   for (const leased of leases) {
+    // Who is inside a gate stays a while, so that one too many is seen.
+    if (leased.queue === queues.gated) await pause(100 + random(200));
     const work = { ...leased, random, seconds };
     await (draining ? whole(work) : chosen(random, ways)(work));
   }

@@ -19,11 +19,4 @@ export const tortured: Bug[] = [
     replace: '',
     caught,
   },
-  {
-    name: 'the reaper takes runs that have ended too, and the torture sees it',
-    file: 'routines/51_reap.sql',
-    find: /where (\(select e\.position from tock\.results_%1\$s e where e\.stream = r\.stream and e\.position = r\.position\)) is null\n/,
-    replace: 'where {inside} is null or true\n',
-    caught,
-  },
 ];
