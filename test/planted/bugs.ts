@@ -30,6 +30,7 @@ import { schedules } from './schedules.ts';
 import { shown } from './shown.ts';
 import { spawns } from './spawns.ts';
 import { streams } from './streams.ts';
+import { tortured } from './torture.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
@@ -62,6 +63,7 @@ export const bugs: Bug[] = [
   ...spawns,
   ...streams,
   ...marks,
+  ...tortured,
   ...wishes,
   ...minds,
   ...doors,
