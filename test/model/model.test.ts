@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { agree, settings, wholeAndPlausible } from './agree.ts';
+import { doEnqueue } from './enqueues.ts';
+import { doClaim, doComplete, doFail, doLease, doStale, lostLeases, pickLease } from './leases.ts';
+import { type Model, newModel } from './model.ts';
+import type { Real } from './real.ts';
+import { settle } from './settle.ts';
+import { type Step, steps } from './steps.ts';
+import * as wishes from './wishes.ts';
+
+let db: Database;
+let real: Real;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  real = { client: await db.connect() };
+});
+
+afterAll(() => db.drop());
+
+async function take(model: Model, step: Step): Promise<void> {
+  switch (step.do) {
+    case 'enqueue':
+      return doEnqueue(model, real, step);
+    case 'claim':
+      return doClaim(model, real, step);
+    case 'complete':
+    case 'release':
+      return doComplete(model, real, step);
+    case 'fail':
+      return doFail(model, real, step);
+    case 'extend':
+    case 'lose':
+      return doLease(model, real, step);
+    case 'stale':
+      return doStale(model, real, step);
+    case 'cancel':
+      return wishes.doCancel(model, real, step);
+    case 'rerun':
+      return wishes.doRerun(model, real, step);
+    case 'change':
+      return wishes.doChange(model, real, step);
+    case 'expire':
+      return wishes.doExpire(model, real, step);
+    case 'purge':
+      return wishes.doPurge(model, real, step);
+    case 'limit':
+      return wishes.doLimit(model, real, step);
+    case 'epoch':
+      return wishes.doEpoch(real);
+    case 'duties':
+      return wishes.doDuties(real);
+    default:
+      return wishes.doQueue(model, real, step);
+  }
+}
+
+/** Whether there is something for it to be done to. */
+function applies(model: Readonly<Model>, step: Step): boolean {
+  if (step.do === 'stale') return lostLeases(model).length > 0;
+  if ('lease' in step) return pickLease(model, step.lease) !== undefined;
+  return !('some' in step) || model.tasks.size > 0;
+}
+
+const command = (step: Step): fc.AsyncCommand<Model, Real> => ({
+  check: (model) => applies(model, step),
+  async run(model) {
+    model.steps++;
+    await take(model, step);
+    await settle(model, real);
+    if (model.steps % 5 === 0) await agree(model, real);
+  },
+  toString: () => JSON.stringify(step),
+});
+
+let round = 0;
+
+async function follow(commands: Iterable<fc.AsyncCommand<Model, Real>>): Promise<void> {
+  const queues = [0, 1].map((n) => `model-${round}-${n}`);
+  round++;
+  const model = newModel(queues);
+  await settings(real, queues);
+  await fc.asyncModelRun(() => ({ model, real }), commands);
+  await agree(model, real);
+  await wholeAndPlausible(real);
+  for (const queue of queues) await real.client.query('select tock.purge_queue($1)', [queue]);
+}
+
+const runs = Number(process.env.TOCK_MODEL_RUNS ?? 8);
+const given = process.env.TOCK_MODEL_SEED;
+const seeds = given ? [Number(given)] : [1, 2, 3, Date.now() % 1_000_000];
+const path = process.env.TOCK_MODEL_PATH;
+const replayPath = process.env.TOCK_MODEL_REPLAY;
+
+test.each(seeds)(
+  'whatever is done to tasks, they stand as the model says (seed %i)',
+  async (seed) => {
+    const property = fc.asyncProperty(
+      fc.commands([steps.map(command)], {
+        size: 'max',
+        maxCommands: 40,
+        ...(replayPath && { replayPath }),
+      }),
+      follow,
+    );
+    const details = await fc.check(property, {
+      seed,
+      numRuns: runs,
+      ...(path && { path }),
+      interruptAfterTimeLimit: 1000 * Number(process.env.TOCK_MODEL_SECONDS ?? 3600),
+    });
+    if (!details.failed) return console.log(`seed ${seed}: ${details.numRuns} runs`);
+    const report = fc.defaultReportMessage(details) ?? '';
+    const again = /replayPath="([^"]*)"/.exec(report)?.[1] ?? '';
+    const { stack } = details.errorInstance as Error;
+    expect.fail(
+      `${stack}\n\n${report}\nTo see it again: TOCK_MODEL_SEED=${seed} TOCK_MODEL_PATH='${details.counterexamplePath}' ` +
+        `TOCK_MODEL_REPLAY='${again}' npm test -- test/model/model.test.ts`,
+    );
+  },
+  3_600_000,
+);
