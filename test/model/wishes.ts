@@ -128,7 +128,7 @@ export async function doExpire(model: Model, { client }: Real, step: Of<'expire'
   for (const table of ['runs', 'waiting']) {
     const task = `coalesce(task_id, ${table === 'runs' ? 'position << 20 | stream' : 'position << 20'})`;
     await client.query(
-      `update tock.${table} set options = options || '{"expires_at": "2020-01-01T00:00:00Z"}' where ${task} = any ($1)`,
+      `update tock.${table} set options = options || jsonb_build_object('expires_at', now() - interval '1 second') where ${task} = any ($1)`,
       [idsOf(tasks)],
     );
   }
