@@ -10,7 +10,7 @@ const picked = (model: Model, numbers: number[]) => {
 };
 
 /** The same as SQL takes it. */
-function given(model: Model, asked: Asked, queue: string): Record<string, unknown> {
+export function given(model: Model, asked: Asked, queue: string): Record<string, unknown> {
   const { kind } = asked;
   const later = model.queues[model.queues.indexOf(queue) + 1];
   const alone = kind.is !== 'plain' && kind.is !== 'gate';

@@ -56,15 +56,20 @@ async function lookAtGates(model: Model, { client }: Real): Promise<void> {
   }
 }
 
+/** Children look at their parents, also at those whose end nobody told them. */
+async function look(model: Model, { client }: Real): Promise<void> {
+  await client.query(
+    `update tock.waiting set due_at = now() - interval '1 second'
+     where queue = any ($1) and after_due is not null`,
+    [model.queues],
+  );
+}
+
 /** Time passes for nothing but what is due: children look at their parents, what is due is promoted. */
 export async function settle(model: Model, real: Real): Promise<void> {
   const { client } = real;
   for (let round = 0; ; round++) {
-    await client.query(
-      `update tock.waiting set due_at = now() - interval '1 second'
-       where queue = any ($1) and after_due is not null`,
-      [model.queues],
-    );
+    if (tasksOf(model).some((task) => task.waits === 'parents')) await look(model, real);
     let promoted = 0;
     for (;;) {
       const some = await value<number>(
