@@ -40,7 +40,9 @@ async function enqueue(on: pg.Client, shared: Shared, step: Extract<Step, { do: 
 }
 
 async function claim(on: pg.Client, shared: Shared, step: Extract<Step, { do: 'claim' }>) {
-  const runs = await sql.claim(on, shared.queues[step.queue] as string, { limit: step.limit });
+  const runs = await sql.claim(on, pick(shared.queues, step.queue) as string, {
+    limit: step.limit,
+  });
   const [first] = runs;
   return first
     ? () => shared.leases.push({ token: first.lease, ids: runs.map(({ id }) => id) })

@@ -16,10 +16,15 @@ import type { Step } from './steps.ts';
 
 type Of<Do extends Step['do']> = Extract<Step, { do: Do }>;
 
+const readyIn = (model: Model, queue: string) =>
+  tasksOf(model).filter((task) => task.queue === queue && task.state === 'ready');
+
 export async function doClaim(model: Model, { client }: Real, step: Of<'claim'>): Promise<void> {
-  const queue = model.queues[step.queue] as string;
+  const full = model.queues.filter((one) => readyIn(model, one).length > 0);
+  const [queue = ''] =
+    full.length > 0 && step.queue % 4 > 0 ? full : [model.queues[step.queue % 2]];
   const runs = await sql.claim(client, queue, { limit: step.limit, worker: 'w' });
-  const ready = tasksOf(model).filter((task) => task.queue === queue && task.state === 'ready');
+  const ready = readyIn(model, queue);
   if (ready.length === 0 || model.paused.has(queue)) return expect(runs).toEqual([]);
   expect(runs.length, 'claimed').toBeGreaterThan(0);
   expect(runs.length, 'claimed').toBeLessThanOrEqual(step.limit);

@@ -49,7 +49,7 @@ export type Model = {
   steps: number;
 };
 
-export const policy = { max_attempts: 3, max_lost: 2 };
+export const policy = { max_attempts: 2, max_lost: 2 };
 
 export function newModel(queues: string[]): Model {
   return {

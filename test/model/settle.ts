@@ -68,19 +68,10 @@ async function look(model: Model, { client }: Real): Promise<void> {
 /** Time passes for nothing but what is due: children look at their parents, what is due is promoted. */
 export async function settle(model: Model, real: Real): Promise<void> {
   const { client } = real;
-  for (let round = 0; ; round++) {
-    if (tasksOf(model).some((task) => task.waits === 'parents')) await look(model, real);
-    let promoted = 0;
-    for (;;) {
-      const some = await value<number>(
-        client,
-        'select tock.promote(p_limit => 1000, p_sweep => true)',
-      );
-      promoted += some;
-      if (some === 0) break;
-    }
-    if (promoted === 0) break;
+  for (let promoted = 1, round = 0; promoted > 0; round++) {
     if (round > 50) throw new Error('There is no end of promoting.');
+    if (tasksOf(model).some((task) => task.waits === 'parents')) await look(model, real);
+    promoted = await value<number>(client, 'select tock.promote(p_limit => 1000, p_sweep => true)');
   }
   lookAtAllParents(model);
   await lookAtGates(model, real);
