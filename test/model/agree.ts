@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { brokenSentences } from '../sql/audit.ts';
 import { rows, value } from '../sql/support.ts';
-import { type Model, policy, type Task, tasksOf } from './model.ts';
+import { type Model, policyOf, type Task, tasksOf } from './model.ts';
 import type { Real } from './real.ts';
 
 const shown = `
@@ -107,12 +107,9 @@ export async function wholeAndPlausible({ client }: Real): Promise<void> {
 
 /** The queues of a run: what is put off stays so until the test lets its time come. */
 export async function settings({ client }: Real, queues: string[]): Promise<void> {
-  const given = JSON.stringify({
-    ...policy,
-    lease_seconds: 3600,
-    backoff_kind: 'fixed',
-    backoff_base_seconds: 3600,
-    backoff_jitter: 0,
-  });
-  for (const queue of queues) await value(client, 'select tock.put_queue($1, $2)', [queue, given]);
+  const backoff = { backoff_kind: 'fixed', backoff_base_seconds: 3600, backoff_jitter: 0 };
+  for (const queue of queues) {
+    const given = { ...policyOf(queue), ...backoff, lease_seconds: 3600 };
+    await value(client, 'select tock.put_queue($1, $2)', [queue, JSON.stringify(given)]);
+  }
 }

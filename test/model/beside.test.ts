@@ -79,7 +79,11 @@ async function finish(shared: Shared): Promise<void> {
 
 let round = 0;
 
-type Ended = { id: string; state: string; waits: boolean; staged: boolean };
+type Ended = { id: string; state: string; waits: boolean; staged: boolean; after: string[] };
+
+/** It waits until a task that didn't end well is run again, or for one that does. */
+const waitsForEver = (all: Map<string, Ended>, { state, waits, after }: Ended): boolean =>
+  state === 'waiting' && (waits || after.some((id) => waitsForEver(all, all.get(id) as Ended)));
 
 async function together(acts: Act[]): Promise<void> {
   const queues = [0, 1].map((n) => `beside-${round}-${n}`);
@@ -97,13 +101,15 @@ async function together(acts: Act[]): Promise<void> {
   await wholeAndPlausible({ client });
   const states = await sql.rows<Ended>(
     client,
-    `select t.id, t.state, coalesce(t.options ->> 'on_parent_failure' = 'wait', false) as waits, coalesce(t.options ? 'pipeline', false) as staged
+    `select t.id, t.state, coalesce(t.options ->> 'on_parent_failure' = 'wait', false) as waits, coalesce(t.options ? 'pipeline', false) as staged,
+       array(select jsonb_array_elements_text(t.options -> 'after')) as after
      from unnest($1::bigint[]) i cross join lateral tock.task(p_id => i) t`,
     [[...new Set(shared.accepted)]],
   );
   expect(states.length).toBe(new Set(shared.accepted).size);
+  const all = new Map(states.map((task) => [task.id, task]));
   const open = states.filter(
-    ({ state, waits }) => ['ready', 'running'].includes(state) || (state === 'waiting' && !waits),
+    (task) => ['ready', 'running', 'waiting'].includes(task.state) && !waitsForEver(all, task),
   );
   expect(open, 'have not come to an end').toEqual([]);
   // done once, where it ended with that; a pipeline's stages are done one by one

@@ -49,7 +49,11 @@ export type Model = {
   steps: number;
 };
 
-export const policy = { max_attempts: 2, max_lost: 2 };
+/** In the second queue whoever is lost is dead. */
+export const policyOf = (queue: string) => ({
+  max_attempts: 2,
+  max_lost: queue.endsWith('-1') ? 1 : 2,
+});
 
 export function newModel(queues: string[]): Model {
   return {
@@ -79,7 +83,7 @@ export function fresh(id: string, queue: string): Task {
     priority: 5,
     payload: null,
     result: null,
-    maxAttempts: policy.max_attempts,
+    maxAttempts: policyOf(queue).max_attempts,
     attempt: 1,
     lost: 0,
     runs: [],
@@ -161,7 +165,7 @@ export function fail(task: Task, fatal: boolean, later: boolean): void {
 }
 
 export function lose(task: Task): void {
-  if (task.lost + 1 >= policy.max_lost) {
+  if (task.lost + 1 >= policyOf(task.queue).max_lost) {
     endRun(task, 'lost');
     task.lost++;
     end(task, 'dead');
