@@ -105,7 +105,7 @@ async function follow(commands: Iterable<fc.AsyncCommand<Model, Real>>): Promise
     await wholeAndPlausible(real);
   } catch (error) {
     // a smaller one that fails is looked for for a while
-    if (!failing) end = Math.min(end, Date.now() + 1_000);
+    if (!failing) end = Math.min(end, Date.now() + 10_000);
     failing = true;
     throw error;
   } finally {

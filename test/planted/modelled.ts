@@ -5,7 +5,7 @@ const modelled = (bug: Omit<Bug, 'caught'>): Bug => ({
   caught: ['model/model.test.ts', 'whatever is done to tasks, they stand as the model says'],
 });
 
-/** What only a sequence of verbs brings to light, each without a test of its own that names it. */
+/** What a sequence of random verbs brings to light. */
 export const inModel: Bug[] = [
   modelled({
     name: 'lost runs use up attempts in a chain of failures',
@@ -39,12 +39,6 @@ export const inModel: Bug[] = [
     replace: 'select p.next_stream, p.next_position, p.task_id, 1, 0,',
   }),
   modelled({
-    name: 'a priority wished for while a task runs is forgotten',
-    file: 'routines/40_end_runs.sql',
-    find: "a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority)",
-    replace: 'a.queue, a.priority',
-  }),
-  modelled({
     name: 'a gate counts nobody inside it',
     file: 'routines/52_gates.sql',
     find: 'else coalesce(v_gate.gate_limit, v_policy.gate_limit) end - pg_catalog.cardinality(v_next.inside);',
@@ -55,11 +49,5 @@ export const inModel: Bug[] = [
     file: 'routines/55_parents.sql',
     find: "pg_catalog.jsonb_array_length(w.options -> 'after')), null, null, null, null)",
     replace: '1), null, null, null, null)',
-  }),
-  modelled({
-    name: 'a task that runs again has forgotten its priority',
-    file: 'routines/67_rerun.sql',
-    find: 'f.current_id, r.old_priority as priority',
-    replace: 'f.current_id, 5::smallint as priority',
   }),
 ];
