@@ -24,6 +24,7 @@ table tock.duties
   reached_gate text[]
   writers text[] not null default '{}'::text[]
   constraint duties_pkey PRIMARY KEY (name)
+  constraint duty_comes_again CHECK (((every_seconds > 0) AND (failures >= 0)))
 
 table tock.epochs
   number integer not null
@@ -41,9 +42,14 @@ table tock.epochs
   dead jsonb not null default '{}'::jsonb
   drop_after timestamp with time zone
   drop_tries integer not null default 0
+  constraint drops_are_counted CHECK ((drop_tries >= 0))
+  constraint epoch_has_a_number CHECK (((number > 0) AND (first_position >= 0)))
   constraint epoch_is_a_range CHECK ((end_position > first_position))
+  constraint epochs_do_not_overlap EXCLUDE USING gist (int8range(first_position, end_position) WITH &&)
   constraint epochs_first_position_key UNIQUE (first_position)
   constraint epochs_pkey PRIMARY KEY (number)
+  constraint only_what_has_ended_is_settled CHECK (((settled_at IS NULL) OR (writers_at_end IS NOT NULL)))
+  constraint only_what_is_settled_is_audited CHECK (((audited_at IS NULL) OR (settled_at IS NOT NULL)))
 
 table tock.fired
   number bigint not null
@@ -56,7 +62,10 @@ table tock.fired
   outcome text not null
   error text
   constraint fired_pkey PRIMARY KEY (number)
+  constraint fires_are_left_out_up_to_a_later_one CHECK ((until_at >= fire_at)) NOT VALID
   constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['fired'::text, 'run'::text, 'overlapped'::text, 'replaced'::text, 'missed'::text, 'failed'::text])))
+  constraint what_failed_says_why CHECK (((error IS NOT NULL) = (outcome = 'failed'::text))) NOT VALID
+  constraint what_fired_made_a_task CHECK (((task_id IS NOT NULL) = (outcome = ANY (ARRAY['fired'::text, 'run'::text])))) NOT VALID
   CREATE INDEX fired_by_due ON tock.fired USING btree (due_at, schedule) WHERE (due_at IS NOT NULL)
   CREATE INDEX fired_by_schedule ON tock.fired USING btree (schedule, number)
 
@@ -71,7 +80,11 @@ table tock.fires
   schedule text not null
   last_outcome text
   last_error text
+  constraint fire_failed_for_a_reason CHECK ((((failures > 0) = (last_error IS NOT NULL)) AND (failures >= 0)))
   constraint fires_pkey PRIMARY KEY (schedule, turn)
+  constraint last_fire_is_told_whole CHECK ((num_nulls(last_fire_at, last_fired_at, last_outcome) = ANY (ARRAY[0, 3])))
+  constraint only_what_has_no_fire_is_never_due CHECK (((fire_at IS NULL) = (due_at = 'infinity'::timestamp with time zone)))
+  constraint outcome_is_known CHECK ((last_outcome = ANY (ARRAY['fired'::text, 'run'::text, 'overlapped'::text, 'replaced'::text, 'missed'::text, 'failed'::text])))
   CREATE INDEX failing_fires ON tock.fires USING btree (schedule) WHERE (failures > 0)
   CREATE INDEX fires_by_due ON tock.fires USING btree (due_at, schedule)
 
@@ -84,6 +97,7 @@ table tock.gates
   gate_rate_burst integer
   paused boolean not null default false
   created_at timestamp with time zone not null default now()
+  constraint gate_is_1_to_504_characters CHECK (((length(gate) >= 1) AND (length(gate) <= 504)))
   constraint gate_lets_in_1_to_1000 CHECK (((gate_limit >= 1) AND (gate_limit <= 1000)))
   constraint gate_rate_is_1_to_a_million CHECK ((((gate_rate_limit >= 1) AND (gate_rate_limit <= 1000000)) AND ((gate_rate_burst >= 1) AND (gate_rate_burst <= 1000000))))
   constraint gate_rate_is_by_up_to_a_day CHECK (((gate_rate_seconds >= 1) AND (gate_rate_seconds <= 86400)))
@@ -96,6 +110,7 @@ table tock.hours
   lost bigint not null
   done_seconds double precision not null
   queue text not null
+  constraint ends_are_counted CHECK (((done >= 0) AND (failed >= 0) AND (lost >= 0)))
   constraint hours_pkey PRIMARY KEY (queue, hour)
   CREATE INDEX hours_by_hour ON tock.hours USING btree (hour)
 
@@ -107,6 +122,8 @@ table tock.keys
   queues text[]
   created_at timestamp with time zone not null default now()
   revoked_at timestamp with time zone
+  constraint hash_is_a_sha256 CHECK ((octet_length(hash) = 32))
+  constraint key_is_for_all_queues_or_some CHECK ((cardinality(queues) > 0))
   constraint keys_hash_key UNIQUE (hash)
   constraint keys_pkey PRIMARY KEY (prefix)
   constraint scopes_are_known CHECK (((scopes <@ ARRAY['enqueue'::text, 'claim'::text, 'read'::text, 'admin'::text]) AND (cardinality(scopes) > 0)))
@@ -263,6 +280,7 @@ table tock.queues
   constraint gate_rate_is_1_to_a_million CHECK ((((gate_rate_limit >= 1) AND (gate_rate_limit <= 1000000)) AND ((gate_rate_burst >= 1) AND (gate_rate_burst <= 1000000))))
   constraint gate_rate_is_by_up_to_a_day CHECK (((gate_rate_seconds >= 1) AND (gate_rate_seconds <= 86400)))
   constraint gate_retry_is_known CHECK ((gate_retry = ANY (ARRAY['keep'::text, 'yield'::text])))
+  constraint heavy_is_an_object CHECK ((jsonb_typeof(heavy) = 'object'::text))
   constraint lanes_are_1_to_64 CHECK (((lanes >= 1) AND (lanes <= 64)))
   constraint lease_lasts_up_to_a_day CHECK (((lease_seconds >= 1) AND (lease_seconds <= 86400)))
   constraint lost_runs_are_1_to_1000 CHECK (((max_lost >= 1) AND (max_lost <= 1000)))
@@ -297,6 +315,7 @@ table tock.requests
   token uuid
   created_at timestamp with time zone not null default now()
   answer jsonb
+  constraint answer_is_of_ids CHECK (((answer IS NULL) OR (ids IS NOT NULL))) NOT VALID
   constraint request_gave_something CHECK (((ids IS NULL) <> (token IS NULL)))
   constraint requests_pkey PRIMARY KEY (queue, verb, request_id)
   CREATE INDEX requests_by_age ON tock.requests USING btree (created_at)
@@ -309,6 +328,8 @@ table tock.reruns
   kind text not null
   reason text
   constraint kind_is_known CHECK ((kind = ANY (ARRAY['rerun'::text, 'redrive'::text])))
+  constraint rerun_is_another_task CHECK ((id <> of_id)) NOT VALID
+  constraint reruns_are_counted CHECK ((number > 0)) NOT VALID
   constraint reruns_pkey PRIMARY KEY (of_id, number)
   CREATE INDEX reruns_by_id ON tock.reruns USING btree (id)
 
@@ -408,6 +429,7 @@ table tock.unique_keys
   written_at timestamp with time zone not null default clock_timestamp()
   queue text not null
   unique_key text not null
+  constraint keys_turns_are_counted CHECK ((number > 0)) NOT VALID
   constraint unique_keys_pkey PRIMARY KEY (queue, unique_key, number)
   CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (queue, written_at)
 
@@ -430,6 +452,12 @@ table tock.waiting
   gate text
   ticket bigint
   after_due timestamp with time zone
+  constraint child_stands_at_no_gate CHECK (((after_due IS NULL) OR (ticket IS NULL))) NOT VALID
+  constraint only_who_has_a_ticket_is_never_due CHECK (((due_at < 'infinity'::timestamp with time zone) OR (ticket IS NOT NULL))) NOT VALID
+  constraint priority_is_0_to_9 CHECK (((priority >= 0) AND (priority <= 9))) NOT VALID
+  constraint replacement_has_its_task CHECK (((replaces IS NULL) OR (task_id IS NOT NULL))) NOT VALID
+  constraint run_was_lost_less_often_than_begun CHECK (((lost >= 0) AND (attempt > lost))) NOT VALID
+  constraint ticket_is_for_a_gate CHECK (((ticket IS NULL) OR (gate IS NOT NULL))) NOT VALID
   constraint waiting_pkey PRIMARY KEY ("position")
   CREATE INDEX waiting_at_gates ON tock.waiting USING btree (queue, gate, ticket) WHERE (ticket IS NOT NULL)
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")

@@ -16,7 +16,7 @@ immutable
 as $$
   select coalesce(p_state in ('waiting', 'ready')
     or (tock.key_policy(p_task) in ('unfinished', 'period') and p_state = 'running')
-    or (tock.key_policy(p_task) = 'period' and p_created_at
+    or (tock.key_policy(p_task) = 'period' and coalesce(p_state, '') not in ('cancelled', 'expired') and p_created_at
       + pg_catalog.round((p_task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second' > p_now), false)
 $$;
 

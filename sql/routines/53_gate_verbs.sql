@@ -137,7 +137,8 @@ begin
   where w.position = (
       select t.alarm from tock.turns t where t.queue = p_queue and t.gate = p_gate
       order by t.queue desc, t.gate desc, t.number desc limit 1)
-    and w.gate = p_gate and w.queue = p_queue;
+    -- put off meanwhile, it comes at its time
+    and w.gate = p_gate and w.queue = p_queue and w.ticket is not null and w.due_at < 'infinity';
   insert into tock.turns (number, last_ticket, queue, gate, inside)
   select t.number + 1, t.last_ticket, t.queue, t.gate, t.inside
   from tock.turns t where t.queue = p_queue and t.gate = p_gate

@@ -15,7 +15,9 @@ as $$
     left join lateral (select o.* where o.runs > 0 and r.position <> all (coalesce(o.skips, '{}'))) l on true
     left join lateral (
       select m.stream, m.created_at from tock.marks_%1$s m
-      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled' offset 0) c on true
+      where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled'
+        -- what had expired while it waited has ended with that, though it was purged
+        and (l.stream is not null or (r.options ->> 'expires_at')::timestamptz <= m.created_at is not true) offset 0) c on true
     left join lateral (
       select m.other_id, m.created_at from tock.marks_%1$s m
       where m.stream = r.stream and m.position = r.position and m.kind = 'superseded' offset 0) n on true

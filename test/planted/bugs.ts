@@ -19,6 +19,7 @@ import { hotEnds } from './hot_ends.ts';
 import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
+import { inModel } from './modelled.ts';
 import { asked } from './options.ts';
 import { afterOthers } from './parents.ts';
 import { pipelines } from './pipelines.ts';
@@ -73,6 +74,7 @@ export const bugs: Bug[] = [
   ...gateLocks,
   ...gateRetries,
   ...history,
+  ...inModel,
   ...told,
   ...limits,
   ...shown,

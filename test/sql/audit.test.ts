@@ -64,7 +64,7 @@ test.each([
   ],
   [
     'an epoch settled too early',
-    'update tock.epochs set settled_at = now() where number = 1',
+    "update tock.epochs set settled_at = now(), writers_at_end = '{}' where number = 1",
     'a settled epoch holds something unread or running',
   ],
 ])('the audit names %s', async (_, harm, sentence) => {

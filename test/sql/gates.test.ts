@@ -282,3 +282,15 @@ test('a claim through a gate commits synchronously', async () => {
   );
   expect(claimed).toMatchObject([{ setting: 'on' }]);
 });
+
+test('who was put off while it was to wake its gate comes at its time, also when the gate is reset', async () => {
+  await setQueue(client, 'woken', { gate_limit: 100, gate_rate_limit: 1, gate_rate_seconds: 3600 });
+  const ids = await enqueue(client, 'woken', gated('k', 0, 2));
+  expect(payloads(await take(client, 'woken'))).toEqual([0]);
+  await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [
+    ids[1],
+  ]);
+  await client.query(`select tock.reset_gate('woken', 'k')`);
+  const minutes = `select round(extract(epoch from due_at - now()) / 60) from tock.waiting where queue = 'woken'`;
+  expect(await value(client, minutes)).toBe('60');
+});

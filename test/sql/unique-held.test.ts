@@ -78,6 +78,19 @@ test('one call takes 1,000 tasks that may change others, and no more', async () 
   ).toHaveLength(1002);
 });
 
+test.each(['keep', 'replace'])(
+  'a task that is cancelled frees its key within its period too (%s)',
+  async (on_conflict) => {
+    const queue = `freed-${on_conflict}`;
+    const tasks = [{ unique_key: 'k', unique_policy: 'period', unique_seconds: 3600, on_conflict }];
+    const [first = ''] = await enqueue(client, queue, tasks);
+    await client.query('select tock.cancel(array[$1::bigint])', [first]);
+    const [next = ''] = await enqueue(client, queue, tasks);
+    expect(next).not.toBe(first);
+    expect(await enqueue(client, queue, tasks)).toEqual([next]);
+  },
+);
+
 test('a task that is cancelled under a claim that goes on may run beside the next of its key', async () => {
   const other = await db.connect();
   const [first] = await enqueue(client, 'beside', [keyed(1, unfinished)]);

@@ -1,0 +1,133 @@
+import { expect } from 'vitest';
+import { enqueue } from '../sql/support.ts';
+import { cancel, change, come, fresh, isUnended, type Model, type Task, tasksOf } from './model.ts';
+import type { Real } from './real.ts';
+import type { Asked, Step } from './steps.ts';
+
+const picked = (model: Model, numbers: number[]) => {
+  const ids = [...model.tasks.keys()];
+  return ids.length === 0 ? [] : [...new Set(numbers.map((n) => ids[n % ids.length] as string))];
+};
+
+/** The same as SQL takes it. */
+export function given(model: Model, asked: Asked, queue: string): Record<string, unknown> {
+  const { kind } = asked;
+  const later = model.queues[model.queues.indexOf(queue) + 1];
+  const alone = kind.is !== 'plain' && kind.is !== 'gate';
+  return {
+    payload: kind.is === 'key' ? [asked.payload] : asked.payload,
+    priority: asked.priority ?? undefined,
+    tenant: asked.tenant ?? undefined,
+    max_attempts: asked.max_attempts ?? undefined,
+    ...(asked.delayed && { delay_seconds: 7200 }),
+    ...(asked.expires && !alone && { expires_in_seconds: 86400 }),
+    ...(kind.is === 'gate' && { gate: kind.gate }),
+    ...(kind.is === 'pipeline' && later && { pipeline: [queue, later] }),
+    ...(kind.is === 'after' &&
+      model.tasks.size > 0 && {
+        after: picked(model, kind.parents),
+        on_parent_failure: kind.on,
+        ...(kind.gate && { gate: kind.gate }),
+      }),
+    ...(kind.is === 'key' && {
+      unique_key: kind.key,
+      unique_policy: kind.policy,
+      on_conflict: kind.conflict,
+      ...(kind.policy === 'period' && { unique_seconds: 86400 }),
+    }),
+  };
+}
+
+type Given = ReturnType<typeof given>;
+
+function made(model: Model, id: string, queue: string, task: Given): Task {
+  expect(model.tasks.has(id), `${id} is new`).toBe(false);
+  const after = (task.after ?? []) as string[];
+  const one: Task = {
+    ...fresh(id, queue),
+    payload: task.payload,
+    priority: (task.priority ?? 5) as number,
+    delayed: 'delay_seconds' in task,
+    expires: 'expires_in_seconds' in task,
+    gate: (task.gate ?? null) as string | null,
+    pipeline: (task.pipeline ?? null) as string[] | null,
+    after,
+    upto: after.length,
+    onFailure: (task.on_parent_failure ?? 'cancel') as Task['onFailure'],
+  };
+  one.maxAttempts = (task.max_attempts ?? one.maxAttempts) as number;
+  model.tasks.set(id, one);
+  if (after.length > 0) one.waits = 'parents';
+  else come(model, one);
+  return one;
+}
+
+const counts = (policy: unknown, { state }: Task) =>
+  state === 'waiting' ||
+  state === 'ready' ||
+  (policy !== 'pending' && state === 'running') ||
+  (policy === 'period' && (state === 'done' || state === 'dead'));
+
+function merged(holder: Task, task: Given): unknown {
+  const before =
+    holder.state === 'running' && 'payload' in holder.wish ? holder.wish.payload : holder.payload;
+  const both = task.on_conflict === 'merge' && Array.isArray(before) && Array.isArray(task.payload);
+  return both ? [...(before as unknown[]), ...(task.payload as unknown[])] : task.payload;
+}
+
+/** What becomes of a task whose key another may have: the id is of who stands for it now. */
+function keyed(model: Model, id: string, queue: string, task: Given): void {
+  const key = `${queue} ${task.unique_key}`;
+  const holder = model.tasks.get(model.keys.get(key) ?? '');
+  if (holder && counts(task.unique_policy, holder)) {
+    if (task.on_conflict === 'keep') {
+      expect(id).toBe(holder.id);
+      return;
+    }
+    const brought = {
+      payload: merged(holder, task),
+      ...(task.priority !== undefined && { priority: task.priority as number }),
+    };
+    const late = 'delay_seconds' in task && task.on_conflict === 'replace' ? { later: true } : {};
+    if (task.unique_policy !== 'pending' || (holder.state === 'waiting' && !holder.replaces)) {
+      expect(id).toBe(holder.id);
+      change(holder, { ...brought, ...late });
+      return;
+    }
+    // it could start at this moment: another stands in its place
+    const delayed = holder.state === 'waiting' || 'later' in late;
+    cancel(holder);
+    const { delay_seconds: _, ...plain } = task;
+    const instead = {
+      ...plain,
+      priority: holder.priority,
+      ...brought,
+      ...(delayed && { delay_seconds: 1 }),
+    };
+    made(model, id, queue, instead);
+  } else made(model, id, queue, task);
+  model.keys.set(key, id);
+}
+
+export async function doEnqueue(
+  model: Model,
+  { client }: Real,
+  step: Extract<Step, { do: 'enqueue' }>,
+) {
+  const queue = model.queues[step.queue] as string;
+  const tasks = step.tasks.map((asked) => given(model, asked, queue));
+  const ids = await enqueue(client, queue, tasks);
+  expect(ids).toHaveLength(tasks.length);
+  for (const [n, task] of tasks.entries()) {
+    const id = ids[n] as string;
+    if (task.unique_key) keyed(model, id, queue, task);
+    else made(model, id, queue, task);
+  }
+}
+
+/** Tasks to do something to, those that have not ended twice as often. */
+export function someTasks(model: Model, numbers: number[]): Task[] {
+  const all = tasksOf(model);
+  const from = [...all, ...all.filter(isUnended)];
+  return from.length === 0 ? [] : [...new Set(numbers.map((n) => from[n % from.length] as Task))];
+}

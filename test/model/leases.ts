@@ -1,0 +1,165 @@
+import { expect } from 'vitest';
+import * as sql from '../sql/support.ts';
+import {
+  complete,
+  fail,
+  goOn,
+  type Lease,
+  lose,
+  type Model,
+  runningIn,
+  type Task,
+  tasksOf,
+} from './model.ts';
+import type { Real } from './real.ts';
+import type { Step } from './steps.ts';
+
+type Of<Do extends Step['do']> = Extract<Step, { do: Do }>;
+
+const readyIn = (model: Model, queue: string) =>
+  tasksOf(model).filter((task) => task.queue === queue && task.state === 'ready');
+
+export async function doClaim(model: Model, { client }: Real, step: Of<'claim'>): Promise<void> {
+  const full = model.queues.filter((one) => readyIn(model, one).length > 0);
+  const [queue = ''] =
+    full.length > 0 && step.queue % 4 > 0 ? full : [model.queues[step.queue % 2]];
+  const runs = await sql.claim(client, queue, { limit: step.limit, worker: 'w' });
+  const ready = readyIn(model, queue);
+  if (ready.length === 0 || model.paused.has(queue)) return expect(runs).toEqual([]);
+  expect(runs.length, 'claimed').toBeGreaterThan(0);
+  expect(runs.length, 'claimed').toBeLessThanOrEqual(step.limit);
+  const token = sql.leaseOf(runs);
+  expect(model.leases.has(token), 'an old token').toBe(false);
+  for (const run of runs) {
+    const task = model.tasks.get(run.id);
+    expect(task?.state, `claimed ${run.id}`).toBe('ready');
+    if (!task) continue;
+    expect(run).toMatchObject({
+      lease: token,
+      attempt: task.attempt,
+      max_attempts: task.maxAttempts,
+      priority: task.priority,
+      payload: task.payload,
+    });
+    task.state = 'running';
+    task.lease = token;
+    (task.runs.at(-1) as { state: string }).state = 'running';
+  }
+  // the first of those that are ready goes before all of a later priority
+  const first = Math.min(...ready.map(({ priority }) => priority));
+  expect(runs[0]?.priority, 'the priority that comes first').toBe(first);
+  model.leases.set(token, { queue, ids: runs.map(({ id }) => id), touched: false, lost: false });
+}
+
+type Picked = { token: string; lease: Lease; running: Task[] };
+
+const openLeases = (model: Model) =>
+  [...model.leases.keys()].filter((token) => runningIn(model, token).length > 0);
+export const lostLeases = (model: Model) =>
+  [...model.leases].filter(([, lease]) => lease.lost && !lease.touched).map(([token]) => token);
+
+export function pickLease(model: Model, n: number): Picked | undefined {
+  const open = openLeases(model);
+  const token = open[n % open.length];
+  if (!token) return undefined;
+  return { token, lease: model.leases.get(token) as Lease, running: runningIn(model, token) };
+}
+
+/** Some of a lease's running tasks; null: all that are left, without saying which. */
+const parts = (running: Task[], some: number[] | null) =>
+  some && [...new Set(some.map((n) => running[n % running.length] as Task))];
+
+/** A task that the lease doesn't have. */
+const strangerTo = (model: Model, { ids }: Lease) =>
+  tasksOf(model).find(({ id }) => !ids.includes(id))?.id;
+
+export async function doComplete(model: Model, { client }: Real, step: Of<'complete' | 'release'>) {
+  const picked = pickLease(model, step.lease) as Picked;
+  const part = parts(picked.running, step.some);
+  const stranger = part && step.stranger ? strangerTo(model, picked.lease) : undefined;
+  const refused = stranger ? [stranger] : [];
+  const ending = part ?? picked.running;
+  const result = (task: Task) => (part && step.result ? { of: task.id } : null);
+  const done =
+    step.do === 'release'
+      ? await sql.release(client, picked.token, part && [...part.map(({ id }) => id), ...refused])
+      : await sql.complete(
+          client,
+          picked.token,
+          part && [
+            ...part.map((task) => ({ id: task.id, result: result(task) })),
+            ...refused.map((id) => ({ id })),
+          ],
+        );
+  const count = done && ('completed' in done ? done.completed : done.released);
+  expect(done?.refused).toEqual(refused);
+  if (part || !picked.lease.touched) expect(count).toBe(ending.length);
+  else expect(count).toBeGreaterThanOrEqual(ending.length);
+  picked.lease.touched = true;
+  for (const task of ending) {
+    if (step.do === 'complete') complete(task, result(task));
+    else goOn(task, 'superseded', false, {});
+  }
+}
+
+export async function doFail(model: Model, { client }: Real, step: Of<'fail'>): Promise<void> {
+  const picked = pickLease(model, step.lease) as Picked;
+  const part = parts(picked.running, step.some);
+  const ending = part ?? picked.running;
+  const how = {
+    error: { name: 'Broken', step: model.steps },
+    ...(step.retry === 'fatal' && { fatal: true }),
+    ...(step.retry === 'now' && { retry_in_seconds: 0 }),
+    ...(step.retry === 'later' && { retry_in_seconds: 3600 }),
+  };
+  const done = await sql.fail(
+    client,
+    picked.token,
+    part ? part.map(({ id }) => ({ id, ...how })) : how,
+  );
+  for (const task of ending) fail(task, step.retry === 'fatal', step.retry !== 'now');
+  const dead = ending.filter(({ state }) => state === 'dead').length;
+  expect(done).toEqual({ failed: ending.length, dead, refused: [] });
+  picked.lease.touched = true;
+}
+
+export async function doLease(model: Model, { client }: Real, step: Of<'extend' | 'lose'>) {
+  const { token, lease, running } = pickLease(model, step.lease) as Picked;
+  if (step.do === 'extend') {
+    const [answer] = await sql.rows<{ runs: number; cancel: string[] }>(
+      client,
+      'select runs, cancel from tock.extend(p_lease => $1, p_seconds => 7200)',
+      [token],
+    );
+    const cancelled = running.filter(({ wish }) => wish.cancelled).map(({ id }) => id);
+    expect(answer?.runs).toBe(running.length);
+    expect([...(answer?.cancel ?? [])].sort()).toEqual(cancelled.sort());
+    return;
+  }
+  await client.query(
+    "update tock.leases set leased_until = now() - interval '1 minute' where token = $1 and closed_at is null",
+    [token],
+  );
+  // one of a single run lies by its token
+  const { rowCount } = await client.query(
+    `update tock.leases l set leased_until = now() - interval '1 minute' from tock.streams s
+     where l.closed_at is null and s.number = l.stream and s.queue = $1 and l.token = $2`,
+    [lease.queue, token],
+  );
+  expect(rowCount).toBeGreaterThan(0);
+  expect(await sql.reap(client)).toBe(running.length);
+  for (const task of running) lose(task);
+  lease.lost = true;
+}
+
+/** Whoever comes with a lease that was taken back gets nothing and changes nothing. */
+export async function doStale(model: Model, { client }: Real, step: Of<'stale'>): Promise<void> {
+  const lost = lostLeases(model);
+  const token = lost[step.lease % lost.length] as string;
+  const { ids } = model.leases.get(token) as Lease;
+  expect(await sql.complete(client, token)).toBeUndefined();
+  expect(await sql.complete(client, token, [{ id: ids[0] }])).toBeUndefined();
+  expect(await sql.fail(client, token, { error: { stale: true } })).toBeUndefined();
+  expect(await sql.release(client, token)).toBeUndefined();
+  expect(await sql.extend(client, token)).toBeUndefined();
+}

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { agree, settings, wholeAndPlausible } from './agree.ts';
+import { doEnqueue } from './enqueues.ts';
+import { doClaim, doComplete, doFail, doLease, doStale, lostLeases, pickLease } from './leases.ts';
+import { type Model, newModel } from './model.ts';
+import type { Real } from './real.ts';
+import { settle } from './settle.ts';
+import { type Step, steps } from './steps.ts';
+import * as wishes from './wishes.ts';
+
+let db: Database;
+let real: Real;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  real = { client: await db.connect() };
+});
+
+afterAll(() => db.drop());
+
+async function take(model: Model, step: Step): Promise<void> {
+  switch (step.do) {
+    case 'enqueue':
+      return doEnqueue(model, real, step);
+    case 'claim':
+      return doClaim(model, real, step);
+    case 'complete':
+    case 'release':
+      return doComplete(model, real, step);
+    case 'fail':
+      return doFail(model, real, step);
+    case 'extend':
+    case 'lose':
+      return doLease(model, real, step);
+    case 'stale':
+      return doStale(model, real, step);
+    case 'cancel':
+      return wishes.doCancel(model, real, step);
+    case 'rerun':
+      return wishes.doRerun(model, real, step);
+    case 'change':
+      return wishes.doChange(model, real, step);
+    case 'expire':
+      return wishes.doExpire(model, real, step);
+    case 'purge':
+      return wishes.doPurge(model, real, step);
+    case 'limit':
+      return wishes.doLimit(model, real, step);
+    case 'epoch':
+      return wishes.doEpoch(real);
+    case 'duties':
+      return wishes.doDuties(real);
+    default:
+      return wishes.doQueue(model, real, step);
+  }
+}
+
+/** Whether there is something for it to be done to. */
+function applies(model: Readonly<Model>, step: Step): boolean {
+  if (step.do === 'stale') return lostLeases(model).length > 0;
+  if ('lease' in step) return pickLease(model, step.lease) !== undefined;
+  return !('some' in step) || model.tasks.size > 0;
+}
+
+const command = (step: Step): fc.AsyncCommand<Model, Real> => ({
+  check: (model) => applies(model, step),
+  async run(model) {
+    model.steps++;
+    await take(model, step);
+    await settle(model, real);
+    if (model.steps % 5 === 0) await agree(model, real);
+  },
+  toString: () => JSON.stringify(step),
+});
+
+/** So that the next run finds no more epochs to look into than it makes. */
+async function leaveNothing(queues: string[]): Promise<void> {
+  const { client } = real;
+  await client.query(
+    "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
+  );
+  await client.query('select tock.reap(p_sweep => true)');
+  for (const queue of queues) await client.query('select tock.purge_queue($1)', [queue]);
+  await client.query('select tock.rest()');
+  await client.query('select tock.settle()');
+}
+
+let round = 0;
+let followed = 0;
+let failing = false;
+/** No run begins after that. */
+let end = 0;
+
+async function follow(commands: Iterable<fc.AsyncCommand<Model, Real>>): Promise<void> {
+  if (Date.now() > end) return;
+  const queues = [0, 1].map((n) => `model-${round}-${n}`);
+  round++;
+  const model = newModel(queues);
+  await settings(real, queues);
+  try {
+    await fc.asyncModelRun(() => ({ model, real }), commands);
+    await agree(model, real);
+    await wholeAndPlausible(real);
+  } catch (error) {
+    // a smaller one that fails is looked for for a while
+    if (!failing) end = Math.min(end, Date.now() + 10_000);
+    failing = true;
+    throw error;
+  } finally {
+    await leaveNothing(queues);
+  }
+  followed++;
+}
+
+const runs = Number(process.env.TOCK_MODEL_RUNS ?? 5);
+const given = process.env.TOCK_MODEL_SEED;
+const seeds = given ? [Number(given)] : [1, 2, Date.now() % 1_000_000];
+const path = process.env.TOCK_MODEL_PATH;
+const replayPath = process.env.TOCK_MODEL_REPLAY;
+
+test.each(seeds)(
+  'whatever is done to tasks, they stand as the model says (seed %i)',
+  async (seed) => {
+    // Biased, the first runs would be the shortest.
+    const commands = fc.noBias(
+      fc.commands([steps.map(command)], {
+        size: 'max',
+        maxCommands: 100,
+        ...(replayPath && { replayPath }),
+      }),
+    );
+    const property = fc.asyncProperty(commands, follow);
+    end = Date.now() + 1000 * Number(process.env.TOCK_MODEL_SECONDS ?? 600);
+    followed = 0;
+    failing = false;
+    const details = await fc.check(property, { seed, numRuns: runs, ...(path && { path }) });
+    console.log(`seed ${seed}: ${followed} runs`);
+    if (!details.failed) return;
+    const report = fc.defaultReportMessage(details) ?? '';
+    const again = /replayPath="([^"]*)"/.exec(report)?.[1] ?? '';
+    const { stack } = details.errorInstance as Error;
+    expect.fail(
+      `${stack}\n\n${report}\nTo see it again: TOCK_MODEL_SEED=${seed} TOCK_MODEL_PATH='${details.counterexamplePath}' ` +
+        `TOCK_MODEL_REPLAY='${again}' npm test -- test/model/model.test.ts`,
+    );
+  },
+  3_600_000,
+);

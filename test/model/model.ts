@@ -1,0 +1,233 @@
+/**
+ * What SQL's verbs are checked against: tasks as plain objects, without streams, leases of ranges, marks or time.
+ * A time is either now or later; later becomes now when the test says so.
+ */
+export type Task = {
+  id: string;
+  queue: string;
+  state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+  /** What a waiting task waits for first. A gate is stood at once the time has come. */
+  waits: 'parents' | 'time' | 'gate' | null;
+  priority: number;
+  payload: unknown;
+  result: unknown;
+  maxAttempts: number;
+  attempt: number;
+  lost: number;
+  runs: { queue: string; attempt: number; state: string }[];
+  gate: string | null;
+  inside: boolean;
+  /** The place in the gate's line, where that is known. */
+  ticket: number | null;
+  expires: boolean;
+  /** Its time to start is over. */
+  late: boolean;
+  after: string[];
+  /** How many of the parents, from the first on, have not been seen to be over. */
+  upto: number;
+  onFailure: 'cancel' | 'run' | 'wait';
+  delayed: boolean;
+  pipeline: string[] | null;
+  /** What was wished for the next attempt. */
+  wish: { cancelled: boolean; payload?: unknown; priority?: number; later: boolean };
+  /** It waits in the place of a run. */
+  replaces: boolean;
+  lease: string | null;
+  reruns: string[];
+};
+
+export type Lease = { queue: string; ids: string[]; touched: boolean; lost: boolean };
+
+export type Model = {
+  queues: string[];
+  paused: Set<string>;
+  tasks: Map<string, Task>;
+  leases: Map<string, Lease>;
+  limits: Map<string, number>;
+  keys: Map<string, string>;
+  tickets: number;
+  steps: number;
+};
+
+/** In the second queue whoever is lost is dead. */
+export const policyOf = (queue: string) => ({
+  max_attempts: 2,
+  max_lost: queue.endsWith('-1') ? 1 : 2,
+});
+
+export function newModel(queues: string[]): Model {
+  return {
+    queues,
+    paused: new Set(),
+    tasks: new Map(),
+    leases: new Map(),
+    limits: new Map(),
+    keys: new Map(),
+    tickets: 0,
+    steps: 0,
+  };
+}
+
+export const tasksOf = (model: Model) => [...model.tasks.values()];
+export const runningIn = (model: Model, token: string) =>
+  tasksOf(model).filter((task) => task.lease === token);
+export const isUnended = ({ state }: Task) => ['waiting', 'ready', 'running'].includes(state);
+
+/** A task that was just made, before it is known what it waits for. */
+export function fresh(id: string, queue: string): Task {
+  return {
+    id,
+    queue,
+    state: 'waiting',
+    waits: null,
+    priority: 5,
+    payload: null,
+    result: null,
+    maxAttempts: policyOf(queue).max_attempts,
+    attempt: 1,
+    lost: 0,
+    runs: [],
+    gate: null,
+    inside: false,
+    ticket: null,
+    expires: false,
+    late: false,
+    after: [],
+    upto: 0,
+    onFailure: 'cancel',
+    delayed: false,
+    pipeline: null,
+    wish: { cancelled: false, later: false },
+    replaces: false,
+    lease: null,
+    reruns: [],
+  };
+}
+
+function endRun(task: Task, state: string): void {
+  const last = task.runs.at(-1);
+  if (!last) throw new Error(`Task ${task.id} has no run to end.`);
+  last.state = state;
+  task.lease = null;
+}
+
+export function ready(task: Task): void {
+  task.state = 'ready';
+  task.waits = null;
+  task.replaces = false;
+  task.ticket = null;
+  task.inside = task.gate !== null;
+  task.runs.push({ queue: task.queue, attempt: task.attempt, state: 'ready' });
+}
+
+/** Where a task goes on that has its parents behind it. */
+export function come(model: Model, task: Task): void {
+  task.state = 'waiting';
+  if (task.delayed) task.waits = 'time';
+  else if (task.gate && !task.inside) {
+    task.waits = 'gate';
+    task.ticket = ++model.tickets;
+  } else ready(task);
+}
+
+export function end(task: Task, state: 'done' | 'dead' | 'cancelled' | 'expired'): void {
+  task.state = state;
+  task.waits = null;
+  task.inside = false;
+  task.lease = null;
+}
+
+/** A run ended and the task goes on, unless somebody wanted otherwise. */
+export function goOn(task: Task, ended: string, later: boolean, counts: Partial<Task>): void {
+  if (task.wish.cancelled) {
+    endRun(task, 'cancelled');
+    end(task, 'cancelled');
+    return;
+  }
+  endRun(task, ended);
+  Object.assign(task, counts);
+  if ('payload' in task.wish) task.payload = task.wish.payload;
+  task.priority = task.wish.priority ?? task.priority;
+  if (task.wish.later) task.inside = false;
+  if (later || task.wish.later) {
+    task.state = 'waiting';
+    task.waits = 'time';
+    task.replaces = false;
+  } else ready(task);
+  if (task.late) end(task, 'expired');
+}
+
+export function fail(task: Task, fatal: boolean, later: boolean): void {
+  if (fatal || task.attempt - task.lost >= task.maxAttempts) {
+    endRun(task, 'failed');
+    end(task, 'dead');
+  } else goOn(task, 'failed', later, { attempt: task.attempt + 1 });
+}
+
+export function lose(task: Task): void {
+  if (task.lost + 1 >= policyOf(task.queue).max_lost) {
+    endRun(task, 'lost');
+    task.lost++;
+    end(task, 'dead');
+  } else goOn(task, 'lost', false, { attempt: task.attempt + 1, lost: task.lost + 1 });
+}
+
+export function complete(task: Task, result: unknown): void {
+  const stage = task.pipeline?.[task.pipeline.indexOf(task.queue) + 1];
+  if (stage) {
+    const payload = result ?? task.payload;
+    if (task.wish.cancelled) task.result = result;
+    goOn(task, 'done', false, { queue: stage, attempt: 1, lost: 0, payload });
+  } else {
+    endRun(task, 'done');
+    task.result = result;
+    end(task, 'done');
+  }
+}
+
+/** Whether this changed anything. */
+export function cancel(task: Task): boolean {
+  if (task.state === 'running') {
+    const first = !task.wish.cancelled;
+    task.wish.cancelled = true;
+    return first;
+  }
+  if (!isUnended(task)) return false;
+  if (task.state === 'waiting') {
+    task.runs.push({ queue: task.queue, attempt: task.attempt, state: 'ready' });
+  }
+  endRun(task, 'cancelled');
+  end(task, 'cancelled');
+  return true;
+}
+
+export type Change = { payload?: unknown; priority?: number; later?: boolean };
+
+export function change(task: Task, changes: Change): boolean {
+  if (!isUnended(task)) return false;
+  const { payload, priority, later } = changes;
+  task.wish = { ...task.wish, ...('payload' in changes && { payload }) };
+  task.wish.priority = priority ?? task.wish.priority;
+  task.wish.later = later ?? task.wish.later;
+  if (task.state === 'running') return true;
+  if ('payload' in changes) task.payload = payload;
+  task.priority = priority ?? task.priority;
+  if (task.state === 'ready') {
+    endRun(task, 'superseded');
+    if (later) {
+      task.state = 'waiting';
+      task.waits = 'time';
+      task.replaces = true;
+      task.inside = false;
+    } else ready(task);
+  } else if (task.waits === 'parents') task.delayed = later ?? task.delayed;
+  else if (later) {
+    task.waits = 'time';
+    task.ticket = null;
+    task.inside = false;
+  } else if (later === false && task.waits === 'time') {
+    if (task.gate) task.waits = 'gate';
+    else ready(task);
+  }
+  return true;
+}

@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+
+/** What a step does, with numbers that pick among what is there then. */
+export type Asked = {
+  payload: number;
+  priority: number | null;
+  delayed: boolean;
+  tenant: string | null;
+  max_attempts: number | null;
+  expires: boolean;
+  kind:
+    | { is: 'plain' }
+    | { is: 'gate'; gate: string }
+    | { is: 'pipeline' }
+    | { is: 'after'; parents: number[]; gate: string | null; on: 'cancel' | 'run' | 'wait' }
+    | {
+        is: 'key';
+        key: string;
+        policy: 'pending' | 'unfinished' | 'period';
+        conflict: 'keep' | 'replace' | 'merge';
+      };
+};
+
+export type Step =
+  | { do: 'enqueue'; queue: number; tasks: Asked[] }
+  | { do: 'claim'; queue: number; limit: number }
+  | {
+      do: 'complete' | 'release';
+      lease: number;
+      some: number[] | null;
+      result: boolean;
+      stranger: boolean;
+    }
+  | { do: 'fail'; lease: number; some: number[] | null; retry: 'fatal' | 'later' | 'now' | null }
+  | { do: 'extend' | 'lose'; lease: number }
+  | { do: 'stale'; lease: number }
+  | { do: 'cancel' | 'rerun'; some: number[] }
+  | {
+      do: 'change';
+      some: number[];
+      payload: number | null;
+      priority: number | null;
+      later: boolean | null;
+    }
+  | { do: 'expire'; some: number[] }
+  | { do: 'time' | 'redrive' | 'pause' | 'resume'; queue: number }
+  | { do: 'purge'; queue: number; state: 'ready' | 'waiting' | null }
+  | { do: 'limit'; queue: number; gate: string; limit: number }
+  | { do: 'epoch' | 'duties' };
+
+const number = fc.nat({ max: 999 });
+const some = fc.array(number, { minLength: 1, maxLength: 2 });
+const queue = fc.nat({ max: 1 });
+const gate = fc.constantFrom('g', 'h');
+const priority = fc.option(fc.constantFrom(0, 5, 9), { freq: 1 });
+
+const kind: fc.Arbitrary<Asked['kind']> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ is: fc.constant('plain' as const) }) },
+  { weight: 3, arbitrary: fc.record({ is: fc.constant('gate' as const), gate }) },
+  { weight: 1, arbitrary: fc.record({ is: fc.constant('pipeline' as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      is: fc.constant('after' as const),
+      parents: some,
+      gate: fc.option(gate, { freq: 1 }),
+      on: fc.constantFrom('cancel', 'run', 'wait'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      is: fc.constant('key' as const),
+      key: fc.constantFrom('k', 'l'),
+      policy: fc.constantFrom('pending', 'unfinished', 'period'),
+      conflict: fc.constantFrom('keep', 'replace', 'merge'),
+    }),
+  },
+);
+
+const seldom = fc.integer({ min: 0, max: 4 }).map((n) => n === 4);
+const asked: fc.Arbitrary<Asked> = fc.record({
+  payload: number,
+  priority,
+  delayed: seldom,
+  tenant: fc.constantFrom(null, 'a', 'b'),
+  max_attempts: fc.constantFrom(null, null, 1, 2),
+  expires: seldom,
+  kind,
+});
+
+const done = <Do extends string>(...what: Do[]) => fc.constantFrom(...what);
+
+const weighted: [number, fc.Arbitrary<unknown>][] = [
+  [
+    6,
+    fc.record({
+      do: done('enqueue'),
+      queue,
+      tasks: fc.array(asked, { minLength: 1, maxLength: 4, size: 'max' }),
+    }),
+  ],
+  // mostly where there is something
+  [10, fc.record({ do: done('claim'), queue: number, limit: fc.integer({ min: 1, max: 4 }) })],
+  [
+    5,
+    fc.record({
+      do: done('complete', 'complete', 'release'),
+      lease: number,
+      some: fc.option(some, { freq: 1 }),
+      result: fc.boolean(),
+      stranger: seldom,
+    }),
+  ],
+  [
+    5,
+    fc.record({
+      do: done('fail'),
+      lease: number,
+      some: fc.option(some, { freq: 1 }),
+      retry: fc.constantFrom('fatal', 'later', 'now', 'now', null),
+    }),
+  ],
+  [4, fc.record({ do: done('extend', 'lose', 'lose', 'stale'), lease: number })],
+  [2, fc.record({ do: done('cancel', 'rerun'), some })],
+  [
+    3,
+    fc.record({
+      do: done('change'),
+      some,
+      payload: fc.option(number, { freq: 1 }),
+      priority,
+      later: fc.constantFrom(null, null, true, false),
+    }),
+  ],
+  [1, fc.record({ do: done('expire'), some })],
+  [3, fc.record({ do: done('time', 'time', 'time', 'redrive'), queue })],
+  [1, fc.record({ do: done('pause', 'resume', 'resume'), queue })],
+  [0.4, fc.record({ do: done('purge'), queue, state: fc.constantFrom(null, 'ready', 'waiting') })],
+  [1, fc.record({ do: done('limit'), queue, gate, limit: fc.integer({ min: 1, max: 3 }) })],
+  [0.6, fc.record({ do: done('epoch', 'duties') })],
+];
+
+export const steps = fc.oneof(
+  ...weighted.map(([weight, arbitrary]) => ({ weight: 10 * weight, arbitrary })),
+) as fc.Arbitrary<Step>;

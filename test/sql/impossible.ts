@@ -1,0 +1,259 @@
+/** A row of each table that may be, and for each constraint what makes one of it that can't. */
+export type Impossible = { table: string; row: object; broken: Record<string, object> };
+
+const at = '2030-01-01T00:00:00Z';
+const before = '2029-01-01T00:00:00Z';
+
+const policy = {
+  name: 'a',
+  lease_seconds: 60,
+  max_attempts: 10,
+  max_lost: 10,
+  backoff_base_seconds: 5,
+  backoff_factor: 2,
+  backoff_cap_seconds: 3600,
+  backoff_jitter: 0.2,
+  lanes: 8,
+  max_payload_bytes: 262144,
+  paused: false,
+  created_at: at,
+  retention_seconds: 604800,
+  pause_after_restore: false,
+  heavy: {},
+  backoff_kind: 'fixed',
+  gate_limit: 1,
+  gate_retry: 'keep',
+  gate_rate_seconds: 1,
+  rate_seconds: 1,
+  keep_results: true,
+  push_generation: 1,
+};
+
+const schedule = {
+  name: 's',
+  queue: 'a',
+  options: {},
+  every_seconds: 60,
+  time_zone: 'UTC',
+  jitter_seconds: 0,
+  overlap: 'queue',
+  missed: 'one',
+  missed_limit: 100,
+  missed_after_seconds: 60,
+  created_at: at,
+  updated_at: at,
+  anchor_at: at,
+};
+
+const waiting = {
+  position: 1,
+  due_at: at,
+  created_at: at,
+  bytes: 0,
+  priority: 5,
+  lane: 0,
+  attempt: 1,
+  lost: 0,
+  queue: 'a',
+};
+
+const mark = { position: 1, stream: 1, created_at: at, kind: 'cancelled' };
+const result = { position: 1, stream: 1, ended_at: at, state: 'failed' };
+const fire = { schedule: 's', turn: 1, due_at: at, fire_at: at, failures: 0 };
+const fired = { number: 1, schedule: 's', fire_at: at, fired_at: at, outcome: 'missed' };
+
+export const impossible: Impossible[] = [
+  {
+    table: 'queues',
+    row: policy,
+    broken: {
+      attempts_are_1_to_1000: { max_attempts: 0 },
+      backoff_base_is_up_to_a_day: { backoff_base_seconds: -1 },
+      backoff_cap_is_up_to_a_month: { backoff_cap_seconds: 2678401 },
+      backoff_factor_is_1_to_10: { backoff_factor: 0.5 },
+      backoff_jitter_is_a_share: { backoff_jitter: 1.1 },
+      backoff_kind_is_known: { backoff_kind: 'none' },
+      default_policy_has_no_push: { name: '*', push: {} },
+      gate_lets_in_1_to_1000: { gate_limit: 0 },
+      gate_rate_is_1_to_a_million: { gate_rate_limit: 0 },
+      gate_rate_is_by_up_to_a_day: { gate_rate_seconds: 0 },
+      gate_retry_is_known: { gate_retry: 'no' },
+      heavy_is_an_object: { heavy: [] },
+      lanes_are_1_to_64: { lanes: 65 },
+      lease_lasts_up_to_a_day: { lease_seconds: 0 },
+      lost_runs_are_1_to_1000: { max_lost: 1001 },
+      max_running_is_1_to_10000: { max_running: 0 },
+      max_wait_is_up_to_ten_years: { max_wait_seconds: 0 },
+      name_is_short_and_plain: { name: 'a b' },
+      payload_is_up_to_4_mib: { max_payload_bytes: 4194305 },
+      push_generation_is_positive: { push_generation: 0 },
+      push_is_an_object: { push: [] },
+      rate_is_1_to_a_million: { rate_limit: 0 },
+      rate_is_by_up_to_a_day: { rate_seconds: 0 },
+      retention_is_a_minute_to_ten_years: { retention_seconds: 59 },
+      timeout_is_up_to_a_month: { timeout_seconds: 0 },
+    },
+  },
+  {
+    table: 'schedules',
+    row: schedule,
+    broken: {
+      cron_has_its_plan: { cron: '* * * * *', every_seconds: null, anchor_at: null },
+      jitter_is_up_to_a_day: { jitter_seconds: -1 },
+      missed_after_is_up_to_a_day: { missed_after_seconds: 86401 },
+      missed_is_known: { missed: 'some' },
+      missed_limit_is_1_to_1000: { missed_limit: 0 },
+      overlap_is_known: { overlap: 'wait' },
+      period_has_its_anchor: { anchor_at: null },
+      period_is_up_to_ten_years: { every_seconds: 0 },
+      schedule_ends_after_it_starts: { starts_at: at, ends_at: before },
+      schedule_has_one_timing: { run_at: at },
+    },
+  },
+  {
+    table: 'fires',
+    row: fire,
+    broken: {
+      fire_failed_for_a_reason: { failures: 1 },
+      last_fire_is_told_whole: { last_fire_at: at },
+      only_what_has_no_fire_is_never_due: { due_at: 'infinity' },
+      outcome_is_known: { last_fire_at: at, last_fired_at: at, last_outcome: 'lost' },
+    },
+  },
+  {
+    table: 'fired',
+    row: fired,
+    broken: {
+      fires_are_left_out_up_to_a_later_one: { until_at: before },
+      outcome_is_known: { outcome: 'lost' },
+      what_failed_says_why: { outcome: 'failed' },
+      what_fired_made_a_task: { outcome: 'fired' },
+    },
+  },
+  {
+    table: 'waiting',
+    row: waiting,
+    broken: {
+      child_stands_at_no_gate: { gate: 'g', ticket: 1, after_due: at },
+      only_who_has_a_ticket_is_never_due: { gate: 'g', due_at: 'infinity' },
+      priority_is_0_to_9: { priority: 10 },
+      replacement_has_its_task: { replaces: 1048577 },
+      run_was_lost_less_often_than_begun: { lost: 1 },
+      ticket_is_for_a_gate: { ticket: 1 },
+    },
+  },
+  {
+    table: 'marks',
+    row: mark,
+    broken: {
+      amending_says_what: { kind: 'amended' },
+      kind_is_known: { kind: 'done' },
+      replacing_names_the_other: { kind: 'superseded' },
+    },
+  },
+  {
+    table: 'results',
+    row: result,
+    broken: {
+      state_is_known: { state: 'ready' },
+      the_cancelled_and_expired_end: { state: 'expired', next_id: 1048577 },
+    },
+  },
+  {
+    table: 'epochs',
+    row: {
+      number: 99,
+      first_position: 9e12,
+      end_position: 9e12 + 10,
+      made_at: at,
+      queues: [],
+      dead: {},
+      drop_tries: 0,
+    },
+    broken: {
+      drops_are_counted: { drop_tries: -1 },
+      epoch_has_a_number: { number: 0 },
+      epoch_is_a_range: { end_position: 9e12 },
+      epochs_do_not_overlap: { first_position: 1 },
+      only_what_has_ended_is_settled: { settled_at: at },
+      only_what_is_settled_is_audited: { audited_at: at },
+    },
+  },
+  {
+    table: 'streams',
+    row: { number: 9, queue: 'a', priority: 5, lane: 0, slot: 0, start_after: 0, awake: true },
+    broken: { priority_is_0_to_9: { priority: -1 } },
+  },
+  {
+    table: 'requests',
+    row: { verb: 'redrive', queue: 'a', request_id: 'r', digest: 1, ids: [], created_at: at },
+    broken: {
+      answer_is_of_ids: { ids: null, token: '00000000-0000-4000-8000-000000000000', answer: [] },
+      request_gave_something: { ids: null },
+    },
+  },
+  {
+    table: 'reruns',
+    row: { of_id: 1, id: 2, created_at: at, number: 1, kind: 'rerun' },
+    broken: {
+      kind_is_known: { kind: 'retry' },
+      rerun_is_another_task: { id: 1 },
+      reruns_are_counted: { number: 0 },
+    },
+  },
+  {
+    table: 'unique_keys',
+    row: { number: 1, task_id: 1, created_at: at, written_at: at, queue: 'a', unique_key: 'k' },
+    broken: { keys_turns_are_counted: { number: 0 } },
+  },
+  {
+    table: 'gates',
+    row: { queue: 'a', gate: 'g', paused: false, created_at: at },
+    broken: {
+      gate_is_1_to_504_characters: { gate: '' },
+      gate_lets_in_1_to_1000: { gate_limit: 1001 },
+      gate_rate_is_1_to_a_million: { gate_rate_burst: 0 },
+      gate_rate_is_by_up_to_a_day: { gate_rate_seconds: 0 },
+    },
+  },
+  {
+    table: 'keys',
+    row: {
+      prefix: 'p',
+      hash: `\\x${'00'.repeat(32)}`,
+      name: 'k',
+      scopes: ['read'],
+      created_at: at,
+    },
+    broken: {
+      hash_is_a_sha256: { hash: '\\x00' },
+      key_is_for_all_queues_or_some: { queues: [] },
+      scopes_are_known: { scopes: [] },
+    },
+  },
+  {
+    table: 'hours',
+    row: { hour: at, done: 0, failed: 0, lost: 0, done_seconds: 0, queue: 'a' },
+    broken: { ends_are_counted: { lost: -1 } },
+  },
+  {
+    table: 'duties',
+    row: { name: 'd', every_seconds: 1, failures: 0, writers: [] },
+    broken: { duty_comes_again: { every_seconds: 0 } },
+  },
+  {
+    table: 'line_marks',
+    row: { pool: 'p', line: 'free', number: 1, reached: 1, made_at: at },
+    broken: { line_is_known: { line: 'held' } },
+  },
+  {
+    table: 'progress',
+    row: { position: 1, stream: 1, told_at: at, of_all: false },
+    broken: { progress_is_0_to_100: { progress: 101 } },
+  },
+  {
+    table: 'reports',
+    row: { number: 999, reported_at: at, kind: 'audit', detail: {} },
+    broken: { kind_is_known: { kind: 'news' } },
+  },
+];
