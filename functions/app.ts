@@ -47,6 +47,10 @@ const rule = [
 
 const reading = ['GET', 'HEAD', 'OPTIONS'];
 
+/** The path, cut where it is longer than any of ours. */
+const shown = (c: Context<Env>) =>
+  c.req.path.length > 500 ? `${c.req.path.slice(0, 500)}…` : c.req.path;
+
 /** Hears of each call that has changed something, before its answer goes out. */
 export type Changed = (c: Context<Env>) => void;
 
@@ -56,7 +60,7 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
   app.onError(problem);
   app.notFound((c) => {
     const hint = 'GET /openapi.json lists the routes.';
-    return problem(refusal(404, `There is no ${c.req.path}.`, { hint }), c);
+    return problem(refusal(404, `There is no ${shown(c)}.`, { hint }), c);
   });
   app.use(requestId());
   app.use(origins);
@@ -72,10 +76,7 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
       onMethodNotAllowed: (c, methods) => {
         const headers = { Allow: methods.join(', ') };
         const hint = `It takes ${headers.Allow}.`;
-        return problem(
-          refusal(405, `${c.req.path} takes no ${c.req.method}.`, { hint, headers }),
-          c,
-        );
+        return problem(refusal(405, `${shown(c)} takes no ${c.req.method}.`, { hint, headers }), c);
       },
     }),
   );

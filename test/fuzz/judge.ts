@@ -6,7 +6,7 @@ const leaks =
 
 const inputs = [400, 413, 415, 422];
 
-function ofRefusal({ status, headers, answer, text, curl }: Sent, key: string): string | null {
+function ofRefusal({ status, headers, answer, text, path }: Sent, key: string): string | null {
   if (headers.get('content-type') !== 'application/problem+json') return 'no problem+json';
   const told = JSON.parse(answer);
   if (told.status !== status) return `it says ${told.status}`;
@@ -14,14 +14,15 @@ function ofRefusal({ status, headers, answer, text, curl }: Sent, key: string): 
   if (inputs.includes(status) && !told.field) return 'no field named';
   if (answer.includes(key)) return 'the key in it';
   const [leak] = leaks.exec(answer) ?? [];
-  if (leak && !`${curl} ${text}`.includes(leak)) return `a leak: ${leak}`;
-  return answer.length > 10_000 ? `${answer.length} characters` : null;
+  if (leak && !unescape(`${path} ${text}`).includes(leak)) return `a leak: ${leak}`;
+  return answer.length > 5_000 ? `${answer.length} characters` : null;
 }
 
 /** What is wrong with an answer by itself; null when nothing is. */
 export function wrongWith(sent: Sent, { operations, tock }: Target): string | null {
   const { status, answer, plan, errors } = sent;
   if (status >= 500) return 'an error of the server';
+  if (status === 401 && !plan.headers.Authorization) return 'its key was ended';
   // What the database refuses, it refuses in its own words: else it was let through to where it failed.
   const strange = errors.find(({ code }) => !code?.startsWith('TK'));
   if (strange) return `the database said ${strange.code}: ${strange.message}`;
@@ -48,7 +49,7 @@ const keptBySql = `select n - 1 as n from unnest($2::text[]) with ordinality i (
     or t.options ->> 'gate' is distinct from sent ->> 'gate' or t.options ->> 'push_url' is distinct from sent ->> 'push_url')`;
 
 const shownBySql = `select key as n from jsonb_each($1::jsonb) s
-  where key not in ('options', 'push') and key !~ '_at$' and s.value::text !~ '^-?\\d*\\.' and s.value is distinct from 'null' and $2::jsonb -> key is distinct from s.value`;
+  where key not in ('options', 'push', 'scopes') and key !~ '_at$' and s.value::text !~ '^-?\\d*\\.' and s.value is distinct from 'null' and $2::jsonb -> key is distinct from s.value`;
 
 /** What was sent and isn't there as it was sent; null when all is. */
 export async function lostOf({ plan, status, text, answer }: Sent, { tock }: Target) {
