@@ -3,16 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Operation } from './document.ts';
 import { lostOf, wrongWith } from './judge.ts';
 import { garbageOf, type Plan, spoiledOf, validOf } from './requests.ts';
+import { runs, seeds } from './seeds.ts';
 import { type Target, target } from './target.ts';
-
-const runs = Number(process.env.TOCK_FUZZ_RUNS ?? 150);
-const random = Number(process.env.TOCK_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const seeds = process.env.TOCK_FUZZ_SEED ? [random] : [8, random];
 
 let at: Target;
 const reached = new Set<string>();
 beforeAll(async () => {
-  process.stdout.write(`The fuzz tests' random seed: TOCK_FUZZ_SEED=${random}\n`);
   at = await target();
 });
 afterAll(() => at.tock.database.drop());

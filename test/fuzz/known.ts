@@ -9,18 +9,22 @@ export type Known = {
 };
 
 const most = 40;
+const queues = ['ids', 'leases', 'cursors'];
 
-// Other requests may end all of these, so there are always some new ones.
+// Other requests may end all of these, so there are always some new ones; from queues that none of them name.
 const sources: Record<string, string> = {
-  id: `select i::text as value from unnest(tock.enqueue('a', '[{"payload": 1}, {"payload": 2, "delay_seconds": 60}]')) i`,
-  lease: `with made as materialized (select tock.enqueue('b', '[{}, {}, {}]'))
-    select c.lease::text as value from made cross join lateral tock.claim(p_queue => 'b', p_limit => 3) c limit 1`,
+  id: `select i::text as value from unnest(tock.enqueue('ids', '[{"payload": 1}, {"payload": 2, "delay_seconds": 60}]')) i`,
+  lease: `with made as materialized (select tock.enqueue('leases', '[{}, {}, {}]'))
+    select c.lease::text as value from made cross join lateral tock.claim(p_queue => 'leases', p_limit => 3) c limit 1`,
   prefix: `select k.prefix as value from tock.create_key(p_name => 'fuzz', p_scopes => '{read}') k`,
-  cursor: "select '5b5d' as value",
+  cursor:
+    "select t.cursor as value from tock.enqueue('cursors', '[{}, {}, {}]'), tock.tasks(p_filter => '{\"queue\": \"cursors\"}', p_limit => 1) t",
 };
 
 /** `key` is the one that the requests are made with: none may end it. */
-export function known(owner: pg.Client, key: string): Known {
+export async function known(owner: pg.Client, key: string): Promise<Known> {
+  // Made now: the policy that new queues start with may be anything later.
+  for (const queue of queues) await owner.query('select tock.put_queue(p_queue => $1)', [queue]);
   const values = new Map<string, string[]>();
 
   function keep(name: string, value: string): void {
@@ -38,12 +42,12 @@ export function known(owner: pg.Client, key: string): Known {
 
   async function picked(kind: string, n: number): Promise<string> {
     // A lease may have ended since: a new one as often as not.
-    if (!values.has(kind) || (kind === 'lease' && n % 2 === 0)) {
+    if (!values.has(kind) || (kind === 'lease' && n % 4 > 0)) {
       const { rows } = await owner.query(sources[kind] as string);
       for (const row of rows) learn(row.value, kind);
     }
     const [first = '1', ...others] = values.get(kind) ?? [];
-    return others[(n % 4) - 1] ?? first;
+    return others[(n % 4 === 0 ? n / 4 : 0) - 1] ?? first;
   }
 
   async function filled(value: unknown): Promise<unknown> {

@@ -21,11 +21,11 @@ export type Plan = {
 const isIn = (where: string) => (one: Parameter) => one.in === where;
 
 function some(parameters: Parameter[]): fc.Arbitrary<Record<string, unknown>> {
-  const model = parameters.map(({ name, schema }) => {
-    return [name, name === 'wait_seconds' ? fc.constant(0) : valuesOf(schema)] as const;
-  });
+  const properties = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]));
   const required = parameters.filter((one) => one.required).map((one) => one.name);
-  return fc.record(Object.fromEntries(model), { requiredKeys: required });
+  return valuesOf({ type: 'object', properties, required }) as fc.Arbitrary<
+    Record<string, unknown>
+  >;
 }
 
 /** Requests that the document allows. */

@@ -53,12 +53,13 @@ const digestOf = (tables: string[]) =>
     )
     .join(' union all ')}) x (d)`;
 
-/** The app on a database of its own, which remembers what it answered and what the database threw. */
-export async function target(): Promise<Target> {
+/** The app on a database of its own, which remembers what it answered and what the database threw; by another way to it, where one is given. */
+export async function target(way?: (tock: Service) => Promise<Connect>): Promise<Target> {
   const tock = await service();
   const errors: Sent['errors'] = [];
+  const open = (await way?.(tock)) ?? tock.connect;
   const connect: Connect = (env, use) =>
-    tock.connect(env, (query, most) =>
+    open(env, (query, most) =>
       use(async (text, values) => {
         try {
           return await query(text, values);
@@ -73,7 +74,7 @@ export async function target(): Promise<Target> {
     TOCK_PUSH_SECRET: randomBytes(32).toString('base64'),
     TOCK_ORIGINS: 'https://a.example',
   };
-  const { learn, filled } = known(tock.owner, tock.key);
+  const { learn, filled } = await known(tock.owner, tock.key);
   const operations = operationsOf((await tock.send('GET /openapi.json')).body);
   const { rows } = await tock.owner.query(
     "select c.relname as name from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1",

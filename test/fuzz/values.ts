@@ -75,9 +75,21 @@ const kept = new Map<RegExp, string>([
   [/0-9a-f\]\{2,/, 'cursor'],
   [/tock_/, 'prefix'],
 ]);
+// Free text that other requests have to hit upon as well, or that few texts are.
+const often: Record<string, string[]> = {
+  gate: ["it's", 'g'],
+  worker: ['w', "o'w"],
+  task: ['t', 't;--'],
+  unique_key: ['u', "u'"],
+  tenant: ['n', "'n"],
+  cron: ['* * * * *', '0 3 * * MON-FRI', '59 59 23 31 12 *', '0 0 29 2 *', '*/7 */5 1-31/2 * 0'],
+  time_zone: ['Europe/Berlin', 'UTC', 'Australia/Lord_Howe', 'utc'],
+  push_url: ['https://a.example/b?c=%27', "https://a.example/';--"],
+  url: ['https://a.example/b?c=%27'],
+};
 const names = ['a', 'b', 'Queue.2', '0', 'select', 'drop', 'x-_.:y', 'z'.repeat(100)];
 
-function text(schema: Schema): fc.Arbitrary<unknown> {
+function text(schema: Schema, name: string): fc.Arbitrary<unknown> {
   const { pattern = '', minLength = 0, maxLength = 40, example } = schema;
   if (pattern === instant) {
     return fc.oneof(
@@ -95,7 +107,10 @@ function text(schema: Schema): fc.Arbitrary<unknown> {
       .map(String);
   }
   for (const [shape, kind] of kept) if (shape.test(pattern)) return pick(kind);
-  return pattern ? fc.constantFrom(...names) : someText(minLength, maxLength);
+  if (pattern) return fc.constantFrom(...names);
+  const known = often[name];
+  const any = { weight: 1, arbitrary: someText(minLength, maxLength) };
+  return known ? fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known) }, any) : any.arbitrary;
 }
 
 function number(schema: Schema, whole: boolean): fc.Arbitrary<unknown> {
@@ -121,26 +136,43 @@ function object(schema: Schema): fc.Arbitrary<unknown> {
       { maxKeys: 3 },
     );
   }
-  const model = Object.entries(properties).map(([name, part]) => {
+  const fields = Object.entries(properties);
+  const model = fields.map(([name, part]) => {
     // A call that waits would have the test wait.
-    const value = name === 'wait_seconds' ? fc.constant(0) : valuesOf(part);
-    const maybe = fc.oneof(
-      { weight: 5, arbitrary: fc.constant(absent) },
-      { weight: 2, arbitrary: value },
-    );
-    return [name, required.includes(name) ? value : maybe] as const;
+    const value = name === 'wait_seconds' ? fc.constant(0) : valuesOf(part, name);
+    const none = { weight: fields.length > 12 ? 8 : 3, arbitrary: fc.constant(absent) };
+    return [
+      name,
+      required.includes(name) ? value : fc.oneof(none, { weight: 1, arbitrary: value }),
+    ] as const;
   });
+  const timings = ['cron', 'every_seconds', 'run_at'].filter(
+    (name) => 'cron' in properties && name in properties,
+  );
   return fc
-    .record(Object.fromEntries(model))
-    .map((made) =>
-      Object.fromEntries(Object.entries(made).filter(([, value]) => value !== absent)),
+    .tuple(fc.record(Object.fromEntries(model)), timing(properties, timings))
+    .map(([made, timed]) => {
+      const all = Object.entries(made).filter(([name]) => !timings.includes(name));
+      return Object.fromEntries([...all, ...timed].filter(([, value]) => value !== absent));
+    });
+}
+
+/** One of the ways to say when a schedule fires: all of them together are one mistake and always the same. */
+function timing(properties: Record<string, Schema>, names: string[]) {
+  if (names.length === 0) return fc.constant<[string, unknown][]>([]);
+  return fc
+    .constantFrom(...names)
+    .chain((name) =>
+      valuesOf(properties[name] as Schema, name).map((value): [string, unknown][] => [
+        [name, value],
+      ]),
     );
 }
 
-function ofType(schema: Schema, type: string): fc.Arbitrary<unknown> {
+function ofType(schema: Schema, type: string, name: string): fc.Arbitrary<unknown> {
   switch (type) {
     case 'string':
-      return text(schema);
+      return text(schema, name);
     case 'integer':
       return number(schema, true);
     case 'number':
@@ -149,7 +181,7 @@ function ofType(schema: Schema, type: string): fc.Arbitrary<unknown> {
       return fc.boolean();
     case 'array': {
       const { items = {}, minItems = 0, maxItems = 4 } = schema;
-      return fc.array(valuesOf(items), {
+      return fc.array(valuesOf(items, name.replace(/s$/, '')), {
         minLength: minItems,
         maxLength: Math.min(maxItems, minItems + 3),
       });
@@ -162,12 +194,12 @@ function ofType(schema: Schema, type: string): fc.Arbitrary<unknown> {
 }
 
 /** Values that a schema takes, most of them at an end of what it takes. */
-export function valuesOf(schema: Schema): fc.Arbitrary<unknown> {
-  if (schema.anyOf) return fc.oneof(...schema.anyOf.map(valuesOf));
+export function valuesOf(schema: Schema, name = ''): fc.Arbitrary<unknown> {
+  if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => valuesOf(one, name)));
   if (schema.enum) return fc.constantFrom(...schema.enum);
   if (schema.type === undefined) return anyJson;
   const [first = 'null', ...others] = [schema.type].flat();
-  const main = ofType(schema, first);
+  const main = ofType(schema, first, name);
   if (others.length === 0) return main;
   return fc.oneof({ weight: 6, arbitrary: main }, { weight: 1, arbitrary: fc.constant(null) });
 }
