@@ -1,5 +1,6 @@
-import type { Context } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { HTTPException } from 'hono/http-exception';
 import { findHazard } from './hazards.ts';
 import { refusal } from './problem.ts';
 
@@ -7,10 +8,30 @@ import { refusal } from './problem.ts';
 export type Body = { text: string; json: object };
 
 const MAX_BYTES = 5 * 1024 * 1024;
+const BODY_MS = 60_000;
 export const MAX_ITEMS = 10_000;
 
-/** Refuses bodies over 5 MiB, without reading them to their end. */
-export const limitBody = bodyLimit({
+/** Who sends a byte now and then would hold a request for as long as they like. */
+async function inTime<T>(reading: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const detail = `The body did not come within ${BODY_MS / 1000} s.`;
+      reject(
+        refusal(408, detail, { field: 'body', hint: 'Send it at once, or in smaller calls.' }),
+      );
+    }, BODY_MS);
+  });
+  return Promise.race([reading.catch(broken), late]).finally(() => clearTimeout(timer));
+}
+
+/** A client that goes, or chunks that are none, end it with an error of the runtime's. */
+function broken(error: unknown): never {
+  if (error instanceof HTTPException) throw error;
+  throw refusal(400, 'The body broke off.', { field: 'body' });
+}
+
+const small = bodyLimit({
   maxSize: MAX_BYTES,
   onError: () => {
     throw refusal(413, `A body is up to ${MAX_BYTES} bytes.`, {
@@ -19,6 +40,12 @@ export const limitBody = bodyLimit({
     });
   },
 });
+
+/** Refuses bodies over 5 MiB, without reading them to their end. One that doesn't say its length is read here. */
+export const limitBody: MiddlewareHandler = async (c, next) => {
+  if (c.req.raw.body) await inTime(Promise.resolve(small(c, async () => {})));
+  await next();
+};
 
 function decode(bytes: ArrayBuffer): string {
   try {
@@ -50,7 +77,7 @@ function refuseMany(json: object): void {
 
 /** The body of a request; none at all is an empty object, where that will do. */
 export async function readBody(c: Context, needed = false): Promise<Body> {
-  const text = decode(await c.req.arrayBuffer());
+  const text = decode(await inTime(c.req.arrayBuffer()));
   if (text.trim() === '') {
     if (needed) throw refusal(400, 'There is no body.', { field: 'body' });
     return { text: '{}', json: {} };

@@ -21,6 +21,7 @@ const kinds: Record<number, [slug: string, title: string]> = {
   403: ['forbidden', 'The key does not allow this'],
   404: ['not-found', 'There is no such thing'],
   405: ['method-not-allowed', 'The method is not allowed here'],
+  408: ['slow', 'The request came too slowly'],
   409: ['conflict', 'As things stand, this cannot be done'],
   413: ['too-large', 'The request is too large'],
   415: ['not-json', 'The body is not JSON'],

@@ -2,7 +2,7 @@ import type { Sent, Target } from './target.ts';
 
 /** What no answer may have in it: a stack, a file, SQL, a constraint, a secret of a key. */
 const leaks =
-  /node_modules|\bat \S+ \(|\.ts:\d|\bselect .+ from\b|\btock\.\w+\(|PL\/pgSQL|SQLSTATE|_pkey|_fkey|_check\b|_not_null|pg_catalog|tock_[0-9a-f]{8}_/i;
+  /node_modules|\bat \S+ \(|\.ts:\d|\bselect .{1,80}? from\b|\btock\.\w+\(|PL\/pgSQL|SQLSTATE|_pkey|_fkey|_check\b|_not_null|pg_catalog|tock_[0-9a-f]{8}_/i;
 
 const inputs = [400, 413, 415, 422];
 
@@ -22,7 +22,7 @@ function ofRefusal({ status, headers, answer, text, path }: Sent, key: string): 
 export function wrongWith(sent: Sent, { operations, tock }: Target): string | null {
   const { status, answer, plan, errors } = sent;
   if (status >= 500) return 'an error of the server';
-  if (status === 401 && !plan.headers.Authorization) return 'its key was ended';
+  if (status === 401 && !('Authorization' in plan.headers)) return 'its key was ended';
   // What the database refuses, it refuses in its own words: else it was let through to where it failed.
   const strange = errors.find(({ code }) => !code?.startsWith('TK'));
   if (strange) return `the database said ${strange.code}: ${strange.message}`;

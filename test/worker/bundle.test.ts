@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bundle, bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { wire } from './wire.ts';
 import { type Served, serveBundle } from './workerd.ts';
 
 let made: Bundle;
@@ -11,7 +12,7 @@ let served: Served;
 beforeAll(async () => {
   made = await bundle();
   database = await freshDatabase();
-  served = await serveBundle(made.code, { DATABASE_URL: database.poolUrl ?? database.edgeUrl });
+  served = await serveBundle(made.code, { DATABASE_URL: database.edgeUrl });
 });
 
 afterAll(async () => {
@@ -64,3 +65,5 @@ test('a claim that waits stops asking when its client has gone', async () => {
   // While it waits it asks many times a second.
   await expect.poll(secondsQuiet, { timeout: 10_000, interval: 200 }).toBeGreaterThan(3);
 });
+
+wire(() => ({ served, database }));
