@@ -28,6 +28,8 @@ export type Target = {
   tock: Service;
   operations: Operation[];
   send(plan: Plan): Promise<Sent>;
+  /** How a request goes out: in memory, unless a test has it go elsewhere. */
+  request(path: string, init: RequestInit): Promise<Response>;
   /** A number that changes with any row of Tock's. */
   digest(): Promise<string>;
 };
@@ -101,7 +103,7 @@ export async function target(way?: (tock: Service) => Promise<Connect>): Promise
     const before = await digest();
     errors.length = 0;
     const init = { method: plan.method, headers, body: content as BodyInit | null };
-    const response = await app.request(path, init, env);
+    const response = await made.request(path, init);
     const answer = await response.text();
     if (response.ok && answer) learn(JSON.parse(answer));
     const text = content === null ? null : Buffer.from(content).toString();
@@ -120,5 +122,12 @@ export async function target(way?: (tock: Service) => Promise<Connect>): Promise
     };
   }
 
-  return { tock, operations, send, digest };
+  const made: Target = {
+    tock,
+    operations,
+    send,
+    digest,
+    request: async (path, init) => app.request(path, init, env),
+  };
+  return made;
 }
