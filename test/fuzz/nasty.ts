@@ -48,6 +48,23 @@ export const injections = [
   '%s'.repeat(100),
 ];
 
+const hex = (text: string) => Buffer.from(text).toString('hex');
+
+/** Cursors that no call gave. */
+export const cursors = [
+  'ff',
+  '5b5d',
+  '0'.repeat(400),
+  hex('null'),
+  hex('{"a": 1}'),
+  hex('["ready"]'),
+  hex('["ready", 1, "x", 2]'),
+  hex('["ready", 99999999999, 1, 1]'),
+  hex('["waiting", "infinity", "1"]'),
+  hex('["waiting", "x", {}]'),
+  hex('["done", 1, 1, 9223372036854775808]'),
+];
+
 /** Instants that are none, or at an end of what there is. */
 export const dates = [
   '0000-01-01T00:00:00Z',
@@ -135,6 +152,7 @@ export const wrongs = [
   `"${'\u{1f600}'.repeat(600)}"`,
   `${'['.repeat(600)}${']'.repeat(600)}`,
   `${'{"a":'.repeat(600)}1${'}'.repeat(600)}`,
+  ...cursors.map((cursor) => JSON.stringify(cursor)),
   ...numbers,
   ...dates.map((date) => JSON.stringify(date)),
   ...injections.map((text) => JSON.stringify(text)),

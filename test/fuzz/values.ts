@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { instant, type Schema } from './document.ts';
-import { dates, injections, numbers } from './nasty.ts';
+import { cursors, dates, injections, numbers } from './nasty.ts';
 
 /** Stands for what an earlier answer gave, as that is not known when a request is generated. */
 export type Pick = { pick: string; n: number };
@@ -106,7 +106,9 @@ function text(schema: Schema, name: string): fc.Arbitrary<unknown> {
       .oneof(fc.integer({ min: 1, max: Number(example) }), fc.constantFrom(0, 999_999_999, '007'))
       .map(String);
   }
-  for (const [shape, kind] of kept) if (shape.test(pattern)) return pick(kind);
+  const [, kind] = [...kept].find(([shape]) => shape.test(pattern)) ?? [];
+  if (kind === 'cursor') return fc.oneof(pick(kind), fc.constantFrom(...cursors));
+  if (kind) return pick(kind);
   if (pattern) return fc.constantFrom(...names);
   const known = often[name];
   const any = { weight: 1, arbitrary: someText(minLength, maxLength) };

@@ -15,6 +15,7 @@ import { guards } from './guards.ts';
 import { history } from './history.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
+import { inputs } from './inputs.ts';
 import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
@@ -54,6 +55,7 @@ export const bugs: Bug[] = [
   ...consumers,
   ...clientsInSql,
   ...hots,
+  ...inputs,
   ...epochs,
   ...ends,
   ...hotEnds,

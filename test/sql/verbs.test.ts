@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { describeSchema } from '../sql/describe_schema.ts';
-import { dropMembers, type Member, makeMembers, mayCall } from '../sql/roles.ts';
-import { claim, enqueue, leaseOf, numbered, rows, value } from '../sql/support.ts';
-import { dates, injections, numbers, wrongs } from './nasty.ts';
-import { runs, seeds } from './seeds.ts';
+import { dates, injections, numbers, wrongs } from '../fuzz/nasty.ts';
+import { runs, seeds } from '../fuzz/seeds.ts';
+import { describeSchema } from './describe_schema.ts';
+import { dropMembers, type Member, makeMembers, mayCall } from './roles.ts';
+import { claim, enqueue, leaseOf, numbered, rows, value } from './support.ts';
 
 type Verb = { name: string; arguments: [name: string, type: string][] };
 
