@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeSchema } from '../sql/describe_schema.ts';
 import type { Operation } from './document.ts';
 import { hold } from './hold.ts';
+import { cursors, wrongs } from './nasty.ts';
 import { garbageOf, type Plan, spoiledOf, validOf } from './requests.ts';
 import { runs, seeds } from './seeds.ts';
 import { type Target, target } from './target.ts';
@@ -49,6 +50,42 @@ test(
 );
 
 test('requests that mean nothing are refused, and nothing done', () => holdAll(garbageOf), time);
+
+const plain = { params: { queue: 'a' }, query: [], headers: {}, body: null };
+
+test(
+  'whatever JSON is a payload, it is kept as it was sent, or refused by its name',
+  async () => {
+    const [name, path] = ['POST /v1/queues/{queue}/tasks', '/v1/queues/{queue}/tasks'];
+    const statuses = new Set<number>();
+    for (const wrong of wrongs) {
+      const raw = `{"payload": {"n": [${wrong}]}}`;
+      const { status } = await hold(at, { ...plain, name, method: 'POST', path, raw });
+      statuses.add(status);
+    }
+    expect([...statuses].sort()).toEqual([201, 422]);
+  },
+  time,
+);
+
+test.each([
+  'GET /v1/tasks?queue=a&cursor=',
+  'GET /v1/tasks?queue=a&state=waiting&cursor=',
+  'GET /v1/tasks?queue=a&state=dead&cursor=',
+])(
+  '%s… refuses a cursor that no call gave',
+  async (route) => {
+    const [method = '', path = ''] = route.split(' ');
+    for (const cursor of cursors) {
+      const sent = await hold(at, { ...plain, name: route, method, path: path + cursor });
+      expect(sent, cursor).toMatchObject({
+        status: 422,
+        answer: expect.stringContaining('"cursor"'),
+      });
+    }
+  },
+  time,
+);
 
 test('none of them has run a statement of its own, or changed what the schema is', async () => {
   const texts = new Set(at.tock.statements.map(({ text }) => text));

@@ -60,7 +60,6 @@ export const cursors = [
   hex('["ready"]'),
   hex('["ready", 1, "x", 2]'),
   hex('["ready", 99999999999, 1, 1]'),
-  hex('["waiting", "infinity", "1"]'),
   hex('["waiting", "x", {}]'),
   hex('["done", 1, 1, 9223372036854775808]'),
 ];

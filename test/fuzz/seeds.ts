@@ -1,5 +1,5 @@
 /** How many requests of each kind a seed makes. */
-export const runs = Number(process.env.TOCK_FUZZ_RUNS ?? 80);
+export const runs = Number(process.env.TOCK_FUZZ_RUNS ?? 60);
 
 const { TOCK_FUZZ_SEED: given } = process.env;
 const random = Number(given ?? Math.floor(Math.random() * 2 ** 31));

@@ -28,7 +28,7 @@ test.each([
   ['that says its length', { 'content-length': '100' }],
   ['in chunks', {}],
 ])(
-  'a body %s and never ends is given up after a minute, with no way to the database opened',
+  'a body that never ends is given up after a minute, without a way to the database opened: one %s',
   async (_, headers) => {
     const init = {
       method: 'POST',
@@ -54,7 +54,7 @@ test.each([
 test.each([
   ['that says its length', { 'content-length': '100' }],
   ['in chunks', {}],
-])('a body %s that breaks off is refused', async (_, headers) => {
+])('a body that breaks off is refused: one %s', async (_, headers) => {
   const body = new ReadableStream({
     start: (to) => to.error(new Error('Network connection lost.')),
   });

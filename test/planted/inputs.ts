@@ -1,6 +1,6 @@
 import type { Bug } from './bugs.ts';
 
-const wrong = 'requests with one thing wrong are refused';
+const payload = 'whatever JSON is a payload, it is kept';
 
 /** What comes in from outside: hostile, broken, or only odd. */
 export const inputs: Bug[] = [
@@ -9,14 +9,14 @@ export const inputs: Bug[] = [
     file: 'functions/hazards.ts',
     find: /if \(value\.includes\('\\0'\)\) return .*;/,
     replace: '',
-    caught: ['fuzz/fuzz.test.ts', wrong],
+    caught: ['fuzz/fuzz.test.ts', payload],
   },
   {
     name: 'a cursor that no call gave is an error of the database',
     file: 'routines/61_tasks.sql',
     find: 'when data_exception',
     replace: 'when division_by_zero',
-    caught: ['fuzz/fuzz.test.ts', 'requests that the document allows'],
+    caught: ['fuzz/fuzz.test.ts', '… refuses a cursor that no call gave'],
   },
   {
     name: "a queue's name is a part of a statement",
@@ -37,7 +37,7 @@ export const inputs: Bug[] = [
     file: 'functions/endpoint.ts',
     find: 'return { params, query, body, text, requestId',
     replace: 'return { params, query, body, text: JSON.stringify(json), requestId',
-    caught: ['fuzz/fuzz.test.ts', 'requests that the document allows'],
+    caught: ['fuzz/fuzz.test.ts', payload],
   },
   {
     name: 'a refused rerun uses up its request id',
@@ -65,13 +65,13 @@ export const inputs: Bug[] = [
     file: 'functions/body.ts',
     find: 'Promise.race([reading.catch(broken), late])',
     replace: 'reading.catch(broken)',
-    caught: ['http/slow-bodies.test.ts', 'a body that says its length and never ends'],
+    caught: ['http/slow-bodies.test.ts', 'a body that never ends is given up after a minute'],
   },
   {
     name: 'a body that breaks off is an error of the server',
     file: 'functions/body.ts',
     find: 'reading.catch(broken)',
     replace: 'reading',
-    caught: ['http/slow-bodies.test.ts', 'a body in chunks that breaks off'],
+    caught: ['http/slow-bodies.test.ts', 'a body that breaks off is refused'],
   },
 ];
