@@ -53,6 +53,9 @@ const MOST_ADDRESS = 8192;
 function refuseLong({ length }: string): void {
   if (length > MOST_ADDRESS) throw refusal(414, `An address is up to ${MOST_ADDRESS} characters.`);
 }
+/** The path, cut where it is longer than any of ours. */
+const shown = (c: Context<Env>) =>
+  c.req.path.length > 500 ? `${c.req.path.slice(0, 500)}…` : c.req.path;
 
 /** Hears of each call that has changed something, before its answer goes out. */
 export type Changed = (c: Context<Env>) => void;
@@ -63,7 +66,7 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
   app.onError(problem);
   app.notFound((c) => {
     const hint = 'GET /openapi.json lists the routes.';
-    return problem(refusal(404, `There is no ${c.req.path}.`, { hint }), c);
+    return problem(refusal(404, `There is no ${shown(c)}.`, { hint }), c);
   });
   app.use(requestId());
   app.use(secure);
@@ -79,10 +82,7 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
       onMethodNotAllowed: (c, methods) => {
         const headers = { Allow: methods.join(', ') };
         const hint = `It takes ${headers.Allow}.`;
-        return problem(
-          refusal(405, `${c.req.path} takes no ${c.req.method}.`, { hint, headers }),
-          c,
-        );
+        return problem(refusal(405, `${shown(c)} takes no ${c.req.method}.`, { hint, headers }), c);
       },
     }),
   );

@@ -170,7 +170,11 @@ export const requestId = text(200);
 export const repeatHeaders = z.object({ 'Idempotency-Key': requestId.optional() });
 
 const instantError = 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z';
-export const instant = z.iso.datetime({ offset: true, error: instantError });
+// PostgreSQL knows no year 0, and zones up to 15:59 from UTC.
+const known = /^(?!0000).*(Z|[+-](0\d|1[0-5]):\d\d)$/;
+export const instant = z.iso
+  .datetime({ offset: true, error: instantError })
+  .refine((value) => known.test(value), { error: instantError });
 
 type When = { delay_seconds?: number | null | undefined; run_at?: string | null | undefined };
 

@@ -2138,7 +2138,7 @@ function tock.requeue_missing(p_epoch integer, p_stream integer, p_runs bigint, 
 
 function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text)
   returns TABLE(id bigint, state text, rerun_id bigint, refused text)
-  -- Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task's id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same.
+  -- Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task's id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same, once it has run any again.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)

@@ -21,7 +21,8 @@ export type Version = { major: number } & (Outcome | { cannot: string });
 const sql = `after audit audit-duty cancel change claim claim-any claim-any-repeats claim-transactions complete conventions
   dead doctor drop duties enqueue erase fail gates hours impossible let-go let-go-late limits limits-rates locks marks-put-off
   minds-plans move overlap pipelines plans pools progress progress-kept promote purge reap release-extend rerun rest results retention
-  retry retry-life roles schema schedules schedules-missed settle spawn task tasks time-limits unique unique-held where`;
+  retry retry-life roles schema schedules schedules-missed settle spawn task tasks time-limits unique unique-held
+  verbs where`;
 /** Of that, on a version between the oldest and the newest: what asks the planner, the catalogs or the locks. */
 const core = `after audit-duty claim claim-transactions complete conventions doctor duties enqueue fail gates locks minds-plans
   pipelines plans pools promote reap retention roles schema settle spawn task unique where`;

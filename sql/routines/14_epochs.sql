@@ -120,6 +120,12 @@ declare
   v_age interval := greatest(interval '1 day', (select max(q.retention_seconds) from tock.queues q) / 8 * interval '1 second');
   v_made integer := 0;
 begin
+  -- each is four tables with their indexes: thousands at once are more locks than a cluster has
+  if p_ahead not between 0 and 100 then
+    perform tock.refuse(422, 'p_ahead is a whole number from 0 to 100', 'p_ahead');
+  elsif p_width < 1 then
+    perform tock.refuse(422, 'p_width is a positive number', 'p_width');
+  end if;
   loop
     select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
     v_reached := (select s.last_value from tock.positions s);

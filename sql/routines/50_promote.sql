@@ -23,6 +23,9 @@ declare
   v_off bigint[] := '{}';
   v_behind bigint[];
 begin
+  if p_limit < 0 then
+    perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
+  end if;
   perform tock.heed_nudges();
   if not p_sweep then
     v_from := coalesce(

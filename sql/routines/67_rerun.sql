@@ -198,7 +198,8 @@ begin
         case when m.current_id is not null then null when f.state in ('done', 'dead', 'cancelled', 'expired') then 'erased'
           else 'unfinished' end, f.queue) order by f.n), '[]')
       from unnest(v_found) f left join unnest(v_made) m on m.task_id = f.task_id);
-    if p_request_id is not null then
+    -- where all are refused nothing can be done twice, and their answer must not outlast the reason
+    if p_request_id is not null and pg_catalog.cardinality(v_made) > 0 then
       insert into tock.requests (verb, queue, request_id, digest, ids, answer)
         select 'rerun', a.value ->> 4, p_request_id, v_digest,
           pg_catalog.array_remove(pg_catalog.array_agg((a.value ->> 2)::bigint), null), pg_catalog.jsonb_agg(a.value)
@@ -216,7 +217,7 @@ begin
 end $$;
 
 comment on function tock.rerun is
-  'Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task''s id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same.';
+  'Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task''s id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same, once it has run any again.';
 
 create or replace function tock.is_erased(p_id bigint)
 returns boolean

@@ -198,6 +198,9 @@ declare
   v_fired integer;
   v_oldest bigint := (select e.first_position from tock.epochs e order by e.number limit 1);
 begin
+  if p_limit < 0 then
+    perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
+  end if;
   -- what is named by them lies in epochs that are gone
   delete from tock.reruns r where r.id = any (array(
     select o.id from tock.reruns o where o.id < v_oldest << 20 order by o.id limit p_limit));

@@ -19,6 +19,9 @@ declare
   v_lane record;
   v_changed integer := 0;
 begin
+  if p_streams < 0 then
+    perform tock.refuse(422, 'p_streams is not negative', 'p_streams');
+  end if;
   for v_stream in
     select l.number, l.queue, l.lane from (
       select s.number, s.queue, s.lane & 1023 as lane from tock.streams s

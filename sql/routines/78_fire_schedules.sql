@@ -21,6 +21,9 @@ declare
   v_batch tock.fires[];
   v_count integer := 0;
 begin
+  if p_limit < 0 then
+    perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
+  end if;
   if p_sweep is not true then
     select m.due_at, m.schedule into v_from, v_from_schedule from tock.fires_from() m;
   end if;

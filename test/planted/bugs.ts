@@ -16,6 +16,7 @@ import { guards } from './guards.ts';
 import { history } from './history.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
+import { inputs } from './inputs.ts';
 import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
@@ -57,6 +58,7 @@ export const bugs: Bug[] = [
   ...consumers,
   ...clientsInSql,
   ...hots,
+  ...inputs,
   ...epochs,
   ...ends,
   ...hotEnds,

@@ -104,6 +104,17 @@ test('a rerun repeated with its request id gives the same ids and runs nothing t
   });
 });
 
+test('a rerun that was refused leaves its request id free for when the task has ended', async () => {
+  const q = queue();
+  const { id, lease } = await made(client, q, 'running');
+  expect(await rerun(client, [id], 'early')).toMatchObject([{ refused: 'unfinished' }]);
+  await complete(client, lease);
+  const first = await rerun(client, [id], 'early');
+  expect(first).toMatchObject([{ state: 'done', refused: null }]);
+  expect(await rerun(client, [id], 'early')).toEqual(first);
+  expect((await drain(client, q)).flat()).toHaveLength(1);
+});
+
 test("a rerun's request id is its queues' own", async () => {
   const [q, other] = [queue(), queue()];
   const [a, b, c] = await Promise.all([q, q, other].map((at) => made(client, at, 'done')));

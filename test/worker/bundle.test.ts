@@ -1,7 +1,13 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Bundle, bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { hold } from '../fuzz/hold.ts';
+import { garbageOf, spoiledOf } from '../fuzz/requests.ts';
+import { runs, seeds } from '../fuzz/seeds.ts';
+import { target } from '../fuzz/target.ts';
+import { wire } from './wire.ts';
 import { type Served, serveBundle } from './workerd.ts';
 
 let made: Bundle;
@@ -11,7 +17,7 @@ let served: Served;
 beforeAll(async () => {
   made = await bundle();
   database = await freshDatabase();
-  served = await serveBundle(made.code, { DATABASE_URL: database.poolUrl ?? database.edgeUrl });
+  served = await serveBundle(made.code, { DATABASE_URL: database.edgeUrl });
 });
 
 afterAll(async () => {
@@ -64,3 +70,29 @@ test('a claim that waits stops asking when its client has gone', async () => {
   // While it waits it asks many times a second.
   await expect.poll(secondsQuiet, { timeout: 10_000, interval: 200 }).toBeGreaterThan(3);
 });
+
+wire(() => ({ served, database }));
+
+test('requests with one thing wrong are refused by their names in workerd too', async () => {
+  const at = await target();
+  const { edgeUrl } = at.tock.database;
+  const bindings = { DATABASE_URL: edgeUrl, TOCK_PUSH_SECRET: 'c2VjcmV0'.repeat(6) };
+  const other = await serveBundle(made.code, bindings);
+  try {
+    at.request = (path, init) => fetch(`${other.url}${path}`, init);
+    await vi.waitUntil(
+      () =>
+        at.request('/v1/health', {}).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      { timeout: 30_000 },
+    );
+    const plans = fc.oneof(...at.operations.flatMap((one) => [spoiledOf(one), garbageOf(one)]));
+    const property = fc.asyncProperty(plans, async (plan) => void (await hold(at, plan)));
+    await fc.assert(property, { seed: seeds.at(-1) as number, numRuns: runs });
+  } finally {
+    await other.stop();
+    await at.tock.database.drop();
+  }
+}, 300_000);

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeSchema } from '../sql/describe_schema.ts';
+import type { Operation } from './document.ts';
+import { hold } from './hold.ts';
+import { cursors, wrongs } from './nasty.ts';
+import { garbageOf, type Plan, spoiledOf, validOf } from './requests.ts';
+import { runs, seeds } from './seeds.ts';
+import { type Target, target } from './target.ts';
+
+let at: Target;
+let schema: string;
+beforeAll(async () => {
+  at = await target();
+  schema = await describeSchema(at.tock.owner);
+});
+afterAll(() => at.tock.database.drop());
+
+const done = new Set<string>();
+const refused = new Set<string>();
+
+/** Holds requests of all routes, as `of` makes them. */
+async function holdAll(of: (operation: Operation) => fc.Arbitrary<Plan>): Promise<void> {
+  const plans = fc.oneof(...at.operations.map(of));
+  const property = fc.asyncProperty(plans, async (plan) => {
+    const { status } = await hold(at, plan);
+    (status < 400 ? done : refused).add(plan.name);
+  });
+  for (const seed of seeds) await fc.assert(property, { seed, numRuns: runs });
+}
+
+const time = 600_000;
+
+test(
+  'requests that the document allows are answered as it says, and kept as they were sent',
+  async () => {
+    await holdAll(validOf);
+    expect(done.size).toBeGreaterThan(30);
+  },
+  time,
+);
+
+test(
+  'requests with one thing wrong are refused by its name, and nothing done',
+  async () => {
+    await holdAll(spoiledOf);
+    expect(refused.size).toBeGreaterThan(30);
+  },
+  time,
+);
+
+test('requests that mean nothing are refused, and nothing done', () => holdAll(garbageOf), time);
+
+const plain = { params: { queue: 'a' }, query: [], headers: {}, body: null };
+
+test(
+  'whatever JSON is a payload, it is kept as it was sent, or refused by its name',
+  async () => {
+    const [name, path] = ['POST /v1/queues/{queue}/tasks', '/v1/queues/{queue}/tasks'];
+    const statuses = new Set<number>();
+    for (const wrong of wrongs) {
+      const raw = `{"payload": {"n": [${wrong}]}}`;
+      const { status } = await hold(at, { ...plain, name, method: 'POST', path, raw });
+      statuses.add(status);
+    }
+    expect([...statuses].sort()).toEqual([201, 422]);
+  },
+  time,
+);
+
+test.each([
+  'GET /v1/tasks?queue=a&cursor=',
+  'GET /v1/tasks?queue=a&state=waiting&cursor=',
+  'GET /v1/tasks?queue=a&state=dead&cursor=',
+])(
+  '%s… refuses a cursor that no call gave',
+  async (route) => {
+    const [method = '', path = ''] = route.split(' ');
+    for (const cursor of cursors) {
+      const sent = await hold(at, { ...plain, name: route, method, path: path + cursor });
+      expect(sent, cursor).toMatchObject({
+        status: 422,
+        answer: expect.stringContaining('"cursor"'),
+      });
+    }
+  },
+  time,
+);
+
+test('none of them has run a statement of its own, or changed what the schema is', async () => {
+  const texts = new Set(at.tock.statements.map(({ text }) => text));
+  expect(texts.size).toBeGreaterThan(30);
+  // One a route, and one more for a Worker that pushes.
+  expect(texts.size).toBeLessThanOrEqual(at.operations.length + 1);
+  expect(await describeSchema(at.tock.owner)).toBe(schema);
+});

@@ -1,0 +1,207 @@
+import fc from 'fast-check';
+import { instant, type Schema } from './document.ts';
+import { cursors, dates, injections, numbers } from './nasty.ts';
+
+/** Stands for what an earlier answer gave, as that is not known when a request is generated. */
+export type Pick = { pick: string; n: number };
+
+/** JSON that stays as it is written: a number may be more than a double can hold, a key be there twice. */
+export class Written {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export const written = (text: string) => new Written(text);
+
+/** The JSON of a value with written parts. */
+export function jsonOf(value: unknown): string {
+  if (value instanceof Written) return value.text;
+  if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const pairs = Object.entries(value).map(
+    ([key, part]) => `${JSON.stringify(key)}:${jsonOf(part)}`,
+  );
+  return `{${pairs.join(',')}}`;
+}
+
+const pick = (of: string): fc.Arbitrary<Pick> => fc.nat(40).map((n) => ({ pick: of, n }));
+
+/** Well-formed, of all planes, without NUL; most short, some as long as may be. */
+function someText(min: number, max: number): fc.Arbitrary<string> {
+  const fitted = (text: string) => {
+    const cut = text.replaceAll('\0', '0').slice(0, max).toWellFormed().replaceAll('\ufffd', '?');
+    return cut.padEnd(min, 'x');
+  };
+  const unit = fc.constantFrom('grapheme' as const, 'binary' as const, 'grapheme-ascii' as const);
+  return fc.oneof(
+    {
+      weight: 3,
+      arbitrary: unit.chain((one) => fc.string({ unit: one, maxLength: 12 })).map(fitted),
+    },
+    { weight: 3, arbitrary: fc.constantFrom(...injections).map(fitted) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('x', '\u{1f600}', "'", '\\').map((c) => fitted(c.repeat(max))),
+    },
+  );
+}
+
+/** Any JSON that PostgreSQL keeps, nested up to 500 levels, its numbers as they are written. */
+const anyJson: fc.Arbitrary<unknown> = fc.oneof(
+  fc.constantFrom(...numbers).map(written),
+  someText(0, 2000),
+  fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom(null, true, false, 0, ''),
+      fc.constantFrom(...numbers).map(written),
+      someText(0, 40),
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.dictionary(someText(0, 20), tie('value'), { maxKeys: 4 }),
+    ),
+  })).value,
+  fc.integer({ min: 1, max: 500 }).map((depth) => written('['.repeat(depth) + ']'.repeat(depth))),
+  fc.constant(
+    written('{"a": 1, "a": {"a": 2}, "\\u0061": 3, "__proto__": {"b": 1}, "constructor": null}'),
+  ),
+);
+
+// Of these patterns whatever fits would mean nothing to the database.
+const kept = new Map<RegExp, string>([
+  [/^\^\[1-9\]/, 'id'],
+  [/0-9a-fA-F/, 'lease'],
+  [/0-9a-f\]\{2,/, 'cursor'],
+  [/tock_/, 'prefix'],
+]);
+// Free text that other requests have to hit upon as well, or that few texts are.
+const often: Record<string, string[]> = {
+  gate: ["it's", 'g'],
+  worker: ['w', "o'w"],
+  task: ['t', 't;--'],
+  unique_key: ['u', "u'"],
+  tenant: ['n', "'n"],
+  cron: ['* * * * *', '0 3 * * MON-FRI', '59 59 23 31 12 *', '0 0 29 2 *', '*/7 */5 1-31/2 * 0'],
+  time_zone: ['Europe/Berlin', 'UTC', 'Australia/Lord_Howe', 'utc'],
+  push_url: ['https://a.example/b?c=%27', "https://a.example/';--"],
+  url: ['https://a.example/b?c=%27'],
+};
+const names = ['a', 'b', 'Queue.2', '0', 'select', 'drop', 'x-_.:y', 'z'.repeat(100)];
+
+function text(schema: Schema, name: string): fc.Arbitrary<unknown> {
+  const { pattern = '', minLength = 0, maxLength = 40, example } = schema;
+  if (pattern === instant) {
+    return fc.oneof(
+      fc.constantFrom(
+        ...dates.filter((date) => date.includes('T') && /Z|[+-]\d\d:\d\d$/.test(date)),
+      ),
+      fc
+        .date({ min: new Date(0), max: new Date('2040-01-01'), noInvalidDate: true })
+        .map((d) => d.toISOString()),
+    );
+  }
+  if (pattern.includes('\\d{1,9}')) {
+    return fc
+      .oneof(fc.integer({ min: 1, max: Number(example) }), fc.constantFrom(0, 999_999_999, '007'))
+      .map(String);
+  }
+  const [, kind] = [...kept].find(([shape]) => shape.test(pattern)) ?? [];
+  if (kind === 'cursor') return fc.oneof(pick(kind), fc.constantFrom(...cursors));
+  if (kind) return pick(kind);
+  if (pattern) return fc.constantFrom(...names);
+  const known = often[name];
+  const any = { weight: 1, arbitrary: someText(minLength, maxLength) };
+  return known ? fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known) }, any) : any.arbitrary;
+}
+
+function number(schema: Schema, whole: boolean): fc.Arbitrary<unknown> {
+  const { minimum: min = 0, maximum: max = 2 ** 53 - 1 } = schema;
+  const fits = numbers.filter(
+    (one) => Number(one) >= min && Number(one) <= max && (!whole || /^-?\d+$/.test(one)),
+  );
+  return fc.oneof(
+    fc.constantFrom(min, max, ...fits.map(written)),
+    fc.integer({ min, max: Math.min(max, min + 10) }),
+    whole ? fc.integer({ min, max }) : fc.double({ min, max, noNaN: true }),
+  );
+}
+
+const absent = Symbol('absent');
+
+function object(schema: Schema): fc.Arbitrary<unknown> {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  if (typeof additionalProperties === 'object' && Object.keys(properties).length === 0) {
+    return fc.dictionary(
+      fc.constantFrom('traceparent', 'x', 'priority', 'gate', "it's"),
+      valuesOf(additionalProperties),
+      { maxKeys: 3 },
+    );
+  }
+  const fields = Object.entries(properties);
+  const model = fields.map(([name, part]) => {
+    // A call that waits would have the test wait.
+    const value = name === 'wait_seconds' ? fc.constant(0) : valuesOf(part, name);
+    const none = { weight: fields.length > 12 ? 8 : 3, arbitrary: fc.constant(absent) };
+    return [
+      name,
+      required.includes(name) ? value : fc.oneof(none, { weight: 1, arbitrary: value }),
+    ] as const;
+  });
+  const timings = ['cron', 'every_seconds', 'run_at'].filter(
+    (name) => 'cron' in properties && name in properties,
+  );
+  return fc
+    .tuple(fc.record(Object.fromEntries(model)), timing(properties, timings))
+    .map(([made, timed]) => {
+      const all = Object.entries(made).filter(([name]) => !timings.includes(name));
+      return Object.fromEntries([...all, ...timed].filter(([, value]) => value !== absent));
+    });
+}
+
+/** One of the ways to say when a schedule fires: all of them together are one mistake and always the same. */
+function timing(properties: Record<string, Schema>, names: string[]) {
+  if (names.length === 0) return fc.constant<[string, unknown][]>([]);
+  return fc
+    .constantFrom(...names)
+    .chain((name) =>
+      valuesOf(properties[name] as Schema, name).map((value): [string, unknown][] => [
+        [name, value],
+      ]),
+    );
+}
+
+function ofType(schema: Schema, type: string, name: string): fc.Arbitrary<unknown> {
+  switch (type) {
+    case 'string':
+      return text(schema, name);
+    case 'integer':
+      return number(schema, true);
+    case 'number':
+      return number(schema, false);
+    case 'boolean':
+      return fc.boolean();
+    case 'array': {
+      const { items = {}, minItems = 0, maxItems = 4 } = schema;
+      return fc.array(valuesOf(items, name.replace(/s$/, '')), {
+        minLength: minItems,
+        maxLength: Math.min(maxItems, minItems + 3),
+      });
+    }
+    case 'object':
+      return object(schema);
+    default:
+      return fc.constant(null);
+  }
+}
+
+/** Values that a schema takes, most of them at an end of what it takes. */
+export function valuesOf(schema: Schema, name = ''): fc.Arbitrary<unknown> {
+  if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => valuesOf(one, name)));
+  if (schema.enum) return fc.constantFrom(...schema.enum);
+  if (schema.type === undefined) return anyJson;
+  const [first = 'null', ...others] = [schema.type].flat();
+  const main = ofType(schema, first, name);
+  if (others.length === 0) return main;
+  return fc.oneof({ weight: 6, arbitrary: main }, { weight: 1, arbitrary: fc.constant(null) });
+}
