@@ -1008,7 +1008,7 @@ function tock.doctor_of_connections()
 
 function tock.doctor_of_cron()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of pg_cron itself: where it works, whether it runs, how old it is, how many jobs it may run.
+  -- What doctor() says of pg_cron itself: whether it runs, how old it is, how many jobs it may run.
 
 function tock.doctor_of_cron_jobs()
   returns TABLE(finding text, severity text, detail text, hint text)

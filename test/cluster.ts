@@ -12,8 +12,8 @@ export type Passwords = { owner: string; edge: string };
 export type TestCluster = {
   cluster: Cluster;
   passwords: Passwords;
-  /** A PgBouncer in transaction mode over all its databases, where the host has one. */
-  pool(): Promise<Pooler>;
+  /** A PgBouncer over all its databases, where the host has one; by another call in another mode. */
+  pool(mode?: 'session' | 'statement'): Promise<Pooler>;
   close(): Promise<void>;
 };
 
@@ -51,7 +51,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
   return {
     cluster: made,
     passwords,
-    async pool() {
+    async pool(mode) {
       const users = {
         tock: passwords.owner,
         tock_edge: passwords.edge,
@@ -60,7 +60,8 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
         postgres: options.password,
       };
       const files = { postgresPort: made.port, log: `${host.folder}/pgbouncer.log` };
-      pooler = await startPooler(host, { port: ports[1], users, ...files });
+      await pooler?.stop();
+      pooler = await startPooler(host, { port: ports[1], users, ...files, ...(mode && { mode }) });
       return pooler;
     },
     close,

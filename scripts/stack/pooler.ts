@@ -7,6 +7,8 @@ export type PoolerOptions = {
   /** Passwords by role. */
   users: Record<string, string>;
   log: string;
+  /** transaction, unless a test wants to see what another does. */
+  mode?: 'session' | 'statement';
 };
 
 export type Pooler = { port: number; pid: number; ended: Promise<void>; stop(): Promise<void> };
@@ -33,7 +35,7 @@ listen_port = ${options.port}
 unix_socket_dir =
 auth_type = md5
 auth_file = ${host.folder}/users.txt
-pool_mode = transaction
+pool_mode = ${options.mode ?? 'transaction'}
 max_client_conn = 2000
 default_pool_size = 20
 max_db_connections = 40

@@ -40,7 +40,7 @@ begin
   return query execute $q$
     select 'a job of pg_cron is not as it should be', 'critical',
       pg_catalog.string_agg(w.job || ' ' || w.why, ', ' order by w.job),
-      pg_catalog.concat_ws('; then ', pg_catalog.string_agg(pg_catalog.format('select cron.unschedule(%s)', w.jobid), '; ' order by w.job),
+      pg_catalog.concat_ws('; then ', pg_catalog.string_agg('select cron.unschedule(' || w.jobid || ')', '; ' order by w.job),
         'tock migrate makes them anew')
     from (
       select d.job, j.jobid, case when j.jobid is null then 'is missing' when not j.active then 'is switched off'
@@ -110,11 +110,6 @@ declare
   v_version text := (select x.extversion from pg_catalog.pg_extension x where x.extname = 'pg_cron');
 begin
   if v_version is null then
-    return query select 'pg_cron is in another database', 'warning',
-      pg_catalog.format('it works in database %s, and here nobody ticks', case v_home when '?' then 'cron.database_name' else v_home end),
-      'set cron.database_name to this one, restart, create extension pg_cron, tock migrate; or have POST /v1/tick called'
-    where v_home is not null and v_home <> pg_catalog.current_database()
-      and exists (select from tock.doctor_of_duties() d where d.finding = 'duties are late');
     return;
   end if;
   return query
@@ -137,4 +132,4 @@ begin
   where w.jobs < 2 or (coalesce(w.by_workers, false) and w.workers < 4);
 end $$;
 
-comment on function tock.doctor_of_cron is 'What doctor() says of pg_cron itself: where it works, whether it runs, how old it is, how many jobs it may run.';
+comment on function tock.doctor_of_cron is 'What doctor() says of pg_cron itself: whether it runs, how old it is, how many jobs it may run.';

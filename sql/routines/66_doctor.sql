@@ -44,9 +44,12 @@ as $$
   select 'duties are late', 'warning',
     pg_catalog.string_agg(d.name || ' (' || coalesce('last done at '
       || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never done') || ')', ', ' order by d.name),
-    case when pg_catalog.to_regclass('cron.job') is null
-      then 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick'
-      else 'see that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job' end
+    case when pg_catalog.to_regclass('cron.job') is not null
+        then 'see that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job'
+      when tock.cron_home() <> pg_catalog.current_database()
+        then pg_catalog.format('pg_cron works in another database (cron.database_name%s): set that to this one, restart, create extension pg_cron, '
+          'tock migrate; or call POST /v1/tick', ' is ' || nullif(tock.cron_home(), '?'))
+      else 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick' end
   from tock.duties d
   where d.failures = 0
     and greatest(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))

@@ -25,8 +25,7 @@ const found = () =>
 const named = async () => (await found()).map(({ finding }) => finding);
 const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
-const pause = (paused: boolean) =>
-  client.query("select tock.put_queue('q', $1)", [{ paused }]);
+const pause = (paused: boolean) => client.query("select tock.put_queue('q', $1)", [{ paused }]);
 
 test('a queue is found from which nobody has claimed for ten minutes, and not once somebody does', async () => {
   await enqueue(client, 'q', numbered(3));
@@ -35,7 +34,9 @@ test('a queue is found from which nobody has claimed for ten minutes, and not on
   expect(await found()).toMatchObject([
     {
       finding: 'nobody claims from a queue',
-      detail: expect.stringMatching(/^a task of queue q is ready since 20.*Z, and none was claimed since it is there$/),
+      detail: expect.stringMatching(
+        /^a task of queue q is ready since 20.*Z, and none was claimed since it is there$/,
+      ),
       hint: expect.stringContaining('tock claim q;'),
     },
   ]);
@@ -86,7 +87,11 @@ test('ten tasks that died of one error within the hour are found, with the newes
   const die = async (count: number, message: string) => {
     const ids = await enqueue(client, 'q', numbered(count, 0, { max_attempts: 1 }));
     const lease = leaseOf(await claim(client, 'q', { limit: count }));
-    await fail(client, lease, ids.map((id) => ({ id, error: { message } })));
+    await fail(
+      client,
+      lease,
+      ids.map((id) => ({ id, error: { message } })),
+    );
     return ids;
   };
   await die(9, 'no such table');
@@ -114,12 +119,8 @@ test('a lane that several tenants fill is found, with more lanes to spread them 
     ((await lane(`t${n}`)) === 0 ? shared : others).push(`t${n}`);
   }
   const [one, two] = shared;
-  for (let n = 0; n < 6; n++) {
-    await enqueue(client, 'q', numbered(40, 0, { tenant: one }));
-  }
-  // A tenant alone in its lane holds up nobody.
-  expect(await named()).toEqual([]);
-  await enqueue(client, 'q', numbered(5, 0, { tenant: two }));
+  await enqueue(client, 'q', numbered(10, 0, { tenant: one }));
+  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numbered(40, 0, { tenant: two }));
   const [finding] = await found();
   expect(finding).toMatchObject({
     finding: 'a lane has nearly all of a queue',
@@ -130,6 +131,11 @@ test('a lane that several tenants fill is found, with more lanes to spread them 
   expect(await named()).toEqual([]);
 });
 
+test('a tenant alone in its lane holds up nobody', async () => {
+  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numbered(40, 0, { tenant: 'alone' }));
+  expect(await named()).toEqual([]);
+});
+
 test('an epoch that does not settle for a day is found, with what keeps it', async () => {
   await enqueue(client, 'q', numbered(2));
   const writer = await db.connect();
@@ -137,10 +143,12 @@ test('an epoch that does not settle for a day is found, with what keeps it', asy
   await enqueue(writer, 'q', numbered(1));
   await pass(client);
   expect(await named()).toEqual([]);
-  await client.query("update tock.epochs set started_at = now() - interval '25 hours'");
+  await client.query(
+    "update tock.epochs set started_at = now() - interval '25 hours' where number = 2",
+  );
   const why = async () => (await found()).map(({ finding, detail }) => [finding, detail]);
   const unsettled = (text: string) => [['an epoch does not settle', expect.stringContaining(text)]];
-  expect(await why()).toEqual(unsettled('(tock), idle in transaction since'));
+  expect(await why()).toEqual(unsettled('idle in transaction since'));
   await writer.query('commit');
   expect(await why()).toEqual(unsettled('tasks of queue q are not claimed'));
   const lease = leaseOf(await claim(client, 'q', { limit: 10, worker: 'w1' }));
@@ -158,7 +166,9 @@ test('history that somebody keeps from being dropped is found after eight tries'
   await complete(client, leaseOf(await claim(client, 'q')));
   await pass(client);
   await client.query('select tock.rest(), tock.rotate(), tock.audit()');
-  await client.query("update tock.epochs set settled_at = now() - interval '7 days 1 hour' where settled_at is not null");
+  await client.query(
+    "update tock.epochs set settled_at = now() - interval '7 days 1 hour' where settled_at is not null",
+  );
   const reader = await db.connect();
   await reader.query('begin; select from tock.runs limit 1');
   for (let tries = 0; tries < 8; tries++) {
@@ -167,7 +177,10 @@ test('history that somebody keeps from being dropped is found after eight tries'
     await client.query('select tock.retain()');
   }
   expect(await found()).toMatchObject([
-    { finding: 'history is not dropped', detail: expect.stringMatching(/^epoch 1, .* tried 8 times$/) },
+    {
+      finding: 'history is not dropped',
+      detail: expect.stringMatching(/^epoch 1, .* tried 8 times$/),
+    },
   ]);
   await reader.query('commit');
   await client.query('update tock.epochs set drop_after = null');
@@ -175,24 +188,28 @@ test('history that somebody keeps from being dropped is found after eight tries'
   expect(await named()).toEqual([]);
 });
 
-test.each(statistics)('no part of it scans the backlog or history, with %s statistics', async (_, known) => {
-  await stopAutovacuum(client);
-  for (let n = 0; n < 4; n++) {
-    await enqueue(client, `q${n}`, numbered(3000, 0, { max_attempts: 1 }));
-    const lease = leaseOf(await claim(client, `q${n}`, { limit: 100 }));
-    await fail(client, lease);
-  }
-  await nearTheEnd(client, 1000);
-  await enqueue(client, 'late', numbered(3000));
-  const on = await planning(db, known, 'auto');
-  const bad = await badScans(
-    on,
-    async () => {
-      for (const part of ['queues', 'epochs', 'deaths']) {
-        await on.query(`select * from tock.doctor_of_${part}()`);
-      }
-    },
-    { tables: /runs|leases|results|waiting/, most: 500, least: 20 },
-  );
-  expect(bad).toEqual([]);
-}, 60_000);
+test.each(statistics)(
+  'no part of it scans the backlog or history, with %s statistics',
+  async (_, known) => {
+    await stopAutovacuum(client);
+    for (let n = 0; n < 4; n++) {
+      await enqueue(client, `q${n}`, numbered(3000, 0, { max_attempts: 1 }));
+      const lease = leaseOf(await claim(client, `q${n}`, { limit: 100 }));
+      await fail(client, lease);
+    }
+    await nearTheEnd(client, 1000);
+    await enqueue(client, 'late', numbered(3000));
+    const on = await planning(db, known, 'auto');
+    const bad = await badScans(
+      on,
+      async () => {
+        for (const part of ['queues', 'epochs', 'deaths']) {
+          await on.query(`select * from tock.doctor_of_${part}()`);
+        }
+      },
+      { tables: /runs|leases|results|waiting/, most: 500, least: 20 },
+    );
+    expect(bad).toEqual([]);
+  },
+  60_000,
+);
