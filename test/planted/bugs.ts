@@ -4,6 +4,7 @@ import { claims } from './claims.ts';
 import { clients } from './clients.ts';
 import { clientsInSql } from './clients_sql.ts';
 import { consumers } from './consumers.ts';
+import { doctors } from './doctors.ts';
 import { doors } from './doors.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
@@ -63,6 +64,7 @@ export const bugs: Bug[] = [
   ...marks,
   ...wishes,
   ...minds,
+  ...doctors,
   ...doors,
   ...asked,
   ...atGates,
