@@ -122,6 +122,22 @@ test("jobs of pg_cron's that are missing, off, changed or too many are found, an
   expect(await named()).toEqual([]);
 });
 
+test('a pg_cron that knows no seconds is found', async ({ skip }) => {
+  skip(!(await hasCron()), 'no pg_cron here');
+  const version = "update pg_extension set extversion = $1 where extname = 'pg_cron'";
+  const [is] = await rows<{ extversion: string }>(
+    client,
+    "select extversion from pg_extension where extname = 'pg_cron'",
+  );
+  await superuser.query(version, ['1.4-1']);
+  expect(await part('cron()')).toMatchObject([
+    { finding: 'pg_cron knows no seconds', detail: expect.stringContaining('1.4-1') },
+  ]);
+  await superuser.query(version, ['1.6']);
+  expect(await part('cron()')).toEqual([]);
+  await superuser.query(version, [is?.extversion]);
+});
+
 test('a job that pg_cron could not run is found, and notes that nobody deletes', async ({
   skip,
 }) => {
