@@ -51,6 +51,12 @@ table tock.epochs
   constraint only_what_has_ended_is_settled CHECK (((settled_at IS NULL) OR (writers_at_end IS NOT NULL)))
   constraint only_what_is_settled_is_audited CHECK (((audited_at IS NULL) OR (settled_at IS NOT NULL)))
 
+view tock.findings
+  severity text
+  finding text
+  detail text
+  hint text
+
 table tock.fired
   number bigint not null
   fire_at timestamp with time zone not null
@@ -958,9 +964,17 @@ function tock.cron_field(p_field text, p_text text)
   returns bigint
   -- The numbers that a field of a cron expression stands for, as bits.
 
+function tock.cron_home()
+  returns text
+  -- The database that pg_cron works in, ? where that may not be known; null where it is not loaded.
+
 function tock.cron_interval(p_seconds integer)
   returns text
   -- A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.
+
+function tock.cron_jobs()
+  returns TABLE(job text, command text)
+  -- The jobs that pg_cron has to have, and what each calls.
 
 function tock.cron_names(p_field text, p_item text)
   returns text
@@ -1003,6 +1017,10 @@ function tock.dead_in(p_epoch integer)
   returns jsonb
   -- How many tasks died in an epoch, by queue.
 
+function tock.described_session(p_pid integer)
+  returns text
+  -- Who a session is, what it does, and the first words of its statement, as far as the owner may see.
+
 function tock.deserted_pools()
   returns SETOF places
   -- The oldest tasks of pools, among the first 1,000, where it has waited for over ten minutes while no worker holds any.
@@ -1012,9 +1030,37 @@ function tock.doctor()
   -- What is not as it should be, critical first, and what to do about each; no row when all is well.
   -- for tock_admin, tock_edge
 
+function tock.doctor_of_connections()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says when nearly all connections are taken, and by whom most.
+
+function tock.doctor_of_cron()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of pg_cron itself: whether it runs, how old it is, how many jobs it may run.
+
+function tock.doctor_of_cron_jobs()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of pg_cron's jobs: those missing, off or changed, and those that are twice there or left over.
+
+function tock.doctor_of_cron_notes(p_bytes bigint DEFAULT 67108864)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of what pg_cron noted: jobs whose last run failed, or over p_bytes of notes.
+
+function tock.doctor_of_deaths()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of ten dead tasks or more with one error, the newest of them within the hour.
+
 function tock.doctor_of_duties()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of the duties: those that fail or are late.
+
+function tock.doctor_of_epochs()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of epochs behind: the oldest that is over for a day and not settled, and the oldest that is not dropped a day past its retention, or by eight tries.
+
+function tock.doctor_of_horizon(p_transactions integer DEFAULT 5000000)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of whoever keeps old rows from being cleaned: the one that does so for the most transactions.
 
 function tock.doctor_of_parents()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1032,6 +1078,10 @@ function tock.doctor_of_push()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of queues with push: those whose tasks nobody sends, and whose endpoints are gone.
 
+function tock.doctor_of_queues()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of queues with tasks that nobody takes, and of tasks that end their workers.
+
 function tock.doctor_of_reports()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of the last day's reports.
@@ -1043,6 +1093,18 @@ function tock.doctor_of_schedules()
 function tock.doctor_of_sessions()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions.
+
+function tock.doctor_of_settings()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of settings that lose what was accepted when the server crashes, and of the edge's role without time limits.
+
+function tock.doctor_of_slots()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of replication slots: those that nobody reads, and those whose log is gone.
+
+function tock.doctor_of_vacuum(p_age integer DEFAULT 1000000000)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of vacuum: where it is off, and of tables frozen over p_age transactions ago.
 
 function tock.done_hot(p_lease uuid, p_epoch integer)
   returns SETOF integer
@@ -1180,6 +1242,10 @@ function tock.erase(p_id bigint)
 function tock.error_text(p_error jsonb)
   returns text
   -- What an error says, in up to 200 characters: its message, or all of it when it has none.
+
+function tock.examine()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What each part of doctor() says, in no order; bounded by 2 s for the first lock, 50 ms for the next, and 15 s in all.
 
 function tock.exceptions_statement(p_epoch integer, p_newest integer)
   returns text
@@ -1686,6 +1752,14 @@ function tock.look_soon(p_children bigint[])
   returns void
   -- Has promotion look at children in a moment, also at those whose row somebody has.
 
+function tock.looked_at_queues()
+  returns TABLE(queue text, lane integer, oldest_at timestamp with time zone, ready integer, tenants integer, claimed_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
+  -- looked_at_stream() of up to 500 streams that are awake, with their queue and lane.
+
+function tock.looked_at_stream(p_stream integer)
+  returns TABLE(oldest_at timestamp with time zone, ready integer, tenants integer, claimed_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
+  -- Of a stream's next 200 runs, those of its newest lease while that is open among them: since when, how many, of how many tenants, when last claimed, and one that has lost its workers.
+
 function tock.make_epoch(p_first bigint, p_end bigint)
   returns void
   -- Makes the epoch after the newest: one leaf each of runs, leases, results and marks.
@@ -2045,6 +2119,10 @@ function tock.queue_stats(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone)
   -- How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is there.
   -- for tock_admin, tock_edge
+
+function tock.queues_with_dead()
+  returns text[]
+  -- Up to 20 queues in which tasks have died lately, by 200 streams of the two newest epochs.
 
 function tock.read_cursor(p_cursor text, p_sources text[])
   returns jsonb
@@ -2500,6 +2578,10 @@ function tock.watched_runs(p_parents bigint[], p_children bigint[])
 function tock.whereabouts(p_ids bigint[], p_from bigint[] DEFAULT NULL::bigint[])
   returns SETOF whereabout
   -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.
+
+function tock.why_unsettled(p_epoch epochs)
+  returns TABLE(why text, hint text)
+  -- Who or what keeps an epoch that is over from being settled, the first there is, and what to do.
 
 function tock.wishes(p_ids bigint[])
   returns wish[]

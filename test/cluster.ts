@@ -12,8 +12,8 @@ export type Passwords = { owner: string; edge: string };
 export type TestCluster = {
   cluster: Cluster;
   passwords: Passwords;
-  /** A PgBouncer in transaction mode over all its databases, where the host has one. */
-  pool(more?: Pick<PoolerOptions, 'ends' | 'settings'>): Promise<Pooler>;
+  /** A PgBouncer over all its databases, where the host has one; by another call otherwise set. */
+  pool(more?: Pick<PoolerOptions, 'ends' | 'settings' | 'mode'>): Promise<Pooler>;
   close(): Promise<void>;
 };
 
@@ -60,6 +60,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
         postgres: options.password,
       };
       const files = { postgresPort: made.port, log: `${host.folder}/pgbouncer.log` };
+      await pooler?.stop();
       pooler = await startPooler(host, { port: ports[1], users, ...files, ...more });
       return pooler;
     },

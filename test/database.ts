@@ -42,6 +42,8 @@ export type OwnCluster = Database & {
   kill9(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Its PgBouncer anew, in a mode that it should not have. */
+  pool(mode?: 'session' | 'statement'): Promise<unknown>;
 };
 
 export function stackInfo(): Stack {
@@ -129,7 +131,7 @@ export async function ownCluster(): Promise<OwnCluster> {
   if (pooler) poolUrl.port = String(pooler.port);
   const { kill9, start, stop } = cluster;
   return Object.defineProperty(
-    { ...own, ...(pooler && { poolUrl: poolUrl.href }), kill9, start, stop },
+    { ...own, ...(pooler && { poolUrl: poolUrl.href }), kill9, start, stop, pool: made.pool },
     'postmasterPid',
     {
       get: () => cluster.pid,

@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
+import { withDatabase } from '../connect.ts';
+import { clocks, pooling, versions } from '../diagnosis.ts';
 import { type Finding, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+import { way } from '../settings.ts';
 
 function described({ finding, severity, detail, hint }: Finding): string {
   return `${severity}: ${finding}\n${[detail, hint]
@@ -10,8 +13,20 @@ function described({ finding, severity, detail, hint }: Finding): string {
     .join('')}`;
 }
 
+/** What can't be seen from inside the database; over HTTP the Worker says of it what it can. */
+async function seenFromHere(options: Options) {
+  const found = way(options);
+  if (found.kind === 'http') return [];
+  const own = await withDatabase(found.url, async (client) => [
+    ...(await clocks(client)),
+    ...(await versions(client)),
+  ]);
+  return [...own, ...(await pooling(process.env.POOLED_DATABASE_URL || found.url))];
+}
+
 async function doctor(options: Options) {
-  const findings = await throughDoor(options, (door) => door.doctor());
+  const inside = await throughDoor(options, (door) => door.doctor());
+  const findings = [...inside, ...(await seenFromHere(options))];
   print(options, { findings }, () => findings.map(described).join('') || 'All is well.\n');
   if (findings.length > 0) throw new Failure(`${findings.length} found.`);
 }

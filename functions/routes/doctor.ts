@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { authorized, everyQueue } from '../authorize.ts';
+import { clockFindings, type Finding } from '../clocks.ts';
 import { type App, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
@@ -12,6 +13,15 @@ const finding = z.strictObject({
   hint: text,
 });
 
+type Found = { findings: Finding[]; before: number; there: number };
+
+/** The statement gives back when it was sent, so that nothing of a call is kept here. */
+async function finish(body: string): Promise<string> {
+  const { findings, ...times } = JSON.parse(body) as Found;
+  const clocks = clockFindings('the Worker', { ...times, after: Date.now() });
+  return JSON.stringify({ findings: [...findings, ...clocks] });
+}
+
 /** /v1/doctor: what is not as it should be, and what to do about it. */
 export function doctor(app: App, connect: Connect): void {
   serve(app, connect, {
@@ -22,10 +32,12 @@ export function doctor(app: App, connect: Connect): void {
     statement: authorized(
       'admin',
       everyQueue,
-      "coalesce(json_agg(d), '[]') as findings",
+      `coalesce(json_agg(d), '[]') as findings, $2::float8 as before,
+  (extract(epoch from clock_timestamp()) * 1000)::float8 as there`,
       '(select f.finding, f.severity, f.detail, f.hint from tock.doctor() as f) as d',
     ),
-    values: () => [],
+    values: () => [Date.now()],
+    finish,
     answer: z.strictObject({ findings: z.array(finding) }),
   });
 }

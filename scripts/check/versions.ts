@@ -19,7 +19,7 @@ export type Version = { major: number } & (Outcome | { cannot: string });
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
 const sql = `after audit audit-duty cancel change claim claim-any claim-any-repeats claim-transactions complete conventions
-  dead doctor drop duties enqueue erase fail gates hours impossible let-go let-go-late limits limits-rates locks marks-put-off
+  dead doctor doctor-queues drop duties enqueue erase fail gates hours impossible let-go let-go-late limits limits-rates locks marks-put-off
   minds-plans move overlap pipelines plans pools progress progress-kept promote purge reap release-extend rerun rest results retention
   retry retry-life roles schema schedules schedules-missed settle spawn task tasks time-limits unique unique-held
   verbs where`;

@@ -11,6 +11,8 @@ export type PoolerOptions = {
   /** Instead of what is set here. */
   settings?: Record<string, number>;
   log: string;
+  /** transaction, unless a test wants to see what another does. */
+  mode?: 'session' | 'statement';
 };
 
 export type Pooler = { port: number; pid: number; ended: Promise<void>; stop(): Promise<void> };
@@ -59,7 +61,7 @@ listen_port = ${options.port}
 unix_socket_dir =
 auth_type = md5
 auth_file = ${host.folder}/users.txt
-pool_mode = transaction
+pool_mode = ${options.mode ?? 'transaction'}
 ${all.map(([name, value]) => `${name} = ${value}`).join('\n')}
 ignore_startup_parameters = extra_float_digits,options
 log_connections = 0

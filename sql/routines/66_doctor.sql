@@ -36,17 +36,20 @@ returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
-  select 'the duty ' || d.name || ' fails', 'critical',
-    pg_catalog.format('%s times in a row: %s', d.failures, d.last_error),
+  select 'a duty fails', 'critical',
+    pg_catalog.format('%s, %s times in a row: %s', d.name, d.failures, d.last_error),
     pg_catalog.format('mend what it says; select tock.run_duty(%L) tries again', d.name)
   from tock.duties d where d.failures > 0
   union all
   select 'duties are late', 'warning',
     pg_catalog.string_agg(d.name || ' (' || coalesce('last done at '
       || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never done') || ')', ', ' order by d.name),
-    case when pg_catalog.to_regclass('cron.job') is null
-      then 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick'
-      else 'see that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job' end
+    case when pg_catalog.to_regclass('cron.job') is not null
+        then 'see that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job'
+      when tock.cron_home() <> pg_catalog.current_database()
+        then pg_catalog.format('pg_cron works in another database (cron.database_name%s): set that to this one, restart, create extension pg_cron, '
+          'tock migrate; or call POST /v1/tick', ' is ' || nullif(tock.cron_home(), '?'))
+      else 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick' end
   from tock.duties d
   where d.failures = 0
     and greatest(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))
@@ -56,74 +59,13 @@ $$;
 
 comment on function tock.doctor_of_duties is 'What doctor() says of the duties: those that fail or are late.';
 
--- A transaction that ends lets its locks go a moment after it has ended: so what looks like a stranger's
--- is looked at three times.
-create or replace function tock.strangers()
-returns table (pid integer, locks integer)
-language plpgsql
-volatile
-as $$
-declare
-  v_seen text[];
-  v_now text[];
-begin
-  for v_look in 1 .. 3 loop
-    v_now := array(
-      select l.pid || ' ' || l.objid from pg_catalog.pg_locks l
-      where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace and l.virtualtransaction ~ '/0$'
-        and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()));
-    v_seen := case when v_look = 1 then v_now else array(select s from unnest(v_seen) s where s = any (v_now)) end;
-    exit when pg_catalog.cardinality(v_seen) = 0;
-    perform pg_catalog.pg_sleep(0.05);
-  end loop;
-  return query
-    select pg_catalog.split_part(s, ' ', 1)::integer, count(*)::integer from unnest(v_seen) s group by 1;
-end $$;
-
-comment on function tock.strangers is 'Processes that hold advisory locks of Tock''s outside of any transaction, and how many.';
-
-create or replace function tock.doctor_of_sessions()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
-  select 'a stranger holds a lock', 'warning',
-    pg_catalog.format('process %s (%s) holds %s of Tock''s advisory locks outside of any transaction', l.pid, a.usename, l.locks),
-    pg_catalog.format('select pg_terminate_backend(%s); a pooler must not let session locks leak', l.pid)
-  from tock.strangers() l
-  left join pg_catalog.pg_stat_activity a on a.pid = l.pid
-  union all
-  select 'a transaction is open for long', 'warning',
-    pg_catalog.format('process %s (%s), since %s', a.pid, a.usename,
-      pg_catalog.to_char(a.xact_start at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    pg_catalog.format('end it, or select pg_terminate_backend(%s): until then vacuum cleans nothing newer', a.pid)
-  from (
-    select a.* from pg_catalog.pg_stat_activity a
-    where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid()
-      and a.xact_start < pg_catalog.clock_timestamp() - interval '10 minutes'
-    order by a.xact_start limit 1) a
-  union all
-  select 'a prepared transaction is open for long', 'warning',
-    pg_catalog.format('%s (%s), since %s', p.gid, p.owner,
-      pg_catalog.to_char(p.prepared at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    'commit prepared or rollback prepared it: until then no epoch is settled'
-  from (
-    select p.* from pg_catalog.pg_prepared_xacts p
-    where p.database = pg_catalog.current_database()
-      and p.prepared < pg_catalog.clock_timestamp() - interval '10 minutes'
-    order by p.prepared limit 1) p
-$$;
-
-comment on function tock.doctor_of_sessions is 'What doctor() says of sessions: locks that are not Tock''s, and the oldest open transactions.';
-
 -- 'new' is the guard's first look at a server, no finding.
 create or replace function tock.doctor_of_reports()
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
-  select case n.kind when 'audit' then 'the audit found runs that nobody was handed' else 'the guard had to act' end,
-    case n.kind when 'audit' then 'critical' else 'warning' end,
+  select k.finding, k.severity,
     pg_catalog.format('%s reports within a day, the newest: %s', n.count, n.detail),
     'select * from tock.reports order by reported_at desc'
   from (
@@ -132,6 +74,9 @@ as $$
     from tock.reports r
     where r.reported_at > pg_catalog.clock_timestamp() - interval '1 day'
       and coalesce(r.detail ->> 'found', '') <> 'new') n
+  join (values
+    ('audit', 'the audit found runs that nobody was handed', 'critical'),
+    ('guard', 'the guard had to act', 'warning')) k (kind, finding, severity) on k.kind = n.kind
   where n.place = 1
 $$;
 
@@ -152,34 +97,55 @@ $$;
 
 comment on function tock.doctor_of_schedules is 'What doctor() says of schedules: the first five that fail.';
 
--- What is wrong now, and what was reported within a day. Of sessions it says what every role may see.
+-- The parts are all functions of that name. What one raises becomes a finding, and the others go on; once a
+-- lock was not to be had, nobody is waited for any more.
+create or replace function tock.examine()
+returns table (finding text, severity text, detail text, hint text)
+language plpgsql
+volatile
+set lock_timeout = '2s'
+set jit = off
+as $$
+declare
+  v_until timestamptz := pg_catalog.clock_timestamp() + interval '15 s';  -- half of what the edge's role is given
+  v_part name;
+begin
+  for v_part in
+    select p.proname from pg_catalog.pg_proc p
+    where p.pronamespace = 'tock'::regnamespace and p.proname like 'doctor\_of\_%' order by p.proname
+  loop
+    begin
+      if pg_catalog.clock_timestamp() > v_until then
+        raise lock_not_available using message = 'the others took too long';
+      end if;
+      return query execute pg_catalog.format('select d.finding, d.severity, d.detail, d.hint from tock.%I() d', v_part);
+    exception when others then
+      perform pg_catalog.set_config('lock_timeout', '50ms', true);
+      return query select 'the doctor could not look', 'warning',
+        pg_catalog.format('%s: %s %s', pg_catalog.substr(v_part, 11), sqlstate, sqlerrm),
+        'ask again in a moment; when it stays so, mend what it says';
+    end;
+  end loop;
+end $$;
+
+comment on function tock.examine is 'What each part of doctor() says, in no order; bounded by 2 s for the first lock, 50 ms for the next, and 15 s in all.';
+
+-- What is wrong now, and what was reported within a day.
 create or replace function tock.doctor()
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set jit = off
 as $$
-  select f.finding, f.severity, f.detail, f.hint
-  from (
-    select * from tock.doctor_of_positions()
-    union all
-    select * from tock.doctor_of_duties()
-    union all
-    select * from tock.doctor_of_schedules()
-    union all
-    select * from tock.doctor_of_sessions()
-    union all
-    select * from tock.doctor_of_reports()
-    union all
-    select * from tock.doctor_of_parents()
-    union all
-    select * from tock.doctor_of_pools()
-    union all
-    select * from tock.doctor_of_push()) f
+  select f.finding, f.severity, f.detail, f.hint from tock.examine() f
   order by f.severity = 'warning', f.finding, f.detail
 $$;
 
 comment on function tock.doctor is
   'What is not as it should be, critical first, and what to do about each; no row when all is well.';
+
+create or replace view tock.findings as
+  select d.severity, d.finding, d.detail, d.hint from tock.doctor() d;
+
+comment on view tock.findings is 'doctor(), for whoever looks with psql.';

@@ -1,5 +1,5 @@
 -- Who may call what, in one place and made anew every time. What stands here is a verb; everything else
--- is inner, and its owner's alone. Nothing is open to PUBLIC, and nobody has a right on a table.
+-- is inner, and its owner's alone. Nothing is open to PUBLIC, and nobody has a right on a table; but for the view findings.
 revoke all on schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
 revoke all on all tables in schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
 revoke all on all sequences in schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
@@ -33,6 +33,9 @@ grant execute on function
   tock.revoke_key, tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,
   tock.run_schedule, tock.queue_of_schedule, tock.push_queues, tock.has_push, tock.push_secret, tock.rotate_push_secret
   to tock_admin, tock_edge;
+
+-- doctor(), for those who look with psql: a view may be read by whoever may call what it calls
+grant select on tock.findings to tock_admin;
 
 -- the duties one by one
 grant execute on function

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { clocks, versions } from '../../cli/diagnosis.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -27,4 +28,52 @@ test('the doctor says what is wrong and what to do, and nothing of it when it is
   }
   await tock.owner.query('alter sequence tock.positions cache 1');
   expect(await named()).toEqual(before);
+});
+
+test("a Worker's clock that is ahead of the database's or behind is found, and no slow call", async () => {
+  const told = async (seconds: number) => {
+    const real = Date.now;
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() + seconds * 1000);
+    const { body } = await tock.send('GET /v1/doctor');
+    clock.mockRestore();
+    const clocks = ({ finding }: { finding: string }) => finding === 'the clocks differ';
+    return body.findings.filter(clocks).map(({ detail }: { detail: string }) => detail);
+  };
+  expect(await told(0)).toEqual([]);
+  expect(await told(3600)).toEqual([
+    expect.stringMatching(/^the clock of the Worker is 3[56]\d\d s ahead of the database's$/),
+  ]);
+  expect(await told(-3600)).toEqual([
+    expect.stringMatching(/is 3[56]\d\d s behind the database's$/),
+  ]);
+});
+
+test('so is the clock of the machine where the command line runs', async () => {
+  const start = Date.now();
+  expect(await clocks(tock.owner)).toEqual([]);
+  expect(await clocks(tock.owner, () => Date.now() - 20_000)).toMatchObject([
+    { finding: 'the clocks differ', detail: expect.stringContaining('of this machine') },
+  ]);
+  // A call of an hour may have been answered at any time of it.
+  let call = 0;
+  expect(await clocks(tock.owner, () => start + 1_800_000 * (call++ === 0 ? -1 : 1))).toEqual([]);
+});
+
+test('a database that lacks a migration is found, and one of a newer Tock', async () => {
+  expect(await versions(tock.owner)).toEqual([]);
+  await tock.owner.query(
+    `insert into tock.migrations (number, name, checksum) values (9999, 'x', '')`,
+  );
+  expect(await versions(tock.owner)).toMatchObject([
+    { finding: 'the database is of a newer Tock' },
+  ]);
+  await tock.owner.query('delete from tock.migrations where number in (3, 9999)');
+  expect(await versions(tock.owner)).toMatchObject([
+    {
+      finding: 'migrations are not applied',
+      detail: '1, the first of them migrations/0003_waiting.sql',
+    },
+  ]);
+  const edge = await tock.database.connect(tock.database.edgeUrl);
+  expect(await versions(edge)).toEqual([]);
 });

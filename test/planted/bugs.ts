@@ -4,6 +4,7 @@ import { claims } from './claims.ts';
 import { clients } from './clients.ts';
 import { clientsInSql } from './clients_sql.ts';
 import { consumers } from './consumers.ts';
+import { doctors } from './doctors.ts';
 import { doors } from './doors.ts';
 import { edges } from './edges.ts';
 import { ends } from './ends.ts';
@@ -69,6 +70,7 @@ export const bugs: Bug[] = [
   ...tortured,
   ...wishes,
   ...minds,
+  ...doctors,
   ...doors,
   ...edges,
   ...asked,

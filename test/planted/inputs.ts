@@ -61,17 +61,10 @@ export const inputs: Bug[] = [
     caught: ['http/bad-input.test.ts', 'the year 0'],
   },
   {
-    name: 'a body may take for ever',
-    file: 'functions/body.ts',
-    find: 'Promise.race([reading.catch(broken), late])',
-    replace: 'reading.catch(broken)',
-    caught: ['http/slow-bodies.test.ts', 'a body that never ends is given up after a minute'],
-  },
-  {
     name: 'a body that breaks off is an error of the server',
     file: 'functions/body.ts',
-    find: 'reading.catch(broken)',
-    replace: 'reading',
-    caught: ['http/slow-bodies.test.ts', 'a body that breaks off is refused'],
+    find: '.catch(() => Promise.reject(brokenOff()))',
+    replace: '',
+    caught: ['http/body.test.ts', 'a body that breaks off is a 400'],
   },
 ];

@@ -98,7 +98,7 @@ test('a duty that is late or fails is found, with its error', async () => {
     {
       finding: 'duties are late',
       detail: expect.stringMatching(/^reap \(last done at 2.*\)$/),
-      hint: expect.stringContaining('/v1/tick'),
+      hint: expect.stringMatching(/another database.*\/v1\/tick|^without pg_cron.*\/v1\/tick/),
     },
   ]);
   await client.query(
@@ -106,9 +106,9 @@ test('a duty that is late or fails is found, with its error', async () => {
   );
   expect(await doctor()).toMatchObject([
     {
-      finding: 'the duty reap fails',
+      finding: 'a duty fails',
       severity: 'critical',
-      detail: '3 times in a row: 57014 oops',
+      detail: 'reap, 3 times in a row: 57014 oops',
     },
   ]);
 });
@@ -131,4 +131,53 @@ test("the audit's reports are critical", async () => {
   expect(await doctor()).toMatchObject([
     { severity: 'critical', detail: '1 reports within a day, the newest: {"epoch": 1}' },
   ]);
+});
+
+test('what a part of the doctor can not look at is a finding, and the others go on', async () => {
+  const owner = await db.connect();
+  await owner.query('begin; lock table tock.duties in access exclusive mode');
+  await client.query('alter sequence tock.positions cache 50');
+  const found = await doctor();
+  expect(found.map(({ finding }) => finding)).toEqual([
+    'the sequence is cached',
+    'the doctor could not look',
+  ]);
+  expect(found[1]?.detail).toMatch(/^duties: 55P03 /);
+  await owner.query('rollback');
+  expect(await named()).toEqual(['the sequence is cached']);
+});
+
+test('a long transaction is shown with who has it, without the values of its statement', async () => {
+  const superuser = await db.connect(db.superUrl);
+  const held = await db.connect();
+  const pid = await pidOf(held);
+  await held.query("set application_name = 'report'");
+  await held.query("begin; update tock.duties set last_error = 'secret' where false");
+  const shown = await rows<{ described: string }>(
+    superuser,
+    'select tock.described_session($1) as described',
+    [pid],
+  );
+  expect(shown[0]?.described).toMatch(
+    /^process \d+ \(tock as report from 127.0.0.1\), idle in transaction since 20.*Z, last: begin \.\.\.$/,
+  );
+  await held.query("select 'secret' from tock.duties where name = 'secret'");
+  const [again] = await rows<{ described: string }>(
+    superuser,
+    'select tock.described_session($1) as described',
+    [pid],
+  );
+  expect(again?.described).toMatch(/last: select \.\.\.$/);
+});
+
+test('who looks with psql has a view, which a role of governors may read and no other', async () => {
+  await client.query('alter sequence tock.positions cache 50');
+  expect(await rows(client, 'select finding, severity from tock.findings')).toEqual([
+    { finding: 'the sequence is cached', severity: 'critical' },
+  ]);
+  const superuser = await db.connect(db.superUrl);
+  await superuser.query('set role tock_admin');
+  expect(await rows(superuser, 'select finding from tock.findings')).toHaveLength(1);
+  await superuser.query('set role tock_worker');
+  await expect(superuser.query('select finding from tock.findings')).rejects.toThrow('denied');
 });

@@ -1,0 +1,98 @@
+import pg from 'pg';
+import { clockFindings, type Finding } from '../functions/clocks.ts';
+import { readSql } from './migrate/files.ts';
+
+/** The clock of this machine against the database's; `now` gives milliseconds. */
+export async function clocks(client: pg.Client, now = Date.now): Promise<Finding[]> {
+  const before = now();
+  const { rows } = await client.query(
+    'select (extract(epoch from pg_catalog.clock_timestamp()) * 1000)::float8 as there',
+  );
+  return clockFindings('this machine', { before, there: rows[0].there, after: now() });
+}
+
+/** Whether the database has the migrations that this Tock brings; nothing for a role that may not look. */
+export async function versions(client: pg.Client): Promise<Finding[]> {
+  const brought = readSql(process.env.TOCK_SQL_DIRECTORY).migrations;
+  const applied = await client
+    .query<{ number: number }>('select number from tock.migrations')
+    .catch((error) => {
+      if (error.code === '42501') return null;
+      throw error;
+    });
+  if (!applied) return [];
+  const numbers = new Set(applied.rows.map(({ number }) => number));
+  const missing = brought.filter(({ number }) => !numbers.has(number));
+  const newest = brought.at(-1)?.number ?? 0;
+  if (missing.length > 0) {
+    return [
+      {
+        finding: 'migrations are not applied',
+        severity: 'critical',
+        detail: `${missing.length}, the first of them ${missing[0]?.name}`,
+        hint: 'tock migrate, before this version is used',
+      },
+    ];
+  }
+  if (Math.max(...numbers) <= newest) return [];
+  return [
+    {
+      finding: 'the database is of a newer Tock',
+      severity: 'warning',
+      detail: `migration ${Math.max(...numbers)} is applied, and this Tock knows ${newest}`,
+      hint: 'install that version here, and see that the Worker has it too',
+    },
+  ];
+}
+
+async function backend(client: pg.Client): Promise<number> {
+  return (await client.query('select pg_catalog.pg_backend_pid() as pid')).rows[0].pid;
+}
+
+const pooler = (mode: string, severity: string, detail: string): Finding => ({
+  finding: `the pooler is in ${mode} mode`,
+  severity,
+  detail,
+  hint: 'set pool_mode = transaction',
+});
+
+/** A pooler in session mode gives two clients two backends, and each keeps its own. */
+async function kept(one: pg.Client, other: pg.Client): Promise<boolean> {
+  const seen = [new Set<number>(), new Set<number>()] as const;
+  for (let look = 0; look < 5; look++) {
+    seen[0].add(await backend(one));
+    seen[1].add(await backend(other));
+  }
+  return new Set([...seen[0], ...seen[1]]).size === 2 && seen.every((pids) => pids.size === 1);
+}
+
+/**
+ * How a pooler in front of the database works. There is one where the process that the connection was
+ * told of at its start is not the one that answers.
+ */
+export async function pooling(url: string): Promise<Finding[]> {
+  const options = { connectionString: url, connectionTimeoutMillis: 15_000 };
+  const clients = [new pg.Client(options), new pg.Client(options)] as const;
+  const [one, other] = clients;
+  for (const client of clients) client.on('error', () => {});
+  try {
+    await one.connect();
+    const { processID } = one as unknown as { processID: number };
+    if ((await backend(one)) === processID) return [];
+    try {
+      await one.query('begin');
+      await one.query('commit');
+    } catch {
+      const detail =
+        'it refuses a transaction of several statements, as of an application that enqueues in its own';
+      return [pooler('statement', 'critical', detail)];
+    }
+    await other.connect();
+    if (!(await kept(one, other))) return [];
+    const detail =
+      'each client keeps a connection of the database until it leaves: many of them use all up';
+    return [pooler('session', 'warning', detail)];
+  } finally {
+    await Promise.all(clients.map((client) => client.end().catch(() => {})));
+  }
+}

@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { checkout } from '../../scripts/stack/place.ts';
+
+const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
+const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name);
+
+/** In SQL a finding is the first thing selected, or the second of a list, and its severity the next. */
+function findings(): string[] {
+  const routines = readdirSync(join(checkout, 'sql/routines')).map((name) =>
+    read(`sql/routines/${name}`),
+  );
+  const sql = routines.filter((text) => text.includes('function tock.doctor_of_')).join('');
+  const named = /(?:select|\('\w+',) '((?:[^'\n]|'')+)',\s*(?:'(?:warning|critical)'|case when)/g;
+  const code = read('functions/clocks.ts') + read('cli/diagnosis.ts');
+  return [
+    ...all(sql, named).map((name) => name?.replaceAll("''", "'")),
+    ...all(code, /finding: '([^']+)'/g),
+    ...all(code, /pooler\('(\w+)'/g).map((mode) => `the pooler is in ${mode} mode`),
+  ] as string[];
+}
+
+test('every finding of the doctor is in the table of the README, and no other', () => {
+  const [, table = ''] = read('README.md').split('| finding | severity | when, and what to do |\n');
+  const told = all(table.split('\n\n')[0] as string, /^\| ([^-|][^|]*) \|/gm);
+  const found = findings();
+  expect(found.length).toBeGreaterThan(40);
+  expect([...new Set(found)].sort()).toEqual([...told].sort());
+});
