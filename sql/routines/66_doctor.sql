@@ -177,6 +177,8 @@ as $$
     union all
     select * from tock.doctor_of_pools()
     union all
+    select * from tock.doctor_of_keys()
+    union all
     select * from tock.doctor_of_push()) f
   order by f.severity = 'warning', f.finding, f.detail
 $$;
