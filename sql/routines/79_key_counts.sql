@@ -101,9 +101,10 @@ begin
   end loop;
   insert into tock.key_uses (prefix) select k from unnest(v_keys) k on conflict do nothing;
   update tock.key_uses u set uses = u.uses + case when n.value >= u.seen then n.value - u.seen else n.value end,
-    seen = n.value, last_used_at = pg_catalog.clock_timestamp()
+    seen = n.value, last_used_at = case when n.value > 0 then pg_catalog.clock_timestamp() else u.last_used_at end
   from (
-    select k.prefix, pg_catalog.pg_sequence_last_value(pg_catalog.to_regclass('tock.uses_' || pg_catalog.substr(k.prefix, 6))) as value
+    select k.prefix, coalesce(pg_catalog.pg_sequence_last_value(
+      pg_catalog.to_regclass('tock.uses_' || pg_catalog.substr(k.prefix, 6))), 0) as value
     from unnest(v_keys) k (prefix)) n
   where u.prefix = n.prefix and u.seen <> n.value;
   get diagnostics v_count = row_count;
