@@ -9,7 +9,7 @@ declare
   v_hash bytea := pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
 begin
   return (select case when k.revoked_at is null and p_scope = any (k.scopes) and (k.queues is null or p_queue = any (k.queues))
-      and k.tenants is null and k.rate_limit is null and coalesce(k.expires_at > pg_catalog.clock_timestamp(), true)
+      and k.tenants is null and k.rate_limit is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
       then tock.count_use(k.prefix) else false end
     from tock.keys k where k.hash = v_hash);
 end $$;

@@ -265,6 +265,7 @@ test("what concerns all tenants is refused to a key for some, and named by the d
     const why = refused.text;
     // A Worker without a secret for pushes says so first.
     if (/TOCK_PUSH_SECRET/.test(why)) continue;
+    // What is refused for its body has not come so far: give it one above.
     expect(refused.status, `${route}: ${why}`).toBe(403);
   }
 });

@@ -15,6 +15,7 @@ import { guards } from './guards.ts';
 import { history } from './history.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
+import { keys } from './keys.ts';
 import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
@@ -58,6 +59,7 @@ export const bugs: Bug[] = [
   ...ends,
   ...hotEnds,
   ...guards,
+  ...keys,
   ...spawns,
   ...streams,
   ...marks,
