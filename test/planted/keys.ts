@@ -108,23 +108,23 @@ export const keys: Bug[] = [
   {
     ...changed,
     name: 'a rotated key goes on for ever',
-    find: 'update tock.keys k set expires_at = least(',
-    replace:
-      'update tock.keys k set expires_at = greatest(null::timestamptz, k.expires_at) where false and k.expires_at < least(',
+    find: "least(k.expires_at, v_now + p_overlap_seconds * interval '1 second')",
+    replace: 'k.expires_at',
     caught: [life, 'without an overlap the old key ends at once'],
   },
   {
     ...counted,
     name: 'a window is turned by whoever comes, without a lock',
-    find: /elsif pg_catalog\.pg_try_advisory_xact_lock\(tock\.lock_space\(\), tock\.named_key\('rate', .*\)\) then\n.*\n(.*)\n {6}end if;/,
-    replace: 'else\n{inside}',
+    find: /elsif pg_catalog\.pg_try_advisory_xact_lock\(.*\) then\n(.*) then\n/,
+    replace: 'elsif true then\n{inside} and pg_catalog.pg_sleep(0.02)::text is not null then\n',
     caught: [rates, 'fifty connections at once get no more'],
   },
   {
     ...counted,
-    name: 'who waited for the lock turns the window again',
-    find: 'if not coalesce(pg_catalog.pg_sequence_last_value(v_counter) >> 20 between v_window and v_window + 1, false) then',
-    replace: 'perform pg_catalog.pg_sleep(0.01); if true then',
+    name: 'who comes to the lock late turns the window again',
+    find: /elsif (pg_catalog\.pg_try_advisory_xact_lock\(.*\)) then\n.* then\n/,
+    replace:
+      'elsif pg_catalog.pg_sleep(0.02)::text is not null and {inside} then\n      if true then\n',
     caught: [rates, 'fifty connections at once get no more'],
   },
   {
