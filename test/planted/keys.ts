@@ -186,8 +186,8 @@ export const keys: Bug[] = [
   {
     ...tenants,
     name: 'unique keys and gates are the same for all tenants',
-    find: "select 'tenant:' || pg_catalog.replace(",
-    replace: "select (p_name #>> '{}') where true or '' = pg_catalog.replace(",
+    find: "'tenant:' || pg_catalog.replace(pg_catalog.replace(p_tenant, '~', '~0'), '/', '~1') || '/' ||",
+    replace: '',
     caught: [own, 'a request id, a unique key and a gate'],
   },
   {
