@@ -126,6 +126,10 @@ test('keys that are made, changed, rotated and revoked are on record, without th
 });
 
 test('what a task or schedule carries and what a URL asks for stay out of the acts', async () => {
+  await client.query(
+    `select tock.put_schedule('secretive', '{"queue": "q", "every_seconds": 9000, "payload": "s3cret", "options": {"headers": {"a": "s3cret"}}}')`,
+  );
+  expect(await newest()).toMatchObject({ detail: { queue: 'q', every_seconds: 9000 } });
   const id = await ended();
   await client.query('select tock.erase($1)', [id]);
   expect(await newest()).toMatchObject({ verb: 'erase', object: id, detail: { queue: 'ends' } });

@@ -63,8 +63,8 @@ test('a period never drifts: each fire is the one before and the period, however
 });
 
 test('a period begins at starts_at, and ends before ends_at', async () => {
-  const at = (offset: number) =>
-    new Date(Math.ceil(Date.now() / 1000) * 1000 + offset * 1000).toISOString();
+  const start = Math.ceil(Date.now() / 1000) * 1000;
+  const at = (offset: number) => new Date(start + offset * 1000).toISOString();
   const made = await put(client, 'season', {
     queue: 'q',
     every_seconds: 60,
