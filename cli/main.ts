@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { addActs } from './commands/acts.ts';
 import { addCancel } from './commands/cancel.ts';
 import { addChange } from './commands/change.ts';
 import { addClaim } from './commands/claim.ts';
@@ -79,7 +80,8 @@ function program(): Command {
   const work = [addClaim, addLease, addPool, addSchedule];
   const many = [addDead, addRerun, addWhere, addPurge];
   const looks = [addStatus, addHours, addLimits, addDoctor, addPush];
-  for (const add of [addMigrate, addKey, ...looks, ...changes, ...work, ...many]) add(tock);
+  for (const add of [addMigrate, addKey, addActs, ...looks, ...changes, ...work, ...many])
+    add(tock);
   return tock;
 }
 

@@ -6,6 +6,7 @@ import type { App, Env } from './endpoint.ts';
 import { origins } from './origins.ts';
 import { problem, refusal } from './problem.ts';
 import type { Connect } from './query.ts';
+import { acts } from './routes/acts.ts';
 import { changes } from './routes/changes.ts';
 import { claim } from './routes/claim.ts';
 import { clearing } from './routes/clearing.ts';
@@ -38,6 +39,7 @@ const rule = [
   limits,
   clearing,
   keys,
+  acts,
   tick,
   stats,
   doctor,

@@ -5,6 +5,26 @@ export type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
 /** For what concerns every queue: a key that is limited to some does not pass. */
 export const everyQueue = "'*'";
 
+/** Said of a verb that keeps to the tasks of a key's tenants: any other is refused to a key that is for some. */
+type Own = 'own tasks';
+
+const ofOwn = (own?: Own) => (own ? ', p_own => true' : '');
+
+/** For a task's id $2: null where a key is for some tenants, and the task of another. */
+export const ownTask = 'tock.reach(p_key => $1, p_id => $2::bigint)';
+
+/** A filter's tenant: that of a key for one alone, where none is named. */
+export const ownTenant = (tenant: string) =>
+  `tock.own_tenant(p_key => $1, p_tenant => ${tenant}::text)`;
+
+/** Who repeats a call with the id of another tenant's is not given that one's answer. */
+export const ownRequestId = (id: string) =>
+  `tock.own_request_id(p_key => $1, p_request_id => ${id}::text)`;
+
+/** How many rows were looked at says how much others have: a key for some tenants hears what it was given. */
+export const lookedAt = (all: string, own: string) =>
+  `case when tock.tenants_of_key(p_key => $1) is null then ${all} else ${own} end as looked_at`;
+
 /** The verb refers to what the check returned, so it can't run before. */
 function answered(select: string, from: string): string {
   return `cross join lateral (select ${select} from ${from} where key.allowed offset 0) as answer`;
@@ -14,9 +34,15 @@ function answered(select: string, from: string): string {
  * Puts the key's check in front of a verb, in its statement, and makes the columns selected the
  * fields of the answer. $1 is the key; `queue` the SQL of the queue it must be for.
  */
-export function authorized(scope: Scope, queue: string, select: string, from: string): string {
+export function authorized(
+  scope: Scope,
+  queue: string,
+  select: string,
+  from: string,
+  own?: Own,
+): string {
   return `select row_to_json(answer)::text as body
-from tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue}) as key (allowed)
+from tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue}${ofOwn(own)}) as key (allowed)
 ${answered(select, from)}`;
 }
 
@@ -26,9 +52,11 @@ export function authorizedForBoth(
   queues: [from: string, to: string],
   select: string,
   from: string,
+  own?: Own,
 ): string {
   const checks = queues.map(
-    (queue) => `tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue})`,
+    (queue) =>
+      `tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue}${ofOwn(own)})`,
   );
   return `select row_to_json(answer)::text as body
 from (select ${checks.join(' and ')}) as key (allowed)
@@ -53,7 +81,7 @@ ${answered(select, from)}`;
 /**
  * As authorized(), for the queues of all tasks in $2, and one more where it is named. The verb takes `key.ids`: those that were there
  * when the key was judged. It sees more than the check did, and ids can be guessed: with $2 a key
- * could reach a task that was enqueued in between.
+ * could reach a task that was enqueued in between. To a key for some tenants, tasks of others are not there.
  */
 export function authorizedForTasks(
   scope: Scope,
@@ -62,14 +90,18 @@ export function authorizedForTasks(
   also?: string,
 ): string {
   const and = also
-    ? ` and tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${also})`
+    ? ` and tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${also}, p_own => true)`
     : '';
-  return `with tasks as materialized (
+  return `with known as materialized (
+  select tock.authorize(p_key => $1, p_scope => '${scope}', p_own => true) as allowed, tock.tenants_of_key(p_key => $1) as tenants
+), tasks as materialized (
   select i.id, tock.queue_of_task(p_id => i.id) as queue
-  from tock.authorize(p_key => $1, p_scope => '${scope}') as known (allowed)
-  cross join lateral (select u.id from unnest($2::bigint[]) as u (id) where known.allowed offset 0) as i
+  from known
+  cross join lateral (
+    select u.id from unnest($2::bigint[]) as u (id) where known.allowed
+      and (known.tenants is null or tock.tenant_of_task(p_id => u.id) = any (known.tenants)) offset 0) as i
 ), key as materialized (
-  select bool_and(tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => q.queue))${and} as allowed,
+  select bool_and(tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => q.queue, p_own => true))${and} as allowed,
     array(select t.id from tasks as t where t.queue is not null) as ids
   from (select distinct t.queue from tasks as t) as q
 )

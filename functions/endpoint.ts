@@ -199,6 +199,13 @@ async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.Zo
 const waits = ({ body, query }: { body: unknown; query: unknown }) =>
   [body, query].some((said) => ((said ?? {}) as { wait_seconds?: number }).wait_seconds);
 
+/** A call that waits is one request of a key's rate, however often it looks. */
+const lookingAgain = (statement: string) =>
+  statement.replaceAll(
+    'tock.authorize(p_key => $1,',
+    'tock.authorize(p_key => $1, p_again => true,',
+  );
+
 /** Serves an endpoint: key and input are looked at, then one statement does it all. */
 export function serve<
   P extends z.ZodObject,
@@ -219,8 +226,10 @@ export function serve<
       typeof endpoint.statement === 'string' ? endpoint.statement : endpoint.statement(env);
     const ask = () =>
       connect(c.env, (query, most) => {
+        let looks = 0;
         const once: Once = async (last = true) => {
-          const [row] = await query(statement, [key, ...values(call, last)]);
+          const text = looks++ === 0 ? statement : lookingAgain(statement);
+          const [row] = await query(text, [key, ...values(call, last)]);
           return row?.body == null ? undefined : (row as Answer);
         };
         return repeat ? repeat(once, call, most) : once();

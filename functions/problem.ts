@@ -28,6 +28,7 @@ const kinds: Record<number, [slug: string, title: string]> = {
   414: ['too-long', 'The address is too long'],
   415: ['not-json', 'The body is not JSON'],
   422: ['invalid', 'Something in the request is not as it should be'],
+  429: ['too-many-requests', 'The key has made as many requests as it may'],
   500: ['failed', 'Something went wrong in Tock'],
   503: ['unavailable', 'This can not be had now'],
   507: ['answer-too-large', 'The answer is too large for this way to the database'],
@@ -101,10 +102,14 @@ function refusalOf(error: Error): Refusal {
   return fromDatabase(error);
 }
 
-function headersOf({ status, headers }: Refusal): Record<string, string> {
+/** SQL says when in words alone. */
+const retryAfter = (hint = '') => /\bin (\d+) seconds/.exec(hint)?.[1] ?? '1';
+
+function headersOf({ status, headers, hint }: Refusal): Record<string, string> {
   return {
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
     ...(status === 503 && { 'Retry-After': '1' }),
+    ...(status === 429 && { 'Retry-After': retryAfter(hint) }),
     ...headers,
     'Content-Type': 'application/problem+json',
   };

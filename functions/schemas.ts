@@ -89,6 +89,10 @@ const nameError = 'a name of 1 to 100 letters, digits and _ . : -, starting with
 export const queueName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
   example: 'mail',
 });
+const prefixError = 'tock_ and eight hexadecimal digits, as the list of keys gives it';
+export const keyPrefix = shaped(/^tock_[0-9a-f]{8}$/, prefixError).openapi({
+  example: 'tock_0123abcd',
+});
 export const queueOrDefault = shaped(
   /^([A-Za-z0-9][A-Za-z0-9_.:-]{0,99}|\*)$/,
   `${nameError}; or * for the default policy`,

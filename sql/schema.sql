@@ -1,5 +1,18 @@
 -- What sql/ comes to, for readers: generated, see CONTRIBUTING.md. Not meant to be run.
 
+table tock.acts
+  number bigint not null default nextval('act_numbers'::regclass)
+  at timestamp with time zone not null default clock_timestamp()
+  role text not null
+  key text
+  verb text not null
+  object text not null
+  detail jsonb not null default '{}'::jsonb
+  constraint acts_pkey PRIMARY KEY (number)
+  CREATE INDEX acts_by_key ON tock.acts USING btree (key, number)
+  CREATE INDEX acts_by_object ON tock.acts USING btree (object, number)
+  CREATE INDEX acts_by_verb ON tock.acts USING btree (verb, number)
+
 table tock.allowances
   number bigint not null
   taken_at timestamp with time zone not null default clock_timestamp()
@@ -120,6 +133,14 @@ table tock.hours
   constraint hours_pkey PRIMARY KEY (queue, hour)
   CREATE INDEX hours_by_hour ON tock.hours USING btree (hour)
 
+table tock.key_uses
+  prefix text not null
+  uses bigint not null default 0
+  seen bigint not null default 0
+  last_used_at timestamp with time zone
+  constraint key_uses_pkey PRIMARY KEY (prefix)
+  constraint key_uses_prefix_fkey FOREIGN KEY (prefix) REFERENCES keys(prefix)
+
 table tock.keys
   prefix text not null
   hash bytea not null
@@ -128,11 +149,24 @@ table tock.keys
   queues text[]
   created_at timestamp with time zone not null default now()
   revoked_at timestamp with time zone
+  tenants text[]
+  expires_at timestamp with time zone
+  lifetime interval
+  rate_limit integer
+  rate_seconds integer
+  replaces text
   constraint hash_is_a_sha256 CHECK ((octet_length(hash) = 32))
   constraint key_is_for_all_queues_or_some CHECK ((cardinality(queues) > 0))
+  constraint key_rate_is_in_range CHECK ((((rate_limit >= 1) AND (rate_limit <= 1000000)) AND ((rate_seconds >= 1) AND (rate_seconds <= 86400))))
+  constraint key_rate_is_whole CHECK (((rate_limit IS NULL) = (rate_seconds IS NULL)))
+  constraint key_with_tenants_enqueues_and_reads CHECK (((tenants IS NULL) OR (scopes <@ ARRAY['enqueue'::text, 'read'::text])))
   constraint keys_hash_key UNIQUE (hash)
   constraint keys_pkey PRIMARY KEY (prefix)
+  constraint keys_replaces_fkey FOREIGN KEY (replaces) REFERENCES keys(prefix)
   constraint scopes_are_known CHECK (((scopes <@ ARRAY['enqueue'::text, 'claim'::text, 'read'::text, 'admin'::text]) AND (cardinality(scopes) > 0)))
+  constraint tenants_are_some CHECK ((cardinality(tenants) > 0))
+  CREATE INDEX keys_by_replaced ON tock.keys USING btree (replaces)
+  CREATE UNIQUE INDEX keys_replaced_by_one ON tock.keys USING btree (replaces) WHERE (revoked_at IS NULL)
 
 table tock.leases -- partition by RANGE (after_position)
   after_position bigint not null
@@ -482,6 +516,8 @@ table tock.watches
   CREATE INDEX watches_by_child ON tock.watches USING btree (child)
   CREATE INDEX watches_held_up ON tock.watches USING btree (stream, "position") WHERE held_up
 
+sequence tock.act_numbers 1 to 9223372036854775807 cache 1
+
 sequence tock.fired_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
@@ -541,6 +577,15 @@ type tock.wish (id bigint, cancelled boolean, changes jsonb)
 function tock.above_hot(integer, bigint)
   returns boolean
   -- Whether the next position is above a stream's runs, as it must be; not true when that takes a closer look. Written by write_hot().
+
+function tock.act(p_verb text, p_object text, p_detail jsonb DEFAULT '{}'::jsonb)
+  returns void
+  -- Writes down who governs what: a verb, what it was done to, and how; never a secret, a payload or what a URL asks for.
+
+function tock.acts(p_key text DEFAULT NULL::text, p_verb text DEFAULT NULL::text, p_object text DEFAULT NULL::text, p_before bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 100)
+  returns TABLE(number bigint, at timestamp with time zone, role text, key text, key_name text, verb text, object text, detail jsonb)
+  -- Who governed what, the newest first: all, or those of a key's prefix, a verb, an object; the next part is p_before the last number.
+  -- for tock_admin, tock_edge
 
 function tock.add_hours(p_epoch integer, p_stream integer)
   returns void
@@ -621,9 +666,9 @@ function tock.audit(p_limit integer DEFAULT 1000000)
   -- Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, about p_limit a call, and goes on from there the next time; returns how many it looked at.
   -- for tock_admin
 
-function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::text)
+function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::text, p_own boolean DEFAULT false, p_again boolean DEFAULT false)
   returns boolean
-  -- True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.
+  -- True when a key has a scope, for a queue if one is named; else raises TK401, TK403, or TK429 where its rate is used up (not where a call that waits looks p_again). A key for some tenants passes only where the caller keeps to their tasks (p_own).
   -- for tock_edge
 
 function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
@@ -762,9 +807,17 @@ function tock.check_ids(p_ids bigint[])
   returns bigint[]
   -- The ids, each once; TK422 when they are none or too many.
 
+function tock.check_key(p_key keys)
+  returns void
+  -- Raises TK422 for what no key can be.
+
 function tock.check_new_ids(p_ids bigint[])
   returns void
   -- TK503 when an id that was just given to a waiting entry is another task's.
+
+function tock.check_own_tasks(p_tenants text[], p_tasks jsonb)
+  returns void
+  -- Raises TK403 where tasks are of other tenants than these, and TK422 where they come after such, or are a part of one: as if it weren't there.
 
 function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
   returns void
@@ -939,13 +992,17 @@ function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   -- Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.count_use(p_prefix text)
+  returns boolean
+  -- Counts one use of a key; true.
+
 function tock.counts(p_task jsonb, p_state text, p_created_at timestamp with time zone, p_now timestamp with time zone)
   returns boolean
   -- Whether a key's last task, of which this is known, still counts for the task that comes.
 
-function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[])
-  returns TABLE(key text, prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone)
-  -- Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named. The key itself is shown this once; only its hash is kept.
+function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[], p_tenants text[] DEFAULT NULL::text[], p_expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_expires_in_seconds double precision DEFAULT NULL::double precision, p_rate_limit integer DEFAULT NULL::integer, p_rate_seconds integer DEFAULT NULL::integer)
+  returns TABLE(key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, replaces text)
+  -- Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named, for all tenants or those named, until an instant and up to a rate where they are given. The key itself is shown this once; only its hash is kept.
   -- for tock_admin, tock_edge
 
 function tock.cron_after(p_plan cron_plan, p_zone text, p_after timestamp with time zone)
@@ -1061,6 +1118,10 @@ function tock.doctor_of_epochs()
 function tock.doctor_of_horizon(p_transactions integer DEFAULT 5000000)
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of whoever keeps old rows from being cleaned: the one that does so for the most transactions.
+
+function tock.doctor_of_keys()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of keys: those in use that end within seven days.
 
 function tock.doctor_of_parents()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1254,6 +1315,10 @@ function tock.exceptions_statement(p_epoch integer, p_newest integer)
 function tock.expiries(p_ids bigint[], OUT id bigint, OUT expires_at timestamp with time zone)
   returns SETOF record
   -- When runs and waiting entries expire, those that do.
+
+function tock.expiry_of(p_expires_at timestamp with time zone, p_expires_in_seconds double precision)
+  returns timestamp with time zone
+  -- When a key ends by one of these two; TK422 when that can't be, null without.
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_progress jsonb DEFAULT NULL::jsonb)
   returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[], refused bigint[])
@@ -1470,6 +1535,10 @@ function tock.in_line_below(p_pool text, p_line text, p_start bigint, p_limit in
   returns places[]
   -- Locks the first of those who are below where their line is read, up to so many; none while that search rests.
 
+function tock.insert_key(p_key keys)
+  returns text
+  -- Keeps a key like this one under a new prefix and hash, with what counts it; returns the secret.
+
 function tock.inside_alone(p_queue text, p_gate text)
   returns bigint
   -- The waiting entry of the task inside a gate that lets in one.
@@ -1563,6 +1632,10 @@ function tock.keep_progress_of_ended(p_lease uuid, p_epoch integer)
   returns void
   -- Keeps for good how far the runs of a lease came that have ended.
 
+function tock.keep_to_rate(p_key keys)
+  returns void
+  -- Counts a call of a key that has a rate, once a transaction; raises TK429 when it has made all it may.
+
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
   -- What a run keeps of its task's options, with what its queue asks for; null when that is nothing.
@@ -1570,6 +1643,10 @@ function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp wit
 function tock.key_changes(p_key unique_keys, p_task jsonb)
   returns jsonb
   -- What a task brings for the one that has its key.
+
+function tock.key_detail(p_key keys)
+  returns jsonb
+  -- What an act says of a key: all but its secret and the hash.
 
 function tock.key_holders(p_queue text, p_ids bigint[])
   returns SETOF whereabout
@@ -1583,9 +1660,9 @@ function tock.keyed(p_ids bigint[])
   returns bigint[]
   -- Those of these runs and waiting entries that have a gate, a unique key or a pipeline.
 
-function tock.keys_list()
-  returns TABLE(prefix text, name text, scopes text[], queues text[], created_at timestamp with time zone, revoked_at timestamp with time zone)
-  -- All keys but for their secret part.
+function tock.keys_list(p_prefix text DEFAULT NULL::text)
+  returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, replaces text, replaced_by text, last_used_at timestamp with time zone, uses bigint)
+  -- All keys, or the one with a prefix, but for their secret part. last_used_at and uses are as a duty saw them within the last minute or so.
   -- for tock_admin, tock_edge
 
 function tock.kin_kept(p_task jsonb)
@@ -1701,7 +1778,7 @@ function tock.let_go_of(p_places places[])
 
 function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
-  -- True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
+  -- True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
 
 function tock.limits(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
@@ -1772,6 +1849,10 @@ function tock.make_gates(p_queues text[], p_gates text[])
   returns void
   -- Makes gates that were named for the first time, but for those that another transaction is making.
 
+function tock.make_key_counters(p_prefix text, p_rated boolean)
+  returns void
+  -- Makes the sequences that count a key's uses, and what it did in a window of its rate.
+
 function tock.make_queue(p_queue text)
   returns void
   -- Makes a queue named for the first time, with the default policy.
@@ -1807,7 +1888,7 @@ function tock.move_up(p_limit integer DEFAULT 1000)
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
-  -- Second key of the lock of a duty, of making a queue or a gate, or of a queue's limit (p_kind): apart from each other, so that no queue's name can stop a duty.
+  -- Second key of the lock of a duty, of making a queue or a gate, of a queue's limit, or of a window of a key's rate (p_kind): apart from each other, so that no queue's name can stop a duty.
 
 function tock.never_starts(p_id bigint, p_lock boolean)
   returns boolean
@@ -1866,6 +1947,10 @@ function tock.next_wake_at()
   returns timestamp with time zone
   -- When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.note_key_uses(p_limit integer DEFAULT 500)
+  returns integer
+  -- Writes down which of up to p_limit keys were used since it was there last, and makes and drops what counts them; returns how many were.
 
 function tock.offer(p_pool text, p_tasks text[])
   returns integer
@@ -1928,6 +2013,10 @@ function tock.options_of(p_epoch integer, p_runs leased_run[])
   returns jsonb
   -- The options of runs of an epoch, by their positions.
 
+function tock.own_name(p_tenant text, p_name jsonb)
+  returns text
+  -- The name that a tenant's key gives a gate or a unique key: its own, which no other's task meets.
+
 function tock.own_payload(p_payload jsonb, p_options jsonb)
   returns jsonb
   -- A task's own payload, without what its parents or children gave.
@@ -1935,6 +2024,20 @@ function tock.own_payload(p_payload jsonb, p_options jsonb)
 function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
   -- A queue's policy as it is for a task that asks for a backoff of its own.
+
+function tock.own_request_id(p_key text, p_request_id text)
+  returns text
+  -- A request id as it counts for a key: apart for keys of other tenants, so that none is given another's ids.
+  -- for tock_edge
+
+function tock.own_tasks(p_key text, p_body jsonb)
+  returns jsonb
+  -- What a key enqueues, as it is for the key's tenants: the only one is filled in, and gates and unique keys are theirs.
+
+function tock.own_tenant(p_key text, p_tenant text)
+  returns text
+  -- The tenant that a key's filter goes by: the only one that it is for, where none is named. TK403 names the field where it is another's.
+  -- for tock_edge
 
 function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_waiting places, p_lease_seconds integer)
   returns places
@@ -2124,6 +2227,11 @@ function tock.queues_with_dead()
   returns text[]
   -- Up to 20 queues in which tasks have died lately, by 200 streams of the two newest epochs.
 
+function tock.reach(p_key text, p_id bigint)
+  returns bigint
+  -- This id, but null where a key is for some tenants and the task is of another, or unknown.
+  -- for tock_edge
+
 function tock.read_cursor(p_cursor text, p_sources text[])
   returns jsonb
   -- The place that a cursor stands for; TK422 when it is none of a list of these sources.
@@ -2170,6 +2278,10 @@ function tock.refuse_cron(p_field text, p_item text)
 function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
   returns void
   -- Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.
+
+function tock.refuse_ended_key(p_key keys)
+  returns void
+  -- Raises TK401 unless a key is there and has not ended.
 
 function tock.refuse_named_keys(p_tasks jsonb, p_field text)
   returns void
@@ -2275,6 +2387,11 @@ function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::big
   returns integer
   -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), ends the one in use when it is old, and settles those that are over; returns how many it made.
   -- for tock_admin
+
+function tock.rotate_key(p_prefix text, p_overlap_seconds integer DEFAULT 86400)
+  returns TABLE(key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, replaces text)
+  -- Makes a new key that may do what one with a prefix may, for as long as that was made for, and ends the old one after so many seconds. TK409 when a key that lives has replaced it before; no row when there is none.
+  -- for tock_admin, tock_edge
 
 function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer DEFAULT 86400)
   returns TABLE(queue text, generation integer, previous_until timestamp with time zone)
@@ -2454,6 +2571,10 @@ function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limi
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- draw_statement() for the epoch in use. Written by write_hot().
 
+function tock.take_request(p_prefix text, p_limit integer, p_seconds integer)
+  returns integer
+  -- Counts a request in the window of a key's rate; null when it may go on, else the seconds until it may come again.
+
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
   -- The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.
@@ -2476,6 +2597,16 @@ function tock.tasks(p_filter jsonb, p_cursor text DEFAULT NULL::text, p_limit in
   -- One row: the tasks of a queue ({queue, state, tenant, error, rerun}) without their payloads, the cursor to go on with (null at the end), and how many rows were looked at for it, 10,000 a call at most. Waiting, ready, running and dead ones are found by an index; the others, and tenants, by looking at all that could be. Dead ones that have been run again are listed with rerun true only.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.tenant_of_task(p_id bigint)
+  returns text
+  -- The tenant of a task; null when it has none, or is not there.
+  -- for tock_edge
+
+function tock.tenants_of_key(p_key text)
+  returns text[]
+  -- The tenants that a key is for; null for all of them.
+  -- for tock_edge
+
 function tock.tick()
   returns timestamp with time zone
   -- Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.
@@ -2483,8 +2614,12 @@ function tock.tick()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up to p_limit of each.
   -- for tock_admin
+
+function tock.tidy_acts(p_limit integer)
+  returns integer
+  -- Deletes acts older than a year, up to p_limit of them; returns how many.
 
 function tock.tidy_gates(p_limit integer)
   returns integer
@@ -2547,9 +2682,18 @@ function tock.unsettled_epochs()
   returns integer[]
   -- The epochs in which something is still unread or running, oldest first.
 
+function tock.update_key(p_prefix text, p_changes jsonb)
+  returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, replaces text, replaced_by text, last_used_at timestamp with time zone, uses bigint)
+  -- Changes a key's name, expiry and rate, those that are named; null takes away. No row when there is none with this prefix.
+  -- for tock_admin, tock_edge
+
 function tock.url_error(p_url jsonb)
   returns text
   -- What is wrong with the URL of an endpoint; null when it may be one.
+
+function tock.utc(p_at timestamp with time zone)
+  returns text
+  -- An instant to be read by people.
 
 function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
   returns void
@@ -2602,6 +2746,10 @@ function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
 function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
   returns jsonb
   -- A task's options with the ids of those it comes after.
+
+function tock.without_query(p_push jsonb)
+  returns jsonb
+  -- A queue's push as an act shows it: what a URL asks for may be a secret.
 
 function tock.write_cursor(p_at jsonb)
   returns text

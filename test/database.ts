@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { withClient } from '../scripts/stack/roles.ts';
 import { softly } from '../scripts/stack/say.ts';
-import { prepare, testCluster } from './cluster.ts';
+import { prepare, type TestCluster, testCluster } from './cluster.ts';
 
 /** What the run's setup tells the tests. Without a PgBouncer of ours there is no pool. */
 export type Stack = {
@@ -43,7 +43,7 @@ export type OwnCluster = Database & {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Its PgBouncer anew, in a mode that it should not have. */
-  pool(mode?: 'session' | 'statement'): Promise<unknown>;
+  pool: TestCluster['pool'];
 };
 
 export function stackInfo(): Stack {

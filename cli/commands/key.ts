@@ -1,19 +1,36 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { withDatabase } from '../connect.ts';
 import { ask } from '../doors/ask.ts';
 import { Failure } from '../failure.ts';
+import { number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { databaseUrl } from '../settings.ts';
-import { table } from '../table.ts';
+import { moment, table } from '../table.ts';
 
 type Key = {
   prefix: string;
   name: string;
   scopes: string[];
   queues: string[] | null;
+  tenants: string[] | null;
+  rate_limit: number | null;
+  rate_seconds: number | null;
   created_at: Date;
-  revoked_at?: Date | null;
+  expires_at: Date | null;
+  replaces: string | null;
 };
+type Listed = Key & {
+  revoked_at: Date | null;
+  replaced_by: string | null;
+  last_used_at: Date | null;
+  uses: string;
+};
+type Rate = [limit: number, seconds: number] | 'none';
+
+const made =
+  'key, prefix, name, scopes, queues, tenants, rate_limit, rate_seconds, created_at, expires_at, replaces';
+const listed =
+  'prefix, name, scopes, queues, tenants, rate_limit, rate_seconds, created_at, expires_at, revoked_at, replaces, replaced_by, last_used_at, uses';
 
 const scopes = ['enqueue', 'claim', 'read', 'admin'];
 
@@ -23,37 +40,103 @@ const list = (value: string, before: string[] = []) => [
   ...value.split(',').filter(Boolean),
 ];
 
-const day = (at?: Date | null) => at?.toISOString().slice(0, 10);
+const rateOf = (key: Key) => key.rate_limit && `${key.rate_limit}/${key.rate_seconds}`;
 
-async function create(name: string, options: Options<{ scope: string[]; queue?: string[] }>) {
+/** 100/60: a hundred requests in a minute. */
+function rate(value: string): Rate {
+  if (value === 'none') return value;
+  const [, limit, seconds = 1] = /^(\d+)(?:\/(\d+))?$/.exec(value) ?? [];
+  if (!limit) throw new InvalidArgumentError('It is no rate, such as 100/60: so many in seconds.');
+  return [Number(limit), Number(seconds)];
+}
+
+const secondsOrNever = (value: string) => (value === 'never' ? value : number(value));
+
+type Created = {
+  scope: string[];
+  queue?: string[];
+  tenant?: string[];
+  expiresIn?: number;
+  rate?: Rate;
+};
+
+const shown = (key: (Key & { key: string }) | undefined) =>
+  `${key?.key}\nThis key is shown this once: keep it now.\n`;
+
+async function create(name: string, options: Options<Created>) {
+  const { scope, queue = null, tenant = null, expiresIn = null } = options;
+  const [limit, seconds] = options.rate && options.rate !== 'none' ? options.rate : [null, null];
   const [key] = await withDatabase(databaseUrl(options), (client) =>
     ask<Key & { key: string }>(
       client,
-      `select key, prefix, name, scopes, queues, created_at
-       from tock.create_key(p_name => $1, p_scopes => $2, p_queues => $3)`,
-      [name, options.scope, options.queue ?? null],
+      `select ${made}
+       from tock.create_key(p_name => $1, p_scopes => $2, p_queues => $3, p_tenants => $4, p_expires_in_seconds => $5,
+         p_rate_limit => $6, p_rate_seconds => $7)`,
+      [name, scope, queue, tenant, expiresIn, limit, seconds],
     ),
   );
-  print(options, key, () => `${key?.key}\nThis key is shown this once: keep it now.\n`);
+  print(options, key, () => shown(key));
 }
+
+async function rotate(prefix: string, options: Options<{ overlap?: number }>) {
+  const [key] = await withDatabase(databaseUrl(options), (client) =>
+    ask<Key & { key: string }>(
+      client,
+      `select ${made} from tock.rotate_key(p_prefix => $1, p_overlap_seconds => $2)`,
+      [prefix, options.overlap ?? 86_400],
+    ),
+  );
+  if (!key) throw unknown(prefix);
+  print(options, key, () => shown(key));
+}
+
+type Changed = { name?: string; expiresIn?: number | 'never'; rate?: Rate };
+
+async function change(prefix: string, options: Options<Changed>) {
+  const { name, expiresIn, rate } = options;
+  const [limit, seconds] = rate === 'none' ? [null, null] : (rate ?? []);
+  const changes = {
+    ...(name !== undefined && { name }),
+    ...(expiresIn === 'never' && { expires_at: null }),
+    ...(typeof expiresIn === 'number' && { expires_in_seconds: expiresIn }),
+    ...(rate && { rate_limit: limit, rate_seconds: seconds }),
+  };
+  if (Object.keys(changes).length === 0) {
+    throw new Failure('Give --name, --expires-in or --rate.', undefined, 2);
+  }
+  const [key] = await withDatabase(databaseUrl(options), (client) =>
+    ask<Listed>(client, `select ${listed} from tock.update_key(p_prefix => $1, p_changes => $2)`, [
+      prefix,
+      JSON.stringify(changes),
+    ]),
+  );
+  if (!key) throw unknown(prefix);
+  print(options, key, () => `Changed ${prefix}.\n`);
+}
+
+const unknown = (prefix: string) =>
+  new Failure(`There is no key with the prefix ${prefix}.`, 'See: tock key list', 3);
 
 async function show(options: Options) {
   const keys = await withDatabase(databaseUrl(options), (client) =>
-    ask<Key>(
-      client,
-      'select prefix, name, scopes, queues, created_at, revoked_at from tock.keys_list()',
-    ),
+    ask<Listed>(client, `select ${listed} from tock.keys_list()`),
   );
   const rows = keys.map((key) => [
     key.prefix,
     key.name,
     key.scopes.join(),
     key.queues?.join() ?? 'all',
-    day(key.created_at),
-    day(key.revoked_at),
+    key.tenants?.join() ?? 'all',
+    rateOf(key),
+    moment(key.created_at),
+    moment(key.last_used_at),
+    moment(key.expires_at),
+    moment(key.revoked_at),
+    key.replaced_by,
   ]);
+  const dates = ['created', 'last used', 'expires', 'revoked', 'replaced by'];
   print(options, keys, () =>
-    table([['prefix', 'name', 'scopes', 'queues', 'created', 'revoked'], ...rows]),
+    table([['prefix', 'name', 'scopes', 'queues', 'tenants', 'rate', ...dates], ...rows]),
   );
 }
 
@@ -63,9 +146,7 @@ async function revoke(prefix: string, options: Options) {
       prefix,
     ]),
   );
-  if (!row?.revoked) {
-    throw new Failure(`There is no key with the prefix ${prefix}.`, 'See: tock key list', 3);
-  }
+  if (!row?.revoked) throw unknown(prefix);
   print(options, { prefix, revoked: true }, () => `Revoked ${prefix}.\n`);
 }
 
@@ -77,11 +158,26 @@ export function addKey(program: Command): void {
     .description('make a key and show it, this once')
     .addOption(scope.argParser(list).makeOptionMandatory())
     .option('--queue <queue>', 'only for this queue; may be given several times', list)
+    .option('--tenant <tenant>', "only for this tenant's tasks; may be given several times", list)
+    .option('--expires-in <seconds>', 'how long it lasts; for good without', number)
+    .option('--rate <n/seconds>', 'how many requests it may make in how many seconds', rate)
     .action((name: string, _given, command: Command) => create(name, optionsOf(command)));
   key
     .command('list')
     .description('all keys, but for their secret part')
     .action((_given, command: Command) => show(optionsOf(command)));
+  key
+    .command('rotate <prefix>')
+    .description('make a key that replaces one and show it, this once')
+    .option('--overlap <seconds>', 'how long the old one lasts; a day without', whole(0, 2_678_400))
+    .action((prefix: string, _given, command: Command) => rotate(prefix, optionsOf(command)));
+  key
+    .command('change <prefix>')
+    .description("change a key's name, expiry or rate")
+    .option('--name <name>', 'another name')
+    .option('--expires-in <seconds>', 'how long it lasts from now, or never', secondsOrNever)
+    .option('--rate <n/seconds>', 'how many requests in how many seconds, or none', rate)
+    .action((prefix: string, _given, command: Command) => change(prefix, optionsOf(command)));
   key
     .command('revoke <prefix>')
     .description('end a key at once')

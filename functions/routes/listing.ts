@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { authorized } from '../authorize.ts';
+import { authorized, lookedAt, ownTenant } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
@@ -45,9 +45,10 @@ export function listing(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       '$2',
-      't.tasks, t.cursor, t.looked_at',
-      `tock.tasks(p_filter => jsonb_build_object('queue', $2::text, 'state', $3::text, 'tenant', $4::text,
+      `t.tasks, t.cursor, ${lookedAt('t.looked_at', 'jsonb_array_length(t.tasks)')}`,
+      `tock.tasks(p_filter => jsonb_build_object('queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')},
         'error', $5::text, 'rerun', $6::boolean), p_cursor => $7, p_limit => coalesce($8::integer, 100)) as t`,
+      'own tasks',
     ),
     values: ({ query: q }) => [q.queue, q.state, q.tenant, q.error, q.rerun, q.cursor, q.limit],
     answer: z.strictObject({

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, authorizedForTasks } from '../authorize.ts';
+import { authorized, authorizedForTasks, lookedAt, ownTenant } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
@@ -22,8 +22,8 @@ const part = z.strictObject({
 
 const goOn =
   'Up to `limit` a call, of up to 10,000 looked at: go on while there is a cursor. Without `state` those that wait or are ready.';
-const columns = 'w.matched, w.changed, w.cursor, w.looked_at';
-const where = `p_filter => jsonb_build_object('state', $3::text, 'tenant', $4::text), p_cursor => $5,
+const columns = `w.matched, w.changed, w.cursor, ${lookedAt('w.looked_at', 'w.matched')}`;
+const where = `p_filter => jsonb_build_object('state', $3::text, 'tenant', ${ownTenant('$4')}), p_cursor => $5,
         p_limit => coalesce($6::integer, 1000)`;
 
 /** Tasks go to another queue; many are changed or cancelled by what they are. */
@@ -60,6 +60,7 @@ export function moves(app: App, connect: Connect): void {
       '$2',
       columns,
       `tock.cancel_where(p_queue => $2, ${where}) as w`,
+      'own tasks',
     ),
     values: ({ params, body: b }) => [params.queue, b.state, b.tenant, b.cursor, b.limit],
     answer: part,
@@ -78,6 +79,7 @@ export function moves(app: App, connect: Connect): void {
       '$2',
       columns,
       `tock.reprioritize_where(p_queue => $2, ${where}, p_priority => $7::integer) as w`,
+      'own tasks',
     ),
     values: ({ params, body: b }) => {
       return [params.queue, b.state, b.tenant, b.cursor, b.limit, b.priority];

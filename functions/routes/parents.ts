@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { authorized } from '../authorize.ts';
+import { authorized, ownTask } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
@@ -14,7 +14,9 @@ const parent = z.strictObject({
 
 const listed = `(select coalesce(json_agg(json_build_object('n', l.n, 'id', l.id::text, 'name', l.name, 'state', l.state,
   'result', l.result) order by l.n), '[]') as parents
-  from tock.parents(p_id => $2::bigint, p_limit => coalesce($3::integer, 1000), p_after => coalesce($4::integer, 0)) as l)`;
+  from tock.parents(p_id => ${ownTask}, p_limit => coalesce($3::integer, 1000), p_after => coalesce($4::integer, 0)) as l
+  cross join (select tock.tenants_of_key(p_key => $1) as tenants offset 0) as k
+  where k.tenants is null or tock.tenant_of_task(p_id => l.id) = any (k.tenants))`;
 
 /** GET /v1/tasks/:id/parents */
 export function parents(app: App, connect: Connect): void {
@@ -30,9 +32,10 @@ export function parents(app: App, connect: Connect): void {
     }),
     statement: authorized(
       'read',
-      'tock.queue_of_task(p_id => $2::bigint)',
+      `tock.queue_of_task(p_id => ${ownTask})`,
       'p.parents',
-      `${listed} as p cross join lateral (select where tock.queue_of_task(p_id => $2::bigint) is not null) as known`,
+      `${listed} as p cross join lateral (select where tock.queue_of_task(p_id => ${ownTask}) is not null) as known`,
+      'own tasks',
     ),
     values: ({ params, query }) => [params.id, query.limit, query.after],
     answer: z.strictObject({ parents: z.array(parent) }),

@@ -1,5 +1,11 @@
 import { z } from '@hono/zod-openapi';
-import { authorizedForBoth, authorizedForTasks } from '../authorize.ts';
+import {
+  authorizedForBoth,
+  authorizedForTasks,
+  lookedAt,
+  ownRequestId,
+  ownTenant,
+} from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
@@ -14,7 +20,7 @@ const rerun = z.strictObject({
 });
 
 const again = `(select r.id::text as id, r.state, r.rerun_id::text as rerun_id, r.refused
-  from tock.rerun(p_ids => key.ids, p_request_id => $3, p_reason => $4) as r where key.ids <> '{}' offset 0) as v`;
+  from tock.rerun(p_ids => key.ids, p_request_id => ${ownRequestId('$3')}, p_reason => $4) as r where key.ids <> '{}' offset 0) as v`;
 
 function refused(body: string) {
   const { id, state, refused: why } = JSON.parse(body) as z.output<typeof rerun>;
@@ -83,10 +89,11 @@ export function reruns(app: App, connect: Connect): void {
     statement: authorizedForBoth(
       'enqueue',
       ['$2', 'coalesce($6, $2)'],
-      'r.redriven, r.ids::text[] as ids, r.cursor, r.looked_at',
-      `tock.redrive(p_queue => $2, p_filter => jsonb_build_object('error', $3::text, 'tenant', $4::text),
-        p_limit => coalesce($5::integer, 1000), p_to_queue => $6::text, p_cursor => $7, p_request_id => $8,
+      `r.redriven, r.ids::text[] as ids, r.cursor, ${lookedAt('r.looked_at', 'r.redriven')}`,
+      `tock.redrive(p_queue => $2, p_filter => jsonb_build_object('error', $3::text, 'tenant', ${ownTenant('$4')}),
+        p_limit => coalesce($5::integer, 1000), p_to_queue => $6::text, p_cursor => $7, p_request_id => ${ownRequestId('$8')},
         p_again => coalesce($9::boolean, false), p_reason => $10) as r`,
+      'own tasks',
     ),
     values: ({ params, body: b, requestId }) => {
       const what = [b.error, b.tenant, b.limit, b.to_queue, b.cursor];

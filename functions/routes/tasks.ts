@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { authorized } from '../authorize.ts';
+import { authorized, ownTask } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import { poll } from '../poll.ts';
 import type { Connect } from '../query.ts';
@@ -126,13 +126,14 @@ export function tasks(app: App, connect: Connect): void {
     // A look that is not the last needs no more than the state of what goes on.
     statement: authorized(
       'read',
-      'tock.queue_of_task(p_id => $2::bigint)',
+      `tock.queue_of_task(p_id => ${ownTask})`,
       `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
         t.created_at, t.run_at, t.ended_at, case when w.whole then t.payload end as payload, t.result, t.error, t.options,
         t.progress, t.note,
         case when w.whole then t.runs end as runs, t.rerun_of::text as rerun_of, t.reruns`,
-      `tock.task(p_id => $2::bigint) as t
+      `tock.task(p_id => ${ownTask}) as t
         cross join lateral (select $3 or t.state = any ('{${ended}}') as whole) as w`,
+      'own tasks',
     ),
     values: ({ params }, last) => [params.id, last],
     repeat: async (once, { query, look, gone }, most = Number.POSITIVE_INFINITY) => {

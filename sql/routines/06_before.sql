@@ -40,6 +40,9 @@ drop function if exists tock.waiting_task(text);
 drop function if exists tock.is_nowhere(text, text);
 drop function if exists tock.pair_all(text, text[], integer);
 drop function if exists tock.fires_may_be_late();
+drop function if exists tock.create_key(text, text[], text[]);
+drop function if exists tock.keys_list();
+drop function if exists tock.authorize(text, text, text);
 do $$
 begin
   -- it says since 0009 whether it did anything

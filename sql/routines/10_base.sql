@@ -37,11 +37,11 @@ language sql
 immutable
 as $$
   select 1342177280 + (pg_catalog.hashtext(p_name) & 134217727)
-    + case p_kind when 'queue' then 134217728 when 'gate' then 268435456 when 'limit' then 402653184 else 0 end
+    + case p_kind when 'queue' then 134217728 when 'gate' then 268435456 when 'limit' then 402653184 when 'rate' then 536870912 else 0 end
 $$;
 
 comment on function tock.named_key is
-  'Second key of the lock of a duty, of making a queue or a gate, or of a queue''s limit (p_kind): apart from each other, so that no queue''s name can stop a duty.';
+  'Second key of the lock of a duty, of making a queue or a gate, of a queue''s limit, or of a window of a key''s rate (p_kind): apart from each other, so that no queue''s name can stop a duty.';
 
 -- The lowest free slot keeps streams few; a transaction that has one starts at its own (tock.slot is
 -- only where to begin: a session may have set it to anything, so the lock is always taken).
@@ -121,3 +121,13 @@ exception
 end $$;
 
 comment on function tock.wait_for_lock is 'Takes the lock of a stream''s claim or of a slot, waiting up to 50 ms; false when that was not enough.';
+
+create or replace function tock.utc(p_at timestamptz)
+returns text
+language sql
+immutable
+as $$
+  select pg_catalog.to_char(p_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+$$;
+
+comment on function tock.utc is 'An instant to be read by people.';

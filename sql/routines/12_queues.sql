@@ -170,6 +170,8 @@ begin
   from tock.queues o cross join lateral pg_catalog.jsonb_populate_record(o, v_policy) n
   where q.name = p_queue and o.name = p_queue
   returning q.* into v_row;
+  perform tock.act('put_queue', p_queue,
+    p_policy || case when p_policy ? 'push' then pg_catalog.jsonb_build_object('push', tock.without_query(p_policy -> 'push')) else '{}' end);
   return v_row;
 end $$;
 

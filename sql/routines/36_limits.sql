@@ -266,6 +266,9 @@ begin
     delete from tock.allowances a where a.queue = p_queue and a.number = v_newest;
     insert into tock.allowances (queue, number) values (p_queue, v_newest + 1);
   end if;
+  if exists (select from tock.queues q where q.name = p_queue) then
+    perform tock.act('reset_limits', p_queue);
+  end if;
   return query select * from tock.limits(p_queue);
 end $$;
 

@@ -109,6 +109,7 @@ begin
   where g.queue = p_queue and g.gate = p_gate and o.queue = p_queue and o.gate = p_gate
   returning g.* into v_row;
   perform tock.turn_gates(array[v_row]);
+  perform tock.act('put_gate', p_queue, p_settings || pg_catalog.jsonb_build_object('gate', p_gate));
   return v_row;
 end $$;
 
@@ -144,6 +145,7 @@ begin
   from tock.turns t where t.queue = p_queue and t.gate = p_gate
   order by t.queue desc, t.gate desc, t.number desc limit 1;
   perform tock.turn_gates(array[v_row], true);
+  perform tock.act('reset_gate', p_queue, pg_catalog.jsonb_build_object('gate', p_gate));
   return true;
 end $$;
 

@@ -69,6 +69,7 @@ begin
     end if;
     v_ids := v_ids || array(select distinct o from unnest(v_others) o where o <> all (v_ids));
   end loop;
+  perform tock.act('erase', v_task.task_id::text, pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_erased));
   return v_erased;
 end $$;
 

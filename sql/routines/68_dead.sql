@@ -107,6 +107,8 @@ begin
   redriven := pg_catalog.cardinality(ids);
   cursor := v_page.cursor;
   looked_at := v_page.looked_at;
+  perform tock.act('redrive', p_queue, pg_catalog.jsonb_build_object('filter', p_filter, 'to_queue', p_to_queue, 'again', p_again,
+    'reason', p_reason, 'redriven', redriven));
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids, answer)
       values ('redrive', p_queue, p_request_id, v_digest, ids, pg_catalog.jsonb_build_array(cursor, looked_at))

@@ -163,6 +163,8 @@ begin
       perform tock.open_standing(p_queue);
     end if;
   end if;
+  perform tock.act('purge_queue', p_queue,
+    pg_catalog.jsonb_build_object('state', p_state, 'ready', ready, 'waiting', waiting, 'more', more));
   return next;
 end $$;
 
@@ -202,6 +204,7 @@ begin
     delete from tock.unique_keys k where k.queue = p_queue;
     delete from tock.allowances a where a.queue = p_queue;
   end if;
+  perform tock.act('drop_queue', p_queue, pg_catalog.jsonb_build_object('force', coalesce(p_force, false), 'dropped', dropped));
   return next;
 end $$;
 

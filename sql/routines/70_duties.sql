@@ -53,6 +53,7 @@ begin
       when 'audit' then tock.audit()
       when 'balance' then tock.balance()
       when 'guard' then tock.guard()
+      when 'keys' then tock.note_key_uses()
       when 'pools' then tock.reap_pools()
       when 'promote' then tock.promote(10000, true)
       when 'reap' then tock.reap()
@@ -226,10 +227,10 @@ begin
     where o.fired_at < pg_catalog.now() - interval '7 days'));
   get diagnostics v_fired = row_count;
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
-  return v_requests + v_details + v_fired + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
+  return v_requests + v_details + v_fired + tock.tidy_acts(p_limit) + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
 end $$;
 
-comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, and hours older than 400 days, up to p_limit of each.';
+comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up to p_limit of each.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text

@@ -30,6 +30,7 @@ begin
         case when v_row.cron is not null then 'no such day comes in 50 years, or not before ends_at' else 'its time is past' end);
     end if;
     if v_row is not distinct from v_old then
+      perform tock.act('put_schedule', p_schedule, pg_catalog.jsonb_build_object('changed', false));
       return tock.shown_schedule(v_old);
     end if;
     v_row.updated_at := pg_catalog.now();
@@ -49,6 +50,8 @@ begin
   if v_timed then
     perform tock.plan_next(v_row);
   end if;
+  -- options may have headers and URLs in them
+  perform tock.act('put_schedule', p_schedule, p_settings - 'payload' - 'options');
   return tock.shown_schedule(v_row);
 exception
   when lock_not_available then

@@ -119,6 +119,7 @@ begin
     v_row.paused_at := p_paused_at;
     perform tock.plan_next(v_row);
   end if;
+  perform tock.act(case when p_paused_at is null then 'resume_schedule' else 'pause_schedule' end, p_schedule);
   return tock.shown_schedule(v_row);
 exception
   when lock_not_available then
@@ -141,6 +142,7 @@ begin
     return false;
   end if;
   perform tock.take_fire(p_schedule);
+  perform tock.act('drop_schedule', p_schedule);
   return true;
 exception
   when lock_not_available then
@@ -188,6 +190,7 @@ begin
       values ('run_schedule', v_row.queue, p_request_id, v_digest, array[v_fire.last_task_id])
       on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
   end if;
+  perform tock.act('run_schedule', p_schedule, pg_catalog.jsonb_build_object('task_id', v_fire.last_task_id::text));
   return next v_fire.last_task_id;
 exception
   when lock_not_available then

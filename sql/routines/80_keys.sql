@@ -1,5 +1,138 @@
-create or replace function tock.create_key(p_name text, p_scopes text[], p_queues text[] default null)
-returns table (key text, prefix text, name text, scopes text[], queues text[], created_at timestamptz)
+create or replace function tock.keys_list(p_prefix text default null)
+returns table (
+  prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer,
+  created_at timestamptz, expires_at timestamptz, revoked_at timestamptz, replaces text, replaced_by text,
+  last_used_at timestamptz, uses bigint)
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at, k.expires_at,
+    k.revoked_at, k.replaces, (select r.prefix from tock.keys r where r.replaces = k.prefix and r.revoked_at is null),
+    u.last_used_at, coalesce(u.uses, 0)
+  from tock.keys k left join tock.key_uses u on u.prefix = k.prefix
+  where p_prefix is null or k.prefix = p_prefix
+  order by k.created_at
+$$;
+
+comment on function tock.keys_list is
+  'All keys, or the one with a prefix, but for their secret part. last_used_at and uses are as a duty saw them within the last minute or so.';
+
+-- Counted by sequences, as nextval() waits for nobody's transaction and leaves nothing for vacuum; unlogged, so that it
+-- writes no WAL and a claim stays alone. A crash sets them back.
+create or replace function tock.make_key_counters(p_prefix text, p_rated boolean)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  execute pg_catalog.format('create unlogged sequence if not exists tock.%I cache 1', 'uses_' || pg_catalog.substr(p_prefix, 6));
+  if p_rated then
+    execute pg_catalog.format('create unlogged sequence if not exists tock.%I cache 1', 'rate_' || pg_catalog.substr(p_prefix, 6));
+  end if;
+end $$;
+
+comment on function tock.make_key_counters is 'Makes the sequences that count a key''s uses, and what it did in a window of its rate.';
+
+-- The one place where a secret is made.
+create or replace function tock.insert_key(p_key tock.keys)
+returns text
+language plpgsql
+volatile
+as $$
+declare
+  v_random text := pg_catalog.replace(pg_catalog.gen_random_uuid()::text || pg_catalog.gen_random_uuid()::text, '-', '');
+  v_prefix text := 'tock_' || pg_catalog.left(v_random, 8);
+  v_key text := v_prefix || '_' || pg_catalog.substr(v_random, 9);
+begin
+  insert into tock.keys (prefix, hash, name, scopes, queues, tenants, expires_at, lifetime, rate_limit, rate_seconds, replaces)
+    values (v_prefix, pg_catalog.sha256(v_key::bytea), p_key.name, p_key.scopes, p_key.queues, p_key.tenants,
+      p_key.expires_at, p_key.lifetime, p_key.rate_limit, p_key.rate_seconds, p_key.replaces);
+  insert into tock.key_uses (prefix) values (v_prefix);
+  perform tock.make_key_counters(v_prefix, p_key.rate_limit is not null);
+  return v_key;
+end $$;
+
+comment on function tock.insert_key is 'Keeps a key like this one under a new prefix and hash, with what counts it; returns the secret.';
+
+create or replace function tock.expiry_of(p_expires_at timestamptz, p_expires_in_seconds double precision)
+returns timestamptz
+language plpgsql
+volatile
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+begin
+  if p_expires_at is not null and p_expires_in_seconds is not null then
+    perform tock.refuse(422, 'give expires_in_seconds or expires_at, not both', 'expires_in_seconds');
+  elsif p_expires_in_seconds not between 1 and 315360000 then
+    perform tock.refuse(422, 'expires_in_seconds is a number from 1 to 315360000 (ten years)', 'expires_in_seconds');
+  elsif p_expires_at <= v_now or p_expires_at > v_now + interval '3650 days' then
+    perform tock.refuse(422, 'expires_at is in the next ten years', 'expires_at', 'revoke_key() ends a key at once');
+  end if;
+  return coalesce(p_expires_at, v_now + p_expires_in_seconds * interval '1 second');
+end $$;
+
+comment on function tock.expiry_of is 'When a key ends by one of these two; TK422 when that can''t be, null without.';
+
+create or replace function tock.check_key(p_key tock.keys)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_queue text;
+begin
+  if p_key.name is null or pg_catalog.length(p_key.name) not between 1 and 100 then
+    perform tock.refuse(422, 'a key''s name is 1 to 100 characters', 'name');
+  elsif coalesce(pg_catalog.cardinality(p_key.scopes), 0) = 0 or pg_catalog.array_ndims(p_key.scopes) > 1
+    or not p_key.scopes <@ array['enqueue', 'claim', 'read', 'admin']
+  then
+    perform tock.refuse(422, 'scopes are one or more of enqueue, claim, read, admin', 'scopes');
+  elsif pg_catalog.cardinality(p_key.queues) = 0 or pg_catalog.array_ndims(p_key.queues) > 1 then
+    perform tock.refuse(422, 'queues are one or more names, or left out for all', 'queues');
+  elsif pg_catalog.cardinality(p_key.tenants) not between 1 and 100 or pg_catalog.array_ndims(p_key.tenants) > 1
+    or exists (select from unnest(p_key.tenants) t where t is null or pg_catalog.length(t) not between 1 and 200)
+  then
+    perform tock.refuse(422, 'tenants are 1 to 100 strings of 1 to 200 characters, or left out for all', 'tenants');
+  elsif p_key.tenants is not null and not p_key.scopes <@ array['enqueue', 'read'] then
+    perform tock.refuse(422, 'a key for some tenants has the scopes enqueue and read: claims and what is governed are of all tenants',
+      'scopes', 'leave out claim and admin, or tenants');
+  elsif (p_key.rate_limit is null) <> (p_key.rate_seconds is null) then
+    perform tock.refuse(422, 'rate_limit and rate_seconds go together',
+      case when p_key.rate_limit is null then 'rate_limit' else 'rate_seconds' end);
+  elsif p_key.rate_limit not between 1 and 1000000 then
+    perform tock.refuse(422, 'rate_limit is a whole number from 1 to 1000000', 'rate_limit');
+  elsif p_key.rate_seconds not between 1 and 86400 then
+    perform tock.refuse(422, 'rate_seconds is a whole number from 1 to 86400', 'rate_seconds');
+  end if;
+  foreach v_queue in array coalesce(p_key.queues, '{}') loop
+    perform tock.check_queue_name(v_queue);
+  end loop;
+end $$;
+
+comment on function tock.check_key is 'Raises TK422 for what no key can be.';
+
+create or replace function tock.key_detail(p_key tock.keys)
+returns jsonb
+language sql
+immutable
+as $$
+  select pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('name', p_key.name, 'scopes', p_key.scopes,
+    'queues', p_key.queues, 'tenants', p_key.tenants, 'expires_at', p_key.expires_at, 'rate_limit', p_key.rate_limit,
+    'rate_seconds', p_key.rate_seconds))
+$$;
+
+comment on function tock.key_detail is 'What an act says of a key: all but its secret and the hash.';
+
+create or replace function tock.create_key(
+  p_name text, p_scopes text[], p_queues text[] default null, p_tenants text[] default null,
+  p_expires_at timestamptz default null, p_expires_in_seconds double precision default null,
+  p_rate_limit integer default null, p_rate_seconds integer default null)
+returns table (
+  key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer,
+  created_at timestamptz, expires_at timestamptz, replaces text)
 language plpgsql
 volatile
 security definer
@@ -7,45 +140,27 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  v_random text := pg_catalog.replace(pg_catalog.gen_random_uuid()::text || pg_catalog.gen_random_uuid()::text, '-', '');
-  v_prefix text := 'tock_' || pg_catalog.left(v_random, 8);
-  v_key text := v_prefix || '_' || pg_catalog.substr(v_random, 9);
-  v_queue text;
+  v_row tock.keys;
+  v_key text;
 begin
-  if p_name is null or pg_catalog.length(p_name) not between 1 and 100 then
-    perform tock.refuse(422, 'a key''s name is 1 to 100 characters', 'name');
-  end if;
-  if coalesce(pg_catalog.cardinality(p_scopes), 0) = 0 or pg_catalog.array_ndims(p_scopes) > 1
-    or not p_scopes <@ array['enqueue', 'claim', 'read', 'admin']
-  then
-    perform tock.refuse(422, 'scopes are one or more of enqueue, claim, read, admin', 'scopes');
-  end if;
-  if pg_catalog.cardinality(p_queues) = 0 or pg_catalog.array_ndims(p_queues) > 1 then
-    perform tock.refuse(422, 'queues are one or more names, or left out for all', 'queues');
-  end if;
-  foreach v_queue in array coalesce(p_queues, '{}') loop
-    perform tock.check_queue_name(v_queue);
-  end loop;
-  insert into tock.keys (prefix, hash, name, scopes, queues)
-    values (v_prefix, pg_catalog.sha256(v_key::bytea), p_name, p_scopes, p_queues);
-  return query select v_key, k.prefix, k.name, k.scopes, k.queues, k.created_at
-    from tock.keys k where k.prefix = v_prefix;
+  v_row.name := p_name;
+  v_row.scopes := p_scopes;
+  v_row.queues := p_queues;
+  v_row.tenants := p_tenants;
+  v_row.rate_limit := p_rate_limit;
+  v_row.rate_seconds := coalesce(p_rate_seconds, case when p_rate_limit is not null then 1 end);
+  perform tock.check_key(v_row);
+  v_row.expires_at := tock.expiry_of(p_expires_at, p_expires_in_seconds);
+  v_row.lifetime := v_row.expires_at - pg_catalog.clock_timestamp();
+  v_key := tock.insert_key(v_row);
+  perform tock.act('create_key', pg_catalog.left(v_key, 13), tock.key_detail(v_row));
+  return query select v_key, k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at,
+      k.expires_at, k.replaces
+    from tock.keys k where k.prefix = pg_catalog.left(v_key, 13);
 end $$;
 
 comment on function tock.create_key is
-  'Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named. The key itself is shown this once; only its hash is kept.';
-
-create or replace function tock.keys_list()
-returns table (prefix text, name text, scopes text[], queues text[], created_at timestamptz, revoked_at timestamptz)
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-  select k.prefix, k.name, k.scopes, k.queues, k.created_at, k.revoked_at from tock.keys k order by k.created_at
-$$;
-
-comment on function tock.keys_list is 'All keys but for their secret part.';
+  'Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named, for all tenants or those named, until an instant and up to a rate where they are given. The key itself is shown this once; only its hash is kept.';
 
 create or replace function tock.revoke_key(p_prefix text)
 returns boolean
@@ -53,58 +168,19 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update tock.keys k set revoked_at = coalesce(k.revoked_at, pg_catalog.now()) where k.prefix = p_prefix;
-  return found;
-end $$;
-
-comment on function tock.revoke_key is 'Ends a key at once; false when there is none with this prefix.';
-
-create or replace function tock.lets_in(p_key text, p_scope text, p_queue text)
-returns boolean
-language plpgsql
-stable
+set lock_timeout = '2s'
 as $$
 declare
-  -- a few keys are read one by one, and this is most of what that costs
-  v_hash bytea := pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
+  v_revoked_at timestamptz;
 begin
-  return (select k.revoked_at is null and p_scope = any (k.scopes) and (k.queues is null or p_queue = any (k.queues))
-    from tock.keys k where k.hash = v_hash);
-end $$;
-
-comment on function tock.lets_in is
-  'True when a key has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn''t there.';
-
-create or replace function tock.authorize(p_key text, p_scope text, p_queue text default null)
-returns boolean
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_key tock.keys;
-begin
-  if tock.lets_in(p_key, p_scope, p_queue) then
-    return true;
-  end if;
-  select k.* into v_key from tock.keys k
-  where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')) and k.revoked_at is null;
+  select k.revoked_at into v_revoked_at from tock.keys k where k.prefix = p_prefix for no key update;
   if not found then
-    perform tock.refuse(401, 'this key is not known', 'Authorization', 'send Authorization: Bearer with a key from: tock key create');
-  elsif p_scope is null or not p_scope = any (v_key.scopes) then
-    perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), 'Authorization', 'use one that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
-  elsif v_key.queues is not null and p_queue = '*' then
-    perform tock.refuse(403, 'this concerns all queues, and this key is for some', 'Authorization',
-      'use a key made without naming queues');
-  elsif v_key.queues is not null and p_queue is not null and not p_queue = any (v_key.queues) then
-    perform tock.refuse(403, 'this key is not for that queue', 'Authorization',
-      'use another; this one is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));
+    return false;
+  elsif v_revoked_at is null then
+    update tock.keys k set revoked_at = pg_catalog.clock_timestamp() where k.prefix = p_prefix;
+    perform tock.act('revoke_key', p_prefix);
   end if;
   return true;
 end $$;
 
-comment on function tock.authorize is
-  'True when a key has a scope, for a queue if one is named; else raises TK401 or TK403.';
+comment on function tock.revoke_key is 'Ends a key at once; false when there is none with this prefix.';

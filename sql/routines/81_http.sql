@@ -14,7 +14,9 @@ declare
   v_id bigint;
 begin
   if not coalesce(tock.lets_in(p_key, 'enqueue', p_queue), false) then
-    perform tock.authorize(p_key, 'enqueue', p_queue);
+    perform tock.authorize(p_key, 'enqueue', p_queue, true);
+    p_body := tock.own_tasks(p_key, p_body);
+    p_request_id := tock.own_request_id(p_key, p_request_id);
   end if;
   if p_request_id is null and p_body - 'payload' = '{}'
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
@@ -41,7 +43,7 @@ begin
   if pg_catalog.jsonb_path_exists(p_tasks, '$[*].after') then
     perform tock.check_parents_key(p_key, p_tasks, p_field);
   end if;
-  perform tock.authorize(p_key, 'enqueue', s.stage #>> '{}')
+  perform tock.authorize(p_key, 'enqueue', s.stage #>> '{}', true)
   from (select distinct stage from pg_catalog.jsonb_path_query(p_tasks, '$[*].pipeline[*]') stage) s;
 end $$;
 

@@ -30,7 +30,7 @@ grant execute on function
 grant execute on function
   tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits, tock.queue_stats,
   tock.hourly_stats, tock.purge_queue, tock.drop_queue, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
-  tock.revoke_key, tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,
+  tock.revoke_key, tock.rotate_key, tock.update_key, tock.acts, tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,
   tock.run_schedule, tock.queue_of_schedule, tock.push_queues, tock.has_push, tock.push_secret, tock.rotate_push_secret
   to tock_admin, tock_edge;
 
@@ -44,5 +44,5 @@ grant execute on function
 
 -- letting a key in, and what the door calls most
 grant execute on function
-  tock.authorize, tock.http_enqueue, tock.http_claimed, tock.http_claimed_any, tock.http_complete
+  tock.authorize, tock.tenants_of_key, tock.tenant_of_task, tock.reach, tock.own_tenant, tock.own_request_id, tock.http_enqueue, tock.http_claimed, tock.http_claimed_any, tock.http_complete
   to tock_edge;

@@ -21,6 +21,9 @@ const scopes = [
   ['GET /v1/keys', 'admin'],
   ['POST /v1/keys', 'admin'],
   ['DELETE /v1/keys/tock_00000000', 'admin'],
+  ['PATCH /v1/keys/tock_00000000', 'admin'],
+  ['POST /v1/keys/tock_00000000/rotate', 'admin'],
+  ['GET /v1/acts', 'admin'],
   ['POST /v1/tick', 'admin'],
   ['PATCH /v1/tasks/1048577', 'enqueue'],
   ['POST /v1/tasks/1048577/cancel', 'enqueue'],
@@ -34,6 +37,7 @@ const scopes = [
 
 const body = (route: string) => {
   if (route.startsWith('GET')) return {};
+  if (route.startsWith('PATCH /v1/keys')) return { body: { name: 'k' } };
   if (route.startsWith('PATCH')) return { body: { priority: 1 } };
   if (route.endsWith('/tasks/cancel')) return { body: { ids: ['1048577'] } };
   if (route.endsWith('/v1/claim')) return { body: { queues: ['q'] } };
@@ -90,6 +94,7 @@ test('a key for one queue does nothing in another, nor with its leases and tasks
     'GET /v1/stats',
     'GET /v1/keys',
     'POST /v1/keys',
+    'GET /v1/acts',
     'POST /v1/tick',
     'GET /v1/doctor',
   ];

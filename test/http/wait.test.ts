@@ -77,7 +77,8 @@ test('when the time is up the task is answered as it is, after a few looks by on
   expect(status).toBe(200);
   expect(body).toMatchObject({ state: 'running', payload: 'whole', runs: [{ state: 'running' }] });
   const sent = tock.statements.slice(from);
-  expect(new Set(sent.map(({ text }) => text)).size).toBe(1);
+  const again = / p_again => true,/;
+  expect(new Set(sent.map(({ text }) => text.replace(again, ''))).size).toBe(1);
   // 10 in the first fifth of a second, then each a tenth later than the one before, give or take.
   expect(sent.length).toBeLessThanOrEqual(60);
 });

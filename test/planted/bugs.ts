@@ -18,6 +18,7 @@ import { history } from './history.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
 import { inputs } from './inputs.ts';
+import { keys } from './keys.ts';
 import { limits } from './limits.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
@@ -64,6 +65,7 @@ export const bugs: Bug[] = [
   ...ends,
   ...hotEnds,
   ...guards,
+  ...keys,
   ...spawns,
   ...streams,
   ...marks,

@@ -6,9 +6,9 @@ const http: Pick<Bug, 'file'> = { file: 'routines/81_http.sql' };
 export const doors: Bug[] = [
   {
     name: 'a revoked key is let in',
-    file: 'routines/80_keys.sql',
-    find: 'return (select k.revoked_at is null and p_scope',
-    replace: 'return (select p_scope',
+    file: 'routines/80_lets_in.sql',
+    find: 'case when k.revoked_at is null and p_scope',
+    replace: 'case when p_scope',
     caught: ['sql/keys.test.ts', 'a revoked key is refused from then on'],
   },
   {

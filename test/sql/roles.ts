@@ -14,14 +14,17 @@ const doing = names(`
   claim_own join_pool leave_pool take lease_headers`);
 const governing = names(
   `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats purge_queue drop_queue doctor erase
-   create_key keys_list revoke_key tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
+   create_key keys_list revoke_key rotate_key update_key acts tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
    queue_of_schedule push_queues has_push push_secret rotate_push_secret`,
 );
 const duties = names(
   'run_duty promote fire_schedules reap reap_pools rest rotate audit retain guard balance tidy',
 );
 
-const door = names('authorize http_enqueue http_claimed http_claimed_any http_complete');
+const door = names(
+  `authorize tenants_of_key tenant_of_task reach own_tenant own_request_id
+   http_enqueue http_claimed http_claimed_any http_complete`,
+);
 
 /** Whoever gives work or does it. */
 const asking = ['task', 'parents', 'pool', 'unassign'];

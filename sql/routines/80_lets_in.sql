@@ -1,0 +1,77 @@
+-- For the many keys without a rate and tenants, one look-up says all. What counts is null where a sequence is missing.
+create or replace function tock.lets_in(p_key text, p_scope text, p_queue text)
+returns boolean
+language plpgsql
+stable
+as $$
+declare
+  -- a few keys are read one by one, and this is most of what that costs
+  v_hash bytea := pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
+begin
+  return (select case when k.revoked_at is null and p_scope = any (k.scopes) and (k.queues is null or p_queue = any (k.queues))
+      and k.tenants is null and k.rate_limit is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
+      then tock.count_use(k.prefix) else false end
+    from tock.keys k where k.hash = v_hash);
+end $$;
+
+comment on function tock.lets_in is
+  'True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn''t there.';
+
+create or replace function tock.refuse_ended_key(p_key tock.keys)
+returns void
+language plpgsql
+stable
+as $$
+declare
+  v_hint text := 'see tock key list for the one that replaces it, or make another: tock key create';
+begin
+  if p_key.prefix is null then
+    perform tock.refuse(401, 'this key is not known', 'Authorization', 'send Authorization: Bearer with a key from: tock key create');
+  elsif p_key.revoked_at is not null then
+    perform tock.refuse(401, 'this key was revoked at ' || tock.utc(p_key.revoked_at), 'Authorization', v_hint);
+  elsif p_key.expires_at <= pg_catalog.clock_timestamp() then
+    perform tock.refuse(401, 'this key expired at ' || tock.utc(p_key.expires_at), 'Authorization', v_hint);
+  end if;
+end $$;
+
+comment on function tock.refuse_ended_key is 'Raises TK401 unless a key is there and has not ended.';
+
+create or replace function tock.authorize(
+  p_key text, p_scope text, p_queue text default null, p_own boolean default false, p_again boolean default false)
+returns boolean
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key tock.keys;
+begin
+  if not coalesce(tock.lets_in(p_key, p_scope, p_queue), false) then
+    select k.* into v_key from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
+    perform tock.refuse_ended_key(v_key), tock.count_use(v_key.prefix);
+    if v_key.rate_limit is not null and not p_again then
+      perform tock.keep_to_rate(v_key);
+    end if;
+    if p_scope is null or not p_scope = any (v_key.scopes) then
+      perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), 'Authorization', 'use one that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
+    elsif v_key.tenants is not null and not p_own then
+      perform tock.refuse(403, 'this concerns tasks of all tenants, and this key is for some', 'Authorization',
+        'use a key made without naming tenants');
+    elsif v_key.queues is not null and p_queue = '*' then
+      perform tock.refuse(403, 'this concerns all queues, and this key is for some', 'Authorization',
+        'use a key made without naming queues');
+    elsif v_key.queues is not null and p_queue is not null and not p_queue = any (v_key.queues) then
+      perform tock.refuse(403, 'this key is not for that queue', 'Authorization',
+        'use another; this one is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));
+    end if;
+  end if;
+  -- whose act it is, if this is to be one
+  if p_scope in ('enqueue', 'admin') then
+    perform pg_catalog.set_config('tock.key', pg_catalog.left(p_key, 13), true);
+  end if;
+  return true;
+end $$;
+
+comment on function tock.authorize is
+  'True when a key has a scope, for a queue if one is named; else raises TK401, TK403, or TK429 where its rate is used up (not where a call that waits looks p_again). A key for some tenants passes only where the caller keeps to their tasks (p_own).';

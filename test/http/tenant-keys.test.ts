@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Reply, type Send, type Service, service } from './service.ts';
+
+let tock: Service;
+let acme: string;
+let evil: string;
+let both: string;
+
+const makeKey = async (tenants: string[], queues: string[] | null = null): Promise<string> => {
+  const { rows } = await tock.owner.query(
+    "select key from tock.create_key('t', '{enqueue,read}', p_queues => $1, p_tenants => $2)",
+    [queues, tenants],
+  );
+  return rows[0].key;
+};
+
+beforeAll(async () => {
+  tock = await service();
+  [acme, evil, both] = [
+    await makeKey(['acme']),
+    await makeKey(['evil']),
+    await makeKey(['acme', 'umbrella']),
+  ];
+});
+afterAll(() => tock.database.drop());
+
+const as = (key: string, route: string, body?: unknown, more: Send = {}) =>
+  tock.send(route, { key, ...(body !== undefined && { body }), ...more });
+const put = (key: string, task: object, queue = 'q') =>
+  as(key, `POST /v1/queues/${queue}/tasks`, task);
+const idOf = (reply: Reply): string => {
+  expect(reply).toMatchObject({ status: 201 });
+  return reply.body.ids[0];
+};
+const task = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
+const unknown = '9007199254740993';
+
+/** What two answers say, but for the id that was asked for. */
+const said = ({ status, text }: Reply, id: string) => ({ status, text: text.replaceAll(id, 'ID') });
+
+/** To all that takes a task's id. */
+const byId = (id: string): [route: string, body?: object][] => [
+  [`GET /v1/tasks/${id}`],
+  [`GET /v1/tasks/${id}/parents`],
+  [`PATCH /v1/tasks/${id}`, { priority: 1 }],
+  [`POST /v1/tasks/${id}/cancel`, {}],
+  [`POST /v1/tasks/${id}/rerun`, {}],
+  ['POST /v1/tasks/cancel', { ids: [id] }],
+  ['POST /v1/tasks/rerun', { ids: [id] }],
+  ['POST /v1/tasks/move', { ids: [id], queue: 'elsewhere' }],
+  ['POST /v1/queues/q/tasks', { after: [id] }],
+  ['POST /v1/queues/q/tasks', { parent: id }],
+];
+
+test('a key for one tenant enqueues for that one, for another it is refused', async () => {
+  expect(await task(idOf(await put(acme, { payload: 1 })))).toMatchObject({ tenant: 'acme' });
+  expect(await task(idOf(await put(acme, { tenant: 'acme' })))).toMatchObject({ tenant: 'acme' });
+  const named = await put(acme, { tenant: 'evil' });
+  expect(named).toMatchObject({ status: 403, body: { field: 'tenant' } });
+  const batch = await put(acme, { tasks: [{}, { tenant: 'evil' }] });
+  expect(batch).toMatchObject({ status: 403, body: { field: 'tasks[1].tenant' } });
+  expect(await put(both, {})).toMatchObject({ status: 403, body: { field: 'tenant' } });
+  const one = idOf(await put(both, { tenant: 'umbrella' }));
+  expect(await task(one)).toMatchObject({ tenant: 'umbrella' });
+});
+
+test("another tenant's task is, to every call, as one that is not there", async () => {
+  const delayed = { delay_seconds: 600, payload: 'secret' };
+  for (const [options, end] of [
+    [delayed, false],
+    [{ payload: 'secret' }, false],
+    [{ payload: 'secret' }, true],
+  ] as const) {
+    const id = idOf(await put(evil, options));
+    if (end) await as(evil, `POST /v1/tasks/${id}/cancel`, {});
+    const before = await task(id);
+    const none = byId(unknown);
+    for (const [n, [route, body]] of byId(id).entries()) {
+      const [nowhere, nothing] = none[n] as [string, object?];
+      const asked = said(await as(acme, route, body), id);
+      expect(asked, route).toEqual(said(await as(acme, nowhere, nothing), unknown));
+      expect(asked.text).not.toContain('secret');
+    }
+    expect(await task(id)).toEqual(before);
+  }
+});
+
+test('also where the key is not for the queue of that task: ids say nothing', async () => {
+  const limited = await makeKey(['acme'], ['q']);
+  const id = idOf(await put(evil, {}, 'theirs'));
+  expect((await as(limited, `GET /v1/tasks/${id}`)).status).toBe(404);
+  expect((await as(limited, `POST /v1/tasks/${id}/cancel`, {})).status).toBe(404);
+  const own = idOf(await put(acme, {}, 'theirs'));
+  expect((await as(limited, `GET /v1/tasks/${own}`)).status).toBe(403);
+  expect((await put(limited, {}, 'theirs')).status).toBe(403);
+});
+
+test('a key does with its own tasks what another key may, also once they have waited', async () => {
+  const id = idOf(await put(acme, { delay_seconds: 600, payload: 1 }));
+  expect((await as(acme, `GET /v1/tasks/${id}`)).body).toMatchObject({ id, state: 'waiting' });
+  expect((await as(acme, `PATCH /v1/tasks/${id}`, { priority: 1 })).status).toBe(200);
+  await tock.owner.query("update tock.waiting set due_at = now() - interval '1 s'");
+  await tock.owner.query('select tock.promote(p_sweep => true)');
+  expect((await as(acme, `GET /v1/tasks/${id}`)).body).toMatchObject({ state: 'ready' });
+  const moved = await as(acme, 'POST /v1/tasks/move', { ids: [id], queue: 'moved' });
+  expect(moved.body.tasks).toMatchObject([{ id, changed: true }]);
+  expect((await as(acme, `GET /v1/tasks/${id}`)).body).toMatchObject({ queue: 'moved' });
+  const claimed = await tock.send('POST /v1/queues/moved/claim', { body: {} });
+  await tock.send(`POST /v1/leases/${claimed.body.lease}/fail`, { body: { fatal: true } });
+  const again = await as(acme, `POST /v1/tasks/${id}/rerun`, {});
+  expect((await as(acme, `GET /v1/tasks/${again.body.rerun_id}`)).body).toMatchObject({
+    tenant: 'acme',
+    rerun_of: id,
+  });
+});
+
+test('of many ids only those of its own are acted on and answered', async () => {
+  const [own, other] = [idOf(await put(acme, {})), idOf(await put(evil, {}))];
+  const cancelled = await as(acme, 'POST /v1/tasks/cancel', { ids: [own, other, unknown] });
+  expect(cancelled.body.tasks).toEqual([{ id: own, state: 'cancelled', changed: true }]);
+  expect((await task(other)).state).toBe('ready');
+});
+
+test("a child of two tenants' tasks shows its own parents alone, and after its own it comes", async () => {
+  const [own, other] = [idOf(await put(acme, {})), idOf(await put(evil, {}))];
+  const child = idOf(await put(acme, { after: [own] }));
+  const mixed = idOf(
+    await tock.send('POST /v1/queues/q/tasks', { body: { tenant: 'acme', after: [own, other] } }),
+  );
+  for (const [id, count] of [
+    [child, 1],
+    [mixed, 2],
+  ] as const) {
+    const seen = (await as(acme, `GET /v1/tasks/${id}/parents`)).body.parents;
+    expect(seen).toMatchObject([{ id: own }]);
+    const all = (await tock.send(`GET /v1/tasks/${id}/parents`)).body.parents;
+    expect(all).toHaveLength(count);
+  }
+});
+
+test('lists, and changes by filter, are of its own tenant', async () => {
+  for (const key of [acme, acme, evil]) await put(key, {}, 'list');
+  const { body } = await as(acme, 'GET /v1/tasks?queue=list');
+  expect(body.tasks.map((one: { tenant: string }) => one.tenant)).toEqual(['acme', 'acme']);
+  expect(body.looked_at).toBe(2);
+  const named = await as(acme, 'GET /v1/tasks?queue=list&tenant=evil');
+  expect(named).toMatchObject({ status: 403, body: { field: 'tenant' } });
+  expect(await as(both, 'GET /v1/tasks?queue=list')).toMatchObject({ status: 403 });
+  expect((await as(both, 'GET /v1/tasks?queue=list&tenant=acme')).body.tasks).toHaveLength(2);
+  for (const verb of ['reprioritize', 'cancel']) {
+    const options = verb === 'cancel' ? {} : { priority: 2 };
+    const route = `POST /v1/queues/list/${verb}`;
+    const foreign = await as(acme, route, { tenant: 'evil', ...options });
+    expect(foreign, verb).toMatchObject({ status: 403, body: { field: 'tenant' } });
+    const own = await as(acme, route, options);
+    expect(own.body, verb).toMatchObject({ changed: 2, looked_at: 2 });
+  }
+  expect((await tock.send('GET /v1/tasks?queue=list&state=ready')).body.tasks).toMatchObject([
+    { tenant: 'evil', priority: 5 },
+  ]);
+});
+
+test('a redrive is of its own dead tasks', async () => {
+  for (const key of [acme, evil]) await put(key, {}, 'dead');
+  const { body } = await tock.send('POST /v1/queues/dead/claim', { body: { limit: 9 } });
+  await tock.send(`POST /v1/leases/${body.lease}/fail`, { body: { fatal: true } });
+  const redriven = await as(acme, 'POST /v1/queues/dead/redrive', {});
+  expect(redriven.body).toMatchObject({ redriven: 1 });
+  expect((await task(redriven.body.ids[0])).tenant).toBe('acme');
+  const foreign = await as(acme, 'POST /v1/queues/dead/redrive', { tenant: 'evil' });
+  expect(foreign).toMatchObject({ status: 403, body: { field: 'tenant' } });
+});
+
+test("a request id, a unique key and a gate are each tenant's own", async () => {
+  const request = { payload: 1, request_id: 'r' };
+  const [mine, theirs] = [idOf(await put(acme, request)), idOf(await put(evil, request))];
+  expect(theirs).not.toBe(mine);
+  expect(idOf(await put(acme, request))).toBe(mine);
+
+  for (const on_conflict of ['keep', 'replace', 'debounce', 'rerun']) {
+    const keyed = { unique_key: `k ${on_conflict}`, on_conflict };
+    const first = idOf(await put(acme, keyed));
+    const second = idOf(await put(evil, { ...keyed, payload: 2 }));
+    expect(second, on_conflict).not.toBe(first);
+    expect(await task(first), on_conflict).toMatchObject({ payload: null, tenant: 'acme' });
+    if (on_conflict === 'keep') expect(idOf(await put(acme, keyed))).toBe(first);
+  }
+
+  const gated = [acme, evil].map((key) => put(key, { gate: 'g' }, 'gated'));
+  await Promise.all(gated);
+  await put(acme, { gate: 'g' }, 'gated');
+  const inside: string[] = [];
+  for (let n = 0; n < 3; n++) {
+    const { body } = await tock.send('POST /v1/queues/gated/claim', { body: { limit: 9 } });
+    inside.push(...body.tasks.map(({ tenant }: { tenant: string }) => tenant));
+  }
+  expect(inside.sort()).toEqual(['acme', 'evil']);
+});
+
+test('no tenant comes to the name of another by what it is called', async () => {
+  const [odd, plain] = [await makeKey(['a/b']), await makeKey(['a'])];
+  const one = idOf(await put(odd, { unique_key: 'c' }));
+  expect(idOf(await put(plain, { unique_key: 'b/c' }))).not.toBe(one);
+  expect(idOf(await put(plain, { unique_key: 'tenant:a~1b/c' }))).not.toBe(one);
+});
+
+test("a rerun's request id is its tenant's own", async () => {
+  const request_id = 'again';
+  const made: string[] = [];
+  for (const key of [acme, evil]) {
+    const id = idOf(await put(key, {}));
+    await as(key, `POST /v1/tasks/${id}/cancel`, {});
+    const first = await as(key, `POST /v1/tasks/${id}/rerun`, { request_id });
+    const second = await as(key, `POST /v1/tasks/${id}/rerun`, { request_id });
+    expect(second.body).toEqual(first.body);
+    made.push(first.body.rerun_id);
+  }
+  expect(new Set(made).size).toBe(2);
+});
+
+test("what concerns all tenants is refused to a key for some, and named by the document's every route", async () => {
+  const { body } = await tock.send('GET /openapi.json');
+  const own = [
+    'POST /v1/queues/{queue}/tasks',
+    'GET /v1/tasks',
+    'GET /v1/tasks/{id}',
+    'GET /v1/tasks/{id}/parents',
+    'PATCH /v1/tasks/{id}',
+    'POST /v1/tasks/{id}/cancel',
+    'POST /v1/tasks/{id}/rerun',
+    'POST /v1/tasks/cancel',
+    'POST /v1/tasks/rerun',
+    'POST /v1/tasks/move',
+    'POST /v1/queues/{queue}/cancel',
+    'POST /v1/queues/{queue}/reprioritize',
+    'POST /v1/queues/{queue}/redrive',
+  ];
+  const open = ['GET /v1/health', 'GET /openapi.json'];
+  const bodies: Record<string, object> = {
+    'POST /v1/claim': { queues: ['q'] },
+    'POST /v1/keys': { name: 'k', scopes: ['read'] },
+    'PATCH /v1/keys/{prefix}': { name: 'k' },
+    'PATCH /v1/queues/{queue}/gates/{gate}': { paused: true },
+    'POST /v1/queues/{queue}/claim-own': { worker: 'w' },
+    'POST /v1/pools/{pool}/assign': { task: 't' },
+    'POST /v1/pools/{pool}/assign-all': { tasks: ['t'] },
+    'POST /v1/pools/{pool}/tasks': { tasks: ['t'] },
+    'POST /v1/pools/{pool}/take': { worker: 'w' },
+    'POST /v1/pools/{pool}/unassign': { task: 't' },
+    'PUT /v1/schedules/{schedule}': { queue: 'q', every_seconds: 60 },
+  };
+  const values: Record<string, string> = {
+    '{id}': '1048577',
+    '{lease}': '00000000-0000-4000-8000-000000000000',
+    '{prefix}': 'tock_00000000',
+  };
+  const routes = Object.entries(body.paths).flatMap(([path, methods]) =>
+    Object.keys(methods as object).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  for (const route of routes.filter((one) => ![...own, ...open].includes(one))) {
+    const query = route === 'GET /v1/next-fires' ? '?cron=* * * * *' : '';
+    const path = route.replace(/{\w+}/g, (name) => values[name] ?? 'q') + query;
+    const given = route.startsWith('GET') || route.startsWith('DELETE') ? undefined : {};
+    const refused = await as(acme, path, bodies[route] ?? given);
+    const why = refused.text;
+    // A Worker without a secret for pushes says so first.
+    if (/TOCK_PUSH_SECRET/.test(why)) continue;
+    // What is refused for its body has not come so far: give it one above.
+    expect(refused.status, `${route}: ${why}`).toBe(403);
+  }
+});
