@@ -493,7 +493,6 @@ table tock.waiting
   ticket bigint
   after_due timestamp with time zone
   constraint child_stands_at_no_gate CHECK (((after_due IS NULL) OR (ticket IS NULL))) NOT VALID
-  constraint only_who_has_a_ticket_is_never_due CHECK (((due_at < 'infinity'::timestamp with time zone) OR (ticket IS NOT NULL))) NOT VALID
   constraint priority_is_0_to_9 CHECK (((priority >= 0) AND (priority <= 9))) NOT VALID
   constraint replacement_has_its_task CHECK (((replaces IS NULL) OR (task_id IS NOT NULL))) NOT VALID
   constraint run_was_lost_less_often_than_begun CHECK (((lost >= 0) AND (attempt > lost))) NOT VALID

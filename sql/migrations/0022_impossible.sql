@@ -16,7 +16,6 @@ alter table tock.epochs
 alter table tock.waiting
   add constraint run_was_lost_less_often_than_begun check (lost >= 0 and attempt > lost) not valid,
   add constraint ticket_is_for_a_gate check (ticket is null or gate is not null) not valid,
-  add constraint only_who_has_a_ticket_is_never_due check (due_at < 'infinity' or ticket is not null) not valid,
   add constraint child_stands_at_no_gate check (after_due is null or ticket is null) not valid,
   add constraint replacement_has_its_task check (replaces is null or task_id is not null) not valid,
   add constraint priority_is_0_to_9 check (priority between 0 and 9) not valid;

@@ -135,7 +135,6 @@ export const impossible: Impossible[] = [
     row: waiting,
     broken: {
       child_stands_at_no_gate: { gate: 'g', ticket: 1, after_due: at },
-      only_who_has_a_ticket_is_never_due: { gate: 'g', due_at: 'infinity' },
       priority_is_0_to_9: { priority: 10 },
       replacement_has_its_task: { replaces: 1048577 },
       run_was_lost_less_often_than_begun: { lost: 1 },
@@ -226,6 +225,10 @@ export const impossible: Impossible[] = [
       created_at: at,
     },
     broken: {
+      key_rate_is_in_range: { rate_limit: 0, rate_seconds: 1 },
+      key_rate_is_whole: { rate_limit: 1 },
+      key_with_tenants_enqueues_and_reads: { scopes: ['claim'], tenants: ['t'] },
+      tenants_are_some: { tenants: [] },
       hash_is_a_sha256: { hash: '\\x00' },
       key_is_for_all_queues_or_some: { queues: [] },
       scopes_are_known: { scopes: [] },
