@@ -13,7 +13,7 @@ export type TestCluster = {
   cluster: Cluster;
   passwords: Passwords;
   /** A PgBouncer in transaction mode over all its databases, where the host has one. */
-  pool(): Promise<Pooler>;
+  pool(postgresPort?: number): Promise<Pooler>;
   close(): Promise<void>;
 };
 
@@ -51,7 +51,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
   return {
     cluster: made,
     passwords,
-    async pool() {
+    async pool(postgresPort = made.port) {
       const users = {
         tock: passwords.owner,
         tock_edge: passwords.edge,
@@ -59,7 +59,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
         shop: passwords.edge,
         postgres: options.password,
       };
-      const files = { postgresPort: made.port, log: `${host.folder}/pgbouncer.log` };
+      const files = { postgresPort, log: `${host.folder}/pgbouncer.log` };
       pooler = await startPooler(host, { port: ports[1], users, ...files });
       return pooler;
     },

@@ -14,8 +14,8 @@ import { withClient } from '../stack/roles.ts';
 import { account, auditAll, dropHistory, untilAllEnded } from './account.ts';
 import { startChangers } from './changers.ts';
 import { pause } from './clock.ts';
-import { startCrew } from './crew.ts';
 import { startFaults } from './faults.ts';
+import { startSoakers } from './heard.ts';
 import { known } from './known.ts';
 import { type Difference, openLedger } from './ledger.ts';
 import { type Logs, openLogs } from './logs.ts';
@@ -128,7 +128,7 @@ export async function soak(options: SoakOptions): Promise<Difference[]> {
   say(
     `Soaking for ${minutes} minutes, seed ${seed}; what is said goes to ${journal.replace(`${home()}/`, '.tock/')}.`,
   );
-  const crew = startCrew(work, 3, seed * 1000);
+  const crew = startSoakers(work, 3, seed * 1000);
   const others = [
     ...startWriters(work, 6, seed * 7),
     ...startChangers(work, 3, seed * 13),

@@ -1,0 +1,160 @@
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type pg from 'pg';
+import { auditAll } from '../soak/account.ts';
+import { dice, pause } from '../soak/clock.ts';
+import { openLogs } from '../soak/logs.ts';
+import { home } from '../stack/place.ts';
+import { withClient } from '../stack/roles.ts';
+import { account } from './account.ts';
+import { startClients } from './clients.ts';
+import { startTormented } from './crew.ts';
+import { type Difference, openFacts } from './facts.ts';
+import { runFaults } from './faults.ts';
+import { cronOn } from './holds.ts';
+import { planFaults } from './plan.ts';
+import { policy, queues, schedules } from './queues.ts';
+import { openTortured } from './stack.ts';
+import { clientOf, hearing, type Torture } from './torture.ts';
+
+export type TortureOptions = { seconds: number; seed: number; say(line: string): void };
+
+/** The queues and schedules, before anything is broken. */
+async function setUp(torture: Torture, on: pg.Client): Promise<void> {
+  for (const [name, settings] of Object.entries(queues)) {
+    await on.query('select tock.put_queue($1, $2)', [name, { ...policy, ...settings }]);
+  }
+  const { call } = clientOf(torture, dice(1));
+  for (const [name, body] of Object.entries(schedules)) {
+    await call('put schedule', `/v1/schedules/${name}`, { method: 'PUT', body });
+  }
+}
+
+/** A line each half minute, and how much is left each second. */
+async function gauge(torture: Torture, differences: () => number): Promise<void> {
+  let told = performance.now();
+  while (torture.going) {
+    await pause(1000);
+    const { rows } = await withClient(torture.stack.ownerUrl, (on) => on.query(unfinished)).catch(
+      () => ({ rows: [] }),
+    );
+    torture.left = Number(rows[0]?.left ?? torture.left);
+    if (performance.now() - told < 30_000) continue;
+    told = performance.now();
+    const { asks, claims, ends } = torture.facts;
+    torture.say(
+      `  ${asks.size} tasks asked for, ${claims.length} claims, ${ends.length} ends, ${torture.left} unfinished, ${differences()} differences`,
+    );
+  }
+}
+
+const unfinished = 'select sum(ready + running + waiting) as left from tock.queue_stats()';
+
+/** No new work and no more faults: what is left is worked off. */
+async function drain(torture: Torture, on: pg.Client, seconds: number): Promise<void> {
+  await on.query('select tock.drop_schedule(name) from tock.schedules');
+  const end = performance.now() + seconds * 1000;
+  for (;;) {
+    await on.query('select tock.tick()');
+    const left = Number((await on.query(unfinished)).rows[0].left);
+    if (left === 0) return;
+    if (performance.now() > end) {
+      torture.ledger.differ('unfinished', 0, `${left} tasks after ${seconds} s`);
+      return;
+    }
+    await pause(500);
+  }
+}
+
+function figures(counts: Map<string, number>, { say }: TortureOptions): void {
+  const kills = [...counts]
+    .filter(([what]) => what.startsWith('fault kill'))
+    .reduce((sum, [, times]) => sum + times, 0);
+  say(`Survived ${kills} kills and, by name:`);
+  for (const [what, times] of [...counts].toSorted()) say(`  ${what.padEnd(64)} ${times}`);
+}
+
+/** Works, breaks and accounts; returns what was lost, doubled or otherwise different. */
+export async function torture(options: TortureOptions): Promise<Difference[]> {
+  const { seconds, seed, say } = options;
+  const folder = join(home(), `torture-${process.pid}`);
+  mkdirSync(folder, { recursive: true });
+  const plan = planFaults(seed, seconds);
+  writeFileSync(join(folder, 'plan.json'), JSON.stringify(plan, null, 1));
+  const file = openSync(join(folder, 'journal.jsonl'), 'w');
+  const write = (line: string) => void writeSync(file, `${line}\n`);
+  const differences: Difference[] = [];
+  const counts = new Map<string, number>();
+  const stopping = new AbortController();
+  const stack = await openTortured(seed, stopping.signal);
+  const ledger: Torture['ledger'] = {
+    count: (what, by = 1) => void counts.set(what, (counts.get(what) ?? 0) + by),
+    differ(kind, task, detail) {
+      differences.push({ kind, task: String(task), detail });
+      write(JSON.stringify(['difference', kind, task, detail]));
+      if (differences.length <= 100)
+        say(`DIFFERENCE ${kind}: task ${task}: ${detail}`.slice(0, 400));
+    },
+  };
+  let next = 1;
+  const it: Torture = {
+    stack,
+    ledger,
+    facts: openFacts(write),
+    heard: hearing({ ledger }),
+    roundSeconds: seconds,
+    say,
+    left: 0,
+    going: true,
+    take: (many) => {
+      next += many;
+      return next - many;
+    },
+  };
+  const logs = openLogs(stack);
+  let on = await stack.connect();
+  await setUp(it, on);
+  await on.end();
+  say(
+    `${plan.length} faults in ${seconds} s, seed ${seed}; plan and journal are in ${folder.replace(`${home()}/`, '.tock/')}.`,
+  );
+  const crew = startTormented(it, 3, seed * 1000);
+  const others = [...startClients(it, seed), gauge(it, () => differences.length)];
+  try {
+    await runFaults(it, plan, crew, logs);
+    it.going = false;
+    say('No new work and no more faults: what is left is worked off.');
+    // pg_cron's launcher comes back with the server.
+    await logs.read();
+    await stack.restartServer();
+    await cronOn(it);
+    await Promise.all(others);
+    on = await stack.connect(undefined, 1800);
+    crew.drain();
+    await drain(it, on, 300);
+    await crew.stop();
+    await auditAll(it, on);
+    say('Accounting.');
+    await account(it, on);
+    await logs.read();
+    for (const line of logs.broken()) ledger.differ('the server', 0, line);
+    if (differences.length > 0) {
+      const dump = [`${stack.host.bin}/pg_dump`, '--schema=tock', stack.ownerUrl];
+      writeFileSync(join(folder, 'state.sql'), await stack.host.run(dump));
+    }
+  } catch (error) {
+    ledger.differ('the torture itself broke', 0, (error as Error).stack ?? String(error));
+  }
+  it.going = false;
+  await crew.stop();
+  await on.end().catch(() => {});
+  closeSync(file);
+  stopping.abort();
+  figures(counts, options);
+  if (differences.length === 0) {
+    rmSync(folder, { recursive: true });
+    say('Nothing was lost, nothing was done twice.');
+  } else say(`${differences.length} differences: see ${folder.replace(`${home()}/`, '.tock/')}.`);
+  await stack.close();
+  return differences;
+}
