@@ -73,7 +73,7 @@ async function inRounds(work: Soak, minutes: number, differences: () => number):
 async function figures({ ledger, say }: Soak, logs: Logs, on: pg.Client): Promise<void> {
   for (const [what, times] of [...ledger.counts].toSorted()) say(`  ${what.padEnd(52)} ${times}`);
   say('The server said:');
-  for (const [what, times] of [...logs.errors].toSorted((a, b) => b[1] - a[1]).slice(0, 30)) {
+  for (const [what, times] of logs.most(30)) {
     say(`  ${String(times).padStart(7)} ${what}`);
   }
   const { rows } = await on.query(

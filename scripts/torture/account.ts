@@ -47,7 +47,7 @@ const none: [kind: string, text: string][] = [
   ['a lease is open', 'select to_jsonb(l) as found from tock.leases l where closed_at is null'],
   [
     'somebody is inside a gate',
-    'select to_jsonb(t) as found from (select distinct on (queue, gate) * from tock.turns order by queue, gate, number desc) t where cardinality(t.inside) > 0',
+    'select to_jsonb(g) as found from tock.queues q, tock.gates(q.name) g where q.name <> $$*$$ and (g.inside <> $${}$$ or g.waiting > 0)',
   ],
   [
     'a fire came twice',

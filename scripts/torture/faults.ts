@@ -35,7 +35,8 @@ export async function runFaults(
   for (const fault of plan) {
     await pause(Math.max(0, fault.at - (performance.now() - began)));
     const survived = (what = '') => ledger.count(`fault ${fault.name}${what && ` (${what})`}`);
-    const failed = (error: unknown) => void met(ledger, fault.name, error);
+    // Another fault ended it.
+    const failed = (error: unknown) => survived(`cut short by ${met(ledger, fault.name, error)}`);
     const kill = kills[fault.name];
     if (fault.name === 'kill -9 of server') await logs.read();
     if (kill) await kill(fault).then(survived, failed);

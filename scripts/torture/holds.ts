@@ -119,17 +119,19 @@ async function crosswise(torture: Torture, first: string[], second: string[]): P
   const { stack, ledger } = torture;
   const sessions = await Promise.all([stack.connect(), stack.connect()]);
   try {
-    const steps = [first, second];
-    await Promise.all(
-      sessions.map((on) =>
-        on.query("begin; set local deadlock_timeout = '200ms'").catch(() => on.query('begin')),
-      ),
-    );
+    await Promise.all(sessions.map((on) => on.query('begin')));
+    const refused = new Set<pg.Client>();
     for (let step = 0; step < first.length; step++) {
-      const all = sessions.map((on, at) => on.query(steps[at]?.[step] ?? 'select 1'));
-      for (const outcome of await Promise.allSettled(all)) {
-        if (outcome.status === 'rejected') ledger.count(`crosswise: ${codeOf(outcome.reason)}`);
-      }
+      await Promise.all(
+        sessions.map(async (on, at) => {
+          if (refused.has(on)) return;
+          const text = [first, second][at]?.[step] ?? 'select 1';
+          await on.query(text).catch((error) => {
+            refused.add(on);
+            ledger.count(`crosswise: ${codeOf(error)}`);
+          });
+        }),
+      );
     }
     await Promise.allSettled(sessions.map((on) => on.query('rollback')));
   } finally {
@@ -156,7 +158,7 @@ async function lockRows(torture: Torture, { pick, holds }: Fault): Promise<void>
   const random = dice(pick);
   const [a, b] = tables.toSorted(() => random(3) - 1);
   const rowsOf = (table: string | undefined, order: string) =>
-    `select from (select ctid from tock.${table} order by 1 ${order} limit 50) x join tock.${table} t using (ctid) for update of t`;
+    `select from tock.${table} t where t.ctid = any (array(select ctid from tock.${table} order by 1 ${order} limit 50)) for update`;
   const wait = `select pg_sleep(${Math.min(holds, 3000) / 1000})`;
   await crosswise(
     torture,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { auditAll } from '../soak/account.ts';
 import { dice, pause } from '../soak/clock.ts';
-import { openLogs } from '../soak/logs.ts';
+import { type Logs, openLogs } from '../soak/logs.ts';
 import { home } from '../stack/place.ts';
 import { withClient } from '../stack/roles.ts';
 import { account } from './account.ts';
@@ -66,12 +66,14 @@ async function drain(torture: Torture, on: pg.Client, seconds: number): Promise<
   }
 }
 
-function figures(counts: Map<string, number>, { say }: TortureOptions): void {
+function figures(counts: Map<string, number>, logs: Logs, { say }: TortureOptions): void {
   const kills = [...counts]
     .filter(([what]) => what.startsWith('fault kill'))
     .reduce((sum, [, times]) => sum + times, 0);
   say(`Survived ${kills} kills and, by name:`);
   for (const [what, times] of [...counts].toSorted()) say(`  ${what.padEnd(64)} ${times}`);
+  say('The server said:');
+  for (const [what, times] of logs.most(30)) say(`  ${String(times).padStart(7)} ${what}`);
 }
 
 /** Works, breaks and accounts; returns what was lost, doubled or otherwise different. */
@@ -150,7 +152,7 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   await on.end().catch(() => {});
   closeSync(file);
   stopping.abort();
-  figures(counts, options);
+  figures(counts, logs, options);
   if (differences.length === 0) {
     rmSync(folder, { recursive: true });
     say('Nothing was lost, nothing was done twice.');

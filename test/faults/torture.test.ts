@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { torture } from '../../scripts/torture/run.ts';
+
+// The short form of `npm run torture`: every kind of fault once, and every task accounted for.
+test('half a minute over HTTP, with everything killed, torn and held up, loses and doubles nothing', async () => {
+  const said: string[] = [];
+  const differences = await torture({ seconds: 30, seed: 1, say: (line) => said.push(line) });
+  expect(differences.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`)).toEqual([]);
+  const text = said.join('\n');
+  for (const victim of ['server', 'backend', 'workerd', 'worker']) {
+    expect(text).toContain(`fault kill -9 of ${victim}`);
+  }
+  expect(text).toContain('complete: 200');
+}, 400_000);
