@@ -61,9 +61,10 @@ const none: [kind: string, text: string][] = [
   ],
   [
     "a schedule's task without a fire, or a fire without one",
-    `select to_jsonb(f) as found from (
+    `select coalesce(to_jsonb(f), to_jsonb(t)) as found from (
        select coalesce(r.task_id, r.position << 20 | r.stream) as id from tock.runs r
-       join tock.streams s on s.number = r.stream where s.queue = 'clock' group by 1) t
+       join tock.streams s on s.number = r.stream
+       where s.queue = 'clock' and coalesce(r.task_id, r.position << 20 | r.stream) not in (select id from tock.reruns) group by 1) t
      full join (select task_id, count(*) from tock.fired where task_id is not null group by 1) f on f.task_id = t.id
      where t.id is null or f.task_id is null or f.count > 1`,
   ],

@@ -76,12 +76,11 @@ function ended(facts: Facts, stored: Stored[]): Difference[] {
     const said = end.verb === 'complete' ? tried : failed;
     for (const { id } of end.runs) said.add(id);
   }
-  const asks = new Map([...facts.asks.values()].map((ask) => [ask.id ?? '', ask]));
   const why: Record<string, (task: Stored) => boolean> = {
     done: ({ id }) => tried.has(id),
     dead: ({ id }) => failed.has(id),
     cancelled: ({ id, n }) => facts.wanted.has(id) || (facts.asks.get(n)?.parents?.length ?? 0) > 0,
-    expired: ({ id }) => asks.get(id)?.expires !== undefined,
+    expired: ({ n }) => facts.asks.get(n)?.expires !== undefined,
   };
   const found: Difference[] = [];
   for (const task of stored) {
