@@ -63,7 +63,7 @@ async function holdOpen(torture: Torture, fault: Fault): Promise<void> {
       for (const id of ids) torture.facts.wants(id);
       const commits = fault.pick % 3 > 0;
       const over = async () => {
-        await on.query('select tock.cancel(p_ids => $1)', [ids]);
+        if (ids.length > 0) await on.query('select tock.cancel(p_ids => $1)', [ids]);
         // Longer than everything else here.
         await whileGoing(torture, fault.holds * 6);
       };

@@ -36,7 +36,7 @@ export type FaultName =
 /** `pick` chooses the victim among those there are; `holds` is how long it lasts, where it does. */
 export type Fault = { at: number; name: FaultName; pick: number; holds: number };
 
-/** Every fault once in it, the kills more often; in long runs one comes each 2.8 s. */
+/** Every fault once in it, the kills more often; in long runs one comes each 3.5 s. */
 function deck(round: number): FaultName[] {
   const names = Object.entries(kills).flatMap(([victim, times]) =>
     Array.from({ length: times }, () => `kill -9 of ${victim}` as FaultName),
@@ -52,7 +52,7 @@ function deck(round: number): FaultName[] {
 export function planFaults(seed: number, seconds: number): Fault[] {
   const random = dice(seed * 101);
   const size = deck(0).length;
-  const count = Math.max(size, Math.round(seconds / 2.8));
+  const count = Math.max(size, Math.round(seconds / 3.5));
   const gap = (seconds * 1000) / (count + 1);
   const plan: Fault[] = [];
   for (let round = 0; plan.length < count; round++) {

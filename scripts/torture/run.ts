@@ -68,9 +68,9 @@ async function drain(torture: Torture, on: pg.Client, seconds: number): Promise<
 
 function figures(counts: Map<string, number>, logs: Logs, { say }: TortureOptions): void {
   const kills = [...counts]
-    .filter(([what]) => what.startsWith('fault kill'))
+    .filter(([what]) => what.startsWith('fault kill') && !/nobody|cut short/.test(what))
     .reduce((sum, [, times]) => sum + times, 0);
-  say(`Survived ${kills} kills and, by name:`);
+  say(`Survived ${kills} kills. All that happened:`);
   for (const [what, times] of [...counts].toSorted()) say(`  ${what.padEnd(64)} ${times}`);
   say('The server said:');
   for (const [what, times] of logs.most(30)) say(`  ${String(times).padStart(7)} ${what}`);

@@ -29,6 +29,7 @@ import { schedules } from './schedules.ts';
 import { shown } from './shown.ts';
 import { spawns } from './spawns.ts';
 import { streams } from './streams.ts';
+import { tortures } from './tortures.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
@@ -79,4 +80,5 @@ export const bugs: Bug[] = [
   ...claimOwn,
   ...schedules,
   ...inExamples,
+  ...tortures,
 ];
