@@ -79,6 +79,7 @@ function figures(counts: Map<string, number>, logs: Logs, { say }: TortureOption
 /** Works, breaks and accounts; returns what was lost, doubled or otherwise different. */
 export async function torture(options: TortureOptions): Promise<Difference[]> {
   const { seconds, seed, say } = options;
+  // Where workerd keeps its own, too; see stack.ts.
   const folder = join(home(), `torture-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   const plan = planFaults(seed, seconds);
@@ -152,11 +153,13 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   await on.end().catch(() => {});
   closeSync(file);
   stopping.abort();
+  await stack.close();
   figures(counts, logs, options);
+  // Passwords of a cluster that is gone.
+  rmSync(`${folder}.env`, { force: true });
   if (differences.length === 0) {
-    rmSync(folder, { recursive: true });
+    for (const left of [folder, `${folder}.log`]) rmSync(left, { recursive: true, force: true });
     say('Nothing was lost, nothing was done twice.');
   } else say(`${differences.length} differences: see ${folder.replace(`${home()}/`, '.tock/')}.`);
-  await stack.close();
   return differences;
 }

@@ -20,13 +20,6 @@ export const tortures: Bug[] = [
     caught,
   },
   {
-    name: 'the torture finds a completion of a lease that was over',
-    file: 'routines/45_hot.sql',
-    find: "where %13$s and coalesce(l.closed_at, 'infinity') = 'infinity'",
-    replace: 'where %13$s',
-    caught,
-  },
-  {
     name: 'the torture finds runs that are lost with a part of their lease',
     file: 'routines/41_lease_parts.sql',
     find: 'and l.runs = (',
