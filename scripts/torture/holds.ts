@@ -64,8 +64,8 @@ async function holdOpen(torture: Torture, fault: Fault): Promise<void> {
       const commits = fault.pick % 3 > 0;
       const over = async () => {
         if (ids.length > 0) await on.query('select tock.cancel(p_ids => $1)', [ids]);
-        // Longer than everything else here.
-        await whileGoing(torture, fault.holds * 6);
+        // Over several other faults; a kill of the server rolls it back.
+        await whileGoing(torture, fault.holds * 2);
       };
       await over().catch((error) => {
         torture.facts.settled(Date.now(), numbers, 'none');
