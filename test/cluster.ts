@@ -13,7 +13,9 @@ export type TestCluster = {
   cluster: Cluster;
   passwords: Passwords;
   /** A PgBouncer over all its databases, where the host has one; by another call otherwise set. */
-  pool(more?: Pick<PoolerOptions, 'ends' | 'settings' | 'mode'>): Promise<Pooler>;
+  pool(
+    more?: Partial<Pick<PoolerOptions, 'ends' | 'settings' | 'mode' | 'postgresPort'>>,
+  ): Promise<Pooler>;
   close(): Promise<void>;
 };
 

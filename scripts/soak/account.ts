@@ -4,7 +4,7 @@ import { pause } from './clock.ts';
 import { told } from './ledger.ts';
 import { look } from './observer.ts';
 import { nextEpoch } from './others.ts';
-import { queue, type Soak } from './soak.ts';
+import { type Ground, queue, type Soak } from './soak.ts';
 
 type Counts = { ready: string; running: string; waiting: string };
 
@@ -37,7 +37,7 @@ export async function untilAllEnded(soak: Soak, on: pg.Client, seconds: number):
 }
 
 /** Ends the epoch in use, so that every epoch with tasks in it is settled and audited. */
-export async function auditAll(soak: Soak, on: pg.Client): Promise<void> {
+export async function auditAll(soak: Ground, on: pg.Client): Promise<void> {
   const { ledger } = soak;
   await nextEpoch(soak, on);
   await on.query("select count(nextval('tock.positions')) from generate_series(1, 400)");
@@ -160,7 +160,7 @@ async function judge(
  * stored, or one is missing between those that are left. (Where a later one went first, as a reader had kept
  * the earlier, the sentences would miss what its tasks became.)
  */
-export async function dropHistory(soak: Soak, on: pg.Client, keep = -1): Promise<void> {
+export async function dropHistory(soak: Ground, on: pg.Client, keep = -1): Promise<void> {
   const { ledger } = soak;
   await on.query('update tock.queues set retention_seconds = 315360000');
   for (;;) {

@@ -1,47 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expected } from './codes.ts';
-import { queue, type Soak } from './soak.ts';
-import type { Word } from './worker.ts';
 
 type Worker = { child: ChildProcess; ended: Promise<void> };
 
-/** Worker processes, each replaced when it dies; what they say goes to the ledger. */
-export function startCrew(soak: Soak, count: number, seed: number) {
-  const { ledger, stack } = soak;
+export type Hiring<Word> = {
+  /** The file and its arguments for the worker of this number. */
+  argv(born: number): string[];
+  env: Record<string, string>;
+  /** Takes what a worker says. */
+  hear(word: Word): void;
+};
+
+/** Worker processes, each replaced when it dies. */
+export function startCrew<Word>(count: number, { argv, env, hear }: Hiring<Word>) {
   const workers = new Map<number, Worker>();
   let stopping = false;
   let draining = false;
   let born = 0;
 
-  function hear(word: Word): void {
-    switch (word[0]) {
-      case 'claimed':
-        ledger.count('runs claimed', word[3].length);
-        ledger.claimed(word[1], word[2], word[3]);
-        break;
-      case 'tried':
-        ledger.tried(word[1], word[2]);
-        break;
-      case 'done':
-        ledger.done(word[1], word[2], word[3]);
-        break;
-      case 'did':
-        ledger.count(word[1], word[2]);
-        break;
-      case 'error':
-        ledger.count(`${word[1]} refused: ${word[2]}`);
-        if (!expected.test(word[2])) {
-          ledger.differ('an error that nothing explains', 0, `${word[1]}: ${word[2]} ${word[3]}`);
-        }
-    }
-  }
-
   function hire(place: number): void {
-    const file = join(import.meta.dirname, 'worker.ts');
-    const child = spawn(process.execPath, [file, `worker-${++born}`, String(seed + born), queue], {
-      env: { ...process.env, SOAK_URL: stack.ownerUrl, SOAK_POOLED_URL: stack.pooledUrl },
+    const child = spawn(process.execPath, argv(++born), {
+      env: { ...process.env, ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     child.stdin?.on('error', () => {});

@@ -5,7 +5,8 @@ import type { Stack } from './stack.ts';
 export function openLogs(stack: Stack) {
   const errors = new Map<string, number>();
   return {
-    errors,
+    /** What was said most often. */
+    most: (many: number) => [...errors].toSorted((a, b) => b[1] - a[1]).slice(0, many),
     /** Adds what the log holds now. */
     async read(): Promise<void> {
       const text = await readFile(stack.log, 'utf8').catch(() => '');

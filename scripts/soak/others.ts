@@ -1,5 +1,5 @@
 import { dice, now, pause } from './clock.ts';
-import { going, met, type Soak } from './soak.ts';
+import { type Ground, going, met, type Soak } from './soak.ts';
 
 /** The clock beside pg_cron (which may know minutes only), and the forced end of epochs. */
 export function startClock(soak: Soak): Promise<void>[] {
@@ -32,7 +32,7 @@ type Client = { query(text: string): Promise<{ rows: Record<string, unknown>[] }
  * Puts the sequence shortly before the end of the epoch in use. Only from so far that no call can
  * have come past it meanwhile.
  */
-export async function nextEpoch(soak: Soak, on: Client): Promise<boolean> {
+export async function nextEpoch(soak: Ground, on: Client): Promise<boolean> {
   await on.query('select tock.rotate(p_ahead => 3, p_width => 4000000)');
   const { rows } = await on.query(
     `select setval('tock.positions', e.end_position - 300) from tock.positions s join tock.epochs e
@@ -43,7 +43,7 @@ export async function nextEpoch(soak: Soak, on: Client): Promise<boolean> {
 }
 
 /** A pause that the end of the soak ends. */
-async function whileGoing(soak: Soak, milliseconds: number): Promise<void> {
+export async function whileGoing(soak: Ground, milliseconds: number): Promise<void> {
   const until = now() + milliseconds;
   while (soak.going && now() < until) await pause(100);
 }
@@ -51,7 +51,7 @@ async function whileGoing(soak: Soak, milliseconds: number): Promise<void> {
 const reads = ['tock.runs', 'tock.streams', 'tock.leases', 'tock.waiting'];
 
 /** Readers that keep a snapshot: a transaction held open, and a dump. */
-export function startReaders(soak: Soak, seed: number): Promise<void>[] {
+export function startReaders(soak: Ground, seed: number): Promise<void>[] {
   const { ledger, roundSeconds, stack } = soak;
   const holder = going(soak, 'hold', dice(seed), async (on, random) => {
     await on.query('begin isolation level repeatable read');

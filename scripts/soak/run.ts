@@ -14,8 +14,8 @@ import { withClient } from '../stack/roles.ts';
 import { account, auditAll, dropHistory, untilAllEnded } from './account.ts';
 import { startChangers } from './changers.ts';
 import { pause } from './clock.ts';
-import { startCrew } from './crew.ts';
 import { startFaults } from './faults.ts';
+import { startSoakers } from './heard.ts';
 import { known } from './known.ts';
 import { type Difference, openLedger } from './ledger.ts';
 import { type Logs, openLogs } from './logs.ts';
@@ -73,7 +73,7 @@ async function inRounds(work: Soak, minutes: number, differences: () => number):
 async function figures({ ledger, say }: Soak, logs: Logs, on: pg.Client): Promise<void> {
   for (const [what, times] of [...ledger.counts].toSorted()) say(`  ${what.padEnd(52)} ${times}`);
   say('The server said:');
-  for (const [what, times] of [...logs.errors].toSorted((a, b) => b[1] - a[1]).slice(0, 30)) {
+  for (const [what, times] of logs.most(30)) {
     say(`  ${String(times).padStart(7)} ${what}`);
   }
   const { rows } = await on.query(
@@ -128,7 +128,7 @@ export async function soak(options: SoakOptions): Promise<Difference[]> {
   say(
     `Soaking for ${minutes} minutes, seed ${seed}; what is said goes to ${journal.replace(`${home()}/`, '.tock/')}.`,
   );
-  const crew = startCrew(work, 3, seed * 1000);
+  const crew = startSoakers(work, 3, seed * 1000);
   const others = [
     ...startWriters(work, 6, seed * 7),
     ...startChangers(work, 3, seed * 13),

@@ -6,21 +6,29 @@ import type { Stack } from './stack.ts';
 
 export const queue = 'soak';
 
-/** What everybody in the soak has at hand. */
-export type Soak = {
+/** Where things are counted, and differences found. */
+export type Tally = Pick<Ledger, 'count' | 'differ'>;
+
+/** What the soak and the torture share. */
+export type Ground = {
   stack: Stack;
-  ledger: Ledger;
+  ledger: Tally;
   /** Faults and epochs come once a round: a minute, less in a test. */
   roundSeconds: number;
   say(line: string): void;
-  /** Dumps what is stored beside the journal. */
-  keepState(): Promise<void>;
   /** False from when the work is to be wound up. */
   going: boolean;
 };
 
+/** What everybody in the soak has at hand. */
+export type Soak = Ground & {
+  ledger: Ledger;
+  /** Dumps what is stored beside the journal. */
+  keepState(): Promise<void>;
+};
+
 /** Notes an error; one that nothing explains is a difference. */
-export function met(ledger: Ledger, verb: string, error: unknown): string {
+export function met(ledger: Tally, verb: string, error: unknown): string {
   const code = codeOf(error);
   ledger.count(`${verb} refused: ${code}`);
   if (!expected.test(code)) {
@@ -38,7 +46,7 @@ export type Step = (on: pg.Client, random: Random) => Promise<unknown>;
 
 /** Makes steps until the soak ends, connecting anew whenever the connection has gone. */
 export async function going(
-  soak: Soak,
+  soak: Ground,
   verb: string,
   random: Random,
   step: Step,

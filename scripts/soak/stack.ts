@@ -3,8 +3,11 @@ import pg from 'pg';
 import { prepare, testCluster } from '../../test/cluster.ts';
 import { softly } from '../stack/say.ts';
 
-/** A cluster of the soak's own, with pg_cron and PgBouncer where the host has them. */
-export async function openStack() {
+/**
+ * A cluster of the soak's own, with pg_cron and PgBouncer where the host has them. `through` may put
+ * something between these two.
+ */
+export async function openStack(through = async (port: number) => port) {
   const made = await testCluster('tock', softly);
   const { cluster, passwords } = made;
   const { host } = cluster;
@@ -12,7 +15,8 @@ export async function openStack() {
     `postgres://${role}:${word}@127.0.0.1:${port}/tock`;
   const ownerUrl = as('tock', passwords.owner);
   await prepare(ownerUrl, passwords.edge);
-  let pooler = host.pgbouncer ? await made.pool() : null;
+  const serverPort = await through(cluster.port);
+  let pooler = host.pgbouncer ? await made.pool({ postgresPort: serverPort }) : null;
 
   async function connect(url = ownerUrl, seconds = 90): Promise<pg.Client> {
     // Nothing waits for ever for a server that was killed.
@@ -30,6 +34,8 @@ export async function openStack() {
   return {
     host,
     ownerUrl,
+    poolerPort: pooler?.port ?? cluster.port,
+    edgePassword: passwords.edge,
     superUrl: cluster.url('tock'),
     /** As tock_edge through the pooler, in whose stead comes the owner's way. */
     pooledUrl: pooler ? as('tock_edge', passwords.edge, pooler.port) : ownerUrl,
@@ -43,7 +49,7 @@ export async function openStack() {
       if (!pooler) return false;
       await host.kill9(pooler.pid);
       await pooler.ended;
-      pooler = await made.pool();
+      pooler = await made.pool({ postgresPort: serverPort });
       return true;
     },
     close: made.close,

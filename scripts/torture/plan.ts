@@ -1,53 +1,71 @@
 import { dice } from '../soak/clock.ts';
-import { harms } from './proxy.ts';
 
-export const ways = ['client to workerd', 'workerd to PgBouncer', 'PgBouncer to server'] as const;
+const kills = {
+  server: 2,
+  backend: 2,
+  'background process': 1,
+  pooler: 2,
+  workerd: 1,
+  worker: 3,
+} as const;
 
-export const kills = [
-  'kill -9 of the server',
-  'kill -9 of a backend',
-  'kill -9 of a process of the server',
-  'kill -9 of PgBouncer',
-  'kill -9 of workerd',
-  'kill -9 of a worker',
-] as const;
+export const links = ['client and workerd', 'workerd and pooler', 'pooler and server'] as const;
+export type Link = (typeof links)[number];
 
-export const others = [
+/** What a proxy does to the answers, or to whoever connects. */
+export const ways = ['answers lost', 'answers late', 'answers cut', 'connections refused'] as const;
+export type Way = (typeof ways)[number];
+
+const others = [
   'pool filled',
   'transaction held open',
-  'snapshot held open',
+  'transaction prepared',
   'epoch ended',
   'pg_cron stopped',
+  'pg_cron launcher ended',
   'two migrators',
-  'deadlock of rows',
-  'deadlock of unique keys',
+  'deadlock',
+  'rows locked by the owner',
 ] as const;
 
-const harmed = harms.flatMap((harm) => ways.map((way) => `${harm}, ${way}` as const));
-export type Kind = (typeof kills)[number] | (typeof others)[number] | (typeof harmed)[number];
+export type FaultName =
+  | `kill -9 of ${keyof typeof kills}`
+  | `${Way} between ${Link}`
+  | (typeof others)[number];
 
-/** When, in milliseconds from the start, what, and a number for what is chosen in it. */
-export type Fault = { at: number; kind: Kind; chance: number };
+/** `pick` chooses the victim among those there are; `holds` is how long it lasts, where it does. */
+export type Fault = { at: number; name: FaultName; pick: number; holds: number };
 
-const workers: Kind[] = ['kill -9 of a worker', 'kill -9 of a backend'];
+/** Every fault once in it, the kills more often; in long runs one comes each 3.5 s. */
+function deck(round: number): FaultName[] {
+  const names = Object.entries(kills).flatMap(([victim, times]) =>
+    Array.from({ length: times }, () => `kill -9 of ${victim}` as FaultName),
+  );
+  const torn = ways.map((way, at): FaultName => {
+    const link = links[(round + at) % links.length] as Link;
+    return `${way} between ${link}`;
+  });
+  return [...names, ...torn, ...others];
+}
 
-/** Every kind of fault in each round, in an order of its own; all of it follows from the seed. */
-export function planned(seconds: number, seed: number): Fault[] {
-  const random = dice(seed);
-  const rounds = Math.max(1, Math.round(seconds / 50));
-  const each = (seconds * 1000) / rounds;
-  const faults: Fault[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const kinds: Kind[] = [...kills, ...workers, ...others, ...harmed];
-    for (let place = kinds.length - 1; place > 0; place--) {
-      const other = random(place + 1);
-      [kinds[place], kinds[other]] = [kinds[other] as Kind, kinds[place] as Kind];
+/** All faults of a run, computed before anything starts: the same seed and time give the same ones. */
+export function planFaults(seed: number, seconds: number): Fault[] {
+  const random = dice(seed * 101);
+  const size = deck(0).length;
+  const count = Math.max(size, Math.round(seconds / 3.5));
+  const gap = (seconds * 1000) / (count + 1);
+  const plan: Fault[] = [];
+  for (let round = 0; plan.length < count; round++) {
+    const left = deck(round);
+    while (left.length > 0 && plan.length < count) {
+      const [name] = left.splice(random(left.length), 1) as [FaultName];
+      plan.push({
+        at: Math.round(gap * (plan.length + 0.75) + random(gap / 2)),
+        name,
+        pick: random(1_000_000),
+        holds: Math.round(gap * (0.5 + random(1000) / 400)),
+      });
     }
-    const gap = each / kinds.length;
-    kinds.forEach((kind, place) => {
-      const at = Math.round(round * each + place * gap + random(Math.round(gap)));
-      faults.push({ at, kind, chance: random(1_000_000) });
-    });
   }
-  return faults;
+  return plan;
 }

@@ -1,91 +1,87 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { dice, pause } from '../soak/clock.ts';
+import { anyPort } from '../stack/ports.ts';
+import type { Way } from './plan.ts';
 
-/** What is done to answers on their way, or to new connections (refuse). */
-export const harms = ['drop', 'cut', 'delay', 'refuse'] as const;
-export type Harm = (typeof harms)[number];
+/** Of the answers that come while they are lost or cut, one in three is. */
+const share = 3;
 
-/** A way by TCP between two parts, of which so many answers or connections can be harmed. */
-export type Way = {
-  port: number;
-  /** Where new connections go from now on. */
-  aim(port: number): void;
-  harm(kind: Harm, times: number, milliseconds?: number): void;
-  /** No more harm, and every connection is ended. */
-  mend(): void;
-  close(): void;
-};
-
-export async function openWay(to: number, harmed: (kind: Harm) => void): Promise<Way> {
-  let target = to;
-  const left = { drop: 0, cut: 0, delay: 0, refuse: 0 };
-  let delay = 0;
+/** A TCP proxy on 127.0.0.1 that loses, cuts and delays what comes back, while it is told to. */
+export async function openProxy(target: number, seed: number) {
+  const random = dice(seed);
+  const port = await anyPort();
   const open = new Set<Socket>();
+  let way: Way | null = null;
+  let done = 0;
 
-  /** Whether one is to be harmed like that now. */
-  function take(kind: Harm): boolean {
-    if (left[kind] === 0) return false;
-    left[kind]--;
-    harmed(kind);
-    return true;
+  /** What becomes of a piece of an answer; null: the connection ends, without a word. */
+  async function torn(piece: Buffer): Promise<{ piece: Buffer; over: boolean }> {
+    if (way === 'answers late') {
+      done++;
+      await pause(200 + random(1500));
+    } else if ((way === 'answers lost' || way === 'answers cut') && random(share) === 0) {
+      done++;
+      const left = way === 'answers cut' ? piece.subarray(0, piece.length >> 1) : Buffer.alloc(0);
+      return { piece: left, over: true };
+    }
+    return { piece, over: false };
   }
 
-  const server = createServer((client) => {
-    if (take('refuse')) return client.resetAndDestroy();
-    const there = connect(target, '127.0.0.1');
-    for (const [one, other] of [
-      [client, there],
-      [there, client],
-    ] as const) {
-      open.add(one);
-      one.on('error', () => other.destroy());
-      one.on('close', () => {
-        open.delete(one);
-        other.destroy();
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    if (way === 'connections refused') {
+      done++;
+      near.resetAndDestroy();
+      return;
+    }
+    const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true });
+    const both = [near, far];
+    const end = () => {
+      for (const socket of both) socket.destroy();
+    };
+    for (const socket of both) {
+      open.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', end);
+      socket.on('close', () => {
+        open.delete(socket);
+        end();
       });
     }
-    // Only the first bytes after a request are its answer: by then it has been done.
-    let asked = false;
-    client.on('data', (bytes) => {
-      asked = true;
-      there.write(bytes);
+    near.pipe(far);
+    let before = Promise.resolve();
+    // Each after the one before it, however late that is.
+    const inTurn = (step: () => Promise<void>) => {
+      before = before.then(step).catch(end);
+    };
+    far.on('data', (piece: Buffer) => {
+      far.pause();
+      inTurn(async () => {
+        const { piece: passed, over } = await torn(piece);
+        if (passed.length > 0 && !near.destroyed) near.write(passed);
+        // What was sent arrives before the end does.
+        if (over) near.end(end);
+        else far.resume();
+      });
     });
-    there.on('data', (bytes) => {
-      const first = asked;
-      asked = false;
-      if (first && take('drop')) return client.resetAndDestroy();
-      if (first && take('cut')) {
-        client.write(bytes.subarray(0, bytes.length >> 1), () => client.resetAndDestroy());
-        return there.destroy();
-      }
-      if (first && take('delay')) {
-        there.pause();
-        setTimeout(() => {
-          client.write(bytes);
-          there.resume();
-        }, delay);
-        return;
-      }
-      client.write(bytes);
-    });
+    far.on('end', () => inTurn(async () => void near.end()));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const way: Way = {
-    port: (server.address() as AddressInfo).port,
-    aim(port) {
-      target = port;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host: '127.0.0.1' }, resolve);
+  });
+  return {
+    port,
+    /** From now on; null: everything passes. */
+    tear(next: Way | null): void {
+      way = next;
     },
-    harm(kind, times, milliseconds = 0) {
-      left[kind] += times;
-      delay = milliseconds;
-    },
-    mend() {
-      for (const kind of harms) left[kind] = 0;
+    /** How many answers and connections it has spoilt. */
+    spoilt: () => done,
+    close(): void {
+      server.close();
       for (const socket of open) socket.destroy();
     },
-    close() {
-      way.mend();
-      server.close();
-    },
   };
-  return way;
 }
+
+export type Tearer = Awaited<ReturnType<typeof openProxy>>;

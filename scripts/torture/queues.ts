@@ -1,29 +1,34 @@
-/** What is worked on, and how: tasks that ask for nothing, and for each of what there is to ask for. */
-export const queues = {
-  plain: 'plain',
-  gated: 'gated',
-  unique: 'unique',
-  family: 'family',
-  stages: ['stage-1', 'stage-2', 'stage-3'],
-  ticks: 'ticks',
-} as const;
+/** The queues of the torture, each for a kind of task; settings of their own beside those of all. */
+export const queues: Record<string, Record<string, unknown>> = {
+  plain: {},
+  one: { gate_limit: 1 },
+  three: { gate_limit: 3 },
+  yielding: { gate_limit: 1, gate_retry: 'yield' },
+  keyed: {},
+  family: {},
+  first: {},
+  second: {},
+  third: {},
+  spawning: {},
+  brief: {},
+  broken: { max_attempts: 2 },
+  clock: {},
+};
 
-export const every = [
-  queues.plain,
-  queues.gated,
-  queues.unique,
-  queues.family,
-  ...queues.stages,
-  queues.ticks,
-];
-
-/** Nobody dies but by what a worker says: a task may lose as many workers as are killed. */
 export const policy = {
-  lease_seconds: 5,
-  max_attempts: 1000,
+  lease_seconds: 4,
+  max_attempts: 5,
   max_lost: 1000,
   backoff_base_seconds: 0.2,
   backoff_cap_seconds: 2,
 };
 
-export const gates: Record<string, number> = { serial: 1, one: 1, two: 2, three: 3 };
+export const stages = ['first', 'second', 'third'];
+
+export const limits = { one: 1, three: 3, yielding: 1 };
+
+/** Each fires once a second; which was missed is made up for. */
+export const schedules = {
+  'each-second': { queue: 'clock', every_seconds: 1, missed: 'all', missed_limit: 1000 },
+  'each-minute': { queue: 'clock', cron: '* * * * *', missed: 'all', missed_limit: 1000 },
+};

@@ -1,114 +1,165 @@
-import { appendFileSync, closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import type pg from 'pg';
 import { auditAll } from '../soak/account.ts';
-import type { Soak } from '../soak/soak.ts';
+import { dice, pause } from '../soak/clock.ts';
+import { type Logs, openLogs } from '../soak/logs.ts';
 import { home } from '../stack/place.ts';
 import { withClient } from '../stack/roles.ts';
-import { account, accountFires, untilDrained } from './account.ts';
-import { openCalls } from './calls.ts';
-import { startCrew } from './crew.ts';
-import { openFaults, strikeAll } from './faults.ts';
-import { type Difference, openLedger } from './ledger.ts';
-import { observe } from './observer.ts';
-import { planned } from './plan.ts';
-import { every, gates, policy, queues } from './queues.ts';
-import { openStack, type Stack } from './stack.ts';
-import type { Torture } from './torture.ts';
-import { startChangers, startReaders, startWriters } from './workload.ts';
+import { account } from './account.ts';
+import { startClients } from './clients.ts';
+import { startTormented } from './crew.ts';
+import { type Difference, openFacts } from './facts.ts';
+import { runFaults } from './faults.ts';
+import { cronOn } from './holds.ts';
+import { planFaults } from './plan.ts';
+import { policy, queues, schedules } from './queues.ts';
+import { openTortured } from './stack.ts';
+import { clientOf, hearing, type Torture } from './torture.ts';
 
 export type TortureOptions = { seconds: number; seed: number; say(line: string): void };
 
-/** Queues, gates, a schedule that fires each second, and a key. */
-async function furnish(stack: Stack): Promise<string> {
-  return withClient(stack.ownerUrl, async (on) => {
-    for (const queue of every) await on.query('select tock.put_queue($1, $2)', [queue, policy]);
-    for (const [gate, gate_limit] of Object.entries(gates)) {
-      await on.query('select tock.put_gate($1, $2, $3)', [queues.gated, gate, { gate_limit }]);
+/** The queues and schedules, before anything is broken. */
+async function setUp(torture: Torture, on: pg.Client): Promise<void> {
+  for (const [name, settings] of Object.entries(queues)) {
+    await on.query('select tock.put_queue($1, $2)', [name, { ...policy, ...settings }]);
+  }
+  const { call } = clientOf(torture, dice(1));
+  for (const [name, body] of Object.entries(schedules)) {
+    await call('put schedule', `/v1/schedules/${name}`, { method: 'PUT', body });
+  }
+}
+
+/** A line each half minute, and how much is left each second. */
+async function gauge(torture: Torture, differences: () => number): Promise<void> {
+  let told = performance.now();
+  while (torture.going) {
+    await pause(1000);
+    const { rows } = await withClient(torture.stack.ownerUrl, (on) => on.query(unfinished)).catch(
+      () => ({ rows: [] }),
+    );
+    torture.left = Number(rows[0]?.left ?? torture.left);
+    if (performance.now() - told < 30_000) continue;
+    told = performance.now();
+    const { asks, claims, ends } = torture.facts;
+    torture.say(
+      `  ${asks.size} tasks asked for, ${claims.length} claims, ${ends.length} ends, ${torture.left} unfinished, ${differences()} differences`,
+    );
+  }
+}
+
+const unfinished = 'select sum(ready + running + waiting) as left from tock.queue_stats()';
+
+/** No new work and no more faults: what is left is worked off. */
+async function drain(torture: Torture, on: pg.Client, seconds: number): Promise<void> {
+  await on.query('select tock.drop_schedule(name) from tock.schedules');
+  const end = performance.now() + seconds * 1000;
+  for (;;) {
+    await on.query('select tock.tick()');
+    const left = Number((await on.query(unfinished)).rows[0].left);
+    if (left === 0) return;
+    if (performance.now() > end) {
+      torture.ledger.differ('unfinished', 0, `${left} tasks after ${seconds} s`);
+      return;
     }
-    const schedule = {
-      queue: queues.ticks,
-      cron: '* * * * * *',
-      payload: { n: 0, sure: true },
-      missed: 'all',
-      missed_limit: 1000,
-    };
-    await on.query("select tock.put_schedule('each-second', $1)", [schedule]);
-    const scopes = ['enqueue', 'claim', 'read', 'admin'];
-    const { rows } = await on.query("select key from tock.create_key('torture', $1)", [scopes]);
-    return rows[0].key as string;
-  });
+    await pause(500);
+  }
 }
 
-/** What is stored, and what the server said, beside the findings. */
-async function keepState({ host, ownerUrl, log }: Stack, folder: string): Promise<void> {
-  const dump = await host.run([`${host.bin}/pg_dump`, '--schema=tock', ownerUrl]);
-  writeFileSync(join(folder, 'state.sql'), dump);
-  writeFileSync(join(folder, 'postgres.log'), (await host.read(log)) ?? '');
-}
-
-function figures(counts: Map<string, number>, say: (line: string) => void): void {
-  const lines = [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  for (const [what, times] of lines) say(`  ${what.padEnd(56)} ${times}`);
+function figures(counts: Map<string, number>, logs: Logs, { say }: TortureOptions): void {
+  const kills = [...counts]
+    .filter(([what]) => what.startsWith('fault kill') && !/nobody|cut short/.test(what))
+    .reduce((sum, [, times]) => sum + times, 0);
+  say(`Survived ${kills} kills. All that happened:`);
+  for (const [what, times] of [...counts].toSorted()) say(`  ${what.padEnd(64)} ${times}`);
+  say('The server said:');
+  for (const [what, times] of logs.most(30)) say(`  ${String(times).padStart(7)} ${what}`);
 }
 
 /** Works, breaks and accounts; returns what was lost, doubled or otherwise different. */
-export async function torture({ seconds, seed, say }: TortureOptions): Promise<Difference[]> {
-  const differences: Difference[] = [];
+export async function torture(options: TortureOptions): Promise<Difference[]> {
+  const { seconds, seed, say } = options;
+  // Where workerd keeps its own, too; see stack.ts.
   const folder = join(home(), `torture-${process.pid}`);
   mkdirSync(folder, { recursive: true });
-  const findings = join(folder, 'findings.txt');
-  const ledger = openLedger((found) => {
-    differences.push(found);
-    const line = `DIFFERENCE ${found.kind}: ${found.about}: ${found.detail}`;
-    if (differences.length <= 50) say(line.slice(0, 300));
-    appendFileSync(findings, `${line}\n`);
-  });
-  const log = openSync(join(folder, 'workerd.log'), 'w');
-  const stack = await openStack(log, (kind) => ledger.count(`survived: ${kind}`));
-  const key = await furnish(stack);
-  const calls = openCalls(stack.url, key);
-  const work: Torture = { stack, ledger, calls, key, unfinished: 0, going: true };
-  const plan = planned(seconds, seed);
-  say(`Torturing for ${seconds} s, seed ${seed}: ${plan.length} faults.`);
-  const crew = startCrew(work, 3, seed * 1000);
-  const clients = [
-    ...startWriters(work, 6, seed * 7),
-    ...startChangers(work, 2, seed * 13),
-    ...startReaders(work, seed * 17),
-    observe(work),
-  ];
+  const plan = planFaults(seed, seconds);
+  writeFileSync(join(folder, 'plan.json'), JSON.stringify(plan, null, 1));
+  const file = openSync(join(folder, 'journal.jsonl'), 'w');
+  const write = (line: string) => void writeSync(file, `${line}\n`);
+  const differences: Difference[] = [];
+  const counts = new Map<string, number>();
+  const stopping = new AbortController();
+  const stack = await openTortured(seed, stopping.signal);
+  const ledger: Torture['ledger'] = {
+    count: (what, by = 1) => void counts.set(what, (counts.get(what) ?? 0) + by),
+    differ(kind, task, detail) {
+      differences.push({ kind, task: String(task), detail });
+      write(JSON.stringify(['difference', kind, task, detail]));
+      if (differences.length <= 100)
+        say(`DIFFERENCE ${kind}: task ${task}: ${detail}`.slice(0, 400));
+    },
+  };
+  let next = 1;
+  const it: Torture = {
+    stack,
+    ledger,
+    facts: openFacts(write),
+    heard: hearing({ ledger }),
+    roundSeconds: seconds,
+    say,
+    left: 0,
+    going: true,
+    take: (many) => {
+      next += many;
+      return next - many;
+    },
+  };
+  const logs = openLogs(stack);
+  let on = await stack.connect();
+  await setUp(it, on);
+  await on.end();
+  say(
+    `${plan.length} faults in ${seconds} s, seed ${seed}; plan and journal are in ${folder.replace(`${home()}/`, '.tock/')}.`,
+  );
+  const crew = startTormented(it, 3, seed * 1000);
+  const others = [...startClients(it, seed), gauge(it, () => differences.length)];
   try {
-    const faults = strikeAll(work, plan, openFaults(work, crew));
-    const end = performance.now() + seconds * 1000;
-    while (performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 100));
+    await runFaults(it, plan, crew, logs);
+    it.going = false;
     say('No new work and no more faults: what is left is worked off.');
-    work.going = false;
-    for (const way of stack.ways) way.mend();
-    await Promise.all([faults, ...clients]);
-    for (const way of stack.ways) way.mend();
-    const on = await stack.connect(undefined, 600);
-    await on.query('select tock.fire_schedules()');
-    await on.query("select tock.drop_schedule('each-second')");
+    // pg_cron's launcher comes back with the server.
+    await logs.read();
+    await stack.restartServer();
+    await cronOn(it);
+    await Promise.all(others);
+    on = await stack.connect(undefined, 1800);
     crew.drain();
-    await untilDrained(work, on, 120);
+    await drain(it, on, 300);
     await crew.stop();
-    await auditAll({ ledger, say } as unknown as Soak, on);
+    await auditAll(it, on);
     say('Accounting.');
-    await account(work, on);
-    await accountFires(work, on);
-    await on.end();
+    await account(it, on);
+    await logs.read();
+    for (const line of logs.broken()) ledger.differ('the server', 0, line);
+    if (differences.length > 0) {
+      const dump = [`${stack.host.bin}/pg_dump`, '--schema=tock', stack.ownerUrl];
+      writeFileSync(join(folder, 'state.sql'), await stack.host.run(dump));
+    }
   } catch (error) {
-    ledger.differ('the torture itself broke', '', (error as Error).stack ?? String(error));
+    ledger.differ('the torture itself broke', 0, (error as Error).stack ?? String(error));
   }
-  work.going = false;
+  it.going = false;
   await crew.stop();
-  figures(ledger.counts, say);
-  if (differences.length > 0) await keepState(stack, folder).catch(() => {});
+  await on.end().catch(() => {});
+  closeSync(file);
+  stopping.abort();
   await stack.close();
-  closeSync(log);
+  figures(counts, logs, options);
+  // Passwords of a cluster that is gone.
+  rmSync(`${folder}.env`, { force: true });
   if (differences.length === 0) {
-    rmSync(folder, { recursive: true });
+    for (const left of [folder, `${folder}.log`]) rmSync(left, { recursive: true, force: true });
     say('Nothing was lost, nothing was done twice.');
-  } else say(`${differences.length} differences: see ${findings.replace(`${home()}/`, '.tock/')}.`);
+  } else say(`${differences.length} differences: see ${folder.replace(`${home()}/`, '.tock/')}.`);
   return differences;
 }

@@ -1,30 +1,52 @@
-import type { Calls } from './calls.ts';
-import type { Ledger } from './ledger.ts';
-import type { Stack } from './stack.ts';
+import { pause, type Random } from '../soak/clock.ts';
+import { type Ground, met } from '../soak/soak.ts';
+import { type Answer, type Api, call, explained } from './call.ts';
+import type { Facts } from './facts.ts';
+import type { Tortured } from './stack.ts';
 
-/** What everybody has at hand. */
-export type Torture = {
-  stack: Stack;
-  ledger: Ledger;
-  calls: Calls;
-  key: string;
-  /** As the observer counted lately. */
-  unfinished: number;
-  /** False from when the work is to be wound up. */
-  going: boolean;
+/** What everybody in the torture has at hand. */
+export type Torture = Ground & {
+  stack: Tortured;
+  facts: Facts;
+  heard: Api['heard'];
+  /** The first of so many numbers for tasks. */
+  take(many: number): number;
+  /** How many have not ended, as of a second ago. */
+  left: number;
 };
 
-/** Refusals that say no more than that somebody else was faster, or that the database is out of reach. */
-const explained: Record<number, RegExp> = {
-  0: /./,
-  200: /./,
-  503: /./,
-  409: /./,
-};
+/** Counts how a call went; what nothing explains is a difference. */
+export function hearing(torture: Pick<Torture, 'ledger'>): Api['heard'] {
+  return (verb, outcome, detail) => {
+    torture.ledger.count(`${verb}: ${outcome}`);
+    if (!explained.test(outcome))
+      torture.ledger.differ('an answer that nothing explains', 0, `${verb}: ${outcome} ${detail}`);
+  };
+}
 
-/** Notes what a call was answered; what nothing explains is a difference. */
-export function heard(ledger: Ledger, verb: string, status: number, detail: string): void {
-  ledger.count(status === 200 ? verb : `${verb}: ${status || 'no answer'}`);
-  if (!explained[status])
-    ledger.differ('an answer that nothing explains', verb, `${status} ${detail}`);
+type Asking = { method?: string; body?: unknown; patience?: number };
+
+/** A client over HTTP. */
+export function clientOf({ stack, heard }: Torture, random: Random) {
+  const api: Api = { url: stack.url, key: stack.key, heard, random };
+  return {
+    api,
+    call: (verb: string, path: string, asking: Asking): Promise<Answer | null> =>
+      call(api, verb, path, asking),
+  };
+}
+
+export type Client = ReturnType<typeof clientOf>;
+
+/** Makes steps until the torture ends. */
+export async function stepping(
+  torture: Torture,
+  random: Random,
+  step: (client: Client, random: Random) => Promise<unknown>,
+): Promise<void> {
+  const client = clientOf(torture, random);
+  while (torture.going) {
+    await step(client, random).catch((error) => met(torture.ledger, 'client', error));
+    await pause(20 + random(200));
+  }
 }

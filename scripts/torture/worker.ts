@@ -1,179 +1,208 @@
-// A worker of the torture, a process of its own that may be killed at any time. It says what it sends and what
-// it was told, each before it goes on, as lines of JSON. usage: node worker.ts <name> <seed>, the rest in the environment
+// A worker of the torture, a process of its own that may be killed at any time. It says what it sends and
+// what it was told, each before it goes on, as lines of JSON. usage: node worker.ts <name> <seed>
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { chosen, dice, now, pause, type Random } from '../soak/clock.ts';
-import { type Answered, openCalls } from './calls.ts';
-import type { Given } from './ledger.ts';
-import { queues } from './queues.ts';
+import { chosen, dice, pause, type Random } from '../soak/clock.ts';
+import { type Api, call } from './call.ts';
+import type { Ask, Claim, End, Given } from './facts.ts';
+import { queues, stages } from './queues.ts';
 
-const [name = '', seed = '1', born = '1'] = process.argv.slice(2);
-const { repeated } = openCalls(process.env.TORTURE_URL ?? '', process.env.TORTURE_KEY ?? '');
+const [name = '', seed = '1'] = process.argv.slice(2);
 let draining = false;
-let spawned = Number(born) * 1_000_000_000;
+// Numbers of tasks that this worker adds, which nobody else uses.
+let number = Number(seed) * 1_000_000;
+let claims = 0;
 
 export type Word =
-  | ['claimed', sent: number, queue: string, runs: Given[]]
-  | ['tried', what: 'done' | 'dead', numbers: number[]]
-  | ['done', at: number, queue: string, runs: Given[], by: string | null]
-  | ['spawning', numbers: number[]]
-  | ['spawned', numbers: number[]]
-  | ['said', verb: string, status: number, detail: string];
+  | ['claimed', Claim]
+  | ['asked', Ask]
+  | ['settled', answered: number, numbers: number[]]
+  | ['ending', End]
+  | ['ended', lease: string, sent: number, told: number, refused: string[]]
+  | ['heard', verb: string, outcome: string, detail: string]
+  | ['differ', kind: string, task: string, detail: string];
 
 // Written to its end before the next step is taken.
 const say = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
-
-type Payload = { n: number; sure?: boolean };
-/** After it has waited for what it spawned, its payload is under `payload`. */
-type Task = { id: string; run_id: string; payload: Payload & { payload?: Payload } };
-type Leased = { queue: string; lease: string; tasks: Task[] };
-type Work = Leased & { random: Random; seconds: number };
-
-const early: readonly string[] = queues.stages.slice(0, -1);
-const ownOf = ({ payload }: Task): Payload => payload.payload ?? payload;
-const numbers = (tasks: Task[]) => tasks.map((task) => ownOf(task).n);
-const given = (tasks: Task[]) =>
-  tasks.map((task): Given => ({ id: task.id, run_id: task.run_id, n: ownOf(task).n }));
-
-async function ask<T>(verb: string, path: string, body: object, request?: string) {
-  const said: Answered<T> = await repeated<T>('POST', path, body, request);
-  if ('answer' in said) {
-    say(['said', verb, 200, '']);
-    return said.answer;
-  }
-  say(['said', verb, said.status, said.detail]);
-  return null;
-}
-
-/** Where there is a next stage, it takes over the result. */
-const whole = async ({ queue, lease, tasks }: Work) => {
-  if (early.includes(queue)) return part({ queue, lease } as Work, tasks);
-  say(['tried', 'done', numbers(tasks)]);
-  const answer = await ask<{ completed: number }>('complete', `/v1/leases/${lease}/complete`, {});
-  if (answer?.completed === tasks.length) say(['done', now(), queue, given(tasks), null]);
+const heard: Api['heard'] = (verb, outcome, detail) => {
+  const needed = outcome.startsWith('2') ? '' : detail;
+  say(['heard', verb, outcome, needed]);
 };
 
-async function part({ queue, lease }: Work, tasks: Task[]): Promise<void> {
-  const by = `${name} ${now()}`;
-  say(['tried', 'done', numbers(tasks)]);
-  const results = tasks.map((task) => ({ id: task.id, result: { ...ownOf(task), by } }));
-  const body = { results };
-  const answer = await ask<{ refused: string[] }>(
-    'complete a part',
-    `/v1/leases/${lease}/complete`,
-    body,
-  );
-  if (!answer) return;
-  const good = tasks.filter(({ id }) => !answer.refused.includes(id));
-  if (good.length > 0) say(['done', now(), queue, given(good), by]);
+type Work = { api: Api; random: Random; claim: Claim; waited: Set<string> };
+
+/** The number in a payload, which gathered results and spawned tasks wrap. */
+function numberIn(payload: unknown): { n: number; v: number; wrapped: boolean } {
+  const { n, v, payload: inner } = (payload ?? {}) as Record<string, unknown>;
+  if (n === undefined && inner) return { ...numberIn(inner), wrapped: true };
+  return { n: Number(n ?? 0), v: Number(v ?? 0), wrapped: false };
 }
 
-/** One that leaves two more behind. */
-async function parent({ queue, lease, tasks, random }: Work): Promise<void> {
-  const [first] = tasks as [Task];
-  const children = [++spawned, ++spawned];
-  say(['spawning', children]);
-  say(['tried', 'done', numbers([first])]);
-  const spawn = {
-    queue: queues.plain,
-    tasks: children.map((n) => ({ payload: { n } })),
-    ...(random(3) === 0 && { wait: true }),
-  };
-  const answer = await ask<{ refused: string[] }>('spawn', `/v1/leases/${lease}/complete`, {
-    results: [{ id: first.id, result: ownOf(first), spawn }],
+/** A result that is a payload too, for the next stage. */
+const resultOf = ({ n, version }: Given) => ({ n, v: version });
+
+const lastStage = (queue: string) => !stages.slice(0, -1).includes(queue);
+
+async function end(
+  { api, claim }: Work,
+  verb: End['verb'],
+  runs: Given[],
+  body: unknown,
+  final: Given[],
+): Promise<boolean> {
+  const { lease } = claim;
+  const sent = Date.now();
+  say(['ending', { verb, lease, sent, runs, final: final.map(({ id }) => id) }]);
+  const answer = await call(api, verb, `/v1/leases/${lease}/${verb}`, { body, patience: 20 });
+  if (answer?.status !== 200) return false;
+  say(['ended', lease, sent, Date.now(), answer.body.refused]);
+  return answer.body.refused.length === 0;
+}
+
+const whole = (work: Work) =>
+  end(work, 'complete', work.claim.runs, {}, lastStage(work.claim.queue) ? work.claim.runs : []);
+
+function part(work: Work, runs: Given[]): Promise<boolean> {
+  const results = runs.map((run) => ({ id: run.id, result: resultOf(run) }));
+  return end(work, 'complete', runs, { results }, lastStage(work.claim.queue) ? runs : []);
+}
+
+/** Out of its turn: to the last stage, or none any more. */
+function jump(work: Work): Promise<boolean> {
+  const over = work.random(2) === 0;
+  const stage = over ? null : 'third';
+  const results = work.claim.runs.map((run) => ({ id: run.id, result: resultOf(run), stage }));
+  return end(work, 'complete', work.claim.runs, { results }, over ? work.claim.runs : []);
+}
+
+function failing(work: Work, runs: Given[], fatal: boolean): Promise<boolean> {
+  const { random } = work;
+  const error = { name: 'Broken', message: `by ${random(3)}` };
+  const failures = runs.map(({ id }) => {
+    if (fatal) return { id, error, fatal };
+    return { id, error, ...(random(2) && { retry_in_seconds: random(1500) / 1000 }) };
   });
-  if (answer?.refused.length === 0) {
-    say(['spawned', children]);
-    // With wait it goes on when they have ended: that run is not its last.
-    if (!spawn.wait) say(['done', now(), queue, given([first]), null]);
-  }
+  return end(work, 'fail', runs, { failures }, []);
 }
 
-async function failing({ lease, random }: Work, tasks: Task[]): Promise<void> {
-  const failures = tasks.map((task) => ({
-    id: task.id,
-    error: { name: 'Broken' },
-    ...(random(10) === 0 && !ownOf(task).sure
-      ? { fatal: true }
-      : random(2) === 0 && { retry_in_seconds: random(2000) / 1000 }),
-  }));
-  const fatal = failures.filter((one) => 'fatal' in one).map((one) => one.id);
-  const dead = tasks.filter(({ id }) => fatal.includes(id));
-  if (dead.length > 0) say(['tried', 'dead', numbers(dead)]);
-  await ask('fail', `/v1/leases/${lease}/fail`, { failures });
+function giving(work: Work, runs: Given[]): Promise<boolean> {
+  return end(work, 'release', runs, { ids: runs.map(({ id }) => id) }, []);
 }
 
 async function torn(work: Work): Promise<void> {
-  const tasks = work.tasks.toSorted(() => work.random(3) - 1);
-  const cut = Math.ceil(tasks.length / 3);
-  await part(work, tasks.slice(0, cut));
-  if (tasks.length > cut) await failing(work, tasks.slice(cut, cut + 5));
-  const left = tasks.slice(cut + 5);
+  const { runs } = work.claim;
+  const cut = Math.ceil(runs.length / 2);
+  await part(work, runs.slice(0, cut));
+  const left = runs.slice(cut);
   if (left.length === 0) return;
-  if (work.random(2)) return part(work, left);
-  await ask('release a part', `/v1/leases/${work.lease}/release`, {
-    ids: left.map(({ id }) => id),
-  });
+  const way = work.random(3);
+  if (way === 0) await giving(work, left);
+  else if (way === 1) await failing(work, left, false);
+  else await part(work, left);
 }
 
 async function longer(work: Work): Promise<void> {
-  for (let beats = 1 + work.random(3); beats > 0; beats--) {
-    await pause(work.random(work.seconds * 400));
-    await ask('extend', `/v1/leases/${work.lease}/extend`, {
-      lease_seconds: work.seconds,
-      progress: { progress: work.random(100) },
-    });
-  }
+  const { api, claim, random } = work;
+  await pause(random(1500));
+  const progress = { progress: random(101), note: name };
+  const path = `/v1/leases/${claim.lease}/extend`;
+  const answer = await call(api, 'extend', path, { body: { lease_seconds: 4, progress } });
+  const until = Date.parse(answer?.body.leased_until ?? '');
+  if (answer?.status === 200 && until < claim.until - 1)
+    say(['differ', 'a lease was shortened', claim.lease, `${until} < ${claim.until}`]);
   await whole(work);
+}
+
+/** Adds tasks with the completion, and goes on when they have ended; then it is done. */
+async function spawning(work: Work): Promise<void> {
+  const { claim, random } = work;
+  const [first, ...others] = claim.runs;
+  if (!first) return;
+  const again = claim.runs.filter(({ id }) => work.waited.has(id));
+  if (again.length > 0 || others.length > 0) {
+    await part(work, claim.runs);
+    return;
+  }
+  const wait = random(2) === 0;
+  const sent = Date.now();
+  const asks = Array.from({ length: 1 + random(3) }, (): Ask => {
+    const call = `${claim.lease} ${first.run}`;
+    return { n: ++number, call, queue: 'plain', sent, fate: 'unsure' };
+  });
+  for (const ask of asks) say(['asked', ask]);
+  const tasks = asks.map(({ n }) => ({ payload: { n, v: 0 } }));
+  const spawn = { queue: 'plain', tasks, wait };
+  const results = [{ id: first.id, result: resultOf(first), spawn }];
+  const done = await end(work, 'complete', [first], { results }, wait ? [] : [first]);
+  if (done) say(['settled', Date.now(), asks.map(({ n }) => n)]);
 }
 
 const ways: [number, (work: Work) => Promise<unknown>][] = [
   [50, whole],
-  [20, torn],
-  [8, (work) => part(work, work.tasks)],
-  [5, longer],
-  [4, (work) => failing(work, work.tasks)],
-  [4, parent],
-  [3, (work) => ask('release', `/v1/leases/${work.lease}/release`, {})],
-  // It comes too late, or never.
-  [2, (work) => pause(work.seconds * 1000 + work.random(1500)).then(() => whole(work))],
-  [2, async () => say(['said', 'walk away', 200, ''])],
+  [16, torn],
+  [8, (work) => part(work, work.claim.runs)],
+  [6, longer],
+  [5, (work) => failing(work, work.claim.runs, false)],
+  [3, (work) => giving(work, work.claim.runs)],
+  [2, async (work) => pause(4000 + work.random(1500)).then(() => whole(work))],
+  [2, async () => heard('walk away', '200', '')],
 ];
 
-async function turn(random: Random): Promise<void> {
-  const seconds = 3 + random(3);
-  const limit = draining ? 500 : [1, 1, 7, 7, 50, 300][random(6)];
-  const request = random(3) === 0 ? `${name}-${now()}` : undefined;
-  const body = { worker: name, limit, lease_seconds: seconds };
-  const sent = now();
-  const all = [queues.plain, queues.gated, queues.unique, queues.family, ...queues.stages];
-  const one = [...all, queues.ticks][random(all.length + 1)] as string;
-  const leases: Leased[] = [];
-  if (random(3) === 0) {
-    const answer = await ask<{ leases: Leased[] }>(
-      'claim of several',
-      '/v1/claim',
-      { ...body, queues: [...all, queues.ticks] },
-      request,
-    );
-    leases.push(...(answer?.leases ?? []));
-  } else {
-    const answer = await ask<Leased>('claim', `/v1/queues/${one}/claim`, body, request);
-    if (answer?.lease) leases.push({ ...answer, queue: one });
-  }
-  if (leases.length === 0) return pause(20 + random(150));
-  for (const { queue, tasks } of leases) say(['claimed', sent, queue, given(tasks)]);
-  for (const leased of leases) {
-    // Who is inside a gate stays a while, so that one too many is seen.
-    if (leased.queue === queues.gated) await pause(100 + random(200));
-    const work = { ...leased, random, seconds };
-    await (draining ? whole(work) : chosen(random, ways)(work));
+async function worked(work: Work): Promise<void> {
+  const { queue, runs } = work.claim;
+  if (queue === 'spawning' && !draining) await spawning(work);
+  else if (draining) await part(work, runs);
+  else if (queue === 'broken' && work.random(3) > 0)
+    await failing(work, runs, work.random(2) === 0);
+  else if (queue === 'first' && work.random(5) === 0) await jump(work);
+  else await chosen(work.random, ways)(work);
+}
+
+type Lease = { queue: string; lease: string | null; leased_until: string; tasks: Task[] };
+type Task = { id: string; run_id: string; attempt: number; payload: unknown };
+
+async function turn(api: Api, random: Random): Promise<void> {
+  const names = Object.keys(queues);
+  const limit = draining
+    ? 100
+    : chosen(random, [
+        [6, 1],
+        [6, 5],
+        [2, 30],
+      ]);
+  const body = { worker: name, limit, lease_seconds: 4, request_id: `${name} ${++claims}` };
+  const one = names[random(names.length)] as string;
+  const several = draining || random(2) === 0;
+  const chosenOnes = draining ? names : names.toSorted(() => random(3) - 1).slice(0, 4);
+  const path = several ? '/v1/claim' : `/v1/queues/${one}/claim`;
+  const sent = Date.now();
+  const asked = several ? { ...body, queues: chosenOnes } : body;
+  const answer = await call(api, several ? 'claim any' : 'claim', path, { body: asked });
+  if (answer?.status !== 200) return pause(200);
+  const answered = Date.now();
+  const leases: Lease[] = several ? answer.body.leases : [{ ...answer.body, queue: one }];
+  const given = leases.flatMap(({ queue, lease, leased_until, tasks }): [Claim, Set<string>][] => {
+    if (!lease) return [];
+    const waited = new Set<string>();
+    const runs = tasks.map(({ id, run_id: run, attempt, payload }): Given => {
+      const { n, v: version, wrapped } = numberIn(payload);
+      if (wrapped) waited.add(id);
+      return { id, run, attempt, n, version };
+    });
+    return [[{ sent, answered, queue, lease, until: Date.parse(leased_until), runs }, waited]];
+  });
+  for (const [claim] of given) say(['claimed', claim]);
+  if (given.length === 0) return pause(50 + random(150));
+  for (const [claim, waited] of given) {
+    if (!draining && random(3) === 0) await pause(random(200));
+    await worked({ api, random, claim, waited });
   }
 }
 
 async function loop(at: number): Promise<never> {
   const random = dice(Number(seed) * 100 + at);
-  for (;;) await turn(random);
+  const { TORTURE_URL: url = '', TORTURE_KEY: key = '' } = process.env;
+  for (;;) await turn({ url, key, heard, random }, random);
 }
 
 createInterface({ input: process.stdin })

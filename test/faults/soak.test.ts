@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { soak } from '../../scripts/soak/run.ts';
 
-// The short form of `npm run soak`: every fault, the end of two epochs, and every task accounted for.
-test('twenty seconds of work, kills and changing epochs lose and double nothing', async () => {
+// The short form of `npm run soak`, over SQL: every fault, the end of an epoch, and every task accounted for.
+test('ten seconds of work, kills and changing epochs lose and double nothing', async () => {
   const said: string[] = [];
   const differences = await soak({
-    minutes: 20 / 60,
+    minutes: 10 / 60,
     seed: 1,
     roundSeconds: 10,
     say: (line) => said.push(line),

@@ -34,7 +34,7 @@ import { schedules } from './schedules.ts';
 import { shown } from './shown.ts';
 import { spawns } from './spawns.ts';
 import { streams } from './streams.ts';
-import { tortured } from './torture.ts';
+import { tortures } from './tortures.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
@@ -69,7 +69,6 @@ export const bugs: Bug[] = [
   ...spawns,
   ...streams,
   ...marks,
-  ...tortured,
   ...wishes,
   ...minds,
   ...doctors,
@@ -91,4 +90,5 @@ export const bugs: Bug[] = [
   ...claimOwn,
   ...schedules,
   ...inExamples,
+  ...tortures,
 ];

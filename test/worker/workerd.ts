@@ -60,20 +60,17 @@ const tock :Workerd.Worker = (
 
 export type Served = { url: string; port: number; stop(): Promise<void> };
 
-/** A deployable bundle in workerd itself, without what wrangler dev puts in front of it; `log` takes what it prints. */
+/** A deployable bundle in workerd itself, without what wrangler dev puts in front of it. */
 export async function serveBundle(
   code: string,
   bindings: Bindings,
   storage?: string,
-  log: 'inherit' | number = 'inherit',
 ): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-workerd-'));
   const port = await anyPort();
   writeFileSync(join(folder, 'index.js'), code);
   writeFileSync(join(folder, 'config.capnp'), config(port, bindings, storage), { mode: 0o600 });
-  const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], {
-    stdio: ['ignore', log, log],
-  });
+  const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], { stdio: 'inherit' });
   const over = ended(child);
   return {
     url: `http://127.0.0.1:${port}`,

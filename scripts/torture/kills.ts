@@ -1,0 +1,64 @@
+import { pause } from '../soak/clock.ts';
+import type { Crew } from '../soak/crew.ts';
+import { withClient } from '../stack/roles.ts';
+import type { Fault, FaultName } from './plan.ts';
+import type { Torture } from './torture.ts';
+
+/** Returns when the server takes connections again. */
+export async function answering({ stack }: Torture): Promise<void> {
+  for (;;) {
+    const up = await withClient(stack.superUrl, (on) => on.query('select 1')).catch(() => null);
+    if (up) return;
+    await pause(50);
+  }
+}
+
+const backends = `backend_type = 'client backend' and pid <> pg_backend_pid()`;
+// The server's own and pg_cron's, but for the launcher, which has a fault to itself.
+const background = `backend_type <> 'client backend' and backend_type <> 'pg_cron launcher'`;
+
+/** kill -9 of one of the server's processes: it takes all of them down and recovers. */
+async function killOne(torture: Torture, { pick }: Fault, which: string): Promise<string> {
+  const { rows } = await withClient(torture.stack.superUrl, (on) =>
+    on.query<{ pid: number; kind: string }>(
+      `select pid, backend_type as kind from pg_stat_activity where ${which} order by backend_start, pid`,
+    ),
+  );
+  const victim = rows[pick % rows.length];
+  if (!victim) return 'nobody there';
+  torture.facts.crashed(Date.now());
+  await torture.stack.host.kill9(victim.pid);
+  torture.facts.crashed(Date.now());
+  await answering(torture);
+  return victim.kind;
+}
+
+/** The faults that kill; each resolves once its victim, or the next in its place, is at work again. */
+export function killing(
+  torture: Torture,
+  crew: Crew,
+): Partial<Record<FaultName, (fault: Fault) => Promise<string | undefined>>> {
+  const { stack, facts } = torture;
+  return {
+    'kill -9 of server': async () => {
+      facts.crashed(Date.now());
+      await stack.restartServer();
+      facts.crashed(Date.now());
+      return undefined;
+    },
+    'kill -9 of backend': (fault) => killOne(torture, fault, backends),
+    'kill -9 of background process': (fault) => killOne(torture, fault, background),
+    'kill -9 of pooler': async () => {
+      await stack.restartPooler();
+      return undefined;
+    },
+    'kill -9 of workerd': async () => {
+      await stack.restartWorkerd();
+      return undefined;
+    },
+    'kill -9 of worker': async ({ pick }) => {
+      crew.kill(pick);
+      return undefined;
+    },
+  };
+}
