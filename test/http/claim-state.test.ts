@@ -71,7 +71,9 @@ test('a claim that waits goes on by itself while it passes over much', async () 
   expect(found).toMatchObject({ state: 'found', tasks: [{ payload: 'behind' }] });
   const sent = tock.statements.slice(from);
   expect(sent.length).toBeGreaterThan(2);
-  expect(new Set(sent.map(({ text }) => text)).size).toBe(1);
+  // Its further looks say that they are no calls of the key's.
+  const texts = sent.map(({ text }) => text.replace('p_again => true, ', ''));
+  expect(new Set(texts).size).toBe(1);
 });
 
 test('a claim at a limit says so, and when to come back', async () => {

@@ -177,7 +177,9 @@ const open = `
   union all
   select distinct 'table ' || c.oid::regclass from pg_class c
   cross join lateral aclexplode(c.relacl) a left join pg_roles r on r.oid = a.grantee
-  where c.relnamespace = 'tock'::regnamespace and (a.grantee = 0 or r.rolname like 'tock\\_%')`;
+  where c.relnamespace = 'tock'::regnamespace and (a.grantee = 0 or r.rolname like 'tock\\_%')
+    -- the one view: doctor.test.ts
+    and (c.relname = 'findings' and r.rolname = 'tock_admin' and a.privilege_type = 'SELECT') is not true`;
 
 test('what is made between two deploys is as closed as what a deploy made', async () => {
   await owner.query(`
