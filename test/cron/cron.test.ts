@@ -5,7 +5,17 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { cronDatabase, type Database, stackInfo } from '../database.ts';
 import { expectWhole } from '../sql/audit.ts';
-import { claim, enqueue, leaseOf, numbered, rows, task, until, value } from '../sql/support.ts';
+import {
+  claim,
+  enqueue,
+  leaseOf,
+  makeDutiesDue,
+  numbered,
+  rows,
+  task,
+  until,
+  value,
+} from '../sql/support.ts';
 
 const { cron, name } = stackInfo();
 
@@ -99,9 +109,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   );
 
   // Last, or a tick may come before there is anything for its duties.
-  await client.query(
-    "update tock.duties set last_started_at = null, last_ok_at = null where name <> 'rest'",
-  );
+  await makeDutiesDue(client);
 
   const promoted = await until(
     'the delayed task is ready and the lost ones are back',
