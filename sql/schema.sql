@@ -2384,7 +2384,7 @@ function tock.ride_along()
 
 function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer
-  -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), ends the one in use when it is old, and settles those that are over; returns how many it made.
+  -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends the one in use when it is old, and settles those that are over; returns how many it made.
   -- for tock_admin
 
 function tock.rotate_key(p_prefix text, p_overlap_seconds integer DEFAULT 86400)

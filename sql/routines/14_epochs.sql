@@ -120,9 +120,8 @@ declare
   v_age interval := greatest(interval '1 day', (select max(q.retention_seconds) from tock.queues q) / 8 * interval '1 second');
   v_made integer := 0;
 begin
-  -- each is four tables with their indexes: thousands at once are more locks than a cluster has
-  if p_ahead not between 0 and 100 then
-    perform tock.refuse(422, 'p_ahead is a whole number from 0 to 100', 'p_ahead');
+  if p_ahead not between 0 and 1000 then
+    perform tock.refuse(422, 'p_ahead is a whole number from 0 to 1000', 'p_ahead');
   elsif p_width < 1 then
     perform tock.refuse(422, 'p_width is a positive number', 'p_width');
   end if;
@@ -130,7 +129,9 @@ begin
     select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
     v_reached := (select s.last_value from tock.positions s);
     select e.* into v_current from tock.epochs e where e.number = tock.newest_epoch();
-    exit when v_newest.number - v_current.number >= coalesce(p_ahead, 2) and v_reached < v_newest.end_position;
+    -- each is four tables with their indexes: thousands at once are more locks than a cluster has
+    exit when v_reached < v_newest.end_position
+      and (v_made = 100 or v_newest.number - v_current.number >= coalesce(p_ahead, 2));
     perform tock.make_epoch(v_newest.end_position, v_newest.end_position + coalesce(least(p_width, 1073741824), least(1073741824,
       (v_newest.end_position - v_newest.first_position)
         * case when v_newest.number > 3 and v_newest.made_at > pg_catalog.now() - interval '1 hour' then 2 else 1 end)));
@@ -154,7 +155,7 @@ begin
 end $$;
 
 comment on function tock.rotate is
-  'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), ends the one in use when it is old, and settles those that are over; returns how many it made.';
+  'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends the one in use when it is old, and settles those that are over; returns how many it made.';
 
 -- A transaction that was writing when the epoch ended may still commit runs in it: it holds a slot
 -- until then (a prepared one is shown as -1/xid). What they left is looked at after that: an older

@@ -65,7 +65,9 @@ test('a claim that waits in vain asks fifty times a second at most, and ends in 
   expect(seconds).toBeGreaterThan(2.9);
   expect(seconds).toBeLessThan(4.5);
   const sent = tock.statements.slice(from);
-  expect(new Set(sent.map(({ text }) => text)).size).toBe(1);
+  // Its further looks say that they are no calls of the key's.
+  const texts = sent.map(({ text }) => text.replace('p_again => true, ', ''));
+  expect(new Set(texts).size).toBe(1);
   expect(sent.length).toBeLessThanOrEqual(190);
 });
 

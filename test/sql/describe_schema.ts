@@ -28,7 +28,8 @@ const others = `
   select format('sequence tock.%I %s to %s cache %s%s', s.sequencename, s.min_value, s.max_value, s.cache_size,
       case when $1 then format(' start %s increment %s cycle %s as %s', s.start_value, s.increment_by, s.cycle, s.data_type)
         else '' end) as text
-    from pg_sequences s where s.schemaname = 'tock'
+    -- each key has its own
+    from pg_sequences s where s.schemaname = 'tock' and s.sequencename !~ '^(uses|rate)_[0-9a-f]{8}$'
   union all
   select format('type tock.%I (%s)', t.typname, (
       select string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attnum)
