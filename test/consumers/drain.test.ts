@@ -146,7 +146,7 @@ test('a drain that can reach nobody any more leaves in time all the same', async
     [defineConsumer({ queue: 'stuck', handler })],
     { seconds: 3 },
   );
-  expect(performance.now() - started).toBeLessThan(10_000);
+  expect(performance.now() - started).toBeLessThan(3100);
 });
 
 test('a connection that breaks is replaced, and no task is lost by it', async () => {
@@ -197,7 +197,7 @@ test('a limit that lets nothing through for long is not waited for', async () =>
   await there.tock.enqueueMany('slow', [{ payload: 1 }, { payload: 2 }]);
   const started = performance.now();
   const drained = await there.drain([defineConsumer({ queue: 'slow', handler: () => {} })]);
-  expect(performance.now() - started).toBeLessThan(20_000);
+  expect(performance.now() - started).toBeLessThan(3000);
   expect(drained.done).toBe(1);
   expect(drained.again_seconds).toBeGreaterThan(100);
 });

@@ -31,7 +31,7 @@ test('five megabytes are looked through in a moment', () => {
   const text = JSON.stringify({ tasks });
   const started = performance.now();
   expect(findHazard(text)).toBeNull();
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(performance.now() - started).toBeLessThan(500);
 });
 
 test.each([
