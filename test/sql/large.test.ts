@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { rerun } from './minds.ts';
 import { claim, enqueue, makeDue, numbered, promote, reap, refusal, rows } from './support.ts';
 import { change } from './wishes.ts';
 
@@ -65,6 +66,29 @@ test('leases over more than 1 GB of payloads are reaped, and their tasks changed
   expect(await states()).toEqual({ ready: tasks });
   expect((await claim(client, 'q'))[0]?.payload).toHaveLength(4_194_000);
 }, 300_000);
+
+test('as many payloads are run again at once', async () => {
+  // All but the one that the test above has claimed.
+  await client.query(
+    `do $$ declare v_lease uuid; begin
+       loop
+         select lease into v_lease from tock.claim('q', p_limit => 1);
+         exit when not found;
+         perform tock.complete(v_lease);
+       end loop;
+     end $$`,
+  );
+  const done = await rows<{ id: string }>(
+    client,
+    `select w.task_id::text as id from tock.whereabouts(array(select distinct task_id from tock.runs
+       where task_id is not null)) w where w.state = 'done'`,
+  );
+  const again = await rerun(
+    client,
+    done.map((row) => row.id),
+  );
+  expect(again.filter((row) => row.rerun_id)).toHaveLength(tasks - 1);
+}, 120_000);
 
 test('one payload is given to tasks up to 64 MiB in all', async () => {
   const ids = await enqueue(client, 'small', numbered(300));

@@ -72,7 +72,7 @@ test.each([
     ];
     const timer = setTimeout(() => {
       watch.going = false;
-    }, 5_000);
+    }, 3_500);
     try {
       await Promise.all(going);
     } finally {

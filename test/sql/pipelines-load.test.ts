@@ -82,8 +82,8 @@ const whole: End[] = [
 ];
 
 test.each([
-  [400, 'by their results', ways, 3],
-  [150, 'with their leases', whole, 0],
+  [200, 'by their results', ways, 3],
+  [100, 'with their leases', whole, 0],
 ] as const)(
   '%i tasks pass each of three stages once, whatever eight workers do, ended %s',
   async (count, _how, ends, result) => {

@@ -5,16 +5,16 @@ import { claim, value } from './support.ts';
 
 oneDatabase();
 
-test('a million ready tasks are purged by a row a stream', async () => {
+test('200,000 ready tasks are purged by a row a stream', async () => {
   const before = await value<number>(client, 'select count(*)::int from tock.leases');
   await client.query(
     `select tock.enqueue($1, (select jsonb_agg(jsonb_build_object('payload', n)) from generate_series(1, 50000) n))
-     from generate_series(1, 20)`,
+     from generate_series(1, 4)`,
     ['q'],
   );
   const from = performance.now();
-  expect(await purge(client, 'q')).toMatchObject({ ready: '1000000', more: false });
-  console.log(`a million purged in ${Math.round(performance.now() - from)} ms`);
+  expect(await purge(client, 'q')).toMatchObject({ ready: '200000', more: false });
+  console.log(`200,000 purged in ${Math.round(performance.now() - from)} ms`);
   const streams = await value<number>(
     client,
     'select count(*)::int from tock.streams where queue = $1',

@@ -66,7 +66,7 @@ test('whatever writers, claimers and duties do at once, each task ends exactly o
   const working = [...startWriters(load, 8), ...startClaimers(load, 6), ...startDuties(load)];
   const timer = setTimeout(() => {
     load.going = false;
-  }, 15_000);
+  }, 8_000);
   try {
     await Promise.all(working);
   } finally {
