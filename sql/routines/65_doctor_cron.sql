@@ -41,14 +41,17 @@ begin
     return;
   end if;
   return query execute $q$
-    select 'a job of pg_cron is not as it should be', 'critical',
+    select 'a job of pg_cron is not as it should be', case when bool_and(w.why ^@ 'runs by ') then 'warning' else 'critical' end,
       pg_catalog.string_agg(w.job || ' ' || w.why, ', ' order by w.job),
       pg_catalog.concat_ws('; then ', pg_catalog.string_agg('select cron.unschedule(' || w.jobid || ')', '; ' order by w.job),
         'tock migrate makes them anew')
     from (
       select d.job, j.jobid, case when j.jobid is null then 'is missing' when not j.active then 'is switched off'
         when j.database <> pg_catalog.current_database() then 'runs in database ' || j.database
-        when j.command <> d.command then 'calls something else' end as why
+        when j.command <> d.command then 'calls something else'
+        -- by the minute, as before pg_cron was updated
+        when j.schedule <> case d.job when 'tock:tick' then tock.cron_interval(5) when 'tock:reap' then tock.cron_interval(10)
+          else j.schedule end then 'runs by ' || j.schedule end as why
       from tock.cron_jobs() d
       left join lateral (
         select * from cron.job j where j.jobname = d.job

@@ -1,4 +1,5 @@
--- One tenant alone in its lane harms nobody, and needs no other lane.
+-- Who pushes comes within seconds, who claims perhaps by the minute; and with a rate both may have to wait for it. One tenant
+-- alone in its lane harms nobody, and needs no other lane.
 create or replace function tock.doctor_of_queues()
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -7,8 +8,30 @@ as $$
   with looked as materialized (
     select * from tock.glance_at_queues()
   ), queues as materialized (
-    select l.queue, tock.is_paused(q) as paused, min(l.ready_at) as ready_at
-    from looked l join tock.queues q on q.name = l.queue group by l.queue, q)
+    select q.name as queue, q.push is not null as pushed, tock.is_paused(q) as paused, sum(l.ready) as ready, min(l.ready_at) as ready_at,
+      (pg_catalog.array_agg(l.ready_run order by l.ready_at))[1] as ready_run, max(l.active_at) as active_at, bool_or(l.at_work) as at_work,
+      pg_catalog.clock_timestamp() - case when q.push is null then interval '10 minutes' else interval '5 minutes' end
+        - case when q.rate_limit is null then interval '0 s' else q.rate_seconds * interval '1 second' end as since
+    from looked l join tock.queues q on q.name = l.queue group by q.name
+  ), deserted as materialized (
+    select q.* from (
+      select * from queues q
+      where not q.paused and not q.at_work and q.ready_at < q.since and coalesce(q.active_at < q.since, true)
+      order by q.ready_at limit 20) q
+    where not tock.somebody_leases(q.queue) and not tock.just_promoted(q.ready_run, q.since))
+  (select 'nobody claims from a queue', 'warning',
+    pg_catalog.format('a task of queue %s is ready since %s, and none was claimed since %s', d.queue, tock.utc(d.ready_at),
+      coalesce(tock.utc(d.active_at), 'it is there')),
+    pg_catalog.format('start a worker for it; if it is no longer wanted: tock drop %s --force', d.queue)
+  from deserted d where not d.pushed order by d.ready_at limit 5)
+  union all
+  select 'nobody pushes', 'warning',
+    pg_catalog.string_agg(pg_catalog.format('%s (%s%s ready, the oldest since %s)', d.queue,
+      case when d.ready >= 200 then 'at least ' end, d.ready, tock.utc(d.ready_at)), ', ' order by d.ready_at),
+    'give the Worker its TOCK_PUSH_SECRET, and see that its scheduled handler or POST /v1/tick is called'
+  from (select * from deserted d where d.pushed order by d.ready_at limit 5) d
+  having count(*) > 0
+  union all
   (select 'a paused queue keeps tasks', 'warning',
     pg_catalog.format('queue %s is paused, and a task in it is ready since %s', q.queue, tock.utc(q.ready_at)),
     pg_catalog.format('select tock.put_queue(%L, ''{"paused": false}''), or tock purge %s', q.queue, q.queue)
@@ -34,4 +57,4 @@ as $$
   order by l.ready desc, l.queue limit 5)
 $$;
 
-comment on function tock.doctor_of_queues is 'What doctor() says of paused queues with tasks, of tasks that end their workers, and of lanes.';
+comment on function tock.doctor_of_queues is 'What doctor() says of queues with tasks that nobody takes, be it to claim or to push them, of tasks that end their workers, and of lanes.';

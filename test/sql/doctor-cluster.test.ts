@@ -107,13 +107,14 @@ test("jobs of pg_cron's that are missing, off, changed or too many are found, an
   await client.query("select cron.unschedule('tock:tidy')");
   await client.query("select cron.schedule('mine', '0 0 1 1 *', 'select tock.tick();')");
   await client.query("select cron.schedule('tock:old', '0 0 1 1 *', 'select 1')");
+  await superuser.query("update cron.job set schedule = '@hourly' where jobname = 'tock:tick'");
   const [jobs, extra, ...others] = await found();
   expect(others).toEqual([]);
   expect(jobs).toMatchObject({
     finding: 'a job of pg_cron is not as it should be',
     severity: 'critical',
     detail:
-      'tock:audit runs in database postgres, tock:reap is switched off, tock:rotate calls something else, tock:tidy is missing',
+      'tock:audit runs in database postgres, tock:reap is switched off, tock:rotate calls something else, tock:tick runs by @hourly, tock:tidy is missing',
   });
   expect(extra).toMatchObject({ finding: 'pg_cron has a job too many' });
   expect(extra?.detail).toMatch(/\(mine of tock: select tock.tick\(\);\), \d+ \(tock:old of tock/);
@@ -219,7 +220,7 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   const modern =
     (await rows(superuser, "select from pg_settings where name = 'cron.timezone'")).length > 0;
   if (modern) {
-    harmful['cron.timezone'] = "'PRC'";
+    harmful['cron.timezone'] = "'Asia/Tokyo'";
     harmful['cron.launch_active_jobs'] = 'off';
   }
   await restart(harmful);

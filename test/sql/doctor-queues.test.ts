@@ -252,7 +252,7 @@ test.each(statistics)(
     const bad = await badScans(
       on,
       async () => {
-        for (const part of ['queues', 'deserted', 'epochs', 'deaths']) {
+        for (const part of ['queues', 'epochs', 'deaths']) {
           await on.query(`select * from tock.doctor_of_${part}()`);
         }
       },
