@@ -1081,10 +1081,6 @@ function tock.deserted_pools()
   returns SETOF places
   -- The oldest tasks of pools, among the first 1,000, where it has waited for over ten minutes while no worker holds any.
 
-function tock.deserted_queues()
-  returns TABLE(queue text, pushed boolean, ready bigint, ready_at timestamp with time zone, active_at timestamp with time zone)
-  -- Up to 20 queues in which a task has been ready for over ten minutes, five with push, that long nothing was claimed or ended, and nobody is at work.
-
 function tock.doctor()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What is not as it should be, critical first, then warnings, then notes, which can wait; and what to do about each. No row when all is well.
@@ -1109,10 +1105,6 @@ function tock.doctor_of_cron_notes(p_bytes bigint DEFAULT 67108864)
 function tock.doctor_of_deaths()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of ten dead tasks or more with one error, the newest of them within the hour.
-
-function tock.doctor_of_deserted()
-  returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of queues whose tasks nobody takes, be it to claim or to push them.
 
 function tock.doctor_of_duties()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1148,7 +1140,7 @@ function tock.doctor_of_push()
 
 function tock.doctor_of_queues()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of paused queues with tasks, of tasks that end their workers, and of lanes.
+  -- What doctor() says of queues with tasks that nobody takes, be it to claim or to push them, of tasks that end their workers, and of lanes.
 
 function tock.doctor_of_reports()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1158,9 +1150,9 @@ function tock.doctor_of_schedules()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of schedules: the first five that fail.
 
-function tock.doctor_of_sessions()
+function tock.doctor_of_sessions(p_age interval DEFAULT '00:10:00'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions.
+  -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions, where they are of such an age.
 
 function tock.doctor_of_settings()
   returns TABLE(finding text, severity text, detail text, hint text)

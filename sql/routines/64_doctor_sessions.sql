@@ -41,7 +41,7 @@ $$;
 
 comment on function tock.described_session is 'Who a session is, what it does, and the first words of its statement, as far as the owner may see.';
 
-create or replace function tock.doctor_of_sessions()
+create or replace function tock.doctor_of_sessions(p_age interval default '10 minutes')
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
@@ -60,7 +60,7 @@ as $$
     select a.* from pg_catalog.pg_stat_activity a
     where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid()
       and a.backend_type <> 'autovacuum worker'  -- it is what cleans
-      and a.xact_start < pg_catalog.clock_timestamp() - interval '10 minutes'
+      and a.xact_start < pg_catalog.clock_timestamp() - p_age
     order by a.xact_start limit 1) a
   union all
   select 'a prepared transaction is open for long', 'warning',
@@ -70,8 +70,8 @@ as $$
   from (
     select p.* from pg_catalog.pg_prepared_xacts p
     where p.database = pg_catalog.current_database()
-      and p.prepared < pg_catalog.clock_timestamp() - interval '10 minutes'
+      and p.prepared < pg_catalog.clock_timestamp() - p_age
     order by p.prepared limit 1) p
 $$;
 
-comment on function tock.doctor_of_sessions is 'What doctor() says of sessions: locks that are not Tock''s, and the oldest open transactions.';
+comment on function tock.doctor_of_sessions is 'What doctor() says of sessions: locks that are not Tock''s, and the oldest open transactions, where they are of such an age.';

@@ -129,7 +129,9 @@ begin
       perform pg_catalog.set_config('lock_timeout', '50ms', true);
       return query select 'the doctor could not look', 'warning',
         pg_catalog.format('%s: %s %s', pg_catalog.substr(v_part, 11), sqlstate, sqlerrm),
-        'ask again in a moment; when it stays so, mend what it says';
+        'ask again in a moment; when it stays so, ' || case sqlstate
+          when '55P03' then 'see who has the lock: select pid, relation::regclass from pg_locks where granted and mode = ''AccessExclusiveLock'''
+          else 'mend what it says' end;
     end;
   end loop;
 end $$;

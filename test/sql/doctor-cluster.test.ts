@@ -75,6 +75,31 @@ test('a replication slot that nobody reads is found, and one whose log is gone',
   expect(await named()).toEqual([]);
 });
 
+test('the oldest open transaction is found with who has it, and the oldest prepared one', async () => {
+  const holder = await cluster.connect();
+  await holder.query("set application_name = 'report'; begin; select 'secret' from tock.duties");
+  expect(await part("sessions('1 minute')")).toEqual([]);
+  const [open, ...others] = await part("sessions('0 s')");
+  expect(others).toEqual([]);
+  expect(open).toMatchObject({
+    finding: 'a transaction is open for long',
+    detail: expect.stringMatching(
+      /^process \d+ \(tock as report from 127.0.0.1\), idle in transaction since 20.*, since 20/,
+    ),
+  });
+  expect(open?.detail).not.toContain('secret');
+  await superuser.query(open?.hint.match(/select [^:]+/)?.[0] as string);
+  await until('it is over', async () => (await part("sessions('0 s')")).length === 0);
+  await client.query("begin; create table held (a integer); prepare transaction 'it''s held'");
+  const [prepared] = await part("sessions('0 s')");
+  expect(prepared).toMatchObject({
+    finding: 'a prepared transaction is open for long',
+    detail: expect.stringMatching(/^it's held \(tock\), since 20/),
+  });
+  await client.query(prepared?.hint.match(/rollback prepared '.*'/)?.[0] as string);
+  expect(await part("sessions('0 s')")).toEqual([]);
+});
+
 test('who holds vacuum back for the longest is found: a session of whatever role, a prepared transaction', async () => {
   const holder = await cluster.connect(cluster.superUrl);
   await holder.query('begin isolation level repeatable read; select from tock.queues limit 1');

@@ -143,7 +143,11 @@ test('a lock that a session holds outside of any transaction is found, not that 
 test("the audit's reports are critical", async () => {
   await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"epoch": 1}')`);
   expect(await doctor()).toMatchObject([
-    { severity: 'critical', detail: '1 reports within a day, the newest: {"epoch": 1}' },
+    {
+      finding: 'the audit found runs that nobody was handed',
+      severity: 'critical',
+      detail: '1 reports within a day, the newest: {"epoch": 1}',
+    },
   ]);
 });
 
@@ -157,6 +161,8 @@ test('what a part of the doctor can not look at is a finding, and the others go 
     'the doctor could not look',
   ]);
   expect(found[1]?.detail).toMatch(/^duties: 55P03 /);
+  const [lock] = await rows(client, found[1]?.hint.match(/select .*/)?.[0] as string);
+  expect(lock).toEqual({ pid: await pidOf(owner), relation: expect.stringContaining('duties') });
   await owner.query('rollback');
   expect(await named()).toEqual(['the sequence is cached']);
 });
