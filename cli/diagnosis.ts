@@ -11,6 +11,18 @@ export async function clocks(client: pg.Client, now = Date.now): Promise<Finding
   return clockFindings('this machine', { before, there: rows[0].there, after: now() });
 }
 
+/** What a look found; where it fails, that is a finding, and the other looks go on. */
+export async function looked(at: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look();
+  } catch (error) {
+    const finding = 'the doctor could not look';
+    const detail = `${at}: ${(error as Error).message.split('\n')[0]}`;
+    const hint = 'see that its URL is right and that it answers from here';
+    return [{ finding, severity: 'warning', detail, hint }];
+  }
+}
+
 /** Whether the database has the migrations that this Tock brings; nothing for a role that may not look. */
 export async function versions(client: pg.Client): Promise<Finding[]> {
   const brought = readSql(process.env.TOCK_SQL_DIRECTORY).migrations;
@@ -53,25 +65,29 @@ const pooler = (mode: string, severity: string, detail: string): Finding => ({
   finding: `the pooler is in ${mode} mode`,
   severity,
   detail,
-  hint: 'set pool_mode = transaction',
+  hint: "set pool_mode = transaction, or use the provider's URL for that (Neon: the host with -pooler; Supabase: port 6543)",
 });
 
-/** A pooler in session mode gives two clients two backends, and each keeps its own. */
+/**
+ * A pooler in session mode gives two clients two backends, and each keeps its own. Each asks twice running, as
+ * one that deals out two backends in turn would give both always the same.
+ */
 async function kept(one: pg.Client, other: pg.Client): Promise<boolean> {
   const seen = [new Set<number>(), new Set<number>()] as const;
   for (let look = 0; look < 5; look++) {
-    seen[0].add(await backend(one));
-    seen[1].add(await backend(other));
+    for (let twice = 0; twice < 2; twice++) seen[0].add(await backend(one));
+    for (let twice = 0; twice < 2; twice++) seen[1].add(await backend(other));
   }
   return new Set([...seen[0], ...seen[1]]).size === 2 && seen.every((pids) => pids.size === 1);
 }
 
 /**
  * How a pooler in front of the database works. There is one where the process that the connection was
- * told of at its start is not the one that answers.
+ * told of at its start is not the one that answers. In session mode it wastes connections, which is worth a
+ * warning only where the Worker's calls are known to go through it.
  */
-export async function pooling(url: string): Promise<Finding[]> {
-  const options = { connectionString: url, connectionTimeoutMillis: 15_000 };
+export async function pooling(url: string, ofWorker = true): Promise<Finding[]> {
+  const options = { connectionString: url, connectionTimeoutMillis: 15_000, query_timeout: 15_000 };
   const clients = [new pg.Client(options), new pg.Client(options)] as const;
   const [one, other] = clients;
   for (const client of clients) client.on('error', () => {});
@@ -91,7 +107,7 @@ export async function pooling(url: string): Promise<Finding[]> {
     if (!(await kept(one, other))) return [];
     const detail =
       'each client keeps a connection of the database until it leaves: many of them use all up';
-    return [pooler('session', 'warning', detail)];
+    return [pooler('session', ofWorker ? 'warning' : 'note', detail)];
   } finally {
     await Promise.all(clients.map((client) => client.end().catch(() => {})));
   }

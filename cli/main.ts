@@ -47,7 +47,7 @@ An option comes before the environment, and that before .tock/dev.env.
 
 Exit codes:
   0  done
-  1  refused or failed; of doctor: something was found
+  1  refused or failed; of doctor: something was found that is more than a note
   2  a mistake in what was asked
   3  no such thing
   4  the database or the server is out of reach, or too busy

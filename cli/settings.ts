@@ -13,7 +13,12 @@ export type Way =
 type Variables = Partial<Record<string, string>>;
 
 /** What one place gives: the options, the environment, or .tock/dev.env. */
-type Given = { url?: string | undefined; key?: string | undefined; database?: string | undefined };
+type Given = {
+  url?: string | undefined;
+  key?: string | undefined;
+  database?: string | undefined;
+  pooled?: string | undefined;
+};
 
 /** What `npm start` wrote in the current directory: lines of NAME='value', exported or not. */
 function devEnv(): Variables {
@@ -27,11 +32,12 @@ const givenBy = (variables: Variables): Given => ({
   url: variables.TOCK_URL,
   key: variables.TOCK_KEY,
   database: variables.DATABASE_URL,
+  pooled: variables.POOLED_DATABASE_URL,
 });
 
 /** Of options, environment and .tock/dev.env the first with a way decides that, the first with a key that. */
 function nearest({ url, key, databaseUrl: database }: GlobalOptions) {
-  const places = [{ url, key, database }, givenBy(process.env), givenBy(devEnv())];
+  const places: Given[] = [{ url, key, database }, givenBy(process.env), givenBy(devEnv())];
   const place = places.find((given) => (given.url ?? given.database) !== undefined);
   const keyed = places.find((given) => given.key !== undefined);
   return { ...place, key: keyed?.key, keyIsFromThere: keyed === place };
@@ -86,4 +92,15 @@ export function way(options: GlobalOptions): Way {
     'Set TOCK_URL and TOCK_KEY, or DATABASE_URL; after "npm start" .tock/dev.env has them.',
     2,
   );
+}
+
+/** What is beneath the way: its database, and the pooler that the Worker's calls go through, where they are known. */
+export function beneath(options: GlobalOptions): {
+  database: string | null;
+  pooled: string | null;
+} {
+  const found = way(options);
+  const database = found.kind === 'http' ? found.database : found.url;
+  const pooled = nearest(options).pooled || process.env.POOLED_DATABASE_URL || null;
+  return { database, pooled: database && pooled };
 }

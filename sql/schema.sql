@@ -1083,7 +1083,7 @@ function tock.deserted_pools()
 
 function tock.doctor()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What is not as it should be, critical first, and what to do about each; no row when all is well.
+  -- What is not as it should be, critical first, then warnings, then notes, which can wait; and what to do about each. No row when all is well.
   -- for tock_admin, tock_edge
 
 function tock.doctor_of_connections()
@@ -1108,7 +1108,7 @@ function tock.doctor_of_deaths()
 
 function tock.doctor_of_duties()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of the duties: those that fail or are late.
+  -- What doctor() says of the duties: those that fail, and those that are late, a note while nothing waits for them.
 
 function tock.doctor_of_epochs()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1136,11 +1136,11 @@ function tock.doctor_of_positions()
 
 function tock.doctor_of_push()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of queues with push: those whose tasks nobody sends, and whose endpoints are gone.
+  -- What doctor() says of queues with push whose endpoints are gone.
 
 function tock.doctor_of_queues()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of queues with tasks that nobody takes, and of tasks that end their workers.
+  -- What doctor() says of queues with tasks that nobody takes, be it to claim or to push them, of tasks that end their workers, and of lanes.
 
 function tock.doctor_of_reports()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1150,9 +1150,9 @@ function tock.doctor_of_schedules()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of schedules: the first five that fail.
 
-function tock.doctor_of_sessions()
+function tock.doctor_of_sessions(p_age interval DEFAULT '00:10:00'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions.
+  -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions, where they are of such an age.
 
 function tock.doctor_of_settings()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1427,6 +1427,14 @@ function tock.gives_way(p_key unique_keys, p_at whereabout, p_task jsonb, p_left
   returns boolean
   -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
 
+function tock.glance_at_queues()
+  returns TABLE(queue text, lane integer, ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
+  -- glance_at_stream() of up to 2,000 streams of the first 1,000 queues that have any awake, with their queue and lane.
+
+function tock.glance_at_stream(p_stream integer)
+  returns TABLE(ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
+  -- Of a stream's next 200 runs, those of its newest lease while that is open among them: the first that is ready and since when, how many, of how many tenants, when last claimed or ended, and one that has lost its workers.
+
 function tock.guard()
   returns integer
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
@@ -1614,6 +1622,10 @@ function tock.judge(p_id bigint, p_replaced bigint)
 function tock.judge_replacements(p_epoch integer, p_limit integer)
   returns integer
   -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
+
+function tock.just_promoted(p_run bigint, p_since timestamp with time zone)
+  returns boolean
+  -- Whether a run waited before and has been ready only since then.
 
 function tock.keep_allowance(p_queue text, p_policy queues, p_asked allowance, p_token uuid, p_started integer)
   returns void
@@ -1827,14 +1839,6 @@ function tock.look_hot(p_queue text, p_seed integer, p_seen integer[], p_limit i
 function tock.look_soon(p_children bigint[])
   returns void
   -- Has promotion look at children in a moment, also at those whose row somebody has.
-
-function tock.looked_at_queues()
-  returns TABLE(queue text, lane integer, oldest_at timestamp with time zone, ready integer, tenants integer, claimed_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- looked_at_stream() of up to 500 streams that are awake, with their queue and lane.
-
-function tock.looked_at_stream(p_stream integer)
-  returns TABLE(oldest_at timestamp with time zone, ready integer, tenants integer, claimed_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- Of a stream's next 200 runs, those of its newest lease while that is open among them: since when, how many, of how many tenants, when last claimed, and one that has lost its workers.
 
 function tock.make_epoch(p_first bigint, p_end bigint)
   returns void
@@ -2493,6 +2497,10 @@ function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped
   returns void
   -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
 
+function tock.somebody_leases(p_queue text)
+  returns boolean
+  -- Whether a queue has an open lease, among the next 1,000 of each epoch to end.
+
 function tock.somebody_works(p_pool text)
   returns boolean
   -- Whether one of a pool's workers, among the first 1,000 by name, holds a task.
@@ -2540,6 +2548,10 @@ function tock.still_inside(p_queue text, p_keep boolean, p_states whereabout[], 
 function tock.still_wanted(p_children bigint[])
   returns bigint[]
   -- Children without those that somebody cancelled while what they had run was being completed: these are ended.
+
+function tock.stores_elsewhere()
+  returns boolean
+  -- Whether this is a server whose log is kept elsewhere: Neon's, or Aurora.
 
 function tock.strangers()
   returns TABLE(pid integer, locks integer)

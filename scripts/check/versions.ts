@@ -31,7 +31,7 @@ const files = (names: string) => [
   'test/stack/host.test.ts',
 ];
 const data = 'test/upgrade/data.test.ts';
-const cron = ['test/cron/', 'test/faults/crash.test.ts'];
+const cron = ['test/cron/', 'test/faults/crash.test.ts', 'test/sql/doctor-cluster.test.ts'];
 
 /** Every file and folder that is named here. */
 export const named = [...files(sql), ...files(core), ...cron, data];

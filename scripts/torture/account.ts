@@ -96,7 +96,7 @@ export async function account(torture: Torture, on: pg.Client): Promise<void> {
   for (const [sentence, count] of Object.entries(await brokenSentences(on))) {
     ledger.differ('a sentence of the audit does not hold', 0, `${sentence}: ${count}`);
   }
-  const { rows } = await on.query('select * from tock.doctor()');
+  const { rows } = await on.query("select * from tock.doctor() where severity <> 'note'");
   for (const { finding, severity, detail } of rows) {
     ledger.differ('the doctor is not content', 0, `${severity}: ${finding}: ${detail}`);
   }

@@ -43,6 +43,9 @@ drop function if exists tock.fires_may_be_late();
 drop function if exists tock.create_key(text, text[], text[]);
 drop function if exists tock.keys_list();
 drop function if exists tock.authorize(text, text, text);
+drop function if exists tock.doctor_of_sessions();
+drop function if exists tock.looked_at_queues();
+drop function if exists tock.looked_at_stream(integer);
 do $$
 begin
   -- it says since 0009 whether it did anything

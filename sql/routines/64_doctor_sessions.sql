@@ -1,5 +1,5 @@
--- A transaction that ends lets its locks go a moment after it has ended: so what looks like a stranger's
--- is looked at three times.
+-- Tock's keys are of two numbers, and clash with none of 64 bits. A transaction that ends lets its locks go a moment after it
+-- has ended: so what looks like a stranger's is looked at three times.
 create or replace function tock.strangers()
 returns table (pid integer, locks integer)
 language plpgsql
@@ -12,7 +12,8 @@ begin
   for v_look in 1 .. 3 loop
     v_now := array(
       select l.pid || ' ' || l.objid from pg_catalog.pg_locks l
-      where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace and l.virtualtransaction ~ '/0$'
+      where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace and l.objsubid = 2
+        and l.virtualtransaction ~ '/0$'
         and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()));
     v_seen := case when v_look = 1 then v_now else array(select s from unnest(v_seen) s where s = any (v_now)) end;
     exit when pg_catalog.cardinality(v_seen) = 0;
@@ -40,7 +41,7 @@ $$;
 
 comment on function tock.described_session is 'Who a session is, what it does, and the first words of its statement, as far as the owner may see.';
 
-create or replace function tock.doctor_of_sessions()
+create or replace function tock.doctor_of_sessions(p_age interval default '10 minutes')
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
@@ -58,18 +59,19 @@ as $$
   from (
     select a.* from pg_catalog.pg_stat_activity a
     where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid()
-      and a.xact_start < pg_catalog.clock_timestamp() - interval '10 minutes'
+      and a.backend_type <> 'autovacuum worker'  -- it is what cleans
+      and a.xact_start < pg_catalog.clock_timestamp() - p_age
     order by a.xact_start limit 1) a
   union all
   select 'a prepared transaction is open for long', 'warning',
     pg_catalog.format('%s (%s), since %s', p.gid, p.owner,
       pg_catalog.to_char(p.prepared at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    'commit prepared or rollback prepared it: until then no epoch is settled'
+    pg_catalog.format('commit prepared %1$L, or rollback prepared %1$L: until then no epoch is settled', p.gid)
   from (
     select p.* from pg_catalog.pg_prepared_xacts p
     where p.database = pg_catalog.current_database()
-      and p.prepared < pg_catalog.clock_timestamp() - interval '10 minutes'
+      and p.prepared < pg_catalog.clock_timestamp() - p_age
     order by p.prepared limit 1) p
 $$;
 
-comment on function tock.doctor_of_sessions is 'What doctor() says of sessions: locks that are not Tock''s, and the oldest open transactions.';
+comment on function tock.doctor_of_sessions is 'What doctor() says of sessions: locks that are not Tock''s, and the oldest open transactions, where they are of such an age.';

@@ -11,14 +11,17 @@ $$;
 
 comment on function tock.cron_jobs is 'The jobs that pg_cron has to have, and what each calls.';
 
--- The setting is for superusers and pg_read_all_settings: to others it is refused where pg_cron is loaded.
+-- The setting is for superusers and pg_read_all_settings: to others it is refused where pg_cron is loaded. But everybody
+-- sees where its launcher is, which a superuser started (10 is who initdb made).
 create or replace function tock.cron_home()
 returns text
 language plpgsql
 volatile
 as $$
 begin
-  return pg_catalog.current_setting('cron.database_name', true);
+  return coalesce((
+    select a.datname from pg_catalog.pg_stat_activity a where a.application_name = 'pg_cron scheduler' and a.usesysid = 10 limit 1),
+    pg_catalog.current_setting('cron.database_name', true));
 exception when insufficient_privilege then
   return '?';
 end $$;
@@ -38,14 +41,17 @@ begin
     return;
   end if;
   return query execute $q$
-    select 'a job of pg_cron is not as it should be', 'critical',
+    select 'a job of pg_cron is not as it should be', case when bool_and(w.why ^@ 'runs by ') then 'warning' else 'critical' end,
       pg_catalog.string_agg(w.job || ' ' || w.why, ', ' order by w.job),
       pg_catalog.concat_ws('; then ', pg_catalog.string_agg('select cron.unschedule(' || w.jobid || ')', '; ' order by w.job),
         'tock migrate makes them anew')
     from (
       select d.job, j.jobid, case when j.jobid is null then 'is missing' when not j.active then 'is switched off'
         when j.database <> pg_catalog.current_database() then 'runs in database ' || j.database
-        when j.command <> d.command then 'calls something else' end as why
+        when j.command <> d.command then 'calls something else'
+        -- by the minute, as before pg_cron was updated
+        when j.schedule <> case d.job when 'tock:tick' then tock.cron_interval(5) when 'tock:reap' then tock.cron_interval(10)
+          else j.schedule end then 'runs by ' || j.schedule end as why
       from tock.cron_jobs() d
       left join lateral (
         select * from cron.job j where j.jobname = d.job
@@ -91,14 +97,16 @@ begin
       cross join lateral (
         select j.jobname, d.status, d.return_message from cron.job_run_details d
         where d.jobid = j.jobid and d.status in ('succeeded', 'failed') order by d.runid desc limit 1) f
-      where j.jobname in (select d.job from tock.cron_jobs() d) and f.status = 'failed' having count(*) > 0$q$;
+      -- what was at work when the server was restarted
+      where j.jobname in (select d.job from tock.cron_jobs() d) and f.status = 'failed' and f.return_message <> 'server restarted'
+      having count(*) > 0$q$;
   end if;
 end $$;
 
 comment on function tock.doctor_of_cron_notes is 'What doctor() says of what pg_cron noted: jobs whose last run failed, or over p_bytes of notes.';
 
--- Where there is no pg_cron at all somebody else ticks, or duties are late. cron.timezone doesn't matter: no job of Tock's
--- has an hour. At least two have to run at once, as they watch over each other (cancel_overdue()); and the two launchers,
+-- Where there is no pg_cron at all somebody else ticks, or duties are late. cron.timezone is worth a note only: no job of
+-- Tock's has an hour. At least two have to run at once, as they watch over each other (cancel_overdue()); and the two launchers,
 -- pg_cron's and that of logical replication, are workers too.
 create or replace function tock.doctor_of_cron()
 returns table (finding text, severity text, detail text, hint text)
@@ -118,7 +126,20 @@ begin
     case when v_home is null then 'put it there and restart PostgreSQL' else 'restart PostgreSQL, nothing else starts it again' end
   where not exists (select from pg_catalog.pg_stat_activity a where a.application_name = 'pg_cron scheduler')
   union all
-  select 'pg_cron knows no seconds', 'warning', pg_catalog.format('its version is %s: what falls due waits for up to a minute', v_version),
+  select 'pg_cron works in another database', 'critical', pg_catalog.format('in %s, where no job of Tock''s is', v_home),
+    pg_catalog.format('alter system set cron.database_name = %L, and restart PostgreSQL', pg_catalog.current_database())
+  where v_home not in ('?', pg_catalog.current_database())
+  union all
+  select 'pg_cron launches nothing', 'critical', 'cron.launch_active_jobs is off',
+    'alter system set cron.launch_active_jobs = on; select pg_reload_conf()'
+  from pg_catalog.pg_settings s where s.name = 'cron.launch_active_jobs' and s.setting = 'off'
+  union all
+  select 'pg_cron goes by another time zone', 'note', pg_catalog.format('cron.timezone is %s', s.setting),
+    'jobs of Tock''s have no hour and its schedules zones of their own; of jobs of yours see that it is meant'
+  from pg_catalog.pg_settings s where s.name = 'cron.timezone' and s.setting not in ('GMT', 'UTC', 'Etc/UTC', 'Etc/GMT')
+  union all
+  -- where the packages have no newer one it can't be helped
+  select 'pg_cron knows no seconds', 'note', pg_catalog.format('its version is %s: what falls due waits for up to a minute', v_version),
     'install pg_cron 1.5 or newer, alter extension pg_cron update, tock migrate'
   where tock.cron_interval(5) = '* * * * *'
   union all

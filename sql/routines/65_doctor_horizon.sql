@@ -1,3 +1,14 @@
+create or replace function tock.stores_elsewhere()
+returns boolean
+language sql
+stable
+as $$
+  select pg_catalog.current_setting('neon.timeline_id', true) is not null
+    or pg_catalog.to_regproc('pg_catalog.aurora_version') is not null
+$$;
+
+comment on function tock.stores_elsewhere is 'Whether this is a server whose log is kept elsewhere: Neon''s, or Aurora.';
+
 -- What one session, slot or standby still might read can't be cleaned: sessions of other roles have an age in transactions
 -- even where their time is hidden. 5 million are a tenth of what vacuum_freeze_min_age is unless somebody sets it.
 create or replace function tock.doctor_of_horizon(p_transactions integer default 5000000)
@@ -36,17 +47,19 @@ as $$
     select s.*, pg_catalog.format('%s (%s)', s.slot_name, coalesce(s.database, s.slot_type)) as slot,
       case when not pg_catalog.pg_is_in_recovery()
         then pg_catalog.pg_size_pretty(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), s.restart_lsn)) end as kept
-    from pg_catalog.pg_replication_slots s where not s.temporary)
+    from pg_catalog.pg_replication_slots s
+    -- Neon's own
+    where not s.temporary and not (s.slot_name = 'wal_proposer_slot' and tock.stores_elsewhere()))
   (select 'a replication slot has lost its log', 'warning', pg_catalog.format('%s: %s', s.slot, s.wal_status),
     pg_catalog.format('whoever reads it can''t go on and has to be made anew; then select pg_drop_replication_slot(%L)', s.slot_name)
-  from slots s where s.wal_status in ('lost', 'unreserved') order by s.slot_name limit 5)
+  from slots s where s.wal_status = 'lost' order by s.slot_name limit 5)
   union all
   (select 'nobody reads a replication slot', 'warning',
     pg_catalog.concat_ws(' and ', pg_catalog.format('%s keeps %s of the log', s.slot, s.kept),
       case when coalesce(s.xmin, s.catalog_xmin) is not null then 'old rows' end),
     pg_catalog.format('start its reader again, or select pg_drop_replication_slot(%L): until then the disk fills', s.slot_name)
   from slots s
-  where not s.active and s.restart_lsn is not null and coalesce(s.wal_status not in ('lost', 'unreserved'), true)
+  where not s.active and s.restart_lsn is not null and coalesce(s.wal_status <> 'lost', true)
   order by s.restart_lsn limit 5)
 $$;
 

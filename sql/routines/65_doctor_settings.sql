@@ -1,5 +1,6 @@
 -- What endangers a promise; data checksums endanger none. reset_val is what a session of this role begins with: a claim
--- sets synchronous_commit for itself.
+-- sets synchronous_commit for itself; what was set for a role or a database is looked for by itself. Neon and Aurora
+-- keep the log elsewhere than on the server's disk, and their owners can't set this.
 create or replace function tock.doctor_of_settings()
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -9,18 +10,21 @@ as $$
     pg_catalog.string_agg(pg_catalog.format('alter system set %s = on', s.name), '; ' order by s.name) || '; select pg_reload_conf()'
   from pg_catalog.pg_settings s
   where s.name in ('fsync', 'full_page_writes', 'synchronous_commit') and s.reset_val = 'off'
+    and (s.name = 'synchronous_commit' or not tock.stores_elsewhere())
+    and s.source not in ('database', 'user', 'database user', 'global')
   having count(*) > 0
   union all
   select 'a role loses tasks in a crash', 'critical',
     pg_catalog.string_agg(r.who || ' has synchronous_commit = off', ', ' order by r.who), pg_catalog.string_agg(r.mend, '; ' order by r.who)
   from (
     select coalesce('role ' || o.rolname, 'every role') || coalesce(' in ' || d.datname, '') as who,
-      pg_catalog.format('alter %s%s reset synchronous_commit', case when o.oid is null then 'database ' || pg_catalog.quote_ident(d.datname)
+      pg_catalog.format('alter %s%s reset synchronous_commit', case when o.oid is null and d.oid is null then 'role all'
+        when o.oid is null then 'database ' || pg_catalog.quote_ident(d.datname)
         else 'role ' || pg_catalog.quote_ident(o.rolname) end, case when o.oid is not null then ' in database ' || pg_catalog.quote_ident(d.datname) end) as mend
     from pg_catalog.pg_db_role_setting s
     left join pg_catalog.pg_roles o on o.oid = s.setrole
     left join pg_catalog.pg_database d on d.oid = s.setdatabase
-    where 'synchronous_commit=off' = any (s.setconfig) and (d.oid is null or d.datname = pg_catalog.current_database())
+    where exists (select from unnest(s.setconfig) c where c ~* '^synchronous_commit=(off|of|false|f|no|n|0)$') and (d.oid is null or d.datname = pg_catalog.current_database())
       and (o.oid is null or pg_catalog.has_schema_privilege(o.oid, 'tock', 'usage'))) r
   having count(*) > 0
   union all
@@ -31,7 +35,8 @@ as $$
   join pg_catalog.pg_roles e on e.rolname = 'tock_edge'
   where not exists (
     select from pg_catalog.pg_db_role_setting s cross join lateral unnest(s.setconfig) c
-    where s.setrole = e.oid and c ~ ('^' || l.setting || '=') and c !~ '=0')
+    where s.setrole = e.oid and c ~ ('^' || l.setting || '=') and c !~ '=0+\.?0*\s*[a-z]*$'
+      and s.setdatabase in (0, (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())))
   having count(*) > 0
 $$;
 

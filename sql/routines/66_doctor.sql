@@ -30,34 +30,40 @@ $$;
 
 comment on function tock.doctor_of_positions is 'What doctor() says of the sequence and the epochs.';
 
--- By the minute (pg_cron 1.4) nothing comes sooner; and what was installed just now has its time.
+-- By the minute (pg_cron 1.4) nothing comes sooner; what was installed just now has its time, and so has pg_cron where the
+-- server has just started, as after a sleep. The alarm of a database that sleeps ticks when something is due, and
+-- never otherwise: where nothing has been due for two minutes it is no fault that nobody ticked.
 create or replace function tock.doctor_of_duties()
 returns table (finding text, severity text, detail text, hint text)
-language sql
+language plpgsql
 volatile
 as $$
+begin
+  return query
   select 'a duty fails', 'critical',
     pg_catalog.format('%s, %s times in a row: %s', d.name, d.failures, d.last_error),
     pg_catalog.format('mend what it says; select tock.run_duty(%L) tries again', d.name)
   from tock.duties d where d.failures > 0
   union all
-  select 'duties are late', 'warning',
+  select 'duties are late', case when c.runs or tock.next_wake_at() < pg_catalog.clock_timestamp() - interval '2 minutes'
+      then 'warning' else 'note' end,
     pg_catalog.string_agg(d.name || ' (' || coalesce('last done at '
       || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never done') || ')', ', ' order by d.name),
     case when pg_catalog.to_regclass('cron.job') is not null
         then 'see that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job'
       when tock.cron_home() <> pg_catalog.current_database()
-        then pg_catalog.format('pg_cron works in another database (cron.database_name%s): set that to this one, restart, create extension pg_cron, '
-          'tock migrate; or call POST /v1/tick', ' is ' || nullif(tock.cron_home(), '?'))
+        then pg_catalog.format('pg_cron works in database %s: set cron.database_name to this one, restart, create extension pg_cron, '
+          'tock migrate; or call POST /v1/tick', coalesce(nullif(tock.cron_home(), '?'), 'of another name'))
       else 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick' end
   from tock.duties d
+  cross join (select pg_catalog.to_regclass('cron.job') is not null as runs) c
   where d.failures = 0
-    and greatest(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))
+    and greatest(d.last_ok_at, (select max(m.applied_at) from tock.migrations m), case when c.runs then pg_catalog.pg_postmaster_start_time() end)
       < pg_catalog.clock_timestamp() - (3 * d.every_seconds + 120) * interval '1 second'
-  having count(*) > 0
-$$;
+  group by c.runs;
+end $$;
 
-comment on function tock.doctor_of_duties is 'What doctor() says of the duties: those that fail or are late.';
+comment on function tock.doctor_of_duties is 'What doctor() says of the duties: those that fail, and those that are late, a note while nothing waits for them.';
 
 -- 'new' is the guard's first look at a server, no finding.
 create or replace function tock.doctor_of_reports()
@@ -123,7 +129,9 @@ begin
       perform pg_catalog.set_config('lock_timeout', '50ms', true);
       return query select 'the doctor could not look', 'warning',
         pg_catalog.format('%s: %s %s', pg_catalog.substr(v_part, 11), sqlstate, sqlerrm),
-        'ask again in a moment; when it stays so, mend what it says';
+        'ask again in a moment; when it stays so, ' || case sqlstate
+          when '55P03' then 'see who has the lock: select pid, relation::regclass from pg_locks where granted and mode = ''AccessExclusiveLock'''
+          else 'mend what it says' end;
     end;
   end loop;
 end $$;
@@ -139,11 +147,11 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select f.finding, f.severity, f.detail, f.hint from tock.examine() f
-  order by f.severity = 'warning', f.finding, f.detail
+  order by pg_catalog.array_position(array['critical', 'warning', 'note'], f.severity), f.finding, f.detail
 $$;
 
 comment on function tock.doctor is
-  'What is not as it should be, critical first, and what to do about each; no row when all is well.';
+  'What is not as it should be, critical first, then warnings, then notes, which can wait; and what to do about each. No row when all is well.';
 
 create or replace view tock.findings as
   select d.severity, d.finding, d.detail, d.hint from tock.doctor() d;

@@ -12,7 +12,8 @@ function findings(): string[] {
     read(`sql/routines/${name}`),
   );
   const sql = routines.filter((text) => text.includes('function tock.doctor_of_')).join('');
-  const named = /(?:select|\('\w+',) '((?:[^'\n]|'')+)',\s*(?:'(?:warning|critical)'|case when)/g;
+  const named =
+    /(?:select|\('\w+',) '((?:[^'\n]|'')+)',\s*(?:'(?:note|warning|critical)'|case when)/g;
   const code = read('functions/clocks.ts') + read('cli/diagnosis.ts');
   return [
     ...all(sql, named).map((name) => name?.replaceAll("''", "'")),

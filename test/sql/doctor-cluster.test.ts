@@ -24,12 +24,8 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.drop());
 
-/** That of an old pg_cron is no news here. */
-const found = () =>
-  rows<Finding>(
-    client,
-    "select * from tock.doctor() where finding not in ('pg_cron knows no seconds', 'duties are late')",
-  );
+/** A note is that of an old pg_cron. */
+const found = () => rows<Finding>(client, "select * from tock.doctor() where severity <> 'note'");
 const named = async () => (await found()).map(({ finding }) => finding);
 const part = (call: string) => rows<Finding>(client, `select * from tock.doctor_of_${call}`);
 
@@ -41,6 +37,12 @@ async function restart(settings: Record<string, string | null>): Promise<void> {
   await cluster.stop();
   await cluster.start();
   await connect();
+}
+
+/** A session that begins with what was set for roles meanwhile. */
+async function anew(): Promise<void> {
+  await client.end();
+  client = await cluster.connect();
 }
 
 const hasCron = async () =>
@@ -71,6 +73,31 @@ test('a replication slot that nobody reads is found, and one whose log is gone',
   await superuser.query('alter system reset max_slot_wal_keep_size');
   await superuser.query('select pg_reload_conf()');
   expect(await named()).toEqual([]);
+});
+
+test('the oldest open transaction is found with who has it, and the oldest prepared one', async () => {
+  const holder = await cluster.connect();
+  await holder.query("set application_name = 'report'; begin; select 'secret' from tock.duties");
+  expect(await part("sessions('1 minute')")).toEqual([]);
+  const [open, ...others] = await part("sessions('0 s')");
+  expect(others).toEqual([]);
+  expect(open).toMatchObject({
+    finding: 'a transaction is open for long',
+    detail: expect.stringMatching(
+      /^process \d+ \(tock as report from 127.0.0.1\), idle in transaction since 20.*, since 20/,
+    ),
+  });
+  expect(open?.detail).not.toContain('secret');
+  await superuser.query(open?.hint.match(/select [^:]+/)?.[0] as string);
+  await until('it is over', async () => (await part("sessions('0 s')")).length === 0);
+  await client.query("begin; create table held (a integer); prepare transaction 'it''s held'");
+  const [prepared] = await part("sessions('0 s')");
+  expect(prepared).toMatchObject({
+    finding: 'a prepared transaction is open for long',
+    detail: expect.stringMatching(/^it's held \(tock\), since 20/),
+  });
+  await client.query(prepared?.hint.match(/rollback prepared '.*'/)?.[0] as string);
+  expect(await part("sessions('0 s')")).toEqual([]);
 });
 
 test('who holds vacuum back for the longest is found: a session of whatever role, a prepared transaction', async () => {
@@ -105,13 +132,14 @@ test("jobs of pg_cron's that are missing, off, changed or too many are found, an
   await client.query("select cron.unschedule('tock:tidy')");
   await client.query("select cron.schedule('mine', '0 0 1 1 *', 'select tock.tick();')");
   await client.query("select cron.schedule('tock:old', '0 0 1 1 *', 'select 1')");
+  await superuser.query("update cron.job set schedule = '@hourly' where jobname = 'tock:tick'");
   const [jobs, extra, ...others] = await found();
   expect(others).toEqual([]);
   expect(jobs).toMatchObject({
     finding: 'a job of pg_cron is not as it should be',
     severity: 'critical',
     detail:
-      'tock:audit runs in database postgres, tock:reap is switched off, tock:rotate calls something else, tock:tidy is missing',
+      'tock:audit runs in database postgres, tock:reap is switched off, tock:rotate calls something else, tock:tick runs by @hourly, tock:tidy is missing',
   });
   expect(extra).toMatchObject({ finding: 'pg_cron has a job too many' });
   expect(extra?.detail).toMatch(/\(mine of tock: select tock.tick\(\);\), \d+ \(tock:old of tock/);
@@ -131,7 +159,11 @@ test('a pg_cron that knows no seconds is found', async ({ skip }) => {
   );
   await superuser.query(version, ['1.4-1']);
   expect(await part('cron()')).toMatchObject([
-    { finding: 'pg_cron knows no seconds', detail: expect.stringContaining('1.4-1') },
+    {
+      finding: 'pg_cron knows no seconds',
+      severity: 'note',
+      detail: expect.stringContaining('1.4-1'),
+    },
   ]);
   await superuser.query(version, ['1.6']);
   expect(await part('cron()')).toEqual([]);
@@ -158,6 +190,9 @@ test('a job that pg_cron could not run is found, and notes that nobody deletes',
   ]);
   await note('succeeded', '1 row');
   expect(await named()).toEqual([]);
+  // So pg_cron notes at its start what was at work when the server ended.
+  await note('failed', 'server restarted');
+  expect(await named()).toEqual([]);
   expect(await part('cron_notes(1000)')).toMatchObject([{ finding: 'what pg_cron notes grows' }]);
 });
 
@@ -176,7 +211,7 @@ test("pg_cron's launcher is missed when it has ended, and back with the server",
   });
 });
 
-const harmful = {
+const harmful: Record<string, string> = {
   fsync: 'off',
   full_page_writes: 'off',
   synchronous_commit: 'off',
@@ -191,8 +226,12 @@ test('the mode of a pooler is told, where it is not that of transactions', async
   if (!poolUrl) return skip('no PgBouncer here');
   expect(await pooling(cluster.url)).toEqual([]);
   expect(await pooling(poolUrl)).toEqual([]);
+  await cluster.pool({ settings: { server_round_robin: 1, min_pool_size: 2 } });
+  expect(await pooling(poolUrl)).toEqual([]);
   await cluster.pool({ mode: 'session' });
-  expect(await pooling(poolUrl)).toMatchObject([{ finding: 'the pooler is in session mode' }]);
+  const session = { finding: 'the pooler is in session mode' };
+  expect(await pooling(poolUrl)).toMatchObject([{ ...session, severity: 'warning' }]);
+  expect(await pooling(poolUrl, false)).toMatchObject([{ ...session, severity: 'note' }]);
   await cluster.pool({ mode: 'statement' });
   expect(await pooling(poolUrl)).toMatchObject([
     { finding: 'the pooler is in statement mode', severity: 'critical' },
@@ -202,35 +241,63 @@ test('the mode of a pooler is told, where it is not that of transactions', async
 });
 
 test('settings that lose tasks, stop vacuum or leave too little room are found until they are reset', async () => {
+  if (await hasCron()) harmful['cron.database_name'] = 'postgres';
+  const modern =
+    (await rows(superuser, "select from pg_settings where name = 'cron.timezone'")).length > 0;
+  if (modern) {
+    harmful['cron.timezone'] = "'Asia/Tokyo'";
+    harmful['cron.launch_active_jobs'] = 'off';
+  }
   await restart(harmful);
-  await superuser.query('alter role tock_worker set synchronous_commit = off');
+  await superuser.query('alter role tock_worker set synchronous_commit = FALSE');
+  await superuser.query('alter role all set synchronous_commit = off');
+  await anew();
   await superuser.query('alter role tock_edge reset statement_timeout');
+  await superuser.query("alter role tock_edge set lock_timeout = '0.5s'");
   await client.query('alter table tock.duties set (autovacuum_enabled = false)');
   for (let n = 0; n < 5; n++) await cluster.connect();
   const wrong = await found();
   const of = (finding: string) => wrong.find((one) => one.finding === finding);
   expect(of('a setting loses tasks in a crash')).toMatchObject({
     severity: 'critical',
-    detail: 'fsync is off, full_page_writes is off, synchronous_commit is off',
+    detail: 'fsync is off, full_page_writes is off',
   });
   expect(of('a role loses tasks in a crash')?.detail).toBe(
-    'role tock_worker has synchronous_commit = off',
+    'every role has synchronous_commit = off, role tock_worker has synchronous_commit = off',
   );
   expect(of('autovacuum is off')?.detail).toBe(
     'autovacuum is off, for tock.duties, track_counts is off',
   );
   expect(of('connections run out')?.detail).toMatch(/^\d of 7 are taken, \d of them by tock$/);
   expect(of("the edge's role has no time limit")?.detail).toBe('statement_timeout');
-  if (await hasCron()) expect(of('pg_cron may run too few jobs at once')).toBeUndefined();
+  if (await hasCron()) {
+    expect(of('pg_cron may run too few jobs at once')).toBeUndefined();
+    expect(of('pg_cron works in another database')?.detail).toContain('in postgres,');
+  }
   await superuser.query('grant pg_read_all_settings to tock');
   if (await hasCron()) {
     expect(
       (await named()).filter((name) => name === 'pg_cron may run too few jobs at once'),
     ).toHaveLength(1);
   }
+  const launching = (await part('cron()')).map(({ finding, severity }) => [finding, severity]);
+  const unlaunched = [
+    ['pg_cron launches nothing', 'critical'],
+    ['pg_cron goes by another time zone', 'note'],
+  ];
+  if (modern) expect(launching).toEqual(expect.arrayContaining(unlaunched));
+  await client.query("set neon.timeline_id = 'x'");
+  expect((await part('settings()')).map(({ finding }) => finding)).not.toContain(
+    'a setting loses tasks in a crash',
+  );
   for (const { hint } of wrong.filter(({ finding }) => /crash|autovacuum|edge/.test(finding))) {
     for (const statement of hint.split('; ')) await superuser.query(statement);
   }
+  // Of the server's own, one is left: what was set for every role hid it.
+  await anew();
+  expect((await part('settings()')).map(({ detail }) => detail)).toEqual([
+    expect.stringContaining('synchronous_commit is off'),
+  ]);
   await restart(Object.fromEntries(Object.keys(harmful).map((name) => [name, null])));
   expect(await named()).toEqual([]);
   expect(await part('vacuum(10)')).toMatchObject([{ finding: 'transaction numbers run out' }]);

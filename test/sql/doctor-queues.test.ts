@@ -10,6 +10,7 @@ import {
   fail,
   leaseOf,
   numbered,
+  promote,
   reap,
   rows,
   value,
@@ -37,7 +38,7 @@ test('a queue is found from which nobody has claimed for ten minutes, and not on
       detail: expect.stringMatching(
         /^a task of queue q is ready since 20.*Z, and none was claimed since it is there$/,
       ),
-      hint: expect.stringContaining('tock claim q;'),
+      hint: expect.stringContaining('tock drop q --force'),
     },
   ]);
   const lease = leaseOf(await claim(client, 'q'));
@@ -46,8 +47,56 @@ test('a queue is found from which nobody has claimed for ten minutes, and not on
   // Whoever works on what he claimed then may take long.
   expect(await named()).toEqual([]);
   await complete(client, lease);
+  // Whoever has just ended one is about to claim the next.
+  expect(await named()).toEqual([]);
+  await client.query("update tock.leases set closed_at = now() - interval '11 minutes'");
   expect(await named()).toEqual(['nobody claims from a queue']);
   await client.query(`select tock.put_queue('q', '{"rate_limit": 1, "rate_seconds": 3600}')`);
+  expect(await named()).toEqual([]);
+  await old('2 hours');
+  await client.query(
+    "update tock.leases set claimed_at = now() - interval '71 minutes', closed_at = now() - interval '71 minutes'",
+  );
+  expect(await named()).toEqual(['nobody claims from a queue']);
+});
+
+test('so is one with a limit, but not while somebody is at work, be it in another stream', async () => {
+  await client.query(`select tock.put_queue('q', '{"max_running": 2}')`);
+  await enqueue(client, 'q', [{ priority: 5 }]);
+  const lease = leaseOf(await claim(client, 'q'));
+  await enqueue(client, 'q', [{ priority: 1 }]);
+  await old('1 day');
+  await client.query(`update tock.streams set awake = false where priority = 5`);
+  expect(await named()).toEqual([]);
+  await complete(client, lease);
+  expect(await named()).toEqual(['nobody claims from a queue']);
+});
+
+test('a task that waited for long is ready since it was promoted, at any attempt', async () => {
+  await enqueue(client, 'q', [{ delay_seconds: 3600 }]);
+  const due = () =>
+    client.query(
+      "update tock.waiting set created_at = now() - interval '1 hour', due_at = now() - interval '1 s'",
+    );
+  await due();
+  await promote(client);
+  expect(await named()).toEqual([]);
+  await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 3600 });
+  await due();
+  await client.query(
+    "update tock.leases set claimed_at = now() - interval '1 hour', closed_at = now() - interval '1 hour'",
+  );
+  await promote(client);
+  expect(await named()).toEqual([]);
+  await client.query("update tock.promotions set promoted_at = now() - interval '11 minutes'");
+  expect(await named()).toEqual(['nobody claims from a queue']);
+});
+
+test('tasks that were cancelled are no reason to claim', async () => {
+  const ids = await enqueue(client, 'q', numbered(3));
+  await old('1 day');
+  expect(await named()).toEqual(['nobody claims from a queue']);
+  await client.query('select tock.cancel($1::bigint[])', [ids]);
   expect(await named()).toEqual([]);
 });
 

@@ -98,9 +98,16 @@ test('a duty that is late or fails is found, with its error', async () => {
     {
       finding: 'duties are late',
       detail: expect.stringMatching(/^reap \(last done at 2.*\)$/),
-      hint: expect.stringMatching(/another database.*\/v1\/tick|^without pg_cron.*\/v1\/tick/),
+      severity: 'note',
+      hint: expect.stringMatching(/in database tock_cron.*\/v1\/tick|^without pg_cron.*\/v1\/tick/),
     },
   ]);
+  // A database that sleeps is woken when something is due, and never otherwise.
+  await enqueue(client, 'q', [{ delay_seconds: 60 }]);
+  expect(await doctor()).toMatchObject([{ severity: 'note' }]);
+  await client.query("update tock.waiting set due_at = now() - interval '3 minutes'");
+  await client.query('update tock.duties set reached_at = null');
+  expect(await doctor()).toMatchObject([{ finding: 'duties are late', severity: 'warning' }]);
   await client.query(
     `update tock.duties set failures = 3, last_error = '57014 oops' where name = 'reap'`,
   );
@@ -119,7 +126,14 @@ test('a lock that a session holds outside of any transaction is found, not that 
     "begin; select pg_advisory_xact_lock('tock'::regnamespace::oid::integer, 1)",
   );
   expect(await doctor()).toEqual([]);
-  await stranger.query("commit; select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)");
+  await stranger.query(
+    "commit; select pg_advisory_lock('tock'::regnamespace::oid::bigint << 32 | 1)",
+  );
+  // Of one key: no lock of Tock's is in its way.
+  expect(await doctor()).toEqual([]);
+  await stranger.query(
+    "select pg_advisory_unlock_all(); select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)",
+  );
   const { rows: pids } = await stranger.query('select pg_backend_pid() as pid');
   expect(await doctor()).toMatchObject([
     { finding: 'a stranger holds a lock', hint: expect.stringContaining(`(${pids[0].pid})`) },
@@ -129,7 +143,11 @@ test('a lock that a session holds outside of any transaction is found, not that 
 test("the audit's reports are critical", async () => {
   await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"epoch": 1}')`);
   expect(await doctor()).toMatchObject([
-    { severity: 'critical', detail: '1 reports within a day, the newest: {"epoch": 1}' },
+    {
+      finding: 'the audit found runs that nobody was handed',
+      severity: 'critical',
+      detail: '1 reports within a day, the newest: {"epoch": 1}',
+    },
   ]);
 });
 
@@ -143,6 +161,8 @@ test('what a part of the doctor can not look at is a finding, and the others go 
     'the doctor could not look',
   ]);
   expect(found[1]?.detail).toMatch(/^duties: 55P03 /);
+  const [lock] = await rows(client, found[1]?.hint.match(/select .*/)?.[0] as string);
+  expect(lock).toEqual({ pid: await pidOf(owner), relation: expect.stringContaining('duties') });
   await owner.query('rollback');
   expect(await named()).toEqual(['the sequence is cached']);
 });

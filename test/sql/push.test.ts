@@ -145,7 +145,7 @@ test('two who rotate at once raise it once', async () => {
 
 test('doctor() names queues whose tasks nobody sends, and endpoints that are gone', async () => {
   await put('alone', { url });
-  await enqueue(client, 'alone', [{}]);
+  await enqueue(client, 'alone', [{}, {}]);
   const findings = async () =>
     (await rows<{ finding: string; detail: string }>(client, 'select * from tock.doctor()'))
       .filter(({ finding }) => ['nobody pushes', 'endpoints are gone'].includes(finding))
@@ -156,8 +156,12 @@ test('doctor() names queues whose tasks nobody sends, and endpoints that are gon
      where s.number = r.stream and s.queue = 'alone'`,
   );
   expect(await findings()).toEqual([
-    expect.stringMatching(/^nobody pushes: alone \(1 ready, the oldest since 20/),
+    expect.stringMatching(/^nobody pushes: alone \(2 ready, the oldest since 20/),
   ]);
+  const [taken] = await rows<{ lease: string }>(client, "select lease from tock.claim('alone')");
+  await client.query('select tock.complete($1)', [taken?.lease]);
+  // A long backlog is no deserted one.
+  expect(await findings()).toEqual([]);
   await client.query(
     `select tock.fail(p_lease => lease, p_failures =>
        '{"fatal": true, "error": {"name": "Gone", "message": "410 from https://example.com"}}')

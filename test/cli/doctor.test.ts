@@ -1,0 +1,64 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Served, served } from './served.ts';
+import { tock } from './tock.ts';
+
+let db: Database;
+let server: Served;
+let client: pg.Client;
+let key: string;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  server = await served(db);
+  client = await db.connect();
+  await client.query('select tock.tick()');
+  const create = ['key', 'create', 'all', '--scope', 'admin', '--json'];
+  key = JSON.parse((await tock(create, { env: { DATABASE_URL: db.url } })).out).key;
+}, 60_000);
+
+afterAll(async () => {
+  server?.close();
+  await db?.drop();
+});
+
+const ask = (env: NodeJS.ProcessEnv, ...args: string[]) =>
+  tock(['doctor', ...args], { env: { POOLED_DATABASE_URL: undefined, ...env } });
+const named = (out: string) =>
+  JSON.parse(out).findings.map(({ finding }: { finding: string }) => finding);
+
+test('a note is shown and no failure, a warning beside it is', async () => {
+  await client.query(`update tock.migrations set applied_at = now() - interval '8 days'`);
+  await client.query(`update tock.duties set last_ok_at = now() - interval '7 days'`);
+  const noted = await ask({ DATABASE_URL: db.url });
+  expect(noted).toMatchObject({ code: 0, err: '' });
+  expect(noted.out).toMatch(/^note: duties are late\n {2}[\s\S]*\nAll is well\.\n$/);
+  await client.query('alter sequence tock.positions cache 50');
+  const ill = await ask({ DATABASE_URL: db.url });
+  expect(ill).toMatchObject({ code: 1, err: '1 found.\n' });
+  expect(ill.out).not.toContain('All is well');
+  await client.query('alter sequence tock.positions cache 1');
+  await client.query('update tock.duties set last_ok_at = now(), last_started_at = now()');
+}, 60_000);
+
+test('a pooler that is out of reach is a finding beside the others', async () => {
+  await client.query('alter sequence tock.positions cache 50');
+  const lost = 'postgres://tock_edge:secret@127.0.0.1:1/tock';
+  const { code, out } = await ask({ DATABASE_URL: db.url, POOLED_DATABASE_URL: lost }, '--json');
+  expect(code).toBe(1);
+  expect(named(out)).toEqual(['the sequence is cached', 'the doctor could not look']);
+  expect(out).toContain('the pooler: ');
+  expect(out).not.toContain('secret');
+  await client.query('alter sequence tock.positions cache 1');
+}, 60_000);
+
+test('over HTTP what only this machine sees is looked at too, where its place has the database', async () => {
+  await client.query(`insert into tock.migrations (number, name, checksum) values (9999, 'x', '')`);
+  const there = { TOCK_URL: server.url, TOCK_KEY: key };
+  expect(named((await ask(there, '--json')).out)).toEqual([]);
+  expect(named((await ask({ ...there, DATABASE_URL: db.url }, '--json')).out)).toEqual([
+    'the database is of a newer Tock',
+  ]);
+  await client.query('delete from tock.migrations where number = 9999');
+}, 60_000);
