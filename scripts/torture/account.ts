@@ -3,7 +3,7 @@ import { brokenSentences } from '../../test/sql/audit.ts';
 import type { Facts } from './facts.ts';
 import { judgeClaims } from './judge_claims.ts';
 import { judgeStored, type Stored } from './judge_stored.ts';
-import { limits } from './queues.ts';
+import { caps, limits, rates } from './queues.ts';
 import type { Torture } from './torture.ts';
 
 // The number is where it was put, or where gathered results and spawned tasks have wrapped it.
@@ -76,6 +76,9 @@ const none: [kind: string, text: string][] = [
   ['a prepared transaction is left', 'select to_jsonb(p) as found from pg_prepared_xacts p'],
 ];
 
+/** What doctor() finds on such a machine whatever is done to it: Debian 12 has pg_cron 1.4. */
+const ofTheHost = ['pg_cron knows no seconds'];
+
 /** What was said against what is stored, and what must hold of any state. */
 export async function account(torture: Torture, on: pg.Client): Promise<void> {
   const { facts, ledger, say } = torture;
@@ -84,7 +87,7 @@ export async function account(torture: Torture, on: pg.Client): Promise<void> {
     `  ${facts.asks.size} tasks were asked for, ${stored.length} are stored, ${facts.claims.length} claims and ${facts.ends.length} ends were heard.`,
   );
   for (const { kind, task, detail } of [
-    ...judgeClaims(facts, limits),
+    ...judgeClaims(facts, { limits, caps, rates }),
     ...judgeStored(facts, stored),
   ]) {
     ledger.differ(kind, Number(task), detail);
@@ -96,7 +99,9 @@ export async function account(torture: Torture, on: pg.Client): Promise<void> {
   for (const [sentence, count] of Object.entries(await brokenSentences(on))) {
     ledger.differ('a sentence of the audit does not hold', 0, `${sentence}: ${count}`);
   }
-  const { rows } = await on.query('select * from tock.doctor()');
+  const { rows } = await on.query('select * from tock.doctor() where finding <> all ($1)', [
+    ofTheHost,
+  ]);
   for (const { finding, severity, detail } of rows) {
     ledger.differ('the doctor is not content', 0, `${severity}: ${finding}: ${detail}`);
   }

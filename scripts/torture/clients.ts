@@ -1,5 +1,6 @@
 import { dice, pause, type Random } from '../soak/clock.ts';
 import { once } from './call.ts';
+import { governor, keeper } from './governors.ts';
 import { batchOf } from './tasks.ts';
 import { type Client, stepping, type Torture } from './torture.ts';
 
@@ -55,7 +56,11 @@ function changer(torture: Torture, mine: number, changers: number) {
     if (!found) return pause(200);
     const { n, id } = found;
     const sent = Date.now();
-    const way = random(4);
+    const way = random(5);
+    if (way === 4) {
+      await call('move', '/v1/tasks/move', { body: { ids: [id], queue: 'moved' } });
+      return;
+    }
     if (way === 0) {
       facts.wants(id);
       const answer = await call('cancel', `/v1/tasks/${id}/cancel`, { body: {} });
@@ -111,6 +116,15 @@ const reads = [
   '/v1/stats',
   '/v1/schedules',
   '/v1/queues/broken/dead',
+  '/v1/acts',
+  '/v1/keys',
+  '/v1/limits',
+  '/v1/pools',
+  '/v1/doctor',
+  '/v1/queues/capped/limits',
+  '/v1/queues/plain/hours',
+  '/v1/schedules/each-second/fires',
+  '/v1/schedules/each-second/next',
 ];
 
 async function read({ facts }: Torture, { call }: Client, random: Random): Promise<void> {
@@ -140,6 +154,8 @@ export function startClients(torture: Torture, seed: number): Promise<void>[] {
   );
   const others = [
     rerunner(torture),
+    governor(torture),
+    keeper(torture),
     (client: Client, random: Random) => read(torture, client, random),
     (client: Client) => tick(torture, client),
   ].map((step, at) => stepping(torture, dice(seed * 17 + at), step));

@@ -10,20 +10,22 @@ import { account } from './account.ts';
 import { startClients } from './clients.ts';
 import { startTormented } from './crew.ts';
 import { type Difference, openFacts } from './facts.ts';
-import { runFaults } from './faults.ts';
+import { neverFelt, runFaults } from './faults.ts';
 import { cronOn } from './holds.ts';
-import { planFaults } from './plan.ts';
+import { type Fault, planFaults } from './plan.ts';
 import { policy, queues, schedules } from './queues.ts';
+import { openReceiver } from './receiver.ts';
 import { openTortured } from './stack.ts';
 import { clientOf, hearing, type Torture } from './torture.ts';
 
 export type TortureOptions = { seconds: number; seed: number; say(line: string): void };
 
 /** The queues and schedules, before anything is broken. */
-async function setUp(torture: Torture, on: pg.Client): Promise<void> {
+async function setUp(torture: Torture, on: pg.Client, url: string): Promise<void> {
   for (const [name, settings] of Object.entries(queues)) {
     await on.query('select tock.put_queue($1, $2)', [name, { ...policy, ...settings }]);
   }
+  await on.query('select tock.put_queue($1, $2)', ['pushed', { push: { url } }]);
   const { call } = clientOf(torture, dice(1));
   for (const [name, body] of Object.entries(schedules)) {
     await call('put schedule', `/v1/schedules/${name}`, { method: 'PUT', body });
@@ -76,6 +78,13 @@ function figures(counts: Map<string, number>, logs: Logs, { say }: TortureOption
   for (const [what, times] of logs.most(30)) say(`  ${String(times).padStart(7)} ${what}`);
 }
 
+/** Those that there is something for: without pg_cron, or a pooler, some come to nothing. */
+const possible = (plan: Fault[], { host }: Torture['stack']) =>
+  plan.filter(
+    ({ name }) =>
+      !(name.startsWith('pg_cron') && !host.cron) && !(/pool/.test(name) && !host.pgbouncer),
+  );
+
 /** Works, breaks and accounts; returns what was lost, doubled or otherwise different. */
 export async function torture(options: TortureOptions): Promise<Difference[]> {
   const { seconds, seed, say } = options;
@@ -116,7 +125,8 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   };
   const logs = openLogs(stack);
   let on = await stack.connect();
-  await setUp(it, on);
+  const receiver = await openReceiver(it.facts, (what) => ledger.count(what));
+  await setUp(it, on, receiver.url);
   await on.end();
   say(
     `${plan.length} faults in ${seconds} s, seed ${seed}; plan and journal are in ${folder.replace(`${home()}/`, '.tock/')}.`,
@@ -141,6 +151,8 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
     await account(it, on);
     await logs.read();
     for (const line of logs.broken()) ledger.differ('the server', 0, line);
+    for (const kind of neverFelt(possible(plan, stack), counts))
+      ledger.differ('a fault that nobody felt', 0, kind);
     if (differences.length > 0) {
       const dump = [`${stack.host.bin}/pg_dump`, '--schema=tock', stack.ownerUrl];
       writeFileSync(join(folder, 'state.sql'), await stack.host.run(dump));
@@ -154,6 +166,7 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   closeSync(file);
   stopping.abort();
   await stack.close();
+  receiver.close();
   figures(counts, logs, options);
   // Passwords of a cluster that is gone.
   rmSync(`${folder}.env`, { force: true });

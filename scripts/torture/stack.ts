@@ -42,7 +42,8 @@ export async function openTortured(seed: number, stopping: AbortSignal) {
     tear(link: (typeof links)[number], way: Way | null): void {
       proxies[links.indexOf(link)]?.tear(way);
     },
-    spoilt: () => proxies.map((proxy) => proxy.spoilt()),
+    /** How many answers and connections were spoilt there. */
+    spoilt: (link: (typeof links)[number]) => proxies[links.indexOf(link)]?.spoilt() ?? 0,
     /** kill -9 of wrangler and workerd, which are one group; resolves once a new one answers. */
     async restartWorkerd(): Promise<void> {
       process.kill(-worker.pid, 'SIGKILL');

@@ -1,6 +1,6 @@
 import type { Bug } from './bugs.ts';
 
-const half = 'half a minute over HTTP';
+const half = 'a while over HTTP';
 const caught: Bug['caught'] = ['faults/torture.test.ts', half];
 
 /** What the torture's account finds without knowing of it. */
