@@ -42,11 +42,13 @@ async function untilFelt(torture: Torture, fault: Fault, hold: Hold): Promise<vo
  * slow the machine is.
  */
 export async function runFaults(
-  torture: Torture,
+  work: Torture,
   plan: Fault[],
   crew: Crew,
   logs: Logs,
 ): Promise<void> {
+  // The faults end before the work does.
+  const torture: Torture = { ...work };
   const { ledger, stack } = torture;
   const kills = killing(torture, crew);
   const holds = holding(torture);
@@ -59,7 +61,10 @@ export async function runFaults(
     const failed = (error: unknown) => survived(`cut short by ${met(ledger, fault.name, error)}`);
     const kill = kills[fault.name];
     if (fault.name === 'kill -9 of server') await logs.read();
-    if (kill) await kill(fault).then(survived, failed);
+    // Its start takes seconds, in which other things may break too.
+    if (kill && fault.name === 'kill -9 of workerd')
+      lasting.push(kill(fault).then(survived, failed));
+    else if (kill) await kill(fault).then(survived, failed);
     else if (fault.name.startsWith('pg_cron') && !stack.host.cron) continue;
     else {
       const hold = holds[fault.name] ?? ((one: Fault) => tearing(torture, one));

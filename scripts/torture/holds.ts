@@ -236,7 +236,7 @@ async function endEpoch(torture: Torture): Promise<number> {
     );
   const before = await now();
   if (before === null) return 0;
-  await withClient(stack.ownerUrl, (on) => nextEpoch(torture, on));
+  await withClient(stack.ownerUrl, (on) => nextEpoch(torture, on, 50));
   for (const end = performance.now() + 15_000; torture.going && performance.now() < end; ) {
     await pause(250);
     if (((await now()) ?? before) > before) return 1;

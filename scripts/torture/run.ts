@@ -52,6 +52,9 @@ async function gauge(torture: Torture, differences: () => number): Promise<void>
 
 const unfinished = 'select sum(ready + running + waiting) as left from tock.queue_stats()';
 
+/** How long work goes on after the last fault: what they left behind meets what is as always. */
+const calm = 3000;
+
 /** No new work and no more faults: what is left is worked off. */
 async function drain(torture: Torture, on: pg.Client, seconds: number): Promise<void> {
   await on.query('select tock.drop_schedule(name) from tock.schedules');
@@ -135,12 +138,16 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   const others = [...startClients(it, seed), gauge(it, () => differences.length)];
   try {
     await runFaults(it, plan, crew, logs);
-    it.going = false;
-    say('No new work and no more faults: what is left is worked off.');
     // pg_cron's launcher comes back with the server.
     await logs.read();
+    it.facts.crashed(Date.now());
     await stack.restartServer();
+    it.facts.crashed(Date.now());
     await cronOn(it);
+    say('No more faults.');
+    await pause(calm);
+    it.going = false;
+    say('No new work: what is left is worked off.');
     await Promise.all(others);
     on = await stack.connect(undefined, 1800);
     crew.drain();

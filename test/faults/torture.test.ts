@@ -5,7 +5,7 @@ import { torture } from '../../scripts/torture/run.ts';
 test('a while over HTTP, with everything killed, torn and held up, loses and doubles nothing', async () => {
   const said: string[] = [];
   const differences = await torture({
-    seconds: 8,
+    seconds: 6,
     seed: Number(process.env.TOCK_TORTURE_SEED ?? 1),
     say: (line) => said.push(line),
   });
