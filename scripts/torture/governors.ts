@@ -2,22 +2,24 @@ import { pause, type Random } from '../soak/clock.ts';
 import { once } from './call.ts';
 import type { Client, Torture } from './torture.ts';
 
-const pausable = ['keyed', 'moved', 'three'];
+const pausable = ['plain', 'keyed', 'three'];
 
 /** Whoever governs queues: pauses them, and cancels, purges and reorders what is in them. */
 export function governor({ facts }: Torture) {
+  const pausing = async ({ call }: Client, random: Random) => {
+    const queue = pausable[random(pausable.length)] as string;
+    const put = (paused: boolean) =>
+      call('pause', `/v1/queues/${queue}`, { method: 'PUT', body: { paused }, patience: 600 });
+    const answer = await put(true);
+    const told = Date.now();
+    await pause(random(1000));
+    const until = Date.now();
+    if (answer?.status === 200) facts.paused({ queue, told, until });
+    await put(false);
+  };
   const acts: ((client: Client, random: Random) => Promise<unknown>)[] = [
-    async ({ call }, random) => {
-      const queue = pausable[random(pausable.length)] as string;
-      const put = (paused: boolean) =>
-        call('pause', `/v1/queues/${queue}`, { method: 'PUT', body: { paused }, patience: 600 });
-      const answer = await put(true);
-      const told = Date.now();
-      await pause(random(1000));
-      const until = Date.now();
-      if (answer?.status === 200) facts.paused({ queue, told, until });
-      await put(false);
-    },
+    pausing,
+    pausing,
     ({ call }) => call('purge', '/v1/queues/purged/purge', { body: {} }),
     ({ call }) =>
       call('cancel by filter', '/v1/queues/plain/cancel', { body: { tenant: 'unwanted' } }),

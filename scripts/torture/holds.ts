@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import { migrate } from '../../cli/migrate.ts';
-import { dice, pause, type Random } from '../soak/clock.ts';
+import { dice, pause } from '../soak/clock.ts';
 import { codeOf } from '../soak/codes.ts';
 import { nextEpoch, whileGoing } from '../soak/others.ts';
 import { withClient } from '../stack/roles.ts';
 import type { Ask } from './facts.ts';
 import type { Fault, FaultName } from './plan.ts';
-import { batchOf } from './tasks.ts';
+import { holdOpen, holdSnapshot, prepare, workIn } from './sessions.ts';
 import type { Torture } from './torture.ts';
 
 /** Returns how much of it was felt: 0 where it did nothing to anybody. */
@@ -31,97 +31,6 @@ async function fillPool({ stack }: Torture, wait: (fault: Fault) => Promise<void
     return full;
   } finally {
     for (const on of open) void on.end().catch(() => {});
-  }
-}
-
-/** Takes the ids of the tasks that it enqueues in a transaction of its own, and tells what became of them. */
-async function enqueueIn(
-  torture: Torture,
-  on: pg.Client,
-  random: Random,
-  end: (numbers: number[]) => Promise<'sure' | 'none'>,
-): Promise<void> {
-  const { facts } = torture;
-  const call = `transaction ${Date.now()} ${random(1e6)}`;
-  const { queue, tasks, asks } = batchOf(random, call, torture.take);
-  const numbers = asks.map(({ n }) => n);
-  for (const ask of asks) facts.asked(ask);
-  let ids: string[] = [];
-  try {
-    await on.query('begin');
-    const { rows } = await on.query('select tock.enqueue(p_queue => $1, p_tasks => $2) as ids', [
-      queue,
-      JSON.stringify(tasks),
-    ]);
-    ids = rows[0].ids;
-  } catch (error) {
-    // Nothing was committed, and nothing will be.
-    facts.settled(Date.now(), numbers, 'none');
-    throw error;
-  }
-  const fate = await end(numbers);
-  facts.settled(Date.now(), numbers, fate, fate === 'sure' ? ids : []);
-}
-
-async function holdOpen(torture: Torture, fault: Fault): Promise<number> {
-  const random = dice(fault.pick);
-  const on = await torture.stack.connect();
-  try {
-    await enqueueIn(torture, on, random, async (numbers) => {
-      const ids = torture.facts.claims.at(-1)?.runs.map(({ id }) => id) ?? [];
-      for (const id of ids) torture.facts.wants(id);
-      const commits = fault.pick % 3 > 0;
-      const over = async () => {
-        if (ids.length > 0) await on.query('select tock.cancel(p_ids => $1)', [ids]);
-        // Over several other faults; a kill of the server rolls it back.
-        await whileGoing(torture, fault.holds * 2);
-      };
-      await over().catch((error) => {
-        torture.facts.settled(Date.now(), numbers, 'none');
-        throw error;
-      });
-      await on.query(commits ? 'commit' : 'rollback');
-      return commits ? 'sure' : 'none';
-    });
-    return 1;
-  } finally {
-    void on.end().catch(() => {});
-  }
-}
-
-/** Two-phase: from `prepare` on it outlives its session and a crash, and somebody else ends it. */
-async function prepare(torture: Torture, fault: Fault): Promise<number> {
-  const name = `torture ${fault.pick} ${fault.at}`;
-  const fate = fault.pick % 3 > 0 ? 'sure' : 'none';
-  const on = await torture.stack.connect();
-  try {
-    await enqueueIn(torture, on, dice(fault.pick), async () => {
-      const told = await on.query(`prepare transaction '${name}'`).then(
-        () => true,
-        () => false,
-      );
-      await whileGoing(torture, fault.holds * 2);
-      const finish = `${fate === 'sure' ? 'commit' : 'rollback'} prepared '${name}'`;
-      const attempts = await ended(torture, finish);
-      if (told || attempts.ended) return fate;
-      if (attempts.count === 1) return 'none';
-      throw new Error('connection lost: nobody knows whether it was prepared');
-    });
-    return 1;
-  } finally {
-    void on.end().catch(() => {});
-  }
-}
-
-/** Again and again, as it must not stay: until it is done, or there is none of that name. */
-async function ended({ stack }: Torture, finish: string) {
-  for (let count = 1; ; count++) {
-    const code = await withClient(stack.ownerUrl, (on) => on.query(finish)).then(
-      () => '',
-      (error) => codeOf(error),
-    );
-    if (code === '' || code === '42704') return { count, ended: code === '' };
-    await pause(100);
   }
 }
 
@@ -253,6 +162,8 @@ export function holding(torture: Torture): Partial<Record<FaultName, Hold>> {
     'pool filled': (fault) => fillPool(torture, wait, fault),
     'transaction held open': (fault) => holdOpen(torture, fault),
     'transaction prepared': (fault) => prepare(torture, fault),
+    'work in a transaction': (fault) => workIn(torture, fault),
+    'snapshot held open': (fault) => holdSnapshot(torture, fault),
     'epoch ended': () => endEpoch(torture),
     'pg_cron stopped': async (fault) => {
       const { rowCount } = await asSuper('update cron.job set active = false');

@@ -20,6 +20,8 @@ const others = [
   'pool filled',
   'transaction held open',
   'transaction prepared',
+  'work in a transaction',
+  'snapshot held open',
   'epoch ended',
   'pg_cron stopped',
   'pg_cron launcher ended',

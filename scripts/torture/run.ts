@@ -18,7 +18,13 @@ import { openReceiver } from './receiver.ts';
 import { openTortured } from './stack.ts';
 import { clientOf, hearing, type Torture } from './torture.ts';
 
-export type TortureOptions = { seconds: number; seed: number; say(line: string): void };
+export type TortureOptions = {
+  seconds: number;
+  seed: number;
+  say(line: string): void;
+  /** Ends it at once, without an account. */
+  signal?: AbortSignal;
+};
 
 /** The queues and schedules, before anything is broken. */
 async function setUp(torture: Torture, on: pg.Client, url: string): Promise<void> {
@@ -81,6 +87,18 @@ function figures(counts: Map<string, number>, logs: Logs, { say }: TortureOption
   for (const [what, times] of logs.most(30)) say(`  ${String(times).padStart(7)} ${what}`);
 }
 
+/** As that ends, or without it. */
+function orAborted(work: Promise<void>, signal?: AbortSignal): Promise<void> {
+  const aborted = new Promise<void>((_, reject) => {
+    const stop = () => reject(signal?.reason);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+  // What it still does comes to nothing.
+  work.catch(() => {});
+  return Promise.race([work, aborted]);
+}
+
 /** Those that there is something for: without pg_cron, or a pooler, some come to nothing. */
 const possible = (plan: Fault[], { host }: Torture['stack']) =>
   plan.filter(
@@ -97,7 +115,8 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   const plan = planFaults(seed, seconds);
   writeFileSync(join(folder, 'plan.json'), JSON.stringify(plan, null, 1));
   const file = openSync(join(folder, 'journal.jsonl'), 'w');
-  const write = (line: string) => void writeSync(file, `${line}\n`);
+  let closed = false;
+  const write = (line: string) => void (closed || writeSync(file, `${line}\n`));
   const differences: Difference[] = [];
   const counts = new Map<string, number>();
   const stopping = new AbortController();
@@ -136,7 +155,7 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   );
   const crew = startTormented(it, 3, seed * 1000);
   const others = [...startClients(it, seed), gauge(it, () => differences.length)];
-  try {
+  const torment = async () => {
     await runFaults(it, plan, crew, logs);
     // pg_cron's launcher comes back with the server.
     await logs.read();
@@ -164,12 +183,16 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
       const dump = [`${stack.host.bin}/pg_dump`, '--schema=tock', stack.ownerUrl];
       writeFileSync(join(folder, 'state.sql'), await stack.host.run(dump));
     }
+  };
+  try {
+    await orAborted(torment(), options.signal);
   } catch (error) {
     ledger.differ('the torture itself broke', 0, (error as Error).stack ?? String(error));
   }
   it.going = false;
   await crew.stop();
   await on.end().catch(() => {});
+  closed = true;
   closeSync(file);
   stopping.abort();
   await stack.close();

@@ -137,6 +137,13 @@ async function spawning(work: Work): Promise<void> {
   if (done) say(['settled', Date.now(), asks.map(({ n }) => n)]);
 }
 
+/** When its lease is over, and others may have its tasks. */
+async function late(work: Work): Promise<unknown> {
+  const { random, claim } = work;
+  await pause(1000 * lease_seconds + 200 + random(1500));
+  return random(3) === 0 ? whole(work) : part(work, claim.runs);
+}
+
 const ways: [number, (work: Work) => Promise<unknown>][] = [
   [50, whole],
   [16, torn],
@@ -144,7 +151,7 @@ const ways: [number, (work: Work) => Promise<unknown>][] = [
   [6, longer],
   [5, (work) => failing(work, work.claim.runs, false)],
   [3, (work) => giving(work, work.claim.runs)],
-  [2, async (work) => pause(1000 * lease_seconds + work.random(1500)).then(() => whole(work))],
+  [6, late],
   [2, async () => heard('walk away', '200', '')],
 ];
 
@@ -171,7 +178,9 @@ async function turn(api: Api, random: Random): Promise<void> {
         [6, 5],
         [2, 30],
       ]);
-  const body = { worker: name, limit, lease_seconds, request_id: `${name} ${++claims}` };
+  // Of one without, whose answer is lost, the lease runs out; and it has a way of its own.
+  const repeated = random(3) > 0 && { request_id: `${name} ${++claims}` };
+  const body = { worker: name, limit, lease_seconds, ...repeated };
   const one = names[random(names.length)] as string;
   const several = draining || random(2) === 0;
   const chosenOnes = draining ? names : names.toSorted(() => random(3) - 1).slice(0, 4);
