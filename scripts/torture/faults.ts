@@ -72,7 +72,7 @@ export async function runFaults(
     }
   }
   // What was not felt yet may still be.
-  await Promise.race([Promise.all(lasting), pause(10_000)]);
+  await Promise.race([Promise.all(lasting), pause(30_000)]);
   torture.going = false;
   await Promise.all(lasting);
 }

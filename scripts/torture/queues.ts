@@ -12,7 +12,7 @@ export const queues: Record<string, Record<string, unknown>> = {
   spawning: {},
   brief: {},
   capped: { max_running: 3 },
-  paced: { rate_limit: 20, rate_seconds: 1, rate_burst: 5 },
+  paced: { rate_limit: 8, rate_seconds: 1, rate_burst: 2 },
   newest: {},
   moved: {},
   purged: {},
@@ -41,7 +41,7 @@ export const caps: Record<string, number> = { capped: 3 };
 
 /** How many may start of these queues: at once, and in each second. */
 export const rates: Record<string, { burst: number; each: number }> = {
-  paced: { burst: 5, each: 20 },
+  paced: { burst: 2, each: 8 },
 };
 
 /** Each fires once a second; which was missed is made up for. */

@@ -1,6 +1,6 @@
 import { chosen, type Random } from '../soak/clock.ts';
 import type { Ask } from './facts.ts';
-import { stages } from './queues.ts';
+import { caps, rates, stages } from './queues.ts';
 
 /** A call's tasks, as they are sent and as they are remembered. */
 export type Batch = { queue: string; tasks: Record<string, unknown>[]; asks: Ask[] };
@@ -99,7 +99,9 @@ const sizes: [share: number, most: number][] = [
 /** The tasks of one call, with numbers from `take`. */
 export function batchOf(random: Random, call: string, take: (many: number) => number): Batch {
   const [queue, kind] = chosen(random, kinds);
-  const many = 1 + random(chosen(random, sizes));
+  // Fewer would never come to a bound.
+  const least = queue in caps || queue in rates ? 8 : 1;
+  const many = least + random(chosen(random, sizes));
   const first = take(many);
   const sent = Date.now();
   const asks: Ask[] = [];

@@ -36,8 +36,8 @@ export const tortures: Bug[] = [
   {
     name: 'the torture finds a completion that counts though its lease was over',
     file: 'routines/42_complete.sql',
-    find: 'else not tock.ended_so(v_run, v_wait',
-    replace: "else v_run.state <> 'lost' and not tock.ended_so(v_run, v_wait",
+    find: 'continue when v_run.state is not null and case',
+    replace: "continue when v_run.state is not null and v_run.state <> 'lost' and case",
     caught,
   },
   {
