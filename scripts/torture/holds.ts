@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { migrate } from '../../cli/migrate.ts';
-import { dice, pause } from '../soak/clock.ts';
+import { dice, pause, type Random } from '../soak/clock.ts';
 import { codeOf } from '../soak/codes.ts';
 import { nextEpoch, whileGoing } from '../soak/others.ts';
 import { withClient } from '../stack/roles.ts';
@@ -89,12 +89,11 @@ async function deadlock(torture: Torture): Promise<number> {
 
 const tables = ['streams', 'waiting', 'leases', 'turns', 'unique_keys', 'duties'];
 
-/** As an owner might in psql: rows of two tables, in opposite orders, for a while. */
-async function lockRows(torture: Torture, { pick, holds }: Fault): Promise<number> {
-  const random = dice(pick);
+/** As an owner might in psql: rows of two tables, in opposite orders, for a while; the next time of two others. */
+async function lockRows(torture: Torture, random: Random, { holds }: Fault): Promise<number> {
   const [a, b] = tables.toSorted(() => random(3) - 1);
-  const rowsOf = (table: string | undefined, order: string) =>
-    `select from tock.${table} t where t.ctid = any (array(select ctid from tock.${table} order by 1 ${order} limit 50)) for update`;
+  const rowsOf = (table: string | undefined) =>
+    `select from tock.${table} t where t.ctid = any (array(select ctid from tock.${table} order by 1 desc limit 50)) for update`;
   const wait = `select pg_sleep(${Math.min(holds, 3000) / 1000})`;
   let blocked = 0;
   const look = pause(Math.min(holds, 3000) * 0.9).then(async () => {
@@ -105,8 +104,8 @@ async function lockRows(torture: Torture, { pick, holds }: Fault): Promise<numbe
   });
   const refused = await crosswise(
     torture,
-    [rowsOf(a, ''), wait, rowsOf(b, '')],
-    [rowsOf(b, 'desc'), wait, rowsOf(a, 'desc')],
+    [rowsOf(a), wait, rowsOf(b)],
+    [rowsOf(b), wait, rowsOf(a)],
   );
   await look;
   return refused + blocked;
@@ -157,6 +156,7 @@ async function endEpoch(torture: Torture): Promise<number> {
 export function holding(torture: Torture): Partial<Record<FaultName, Hold>> {
   const { stack } = torture;
   const wait = ({ holds }: Fault) => whileGoing(torture, holds);
+  const rows = dice(7);
   const asSuper = (text: string) => withClient(stack.superUrl, (on) => on.query(text));
   return {
     'pool filled': (fault) => fillPool(torture, wait, fault),
@@ -180,7 +180,7 @@ export function holding(torture: Torture): Partial<Record<FaultName, Hold>> {
       ).rowCount ?? 0,
     'two migrators': () => migrateTwice(torture),
     deadlock: () => deadlock(torture),
-    'rows locked by the owner': (fault) => lockRows(torture, fault),
+    'rows locked by the owner': (fault) => lockRows(torture, rows, fault),
   };
 }
 

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { chosen, dice, pause, type Random } from '../soak/clock.ts';
 import { type Api, call } from './call.ts';
 import type { Ask, Claim, End, Given } from './facts.ts';
-import { lease_seconds, queues, stages } from './queues.ts';
+import { caps, lease_seconds, queues, stages } from './queues.ts';
 
 const [name = '', seed = '1'] = process.argv.slice(2);
 let draining = false;
@@ -140,7 +140,7 @@ async function spawning(work: Work): Promise<void> {
 /** When its lease is over, and others may have its tasks. */
 async function late(work: Work): Promise<unknown> {
   const { random, claim } = work;
-  await pause(1000 * lease_seconds + 200 + random(1500));
+  await pause(Math.max(0, claim.until - Date.now()) + 200 + random(1500));
   return random(3) === 0 ? whole(work) : part(work, claim.runs);
 }
 
@@ -151,7 +151,7 @@ const ways: [number, (work: Work) => Promise<unknown>][] = [
   [6, longer],
   [5, (work) => failing(work, work.claim.runs, false)],
   [3, (work) => giving(work, work.claim.runs)],
-  [6, late],
+  [10, late],
   [2, async () => heard('walk away', '200', '')],
 ];
 
@@ -180,7 +180,7 @@ async function turn(api: Api, random: Random): Promise<void> {
       ]);
   // Of one without, whose answer is lost, the lease runs out; and it has a way of its own.
   const repeated = random(3) > 0 && { request_id: `${name} ${++claims}` };
-  const body = { worker: name, limit, lease_seconds, ...repeated };
+  const body = { worker: name, limit, lease_seconds: random(4) ? lease_seconds : 1, ...repeated };
   const one = names[random(names.length)] as string;
   const several = draining || random(2) === 0;
   const chosenOnes = draining ? names : names.toSorted(() => random(3) - 1).slice(0, 4);
@@ -204,6 +204,8 @@ async function turn(api: Api, random: Random): Promise<void> {
   for (const [claim] of given) say(['claimed', claim]);
   if (given.length === 0) return pause(50 + random(150));
   for (const [claim, waited] of given) {
+    // For others to come in beside it, where they may.
+    if (claim.queue in caps) await pause(150);
     if (!draining && random(3) === 0) await pause(random(200));
     await worked({ api, random, claim, waited });
   }
