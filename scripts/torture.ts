@@ -8,15 +8,25 @@ const usage = `Usage: npm run torture -- [--seconds <n>] [--seed <n>] [--plan]
                  not who comes first
   --plan         show the faults and their times, and do nothing`;
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '60' },
-    seed: { type: 'string', default: '1' },
-    plan: { type: 'boolean' },
-    help: { type: 'boolean', short: 'h' },
-  },
-});
 const say = (line: string) => void process.stdout.write(`${line}\n`);
+
+function asked() {
+  try {
+    return parseArgs({
+      options: {
+        seconds: { type: 'string', default: '60' },
+        seed: { type: 'string', default: '1' },
+        plan: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    }).values;
+  } catch (error) {
+    say(`${(error as Error).message}\n${usage}`);
+    process.exit(2);
+  }
+}
+
+const values = asked();
 const [seconds, seed] = [Number(values.seconds), Number(values.seed)];
 if (values.help || !(seconds > 0) || !Number.isSafeInteger(seed)) {
   say(usage);
@@ -30,5 +40,10 @@ if (values.plan) {
   }
   process.exit(0);
 }
-const differences = await torture({ seconds, seed, say });
+// All that was started is taken away; the journal stays.
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)));
+const differences = await torture({ seconds, seed, say, signal: stop.signal });
+if (stop.signal.aborted) process.exit(130);
 process.exit(differences.length > 0 ? 1 : 0);

@@ -32,10 +32,10 @@ type Client = { query(text: string): Promise<{ rows: Record<string, unknown>[] }
  * Puts the sequence shortly before the end of the epoch in use. Only from so far that no call can
  * have come past it meanwhile.
  */
-export async function nextEpoch(soak: Ground, on: Client): Promise<boolean> {
+export async function nextEpoch(soak: Ground, on: Client, left = 300): Promise<boolean> {
   await on.query('select tock.rotate(p_ahead => 3, p_width => 4000000)');
   const { rows } = await on.query(
-    `select setval('tock.positions', e.end_position - 300) from tock.positions s join tock.epochs e
+    `select setval('tock.positions', e.end_position - ${left}) from tock.positions s join tock.epochs e
      on s.last_value between e.first_position and e.end_position - 1500000`,
   );
   soak.ledger.count('epochs ended', rows.length);

@@ -3,7 +3,7 @@ import { brokenSentences } from '../../test/sql/audit.ts';
 import type { Facts } from './facts.ts';
 import { judgeClaims } from './judge_claims.ts';
 import { judgeStored, type Stored } from './judge_stored.ts';
-import { limits } from './queues.ts';
+import { caps, limits, rates } from './queues.ts';
 import type { Torture } from './torture.ts';
 
 // The number is where it was put, or where gathered results and spawned tasks have wrapped it.
@@ -84,7 +84,7 @@ export async function account(torture: Torture, on: pg.Client): Promise<void> {
     `  ${facts.asks.size} tasks were asked for, ${stored.length} are stored, ${facts.claims.length} claims and ${facts.ends.length} ends were heard.`,
   );
   for (const { kind, task, detail } of [
-    ...judgeClaims(facts, limits),
+    ...judgeClaims(facts, { limits, caps, rates }),
     ...judgeStored(facts, stored),
   ]) {
     ledger.differ(kind, Number(task), detail);

@@ -26,7 +26,7 @@ export async function call(
     const answer = await once(api, verb, path, method, body);
     if (answer && answer.status !== 503 && answer.status !== 429) return answer;
     if (performance.now() > deadline) return null;
-    await pause(100 + api.random(300));
+    await pause(50 + api.random(200));
   }
 }
 
@@ -42,7 +42,7 @@ export async function once(
     const response = await fetch(`${url}${path}`, {
       method,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(10_000),
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();

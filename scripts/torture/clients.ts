@@ -1,5 +1,6 @@
 import { dice, pause, type Random } from '../soak/clock.ts';
 import { once } from './call.ts';
+import { governor, keeper } from './governors.ts';
 import { batchOf } from './tasks.ts';
 import { type Client, stepping, type Torture } from './torture.ts';
 
@@ -55,7 +56,11 @@ function changer(torture: Torture, mine: number, changers: number) {
     if (!found) return pause(200);
     const { n, id } = found;
     const sent = Date.now();
-    const way = random(4);
+    const way = random(5);
+    if (way === 4) {
+      await call('move', '/v1/tasks/move', { body: { ids: [id], queue: 'moved' } });
+      return;
+    }
     if (way === 0) {
       facts.wants(id);
       const answer = await call('cancel', `/v1/tasks/${id}/cancel`, { body: {} });
@@ -78,21 +83,23 @@ function changer(torture: Torture, mine: number, changers: number) {
   };
 }
 
-/** What was broken runs again, with a request id, and now and then twice with the same. */
+/** What has ended, and has no key, runs again, with a request id, and every other time twice with the same. */
 function rerunner({ facts, ledger }: Torture) {
   let calls = 0;
+  const again = (n: number) =>
+    ['plain', 'broken', 'capped'].includes(facts.asks.get(n)?.queue ?? '');
   return async ({ call }: Client, random: Random): Promise<void> => {
-    await pause(500);
+    await pause(200);
     const request_id = `again ${++calls}`;
-    const failed = facts.ends.filter(({ verb, told }) => verb === 'fail' && told !== undefined);
-    const run = failed[random(failed.length)]?.runs[0];
-    if (!run) return;
+    const ended = facts.ends.slice(-200).filter(({ told }) => told !== undefined);
+    const run = ended[random(ended.length)]?.runs[0];
+    if (!run || !again(run.n)) return;
     const one = random(2) === 0;
     const path = one ? `/v1/tasks/${run.id}/rerun` : '/v1/queues/broken/redrive';
     const body = one ? { request_id } : { request_id, limit: 1 + random(5) };
     const verb = one ? 'rerun' : 'redrive';
     let ids: string[] | null = null;
-    for (let times = random(3) === 0 ? 2 : 1; times > 0; times--) {
+    for (let times = random(2) === 0 ? 2 : 1; times > 0; times--) {
       const answer = await call(verb, path, { body, patience });
       if (answer?.status !== 200) return;
       const given: string[] = one ? [answer.body.rerun_id ?? ''] : answer.body.ids;
@@ -111,6 +118,15 @@ const reads = [
   '/v1/stats',
   '/v1/schedules',
   '/v1/queues/broken/dead',
+  '/v1/acts',
+  '/v1/keys',
+  '/v1/limits',
+  '/v1/pools',
+  '/v1/doctor',
+  '/v1/queues/capped/limits',
+  '/v1/queues/plain/hours',
+  '/v1/schedules/each-second/fires',
+  '/v1/schedules/each-second/next',
 ];
 
 async function read({ facts }: Torture, { call }: Client, random: Random): Promise<void> {
@@ -140,6 +156,8 @@ export function startClients(torture: Torture, seed: number): Promise<void>[] {
   );
   const others = [
     rerunner(torture),
+    governor(torture),
+    keeper(torture),
     (client: Client, random: Random) => read(torture, client, random),
     (client: Client) => tick(torture, client),
   ].map((step, at) => stepping(torture, dice(seed * 17 + at), step));

@@ -16,6 +16,10 @@ export type Ask = {
   parents?: number[];
   due?: number;
   expires?: number;
+  /** Somebody cancels all of its kind now and then. */
+  unwanted?: true;
+  /** A newer task of its key takes its place until it starts. */
+  replaced?: true;
 };
 
 /** A run as a claim gave it. */
@@ -41,6 +45,9 @@ export type End = {
   final: string[];
 };
 
+/** Nobody may be given anything of the queue from when it was told until `until`, when its end was sent. */
+export type Pause = { queue: string; told: number; until: number };
+
 export type Wish = { id: string; sent: number; told: number; version?: number };
 
 /** A task that was run again, under another id. */
@@ -54,6 +61,7 @@ export function openFacts(write: (line: string) => void = () => {}) {
   const cancels: Wish[] = [];
   const changes: Wish[] = [];
   const reruns: Rerun[] = [];
+  const pauses: Pause[] = [];
   const crashes: number[] = [];
   const wanted = new Set<string>();
   const note = <T>(kind: string, fact: T): T => {
@@ -67,6 +75,7 @@ export function openFacts(write: (line: string) => void = () => {}) {
     cancels,
     changes,
     reruns,
+    pauses,
     crashes,
     /** Tasks that somebody wanted cancelled, whatever was answered. */
     wanted,
@@ -96,6 +105,7 @@ export function openFacts(write: (line: string) => void = () => {}) {
     },
     cancelled: (wish: Wish) => void cancels.push(note('cancelled', wish)),
     changed: (wish: Wish) => void changes.push(note('changed', wish)),
+    paused: (pause: Pause) => void pauses.push(note('paused', pause)),
     rerun: (again: Rerun) => void reruns.push(note('rerun', again)),
     crashed: (at: number) => void crashes.push(note('crashed', at)),
   };

@@ -1,9 +1,10 @@
 import type { Claim, Difference, Facts, Given } from './facts.ts';
+import { judgeEnds } from './judge_ends.ts';
 
 /** The clocks of the machine's processes and of the database are one; this is for their rounding. */
-const slack = 5;
+export const slack = 5;
 
-type Handed = { claim: Claim; run: Given };
+export type Handed = { claim: Claim; run: Given };
 
 /** Every handing out of a task, in order. */
 function byTask(facts: Facts): Map<string, Handed[]> {
@@ -104,8 +105,8 @@ function atItsTime(facts: Facts, handed: Map<string, Handed[]>): Difference[] {
 function doubledKeys(facts: Facts, handed: Map<string, Handed[]>): Difference[] {
   const found: Difference[] = [];
   const last = new Map<string, { id: string; answered: number }>();
-  for (const { unique, queue, id, sent, answered } of facts.asks.values()) {
-    if (!unique || !id || answered === undefined) continue;
+  for (const { unique, replaced, queue, id, sent, answered } of facts.asks.values()) {
+    if (replaced || !unique || !id || answered === undefined) continue;
     const key = `${queue} ${unique}`;
     const older = last.get(key);
     if (older && older.id !== id && older.answered < sent) {
@@ -118,8 +119,14 @@ function doubledKeys(facts: Facts, handed: Map<string, Handed[]>): Difference[] 
   return found;
 }
 
-/** How many of a gate's tasks were inside for sure when another was handed out: their leases had not ended. */
-function overshot(facts: Facts, limits: Record<string, number>): Difference[] {
+export type Bounds = {
+  limits: Record<string, number>;
+  caps: Record<string, number>;
+  rates: Record<string, { burst: number; each: number }>;
+};
+
+/** How many of a gate, or a queue with a cap, were inside for sure when another was handed out: their leases had not ended. */
+function overshot(facts: Facts, { limits, caps }: Bounds): Difference[] {
   const gates = new Map([...facts.asks.values()].map((ask) => [ask.id, ask.gate]));
   const over = new Map<string, number>();
   for (const { lease, sent, runs } of facts.ends) {
@@ -132,8 +139,8 @@ function overshot(facts: Facts, limits: Record<string, number>): Difference[] {
   for (const claim of facts.claims) {
     for (const run of claim.runs) {
       const gate = gates.get(run.id);
-      if (!gate) continue;
-      const key = `${claim.queue} ${gate}`;
+      if (!gate && !(claim.queue in caps)) continue;
+      const key = `${claim.queue} ${gate ?? ''}`;
       byGate.set(key, [...(byGate.get(key) ?? []), { claim, run }]);
     }
   }
@@ -141,7 +148,8 @@ function overshot(facts: Facts, limits: Record<string, number>): Difference[] {
     Math.min(claim.until, over.get(`${claim.lease} ${run.run}`) ?? claim.until) - slack;
   const found: Difference[] = [];
   for (const [key, handed] of byGate) {
-    const limit = limits[key.split(' ')[0] ?? ''] ?? 1;
+    const [queue = ''] = key.split(' ');
+    const limit = limits[queue] ?? caps[queue] ?? 1;
     for (const one of handed) {
       const inside = new Set(
         handed
@@ -151,7 +159,7 @@ function overshot(facts: Facts, limits: Record<string, number>): Difference[] {
       );
       // One claim may bring several of them.
       for (const { id } of one.claim.runs)
-        if (gates.get(id) === gates.get(one.run.id)) inside.add(id);
+        if (queue in caps || gates.get(id) === gates.get(one.run.id)) inside.add(id);
       if (inside.size <= limit) continue;
       const detail = `${key}, limit ${limit}: ${[...inside].join(', ')} at ${one.claim.sent}`;
       found.push({ kind: 'a gate was overshot', task: one.run.id, detail });
@@ -161,7 +169,7 @@ function overshot(facts: Facts, limits: Record<string, number>): Difference[] {
 }
 
 /** What the claims alone show. */
-export function judgeClaims(facts: Facts, limits: Record<string, number>): Difference[] {
+export function judgeClaims(facts: Facts, bounds: Bounds): Difference[] {
   const handed = byTask(facts);
   return [
     ...doubled(facts),
@@ -170,6 +178,7 @@ export function judgeClaims(facts: Facts, limits: Record<string, number>): Diffe
     ...lostChange(facts, handed),
     ...atItsTime(facts, handed),
     ...doubledKeys(facts, handed),
-    ...overshot(facts, limits),
+    ...overshot(facts, bounds),
+    ...judgeEnds(facts, handed, bounds),
   ];
 }

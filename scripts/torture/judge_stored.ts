@@ -76,10 +76,17 @@ function ended(facts: Facts, stored: Stored[]): Difference[] {
     const said = end.verb === 'complete' ? tried : failed;
     for (const { id } of end.runs) said.add(id);
   }
-  const why: Record<string, (task: Stored) => boolean> = {
+  // Of the tasks by number: those that ended well.
+  const well = new Set(
+    stored.flatMap(({ n, state, rerunOf }) => (state === 'done' && !rerunOf ? [n] : [])),
+  );
+  const why: Record<string, (task: Stored) => boolean | undefined> = {
     done: ({ id }) => tried.has(id),
     dead: ({ id }) => failed.has(id),
-    cancelled: ({ id, n }) => facts.wanted.has(id) || (facts.asks.get(n)?.parents?.length ?? 0) > 0,
+    cancelled: ({ id, n }) => {
+      const { unwanted, replaced, parents = [] } = facts.asks.get(n) ?? {};
+      return facts.wanted.has(id) || unwanted || replaced || parents.some((one) => !well.has(one));
+    },
     expired: ({ n }) => facts.asks.get(n)?.expires !== undefined,
   };
   const found: Difference[] = [];

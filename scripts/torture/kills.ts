@@ -19,11 +19,15 @@ const background = `backend_type <> 'client backend' and backend_type <> 'pg_cro
 
 /** kill -9 of one of the server's processes: it takes all of them down and recovers. */
 async function killOne(torture: Torture, { pick }: Fault, which: string): Promise<string> {
-  const { rows } = await withClient(torture.stack.superUrl, (on) =>
-    on.query<{ pid: number; kind: string }>(
-      `select pid, backend_type as kind from pg_stat_activity where ${which} order by backend_start, pid`,
-    ),
-  );
+  const text = `select pid, backend_type as kind from pg_stat_activity where ${which} order by backend_start, pid`;
+  const there = () =>
+    withClient(torture.stack.superUrl, (on) => on.query<{ pid: number; kind: string }>(text));
+  let { rows } = await there();
+  // Somebody will come.
+  for (let tries = 0; rows.length === 0 && tries < 100; tries++) {
+    await pause(50);
+    ({ rows } = await there());
+  }
   const victim = rows[pick % rows.length];
   if (!victim) return 'nobody there';
   torture.facts.crashed(Date.now());

@@ -20,6 +20,8 @@ const others = [
   'pool filled',
   'transaction held open',
   'transaction prepared',
+  'work in a transaction',
+  'snapshot held open',
   'epoch ended',
   'pg_cron stopped',
   'pg_cron launcher ended',
@@ -36,10 +38,13 @@ export type FaultName =
 /** `pick` chooses the victim among those there are; `holds` is how long it lasts, where it does. */
 export type Fault = { at: number; name: FaultName; pick: number; holds: number };
 
-/** Every fault once in it, the kills more often; in long runs one comes each 3.5 s. */
-function deck(round: number): FaultName[] {
+/** Under this many seconds the kills come once each, or little would be done between them. */
+const short = 20;
+
+/** Every fault once in it, the kills more often unless it is for a short run; in long runs one comes each 3.5 s. */
+function deck(round: number, seconds: number): FaultName[] {
   const names = Object.entries(kills).flatMap(([victim, times]) =>
-    Array.from({ length: times }, () => `kill -9 of ${victim}` as FaultName),
+    Array.from({ length: seconds < short ? 1 : times }, () => `kill -9 of ${victim}` as FaultName),
   );
   const torn = ways.map((way, at): FaultName => {
     const link = links[(round + at) % links.length] as Link;
@@ -51,12 +56,12 @@ function deck(round: number): FaultName[] {
 /** All faults of a run, computed before anything starts: the same seed and time give the same ones. */
 export function planFaults(seed: number, seconds: number): Fault[] {
   const random = dice(seed * 101);
-  const size = deck(0).length;
+  const size = deck(0, seconds).length;
   const count = Math.max(size, Math.round(seconds / 3.5));
   const gap = (seconds * 1000) / (count + 1);
   const plan: Fault[] = [];
   for (let round = 0; plan.length < count; round++) {
-    const left = deck(round);
+    const left = deck(round, seconds);
     while (left.length > 0 && plan.length < count) {
       const [name] = left.splice(random(left.length), 1) as [FaultName];
       plan.push({

@@ -10,20 +10,28 @@ import { account } from './account.ts';
 import { startClients } from './clients.ts';
 import { startTormented } from './crew.ts';
 import { type Difference, openFacts } from './facts.ts';
-import { runFaults } from './faults.ts';
+import { neverFelt, runFaults } from './faults.ts';
 import { cronOn } from './holds.ts';
-import { planFaults } from './plan.ts';
+import { type Fault, planFaults } from './plan.ts';
 import { policy, queues, schedules } from './queues.ts';
+import { openReceiver } from './receiver.ts';
 import { openTortured } from './stack.ts';
 import { clientOf, hearing, type Torture } from './torture.ts';
 
-export type TortureOptions = { seconds: number; seed: number; say(line: string): void };
+export type TortureOptions = {
+  seconds: number;
+  seed: number;
+  say(line: string): void;
+  /** Ends it at once, without an account. */
+  signal?: AbortSignal;
+};
 
 /** The queues and schedules, before anything is broken. */
-async function setUp(torture: Torture, on: pg.Client): Promise<void> {
+async function setUp(torture: Torture, on: pg.Client, url: string): Promise<void> {
   for (const [name, settings] of Object.entries(queues)) {
     await on.query('select tock.put_queue($1, $2)', [name, { ...policy, ...settings }]);
   }
+  await on.query('select tock.put_queue($1, $2)', ['pushed', { push: { url } }]);
   const { call } = clientOf(torture, dice(1));
   for (const [name, body] of Object.entries(schedules)) {
     await call('put schedule', `/v1/schedules/${name}`, { method: 'PUT', body });
@@ -49,6 +57,9 @@ async function gauge(torture: Torture, differences: () => number): Promise<void>
 }
 
 const unfinished = 'select sum(ready + running + waiting) as left from tock.queue_stats()';
+
+/** How long work goes on after the last fault: what they left behind meets what is as always. */
+const calm = 3000;
 
 /** No new work and no more faults: what is left is worked off. */
 async function drain(torture: Torture, on: pg.Client, seconds: number): Promise<void> {
@@ -76,6 +87,25 @@ function figures(counts: Map<string, number>, logs: Logs, { say }: TortureOption
   for (const [what, times] of logs.most(30)) say(`  ${String(times).padStart(7)} ${what}`);
 }
 
+/** As that ends, or without it. */
+function orAborted(work: Promise<void>, signal?: AbortSignal): Promise<void> {
+  const aborted = new Promise<void>((_, reject) => {
+    const stop = () => reject(signal?.reason);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+  // What it still does comes to nothing.
+  work.catch(() => {});
+  return Promise.race([work, aborted]);
+}
+
+/** Those that there is something for: without pg_cron, or a pooler, some come to nothing. */
+const possible = (plan: Fault[], { host }: Torture['stack']) =>
+  plan.filter(
+    ({ name }) =>
+      !(name.startsWith('pg_cron') && !host.cron) && !(/pool/.test(name) && !host.pgbouncer),
+  );
+
 /** Works, breaks and accounts; returns what was lost, doubled or otherwise different. */
 export async function torture(options: TortureOptions): Promise<Difference[]> {
   const { seconds, seed, say } = options;
@@ -85,7 +115,8 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   const plan = planFaults(seed, seconds);
   writeFileSync(join(folder, 'plan.json'), JSON.stringify(plan, null, 1));
   const file = openSync(join(folder, 'journal.jsonl'), 'w');
-  const write = (line: string) => void writeSync(file, `${line}\n`);
+  let closed = false;
+  const write = (line: string) => void (closed || writeSync(file, `${line}\n`));
   const differences: Difference[] = [];
   const counts = new Map<string, number>();
   const stopping = new AbortController();
@@ -116,21 +147,26 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
   };
   const logs = openLogs(stack);
   let on = await stack.connect();
-  await setUp(it, on);
+  const receiver = await openReceiver(it.facts, (what) => ledger.count(what));
+  await setUp(it, on, receiver.url);
   await on.end();
   say(
     `${plan.length} faults in ${seconds} s, seed ${seed}; plan and journal are in ${folder.replace(`${home()}/`, '.tock/')}.`,
   );
   const crew = startTormented(it, 3, seed * 1000);
   const others = [...startClients(it, seed), gauge(it, () => differences.length)];
-  try {
+  const torment = async () => {
     await runFaults(it, plan, crew, logs);
-    it.going = false;
-    say('No new work and no more faults: what is left is worked off.');
     // pg_cron's launcher comes back with the server.
     await logs.read();
+    it.facts.crashed(Date.now());
     await stack.restartServer();
+    it.facts.crashed(Date.now());
     await cronOn(it);
+    say('No more faults.');
+    await pause(calm);
+    it.going = false;
+    say('No new work: what is left is worked off.');
     await Promise.all(others);
     on = await stack.connect(undefined, 1800);
     crew.drain();
@@ -141,19 +177,26 @@ export async function torture(options: TortureOptions): Promise<Difference[]> {
     await account(it, on);
     await logs.read();
     for (const line of logs.broken()) ledger.differ('the server', 0, line);
+    for (const kind of neverFelt(possible(plan, stack), counts))
+      ledger.differ('a fault that nobody felt', 0, kind);
     if (differences.length > 0) {
       const dump = [`${stack.host.bin}/pg_dump`, '--schema=tock', stack.ownerUrl];
       writeFileSync(join(folder, 'state.sql'), await stack.host.run(dump));
     }
+  };
+  try {
+    await orAborted(torment(), options.signal);
   } catch (error) {
     ledger.differ('the torture itself broke', 0, (error as Error).stack ?? String(error));
   }
   it.going = false;
   await crew.stop();
   await on.end().catch(() => {});
+  closed = true;
   closeSync(file);
   stopping.abort();
   await stack.close();
+  receiver.close();
   figures(counts, logs, options);
   // Passwords of a cluster that is gone.
   rmSync(`${folder}.env`, { force: true });

@@ -32,6 +32,7 @@ export async function openTortured(seed: number, stopping: AbortSignal) {
     return started;
   };
   let worker = await start();
+  let restarted: Promise<void> = Promise.resolve();
   const key = await devKey(base.ownerUrl);
 
   return {
@@ -42,12 +43,17 @@ export async function openTortured(seed: number, stopping: AbortSignal) {
     tear(link: (typeof links)[number], way: Way | null): void {
       proxies[links.indexOf(link)]?.tear(way);
     },
-    spoilt: () => proxies.map((proxy) => proxy.spoilt()),
-    /** kill -9 of wrangler and workerd, which are one group; resolves once a new one answers. */
-    async restartWorkerd(): Promise<void> {
-      process.kill(-worker.pid, 'SIGKILL');
-      await worker.ended;
-      worker = await start();
+    /** How many answers and connections were spoilt there. */
+    spoilt: (link: (typeof links)[number]) => proxies[links.indexOf(link)]?.spoilt() ?? 0,
+    /** kill -9 of wrangler and workerd, which are one group; resolves once a new one answers. One after another. */
+    restartWorkerd(): Promise<void> {
+      const next = restarted.then(async () => {
+        process.kill(-worker.pid, 'SIGKILL');
+        await worker.ended;
+        worker = await start();
+      });
+      restarted = next.catch(() => {});
+      return next;
     },
     async close(): Promise<void> {
       await worker.stop();

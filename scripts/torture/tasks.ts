@@ -1,6 +1,6 @@
 import { chosen, type Random } from '../soak/clock.ts';
 import type { Ask } from './facts.ts';
-import { stages } from './queues.ts';
+import { caps, rates, stages } from './queues.ts';
 
 /** A call's tasks, as they are sent and as they are remembered. */
 export type Batch = { queue: string; tasks: Record<string, unknown>[]; asks: Ask[] };
@@ -8,8 +8,11 @@ export type Batch = { queue: string; tasks: Record<string, unknown>[]; asks: Ask
 type Kind = (task: Record<string, unknown>, ask: Ask, random: Random, at: number) => void;
 
 // Delayed ones are left alone by those who change tasks.
-const plain: Kind = (task, _ask, random) => {
-  if (random(3) === 0) task.tenant = random(2) ? 'heavy' : `tenant-${random(20)}`;
+const plain: Kind = (task, ask, random) => {
+  if (random(25) === 0) {
+    task.tenant = 'unwanted';
+    ask.unwanted = true;
+  } else if (random(3) === 0) task.tenant = random(2) ? 'heavy' : `tenant-${random(20)}`;
   if (random(3) === 0) task.priority = 3 + random(4);
 };
 
@@ -28,6 +31,17 @@ const gated: Kind = (task, ask, random) => {
 const keyed: Kind = (task, ask, random) => {
   ask.unique = `key-${random(30)}`;
   Object.assign(task, { unique_key: ask.unique, on_conflict: 'keep', unique_policy: 'unfinished' });
+};
+
+const purged: Kind = (_task, ask) => {
+  ask.unwanted = true;
+};
+
+const newest: Kind = (task, ask, random) => {
+  ask.unique = `newest-${random(10)}`;
+  ask.replaced = true;
+  const policy = { on_conflict: 'replace', unique_policy: 'pending' };
+  Object.assign(task, { unique_key: ask.unique, ...policy, delay_seconds: random(500) / 1000 });
 };
 
 /** Each call is a family: the last comes after all others, one in the middle after the first. */
@@ -68,6 +82,11 @@ const kinds: [share: number, [queue: string, kind: Kind]][] = [
   [4, ['spawning', plain]],
   [4, ['brief', brief]],
   [4, ['broken', plain]],
+  [4, ['capped', plain]],
+  [3, ['paced', plain]],
+  [4, ['newest', newest]],
+  [2, ['purged', purged]],
+  [2, ['pushed', () => {}]],
 ];
 
 const sizes: [share: number, most: number][] = [
@@ -80,7 +99,9 @@ const sizes: [share: number, most: number][] = [
 /** The tasks of one call, with numbers from `take`. */
 export function batchOf(random: Random, call: string, take: (many: number) => number): Batch {
   const [queue, kind] = chosen(random, kinds);
-  const many = 1 + random(chosen(random, sizes));
+  // Fewer would never come to a bound.
+  const least = queue in caps || queue in rates ? 8 : 1;
+  const many = least + random(chosen(random, sizes));
   const first = take(many);
   const sent = Date.now();
   const asks: Ask[] = [];

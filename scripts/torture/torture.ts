@@ -47,6 +47,6 @@ export async function stepping(
   const client = clientOf(torture, random);
   while (torture.going) {
     await step(client, random).catch((error) => met(torture.ledger, 'client', error));
-    await pause(20 + random(200));
+    await pause(10 + random(80));
   }
 }

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { chosen, dice, pause, type Random } from '../soak/clock.ts';
 import { type Api, call } from './call.ts';
 import type { Ask, Claim, End, Given } from './facts.ts';
-import { queues, stages } from './queues.ts';
+import { caps, lease_seconds, queues, stages } from './queues.ts';
 
 const [name = '', seed = '1'] = process.argv.slice(2);
 let draining = false;
@@ -106,7 +106,7 @@ async function longer(work: Work): Promise<void> {
   await pause(random(1500));
   const progress = { progress: random(101), note: name };
   const path = `/v1/leases/${claim.lease}/extend`;
-  const answer = await call(api, 'extend', path, { body: { lease_seconds: 4, progress } });
+  const answer = await call(api, 'extend', path, { body: { lease_seconds, progress } });
   const until = Date.parse(answer?.body.leased_until ?? '');
   if (answer?.status === 200 && until < claim.until - 1)
     say(['differ', 'a lease was shortened', claim.lease, `${until} < ${claim.until}`]);
@@ -137,6 +137,13 @@ async function spawning(work: Work): Promise<void> {
   if (done) say(['settled', Date.now(), asks.map(({ n }) => n)]);
 }
 
+/** When its lease is over, and others may have its tasks. */
+async function late(work: Work): Promise<unknown> {
+  const { random, claim } = work;
+  await pause(Math.max(0, claim.until - Date.now()) + 200 + random(1500));
+  return random(3) === 0 ? whole(work) : part(work, claim.runs);
+}
+
 const ways: [number, (work: Work) => Promise<unknown>][] = [
   [50, whole],
   [16, torn],
@@ -144,7 +151,7 @@ const ways: [number, (work: Work) => Promise<unknown>][] = [
   [6, longer],
   [5, (work) => failing(work, work.claim.runs, false)],
   [3, (work) => giving(work, work.claim.runs)],
-  [2, async (work) => pause(4000 + work.random(1500)).then(() => whole(work))],
+  [10, late],
   [2, async () => heard('walk away', '200', '')],
 ];
 
@@ -162,7 +169,8 @@ type Lease = { queue: string; lease: string | null; leased_until: string; tasks:
 type Task = { id: string; run_id: string; attempt: number; payload: unknown };
 
 async function turn(api: Api, random: Random): Promise<void> {
-  const names = Object.keys(queues);
+  // What is pushed has nobody else until nothing is pushed any more.
+  const names = Object.keys(queues).filter((queue) => draining || queue !== 'pushed');
   const limit = draining
     ? 100
     : chosen(random, [
@@ -170,7 +178,9 @@ async function turn(api: Api, random: Random): Promise<void> {
         [6, 5],
         [2, 30],
       ]);
-  const body = { worker: name, limit, lease_seconds: 4, request_id: `${name} ${++claims}` };
+  // Of one without, whose answer is lost, the lease runs out; and it has a way of its own.
+  const repeated = random(3) > 0 && { request_id: `${name} ${++claims}` };
+  const body = { worker: name, limit, lease_seconds: random(4) ? lease_seconds : 1, ...repeated };
   const one = names[random(names.length)] as string;
   const several = draining || random(2) === 0;
   const chosenOnes = draining ? names : names.toSorted(() => random(3) - 1).slice(0, 4);
@@ -194,6 +204,8 @@ async function turn(api: Api, random: Random): Promise<void> {
   for (const [claim] of given) say(['claimed', claim]);
   if (given.length === 0) return pause(50 + random(150));
   for (const [claim, waited] of given) {
+    // For others to come in beside it, where they may.
+    if (claim.queue in caps) await pause(150);
     if (!draining && random(3) === 0) await pause(random(200));
     await worked({ api, random, claim, waited });
   }

@@ -62,7 +62,14 @@ async function endLease(on: pg.Client, shared: Shared, step: Extract<Step, { lea
       const done = await sql.complete(
         on,
         token,
-        ended.map((id) => ({ id, result: unique })),
+        ended.map((id, n) => ({
+          id,
+          result: unique,
+          ...(n === 0 &&
+            step.spawn !== null && {
+              spawn: { queue: shared.queues[0], tasks: [{ payload: step.spawn }] },
+            }),
+        })),
       );
       const mine = done ? ended.filter((id) => !done.refused.includes(id)) : [];
       return () => mine.forEach(shared.completed);

@@ -40,7 +40,8 @@ export function given(model: Model, asked: Asked, queue: string): Record<string,
 
 type Given = ReturnType<typeof given>;
 
-function made(model: Model, id: string, queue: string, task: Given): Task {
+/** A new task of the model, with what it was enqueued with. */
+export function made(model: Model, id: string, queue: string, task: Given): Task {
   expect(model.tasks.has(id), `${id} is new`).toBe(false);
   const after = (task.after ?? []) as string[];
   const one: Task = {

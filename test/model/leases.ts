@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import * as sql from '../sql/support.ts';
+import { made } from './enqueues.ts';
 import {
   complete,
   fail,
@@ -80,6 +81,11 @@ export async function doComplete(model: Model, { client }: Real, step: Of<'compl
   const refused = stranger ? [stranger] : [];
   const ending = part ?? picked.running;
   const result = (task: Task) => (part && step.result ? { of: task.id } : null);
+  const spawned =
+    step.do === 'complete' && part && step.spawn !== null
+      ? { spawned: step.spawn, by: model.steps }
+      : null;
+  const other = model.queues[(step.spawn ?? 0) % 2] as string;
   const done =
     step.do === 'release'
       ? await sql.release(client, picked.token, part && [...part.map(({ id }) => id), ...refused])
@@ -87,7 +93,11 @@ export async function doComplete(model: Model, { client }: Real, step: Of<'compl
           client,
           picked.token,
           part && [
-            ...part.map((task) => ({ id: task.id, result: result(task) })),
+            ...part.map((task, n) => ({
+              id: task.id,
+              result: result(task),
+              ...(n === 0 && spawned && { spawn: { queue: other, tasks: [{ payload: spawned }] } }),
+            })),
             ...refused.map((id) => ({ id })),
           ],
         );
@@ -100,6 +110,19 @@ export async function doComplete(model: Model, { client }: Real, step: Of<'compl
     if (step.do === 'complete') complete(task, result(task));
     else goOn(task, 'superseded', false, {});
   }
+  if (spawned) await meet(model, client, other, spawned);
+}
+
+/** The one task that was added with this payload, whose id nobody is told. */
+async function meet(model: Model, client: Real['client'], queue: string, payload: object) {
+  const ids = await sql.value<string[]>(
+    client,
+    `select array_agg((r.position << 20 | r.stream)::text) from tock.runs r
+     join tock.streams s on s.number = r.stream where s.queue = $1 and r.payload = $2`,
+    [queue, payload],
+  );
+  expect(ids, 'spawned').toHaveLength(1);
+  made(model, ids[0] as string, queue, { payload });
 }
 
 export async function doFail(model: Model, { client }: Real, step: Of<'fail'>): Promise<void> {

@@ -29,6 +29,8 @@ export type Step =
       lease: number;
       some: number[] | null;
       result: boolean;
+      /** The first of the runs that are named adds a task of this payload. */
+      spawn: number | null;
       stranger: boolean;
     }
   | { do: 'fail'; lease: number; some: number[] | null; retry: 'fatal' | 'later' | 'now' | null }
@@ -109,6 +111,7 @@ const weighted: [number, fc.Arbitrary<unknown>][] = [
       lease: number,
       some: fc.option(some, { freq: 1 }),
       result: fc.boolean(),
+      spawn: fc.option(number, { freq: 2 }),
       stranger: seldom,
     }),
   ],

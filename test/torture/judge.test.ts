@@ -51,11 +51,10 @@ function worked(many: number): { facts: Facts; stored: Stored[] } {
   return { facts, stored };
 }
 
+const bounds = { limits: { three: 3 }, caps: { few: 1 }, rates: { slow: { burst: 2, each: 1 } } };
+
 const judged = (facts: Facts, stored: Stored[] = []) =>
-  kinds([
-    ...judgeClaims(facts, { three: 3 }),
-    ...(stored.length ? judgeStored(facts, stored) : []),
-  ]);
+  kinds([...judgeClaims(facts, bounds), ...(stored.length ? judgeStored(facts, stored) : [])]);
 
 test('all is well where every task was done once', () => {
   const { facts, stored } = worked(3);
@@ -202,5 +201,62 @@ test('a rerun that is lost, and one that nobody was told of, are found', () => {
   expect(judged(facts, stored)).toEqual(['a rerun was lost']);
   expect(judged(facts, [...stored, again('8'), again('9')])).toEqual([
     'a rerun that nobody was told of',
+  ]);
+});
+
+test('a task that two leases finish, and a run that ends in two ways, are found', () => {
+  const { facts } = worked(1);
+  facts.ending({ verb: 'complete', lease: 'stale', sent: 1120, runs: [run('1')], final: ['1'] });
+  facts.ended('stale', 1120, 1130, []);
+  expect(judged(facts)).toEqual(['finished twice']);
+  const both = worked(1).facts;
+  both.ending({ verb: 'fail', lease: 'lease 1', sent: 1120, runs: [run('1')], final: [] });
+  both.ended('lease 1', 1120, 1130, []);
+  expect(judged(both)).toEqual(['ended in two ways']);
+});
+
+test('a task that is taken back while its lease goes on is found, unless its worker let go or a crash lay between', () => {
+  const facts = openFacts();
+  facts.claimed(claim(1000, 'one', ['7']));
+  facts.claimed(claim(3000, 'two', [], { runs: [run('7', { name: '8' })] }));
+  expect(judged(facts)).toEqual(['taken back before its time']);
+  facts.crashed(2000);
+  expect(judged(facts)).toEqual([]);
+});
+
+test('a claim from a paused queue, and more than a cap or a rate allows, are found', () => {
+  const paused = openFacts();
+  paused.paused({ queue: 'plain', told: 900, until: 2000 });
+  paused.claimed(claim(1000, 'one', ['7']));
+  expect(judged(paused)).toEqual(['handed out while its queue was paused']);
+  const capped = openFacts();
+  capped.claimed(claim(1000, 'one', ['7'], { queue: 'few' }));
+  expect(judged(capped)).toEqual([]);
+  capped.claimed(claim(2000, 'two', ['8'], { queue: 'few' }));
+  expect(judged(capped)).toEqual(['a gate was overshot']);
+  const paced = openFacts();
+  paced.claimed(claim(1000, 'one', ['1', '2', '3'], { queue: 'slow' }));
+  expect(judged(paced)).toEqual([]);
+  paced.claimed(claim(1100, 'two', ['4'], { queue: 'slow' }));
+  expect(judged(paced)).toEqual(['a rate was overshot']);
+});
+
+test('the newest of a key is given to somebody, unless one of unknown fate may have come after it', () => {
+  const facts = openFacts();
+  for (const n of [1, 2]) {
+    facts.asked(ask(n, { unique: 'k', replaced: true, sent: n * 100 }));
+    facts.settled(n * 100 + 10, [n], 'sure', ['1']);
+  }
+  expect(judged(facts)).toEqual(['the newest of a key was lost']);
+  facts.claimed(claim(1000, 'one', [], { runs: [{ ...run('1'), n: 2 }] }));
+  expect(judged(facts)).toEqual([]);
+});
+
+test('a child that is cancelled though all its parents ended well is found', () => {
+  const { facts, stored } = worked(1);
+  facts.asked(ask(2, { parents: [1] }));
+  facts.settled(5, [2], 'sure', ['2']);
+  expect(judged(facts, [...stored, { id: '2', n: 2, state: 'cancelled', rerunOf: null }])).toEqual([
+    'cancelled, and nobody said so',
   ]);
 });

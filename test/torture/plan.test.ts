@@ -10,7 +10,7 @@ test('the same seed gives the same faults, another one others', () => {
 
 test('even a short run has each kind of fault, and ten minutes have more than 50 kills', () => {
   const each = new Set(names(3, 600).map((name) => name.replace(/ between .*/, '')));
-  const few = new Set(names(3, 30).map((name) => name.replace(/ between .*/, '')));
+  const few = new Set(names(3, 6).map((name) => name.replace(/ between .*/, '')));
   expect([...few].sort()).toEqual([...each].sort());
   expect(names(3, 600).filter((name) => name.startsWith('kill')).length).toBeGreaterThan(50);
 });
