@@ -65,17 +65,19 @@ end $$;
 
 comment on function tock.doctor_of_duties is 'What doctor() says of the duties: those that fail, and those that are late, a note while nothing waits for them.';
 
--- 'new' is the guard's first look at a server, no finding.
+-- 'new' is the guard's first look at a server, no finding; 'restored' its first after a restore, a failover or a branch, where it did
+-- what it is for.
 create or replace function tock.doctor_of_reports()
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
-  select k.finding, k.severity,
+  select k.finding, case when n.restored then 'note' else k.severity end,
     pg_catalog.format('%s reports within a day, the newest: %s', n.count, n.detail),
     'select * from tock.reports order by reported_at desc'
   from (
     select r.kind, count(*) over (partition by r.kind) as count, r.detail,
+      bool_and(coalesce(r.detail ->> 'found' = 'restored', false)) over (partition by r.kind) as restored,
       row_number() over (partition by r.kind order by r.reported_at desc) as place
     from tock.reports r
     where r.reported_at > pg_catalog.clock_timestamp() - interval '1 day'

@@ -1,6 +1,7 @@
 import type { Bug } from './bugs.ts';
 
 const queues = 'routines/65_doctor_queues.sql';
+const glance = 'routines/65_doctor_glance.sql';
 const inQueues = 'sql/doctor-queues.test.ts';
 const inCluster = 'sql/doctor-cluster.test.ts';
 
@@ -28,13 +29,6 @@ export const doctors: Bug[] = [
     caught: ['sql/doctor.test.ts', 'a long transaction is shown'],
   },
   {
-    name: 'doctor calls a queue deserted while somebody is at work',
-    file: queues,
-    find: 'and not q.at_work',
-    replace: '',
-    caught: [inQueues, 'a queue is found from which nobody'],
-  },
-  {
     name: 'doctor minds a tenant alone in its lane',
     file: queues,
     find: 'l.tenants > 1 and ',
@@ -43,16 +37,16 @@ export const doctors: Bug[] = [
   },
   {
     name: 'doctor overlooks what ends its worker while it is at work',
-    file: queues,
+    file: glance,
     find: 'v_from := v_lease.after_position;',
     replace: 'null;',
     caught: [inQueues, 'a task that has lost three workers'],
   },
   {
     name: 'doctor counts all that is ready',
-    file: queues,
-    find: 'order by r.stream, r.position limit 200) n',
-    replace: 'order by r.stream, r.position) n',
+    file: glance,
+    find: 'order by r.stream, r.position limit 200',
+    replace: 'order by r.stream, r.position',
     caught: [inQueues, 'no part of it scans'],
   },
   {
@@ -75,5 +69,68 @@ export const doctors: Bug[] = [
     find: 'Math.max(before - there, 0) || Math.min(after - there, 0)',
     replace: 'before - there',
     caught: ['http/doctor.test.ts', 'so is the clock of the machine'],
+  },
+  {
+    name: 'doctor looks at leases of streams that are awake alone',
+    file: queues,
+    find: 'not tock.somebody_leases(q.queue) and ',
+    replace: '',
+    caught: [inQueues, 'so is one with a limit'],
+  },
+  {
+    name: 'doctor takes a retry for a task that has been ready since it was enqueued',
+    file: queues,
+    find: ' and not tock.just_promoted(q.ready_run, q.since)',
+    replace: '',
+    caught: [inQueues, 'a task that waited for long'],
+  },
+  {
+    name: 'doctor takes a delayed task for one that has been ready since it was enqueued',
+    file: glance,
+    find: 'where p.position = f.task_id >> 20 and f.attempt = 1',
+    replace: 'where false',
+    caught: [inQueues, 'a task that waited for long'],
+  },
+  {
+    name: 'doctor wants cancelled tasks to be claimed',
+    file: glance,
+    find: "m.kind in ('cancelled', 'superseded')",
+    replace: 'false',
+    caught: [inQueues, 'tasks that were cancelled'],
+  },
+  {
+    name: 'doctor takes a long backlog for a queue that nobody pushes',
+    file: queues,
+    find: ' and coalesce(q.active_at < q.since, true)',
+    replace: '',
+    caught: ['sql/push.test.ts', 'doctor() names queues whose tasks nobody sends'],
+  },
+  {
+    name: 'doctor warns of duties that nothing waits for',
+    file: 'routines/66_doctor.sql',
+    find: "      then 'warning' else 'note' end,",
+    replace: "      then 'warning' else 'warning' end,",
+    caught: ['sql/doctor.test.ts', 'a duty that is late or fails'],
+  },
+  {
+    name: 'doctor gives pg_cron no time after the server has started',
+    file: 'routines/66_doctor.sql',
+    find: ', case when c.runs then pg_catalog.pg_postmaster_start_time() end)',
+    replace: ')',
+    caught: [inCluster, 'a server that has just started'],
+  },
+  {
+    name: 'doctor takes what a restart ended for a job that pg_cron can not run',
+    file: 'routines/65_doctor_cron.sql',
+    find: " and f.return_message <> 'server restarted'",
+    replace: '',
+    caught: [inCluster, 'a job that pg_cron could not run'],
+  },
+  {
+    name: 'doctor takes any key for one of two numbers',
+    file: 'routines/64_doctor_sessions.sql',
+    find: 'and l.objsubid = 2',
+    replace: '',
+    caught: ['sql/doctor.test.ts', 'a lock that a session holds outside'],
   },
 ];

@@ -79,8 +79,12 @@ test('a task that waited for long is ready since it was promoted, at any attempt
       "update tock.waiting set created_at = now() - interval '1 hour', due_at = now() - interval '1 s'",
     );
   await due();
+  await client.query("update tock.waiting set created_at = now() - interval '2 days'");
   await promote(client);
   expect(await named()).toEqual([]);
+  await pause(true);
+  expect(await named()).toEqual([]);
+  await pause(false);
   await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 3600 });
   await due();
   await client.query(

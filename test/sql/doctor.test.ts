@@ -140,6 +140,18 @@ test('a lock that a session holds outside of any transaction is found, not that 
   ]);
 });
 
+test('what the guard did after a restore is a note, unless the sequence was behind too', async () => {
+  const report = (found: string) =>
+    client.query("insert into tock.reports (kind, detail) values ('guard', $1)", [{ found }]);
+  await report('restored');
+  expect(await doctor()).toMatchObject([{ finding: 'the guard had to act', severity: 'note' }]);
+  await report('behind');
+  await report('restored');
+  expect(await doctor()).toMatchObject([
+    { severity: 'warning', detail: expect.stringMatching(/^3 reports/) },
+  ]);
+});
+
 test("the audit's reports are critical", async () => {
   await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"epoch": 1}')`);
   expect(await doctor()).toMatchObject([
