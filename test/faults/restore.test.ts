@@ -6,7 +6,7 @@ import { expectWhole } from '../sql/audit.ts';
 import { enqueue, numbered, rows, until, value } from '../sql/support.ts';
 import { expectGoesOn, findings, more } from './aftermath.ts';
 import { type Fleet, fleet, type Member } from './fleet.ts';
-import { copied, type Ledger, openLedger } from './ledger.ts';
+import { copied, type Ledger, newestStored, openLedger } from './ledger.ts';
 import { startLoad } from './load.ts';
 
 let all: Fleet;
@@ -54,9 +54,13 @@ async function emptied(database: string): Promise<pg.Client> {
   return admin;
 }
 
-/** A first call at a sequence that is behind is refused or comes after a jump; the tick mends it. */
-async function expectMended(database: string): Promise<void> {
+/**
+ * A first call at a sequence that is behind is refused or comes after a jump; the tick mends it. Returns
+ * the newest position of before.
+ */
+async function expectMended(database: string): Promise<number> {
   const client = await target.connect(target.url(database));
+  const stored = await newestStored(client);
   const found = await rows<{ finding: string; hint: string }>(
     client,
     'select * from tock.doctor()',
@@ -67,6 +71,7 @@ async function expectMended(database: string): Promise<void> {
   await expectWhole(client);
   await client.query("select tock.run_duty('guard')");
   expect(await findings(client)).toContain('behind');
+  return stored;
 }
 
 test('a dump taken under load and restored into another cluster goes on above all that was given out', async () => {
@@ -100,9 +105,9 @@ test('rows restored without the sequence are never met by a new task below a cur
   const kept = await dumped(file, ['--data-only', '--schema=tock', ...without]);
   await emptied('data_only');
   await restored(file, target.superUrl('data_only'), ['--data-only']);
-  await expectMended('data_only');
+  const stored = await expectMended('data_only');
   const connect = () => target.connect(target.url('data_only'));
-  await expectGoesOn(connect, copied(ledger), { ...kept, held: new Map() });
+  await expectGoesOn(connect, copied(ledger), { ...kept, held: new Map() }, stored);
 }, 60_000);
 
 test('a database taken over by logical replication goes on above its rows', async () => {
@@ -126,7 +131,7 @@ test('a database taken over by logical replication goes on above its rows', asyn
     ),
   );
   await admin.query('drop subscription everything');
-  await expectMended('replica');
+  const stored = await expectMended('replica');
   const connect = () => target.connect(target.url('replica'));
-  await expectGoesOn(connect, ledger, copied(ledger));
+  await expectGoesOn(connect, ledger, copied(ledger), stored);
 }, 60_000);
