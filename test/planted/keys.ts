@@ -200,8 +200,8 @@ export const keys: Bug[] = [
   {
     ...tenants,
     name: "another tenant's task is read",
-    find: 'when v_tenants is null or tock.tenant_of_task(p_id) = any (v_tenants) then p_id',
-    replace: 'when true then p_id',
+    find: '(v_key.tenants is null or tock.tenant_of_task(p_id) = any (v_key.tenants))',
+    replace: 'true',
     caught: [own, "another tenant's task is, to every call"],
   },
   {
