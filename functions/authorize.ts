@@ -13,6 +13,9 @@ const ofOwn = (own?: Own) => (own ? ', p_own => true' : '');
 /** For a task's id $2: null where a key is for some tenants, and the task of another. */
 export const ownTask = 'tock.reach(p_key => $1, p_id => $2::bigint)';
 
+/** For what is done to the task $2: the queue that the key must be for, of a pipeline any that it isn't. */
+export const queueOfTask = `tock.judged_queue(p_key => $1, p_id => ${ownTask})`;
+
 /** A filter's tenant: that of a key for one alone, where none is named. */
 export const ownTenant = (tenant: string) =>
   `tock.own_tenant(p_key => $1, p_tenant => ${tenant}::text)`;
@@ -79,7 +82,7 @@ ${answered(select, from)}`;
 }
 
 /**
- * As authorized(), for the queues of all tasks in $2, and one more where it is named. The verb takes `key.ids`: those that were there
+ * As authorized(), for the queues and stages of all tasks in $2, and one more where it is named. The verb takes `key.ids`: those that were there
  * when the key was judged. It sees more than the check did, and ids can be guessed: with $2 a key
  * could reach a task that was enqueued in between. To a key for some tenants, tasks of others are not there.
  */
@@ -95,7 +98,7 @@ export function authorizedForTasks(
   return `with known as materialized (
   select tock.authorize(p_key => $1, p_scope => '${scope}', p_own => true) as allowed, tock.tenants_of_key(p_key => $1) as tenants
 ), tasks as materialized (
-  select i.id, tock.queue_of_task(p_id => i.id) as queue
+  select i.id, tock.judged_queue(p_key => $1, p_id => i.id) as queue
   from known
   cross join lateral (
     select u.id from unnest($2::bigint[]) as u (id) where known.allowed

@@ -1202,6 +1202,10 @@ function tock.drop_epoch(p_epoch integer, p_replaced bigint)
   returns void
   -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.
 
+function tock.drop_key_counters(p_prefix text)
+  returns void
+  -- Drops what counted a key that ended an hour ago, unless somebody holds that.
+
 function tock.drop_queue(p_queue text, p_force boolean DEFAULT false)
   returns TABLE(dropped boolean, ready bigint, running bigint, waiting bigint)
   -- Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, gates and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.
@@ -1622,6 +1626,11 @@ function tock.judge(p_id bigint, p_replaced bigint)
 function tock.judge_replacements(p_epoch integer, p_limit integer)
   returns integer
   -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
+
+function tock.judged_queue(p_key text, p_id bigint)
+  returns text
+  -- The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is not for; null when it is not there.
+  -- for tock_edge
 
 function tock.just_promoted(p_run bigint, p_since timestamp with time zone)
   returns boolean
@@ -2232,7 +2241,7 @@ function tock.queues_with_dead()
 
 function tock.reach(p_key text, p_id bigint)
   returns bigint
-  -- This id, but null where a key is for some tenants and the task is of another, or unknown.
+  -- This id, but null where a key is for some tenants and the task is of another, or for some tenants or queues and there is no such task.
   -- for tock_edge
 
 function tock.read_cursor(p_cursor text, p_sources text[])
@@ -2536,6 +2545,10 @@ function tock.stage_policy(p_queue text)
 function tock.stages_kept(p_task jsonb, p_due_at timestamp with time zone)
   returns jsonb
   -- What a run keeps of a task's pipeline.
+
+function tock.stages_of_task(p_id bigint)
+  returns jsonb
+  -- The stages of a task's pipeline, none of another's; null when it is not there.
 
 function tock.standing(p_epoch integer)
   returns text

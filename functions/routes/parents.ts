@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, ownTask } from '../authorize.ts';
+import { authorized, ownTask, queueOfTask } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
@@ -32,7 +32,7 @@ export function parents(app: App, connect: Connect): void {
     }),
     statement: authorized(
       'read',
-      `tock.queue_of_task(p_id => ${ownTask})`,
+      queueOfTask,
       'p.parents',
       `${listed} as p cross join lateral (select where tock.queue_of_task(p_id => ${ownTask}) is not null) as known`,
       'own tasks',

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, ownTask } from '../authorize.ts';
+import { authorized, ownTask, queueOfTask } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import { poll } from '../poll.ts';
 import type { Connect } from '../query.ts';
@@ -126,7 +126,7 @@ export function tasks(app: App, connect: Connect): void {
     // A look that is not the last needs no more than the state of what goes on.
     statement: authorized(
       'read',
-      `tock.queue_of_task(p_id => ${ownTask})`,
+      queueOfTask,
       `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
         t.created_at, t.run_at, t.ended_at, case when w.whole then t.payload end as payload, t.result, t.error, t.options,
         t.progress, t.note,

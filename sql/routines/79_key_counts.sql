@@ -74,8 +74,29 @@ end $$;
 
 comment on function tock.take_request is 'Counts a request in the window of a key''s rate; null when it may go on, else the seconds until it may come again.';
 
--- What it wrote down before is behind the sequence, unless a crash set that back. A key that has been revoked for an hour is
--- in nobody's hands any more, so its sequences go.
+-- A key that has ended for an hour is in nobody's hands any more. What a dump or an open transaction holds goes later: a
+-- minute spent waiting for it would be one in which no use is written down. Who gives an expired key longer holds its row.
+create or replace function tock.drop_key_counters(p_prefix text)
+returns void
+language plpgsql
+volatile
+set lock_timeout = '10ms'
+as $$
+begin
+  perform from tock.keys k
+  where k.prefix = p_prefix and least(k.revoked_at, k.expires_at) < pg_catalog.now() - interval '1 hour'
+  for no key update skip locked;
+  if found then
+    execute pg_catalog.format('drop sequence if exists tock.%I, tock.%I',
+      'uses_' || pg_catalog.substr(p_prefix, 6), 'rate_' || pg_catalog.substr(p_prefix, 6));
+  end if;
+exception
+  when lock_not_available then null;
+end $$;
+
+comment on function tock.drop_key_counters is 'Drops what counted a key that ended an hour ago, unless somebody holds that.';
+
+-- What it wrote down before is behind the sequence, unless a crash set that back.
 create or replace function tock.note_key_uses(p_limit integer default 500)
 returns integer
 language plpgsql
@@ -88,13 +109,13 @@ declare
   v_keys text[] := array(select k.prefix from tock.keys k where k.prefix > v_after order by k.prefix limit p_limit);
 begin
   for v_key in
-    select k.prefix, k.rate_limit, k.revoked_at < pg_catalog.now() - interval '1 hour' as is_over,
+    select k.prefix, k.rate_limit, least(k.revoked_at, k.expires_at) < pg_catalog.now() - interval '1 hour' as is_over,
       pg_catalog.to_regclass('tock.uses_' || pg_catalog.substr(k.prefix, 6)) as uses,
       pg_catalog.to_regclass('tock.rate_' || pg_catalog.substr(k.prefix, 6)) as rate
     from tock.keys k where k.prefix = any (v_keys)
   loop
     if v_key.is_over and v_key.uses is not null then
-      execute pg_catalog.format('drop sequence if exists %s', pg_catalog.concat_ws(', ', v_key.uses, v_key.rate));
+      perform tock.drop_key_counters(v_key.prefix);
     elsif v_key.is_over is not true and (v_key.uses is null or v_key.rate_limit is not null and v_key.rate is null) then
       perform tock.make_key_counters(v_key.prefix, v_key.rate_limit is not null);
     end if;

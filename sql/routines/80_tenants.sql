@@ -52,12 +52,16 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_tenants text[] := tock.tenants_of_key(p_key);
+  v_key record;
 begin
-  return case when v_tenants is null or tock.tenant_of_task(p_id) = any (v_tenants) then p_id end;
+  select k.tenants, k.queues into v_key from tock.keys k
+  where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
+  return case when (v_key.tenants is null or tock.tenant_of_task(p_id) = any (v_key.tenants))
+    and (v_key.queues is null or tock.judged_queue(p_key, p_id) is not null) then p_id end;
 end $$;
 
-comment on function tock.reach is 'This id, but null where a key is for some tenants and the task is of another, or unknown.';
+comment on function tock.reach is
+  'This id, but null where a key is for some tenants and the task is of another, or for some tenants or queues and there is no such task.';
 
 create or replace function tock.own_tenant(p_key text, p_tenant text)
 returns text

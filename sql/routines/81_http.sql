@@ -59,6 +59,7 @@ declare
   v_queues text[] := (select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));
   v_ids bigint[];
   v_id bigint;
+  v_queue text;
 begin
   if v_queues is null or pg_catalog.jsonb_typeof(p_tasks) <> 'array' then
     return;
@@ -67,16 +68,13 @@ begin
     select distinct a.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
     cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') a (id)
     where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(a.id));
-  -- as for reading it; of a pipeline the result is the last stage's
-  v_id := (
-    select i from unnest(v_ids) i
-    where tock.queue_of_task(i) <> all (v_queues)
-      or exists (
-        select from tock.task(i) t
-        cross join lateral pg_catalog.jsonb_array_elements_text(t.options -> 'pipeline') s (stage)
-        where s.stage <> all (v_queues))
-    limit 1);
-  if v_id is not null then
+  -- as for reading it; what isn't there yet may be another queue's by when it is looked for
+  select j.id, j.queue into v_id, v_queue
+  from (select i as id, tock.judged_queue(p_key, i) as queue from unnest(v_ids) i offset 0) j
+  where (j.queue = any (v_queues)) is not true limit 1;
+  if v_id is not null and v_queue is null then
+    perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_id), p_field);
+  elsif v_id is not null then
     perform tock.refuse(403, pg_catalog.format('this key is not for the queue of task %s', v_id), p_field,
       'use another; this one is for: ' || pg_catalog.array_to_string(v_queues, ', '));
   end if;

@@ -44,5 +44,5 @@ grant execute on function
 
 -- letting a key in, and what the door calls most
 grant execute on function
-  tock.authorize, tock.tenants_of_key, tock.tenant_of_task, tock.reach, tock.own_tenant, tock.own_request_id, tock.http_enqueue, tock.http_claimed, tock.http_claimed_any, tock.http_complete
+  tock.authorize, tock.tenants_of_key, tock.tenant_of_task, tock.judged_queue, tock.reach, tock.own_tenant, tock.own_request_id, tock.http_enqueue, tock.http_claimed, tock.http_claimed_any, tock.http_complete
   to tock_edge;

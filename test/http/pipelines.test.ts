@@ -81,3 +81,38 @@ test('a key that is not for all stages sends nothing through them', async () => 
     expect(await add(body, key)).toMatchObject({ status: 403 });
   }
 });
+
+test('nor does it read, change, end, run again or erase what goes through them, wherever that is', async () => {
+  const key = await tock.makeKey(['enqueue', 'read', 'admin'], ['fetch']);
+  const own = (await add({ payload: 1 }, key)).body.ids[0];
+  expect(await tock.send(`GET /v1/tasks/${own}`, { key })).toMatchObject({ status: 200 });
+  await tock.send(`POST /v1/tasks/${own}/cancel`, { key, body: {} });
+
+  const waits = (await add({ payload: 1, pipeline, delay_seconds: 600 })).body.ids[0];
+  const id = (await add({ payload: 1, pipeline })).body.ids[0];
+  const { lease } = await claim('fetch');
+  await complete(lease, { results: [{ id, result: 'of parse' }] });
+  const ended = (await add({ payload: 1, pipeline })).body.ids[0];
+  await tock.send(`POST /v1/tasks/${ended}/cancel`, { body: {} });
+  for (const task of [waits, id, ended]) {
+    const before = await look(task);
+    for (const [route, body] of [
+      [`GET /v1/tasks/${task}`],
+      [`GET /v1/tasks/${task}/parents`],
+      [`PATCH /v1/tasks/${task}`, { payload: 'theirs' }],
+      [`POST /v1/tasks/${task}/cancel`, {}],
+      [`POST /v1/tasks/${task}/rerun`, {}],
+      ['POST /v1/tasks/move', { ids: [task], queue: 'fetch' }],
+      [`DELETE /v1/tasks/${task}/payload`],
+    ] as const) {
+      const refused = await tock.send(route, { key, ...(body && { body }) });
+      expect(refused, route).toMatchObject({
+        status: 403,
+        body: { hint: expect.stringMatching(/for: fetch$/) },
+      });
+    }
+    expect(await look(task)).toEqual(before);
+  }
+  const all = await tock.makeKey(['read'], pipeline);
+  expect((await tock.send(`GET /v1/tasks/${id}`, { key: all })).body).toMatchObject({ id });
+});

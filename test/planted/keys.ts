@@ -113,6 +113,27 @@ export const keys: Bug[] = [
     caught: [life, 'without an overlap the old key ends at once'],
   },
   {
+    file: 'routines/80_judged_queue.sql',
+    name: 'a key for the first stage reaches what is in a later one',
+    find: 'where s.stage <> all (v_queues) limit 1), v_queue) end;',
+    replace: 'where false), v_queue) end;',
+    caught: ['http/pipelines.test.ts', 'nor does it read'],
+  },
+  {
+    file: 'routines/81_http.sql',
+    name: 'a parent that is not there yet is any key’s',
+    find: '(j.queue = any (v_queues)) is not true',
+    replace: 'j.queue <> all (v_queues)',
+    caught: ['http/after.test.ts', 'an id that is still to come'],
+  },
+  {
+    ...tenants,
+    name: 'a key for some queues reads what comes once it was judged',
+    find: 'tock.judged_queue(p_key, p_id) is not null) then p_id end',
+    replace: 'true) then p_id end',
+    caught: ['http/after.test.ts', 'an id that is still to come'],
+  },
+  {
     ...counted,
     name: 'a window is turned by whoever comes, without a lock',
     find: /elsif pg_catalog\.pg_try_advisory_xact_lock\(.*\) then\n(.*) then\n/,
@@ -151,9 +172,23 @@ export const keys: Bug[] = [
   {
     ...counted,
     name: "a revoked key's sequences go at once",
-    find: "k.revoked_at < pg_catalog.now() - interval '1 hour' as is_over",
-    replace: 'k.revoked_at is not null as is_over',
+    find: /least\(k\.revoked_at, k\.expires_at\) < pg_catalog\.now\(\) - interval '1 hour'\n((?:.*\n)*.*)least\(.* as is_over,/,
+    replace: 'k.revoked_at is not null\n{inside}k.revoked_at is not null as is_over,',
     caught: [life, "a revoked key's sequences stay"],
+  },
+  {
+    ...counted,
+    name: 'what an expired key left is kept for good',
+    find: "least(k.revoked_at, k.expires_at) < pg_catalog.now() - interval '1 hour' as is_over",
+    replace: "k.revoked_at < pg_catalog.now() - interval '1 hour' as is_over",
+    caught: [life, "an expired key's sequences go"],
+  },
+  {
+    ...counted,
+    name: 'the duty waits for who holds the sequence of an old key',
+    find: 'when lock_not_available then null;',
+    replace: 'when division_by_zero then null;',
+    caught: [life, 'who holds the sequence'],
   },
   {
     ...counted,
@@ -165,8 +200,8 @@ export const keys: Bug[] = [
   {
     ...tenants,
     name: "another tenant's task is read",
-    find: 'when v_tenants is null or tock.tenant_of_task(p_id) = any (v_tenants) then p_id',
-    replace: 'when true then p_id',
+    find: '(v_key.tenants is null or tock.tenant_of_task(p_id) = any (v_key.tenants))',
+    replace: 'true',
     caught: [own, "another tenant's task is, to every call"],
   },
   {

@@ -245,6 +245,39 @@ test("a revoked key's sequences stay while a call may still count, and go after 
   expect(await there()).toBe(0);
 });
 
+test("an expired key's sequences go as well, and come again with a longer life", async () => {
+  const { key, prefix } = await make(', p_expires_in_seconds => 600, p_rate_limit => 5');
+  const there = () =>
+    value(client, "select to_regclass('tock.uses_' || $1) is not null", [prefix.slice(5)]);
+  await end(prefix);
+  await note();
+  expect(await there()).toBe(true);
+  await client.query("update tock.keys set expires_at = now() - interval '2 h' where prefix = $1", [
+    prefix,
+  ]);
+  await note();
+  expect(await there()).toBe(false);
+  await change(prefix, { expires_at: null });
+  expect(await there()).toBe(true);
+  expect(await may(key)).toBe(true);
+});
+
+test('who holds the sequence of a key that has ended holds up no other key', async () => {
+  const [old, used] = [await make(), await make()];
+  const holder = await db.connect();
+  await holder.query('begin');
+  await may(old.key, holder);
+  await client.query("update tock.keys set revoked_at = now() - interval '2 h' where prefix = $1", [
+    old.prefix,
+  ]);
+  await enqueue(used.key);
+  await note();
+  expect(await listed(used.prefix)).toMatchObject({ uses: '1' });
+  await holder.query('rollback');
+  await note();
+  expect(await value(client, `select to_regclass('tock.uses_${old.prefix.slice(5)}')`)).toBeNull();
+});
+
 test('the duty goes round many keys a part at a time', async () => {
   const keys = [await make(), await make(), await make()];
   for (const { key } of keys) await enqueue(key);

@@ -22,7 +22,7 @@ const duties = names(
 );
 
 const door = names(
-  `authorize tenants_of_key tenant_of_task reach own_tenant own_request_id
+  `authorize tenants_of_key tenant_of_task judged_queue reach own_tenant own_request_id
    http_enqueue http_claimed http_claimed_any http_complete`,
 );
 
