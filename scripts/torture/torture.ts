@@ -11,7 +11,7 @@ export type Torture = Ground & {
   heard: Api['heard'];
   /** The first of so many numbers for tasks. */
   take(many: number): number;
-  /** How many have not ended, as of a second ago. */
+  /** How many have not ended, as of half a second ago. */
   left: number;
 };
 
