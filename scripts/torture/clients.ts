@@ -1,14 +1,11 @@
 import { dice, pause, type Random } from '../soak/clock.ts';
-import { once } from './call.ts';
+import { once, patience } from './call.ts';
 import { governor, keeper } from './governors.ts';
 import { batchOf } from './tasks.ts';
 import { type Client, stepping, type Torture } from './torture.ts';
 
 /** More than this unfinished, and nothing is added. */
 const backlog = 1500;
-
-/** Until it is answered, however long that takes; only at the very end is a call given up. */
-const patience = 600;
 
 const sameIds = (one: string[], other: string[]) => one.join() === other.join();
 
