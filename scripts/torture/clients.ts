@@ -141,7 +141,7 @@ async function tick(_torture: Torture, { call }: Client): Promise<void> {
 
 /** Everybody who calls over HTTP and is no worker. */
 export function startClients(torture: Torture, seed: number): Promise<void>[] {
-  const writers = [0, 1, 2, 3].map((at) => {
+  const writers = [0, 1, 2, 3, 4, 5, 6, 7].map((at) => {
     let calls = 0;
     return stepping(torture, dice(seed * 11 + at), async (client, random) => {
       if (torture.left > backlog) return pause(200);
