@@ -11,6 +11,9 @@ export type Api = { url: string; key: string; heard: Heard; random: Random };
 /** What a call may be answered when things are killed, contended or overtaken. */
 export const explained = /^(2\d\d|404|409|429|503|lost.*)$/;
 
+/** Seconds in which whoever asks again and again is answered, whatever is broken meanwhile. */
+export const patience = 120;
+
 /**
  * One call, repeated while no answer comes or it is `not now`, as a client would: with its request id, or
  * the lease. Null when the patience is over: then nobody knows whether it was done.
@@ -19,9 +22,13 @@ export async function call(
   api: Api,
   verb: string,
   path: string,
-  { method = 'POST', body, patience = 60 }: { method?: string; body?: unknown; patience?: number },
+  {
+    method = 'POST',
+    body,
+    patience: seconds = 60,
+  }: { method?: string; body?: unknown; patience?: number },
 ): Promise<Answer | null> {
-  const deadline = performance.now() + patience * 1000;
+  const deadline = performance.now() + seconds * 1000;
   for (;;) {
     const answer = await once(api, verb, path, method, body);
     if (answer && answer.status !== 503 && answer.status !== 429) return answer;

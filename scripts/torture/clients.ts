@@ -1,14 +1,11 @@
 import { dice, pause, type Random } from '../soak/clock.ts';
-import { once } from './call.ts';
+import { once, patience } from './call.ts';
 import { governor, keeper } from './governors.ts';
 import { batchOf } from './tasks.ts';
 import { type Client, stepping, type Torture } from './torture.ts';
 
 /** More than this unfinished, and nothing is added. */
 const backlog = 1500;
-
-/** Until it is answered, however long that takes; only at the very end is a call given up. */
-const patience = 600;
 
 const sameIds = (one: string[], other: string[]) => one.join() === other.join();
 
@@ -144,7 +141,7 @@ async function tick(_torture: Torture, { call }: Client): Promise<void> {
 
 /** Everybody who calls over HTTP and is no worker. */
 export function startClients(torture: Torture, seed: number): Promise<void>[] {
-  const writers = [0, 1, 2, 3].map((at) => {
+  const writers = [0, 1, 2, 3, 4, 5, 6, 7].map((at) => {
     let calls = 0;
     return stepping(torture, dice(seed * 11 + at), async (client, random) => {
       if (torture.left > backlog) return pause(200);

@@ -1,5 +1,5 @@
 import { pause, type Random } from '../soak/clock.ts';
-import { once } from './call.ts';
+import { once, patience } from './call.ts';
 import type { Client, Torture } from './torture.ts';
 
 const pausable = ['plain', 'keyed', 'three'];
@@ -9,7 +9,7 @@ export function governor({ facts }: Torture) {
   const pausing = async ({ call }: Client, random: Random) => {
     const queue = pausable[random(pausable.length)] as string;
     const put = (paused: boolean) =>
-      call('pause', `/v1/queues/${queue}`, { method: 'PUT', body: { paused }, patience: 600 });
+      call('pause', `/v1/queues/${queue}`, { method: 'PUT', body: { paused }, patience });
     const answer = await put(true);
     const told = Date.now();
     await pause(random(1000));
@@ -54,10 +54,10 @@ export function keeper({ ledger }: Torture) {
     if (used?.status === 401 || used?.status === 403)
       ledger.differ('a key was not let in', 0, `${prefix}: ${used.status}`);
     if (random(3) === 0) {
-      const next = { body: { overlap_seconds: 0 }, patience: 600 };
+      const next = { body: { overlap_seconds: 0 }, patience };
       await call('rotate key', `/v1/keys/${prefix}/rotate`, next);
     }
-    const ended = await call('end key', `/v1/keys/${prefix}`, { method: 'DELETE', patience: 600 });
+    const ended = await call('end key', `/v1/keys/${prefix}`, { method: 'DELETE', patience });
     // 404: by the attempt before, of which no answer came
     if (ended?.status === 200 || ended?.status === 404) {
       const late = await use();

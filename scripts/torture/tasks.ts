@@ -77,7 +77,7 @@ const kinds: [share: number, [queue: string, kind: Kind]][] = [
   [4, ['three', gated]],
   [3, ['yielding', gated]],
   [5, ['keyed', keyed]],
-  [6, ['family', family]],
+  [10, ['family', family]],
   [6, ['first', pipeline]],
   [4, ['spawning', plain]],
   [4, ['brief', brief]],

@@ -1,6 +1,6 @@
 import { pause, type Random } from '../soak/clock.ts';
 import { type Ground, met } from '../soak/soak.ts';
-import { type Answer, type Api, call, explained } from './call.ts';
+import { type Answer, type Api, call, explained, patience } from './call.ts';
 import type { Facts } from './facts.ts';
 import type { Tortured } from './stack.ts';
 
@@ -11,7 +11,7 @@ export type Torture = Ground & {
   heard: Api['heard'];
   /** The first of so many numbers for tasks. */
   take(many: number): number;
-  /** How many have not ended, as of a second ago. */
+  /** How many have not ended, as of half a second ago. */
   left: number;
 };
 
@@ -27,12 +27,16 @@ export function hearing(torture: Pick<Torture, 'ledger'>): Api['heard'] {
 type Asking = { method?: string; body?: unknown; patience?: number };
 
 /** A client over HTTP. */
-export function clientOf({ stack, heard }: Torture, random: Random) {
+export function clientOf({ stack, heard, ledger }: Torture, random: Random) {
   const api: Api = { url: stack.url, key: stack.key, heard, random };
   return {
     api,
-    call: (verb: string, path: string, asking: Asking): Promise<Answer | null> =>
-      call(api, verb, path, asking),
+    async call(verb: string, path: string, asking: Asking): Promise<Answer | null> {
+      const answer = await call(api, verb, path, asking);
+      if (answer === null && asking.patience === patience)
+        ledger.differ('a call that was never answered', 0, `${verb}: ${path}`);
+      return answer;
+    },
   };
 }
 

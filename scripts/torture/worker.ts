@@ -151,7 +151,7 @@ const ways: [number, (work: Work) => Promise<unknown>][] = [
   [6, longer],
   [5, (work) => failing(work, work.claim.runs, false)],
   [3, (work) => giving(work, work.claim.runs)],
-  [10, late],
+  [6, late],
   [2, async () => heard('walk away', '200', '')],
 ];
 
@@ -223,4 +223,4 @@ createInterface({ input: process.stdin })
   })
   .on('close', () => process.exit(0));
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
-for (let at = 0; at < 3; at++) void loop(at);
+for (let at = 0; at < 6; at++) void loop(at);

@@ -54,7 +54,7 @@ const number = fc.nat({ max: 999 });
 const some = fc.array(number, { minLength: 1, maxLength: 2 });
 const queue = fc.nat({ max: 1 });
 const gate = fc.constantFrom('g', 'h');
-const priority = fc.option(fc.constantFrom(0, 5, 9), { freq: 1 });
+const priority = fc.option(fc.constantFrom(0, 5, 9), { freq: 2 });
 
 const kind: fc.Arbitrary<Asked['kind']> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ is: fc.constant('plain' as const) }) },
@@ -65,7 +65,7 @@ const kind: fc.Arbitrary<Asked['kind']> = fc.oneof(
     arbitrary: fc.record({
       is: fc.constant('after' as const),
       parents: some,
-      gate: fc.option(gate, { freq: 1 }),
+      gate: fc.option(gate, { freq: 2 }),
       on: fc.constantFrom('cancel', 'run', 'wait'),
     }),
   },
@@ -109,9 +109,9 @@ const weighted: [number, fc.Arbitrary<unknown>][] = [
     fc.record({
       do: done('complete', 'complete', 'release'),
       lease: number,
-      some: fc.option(some, { freq: 1 }),
+      some: fc.option(some, { freq: 2 }),
       result: fc.boolean(),
-      spawn: fc.option(number, { freq: 2 }),
+      spawn: fc.option(number, { freq: 3 }),
       stranger: seldom,
     }),
   ],
@@ -120,7 +120,7 @@ const weighted: [number, fc.Arbitrary<unknown>][] = [
     fc.record({
       do: done('fail'),
       lease: number,
-      some: fc.option(some, { freq: 1 }),
+      some: fc.option(some, { freq: 2 }),
       retry: fc.constantFrom('fatal', 'later', 'now', 'now', null),
     }),
   ],
@@ -131,7 +131,7 @@ const weighted: [number, fc.Arbitrary<unknown>][] = [
     fc.record({
       do: done('change'),
       some,
-      payload: fc.option(number, { freq: 1 }),
+      payload: fc.option(number, { freq: 2 }),
       priority,
       later: fc.constantFrom(null, null, true, false),
     }),

@@ -90,11 +90,4 @@ export const tortures: Bug[] = [
     replace: 'case when',
     caught,
   },
-  {
-    name: 'the torture finds a rerun that is made twice',
-    file: 'routines/67_rerun.sql',
-    find: 'if v_answer is null then',
-    replace: 'if true then',
-    caught,
-  },
 ];

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { planFaults } from '../../scripts/torture/plan.ts';
+import { neverFelt } from '../../scripts/torture/faults.ts';
+import { type Fault, planFaults } from '../../scripts/torture/plan.ts';
 
 const names = (seed: number, seconds: number) => planFaults(seed, seconds).map(({ name }) => name);
 
@@ -19,4 +20,20 @@ test('faults come in order, within the time', () => {
   const times = planFaults(5, 600).map(({ at }) => at);
   expect(times).toEqual(times.toSorted((a, b) => a - b));
   expect(times.at(-1)).toBeLessThan(600_000);
+});
+
+test('a kind of fault that did nothing to anybody is named', () => {
+  const plan = [
+    { name: 'pool filled' },
+    { name: 'answers lost between pooler and server' },
+    { name: 'kill -9 of backend' },
+  ] as Fault[];
+  const counts = new Map([
+    ['fault pool filled (not felt)', 2],
+    ['fault answers lost between client and workerd', 1],
+    ['fault kill -9 of backend (nobody there)', 1],
+  ]);
+  expect(neverFelt(plan, counts)).toEqual(['pool filled', 'kill -9 of backend']);
+  counts.set('fault pool filled', 1).set('fault kill -9 of backend (client backend)', 1);
+  expect(neverFelt(plan, counts)).toEqual([]);
 });
