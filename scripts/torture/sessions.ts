@@ -111,7 +111,7 @@ type Row = {
 };
 
 const claim = `select lease, leased_until, id::text, run_id::text as run, attempt,
-    (payload ->> 'n')::integer as n, (payload ->> 'v')::integer as v
+    (payload ->> 'n')::float8 as n, (payload ->> 'v')::float8 as v
   from tock.claim(p_queue => 'plain', p_worker => 'in a transaction', p_limit => 5, p_lease_seconds => 60)`;
 
 /** A worker in SQL: claims and completes in one transaction, held open, of three one rolled back. */
