@@ -24,6 +24,9 @@ function endedTwice(facts: Facts): Difference[] {
   return found;
 }
 
+/** Of two runs of a task the later one has the higher position; of two claims the one that was sent first may be the later one. */
+const later = (run: string, than: string) => BigInt(run) >> 20n > BigInt(than) >> 20n;
+
 /** A task comes again when its lease is over, or was ended; or where a crash took the claim back. */
 function takenBack(facts: Facts, handed: Map<string, Handed[]>): Difference[] {
   const over = new Map<string, number>();
@@ -32,8 +35,10 @@ function takenBack(facts: Facts, handed: Map<string, Handed[]>): Difference[] {
       over.set(`${lease} ${run}`, Math.min(sent, over.get(`${lease} ${run}`) ?? sent));
   const found: Difference[] = [];
   for (const [task, list] of handed) {
-    for (const [at, { claim, run }] of list.entries()) {
-      const next = list.slice(at + 1).find((other) => other.run.run !== run.run);
+    for (const { claim, run } of list) {
+      const [next] = list
+        .filter((other) => later(other.run.run, run.run))
+        .toSorted((a, b) => a.claim.answered - b.claim.answered);
       if (!next || claim.until - slack <= next.claim.answered) continue;
       if (
         (over.get(`${claim.lease} ${run.run}`) ?? Number.POSITIVE_INFINITY) <= next.claim.answered

@@ -218,10 +218,16 @@ test('a task that two leases finish, and a run that ends in two ways, are found'
 test('a task that is taken back while its lease goes on is found, unless its worker let go or a crash lay between', () => {
   const facts = openFacts();
   facts.claimed(claim(1000, 'one', ['7']));
-  facts.claimed(claim(3000, 'two', [], { runs: [run('7', { name: '8' })] }));
+  const second = run('7', { name: String(8 << 20) });
+  facts.claimed(claim(3000, 'two', [], { runs: [second] }));
   expect(judged(facts)).toEqual(['taken back before its time']);
   facts.crashed(2000);
   expect(judged(facts)).toEqual([]);
+  // What was sent first and held up on its way came second: its run says so.
+  const slow = openFacts();
+  slow.claimed(claim(1000, 'two', [], { answered: 9000, until: 10_000, runs: [second] }));
+  slow.claimed(claim(2000, 'one', ['7'], { until: 4000 }));
+  expect(judged(slow)).toEqual([]);
 });
 
 test('a claim from a paused queue, and more than a cap or a rate allows, are found', () => {
