@@ -8,12 +8,12 @@ const copied = ['client', 'functions'].flatMap((part) => {
   return directory ? [{ find, replacement: `${directory}/` }] : [];
 });
 
-// These leave nothing behind in their process, so that one does many files: a third faster. Others mock and spy.
+// These leave nothing behind in their process, so that one does many files. Others mock and spy.
 const alike = ['test/sql/**/*.test.ts', 'test/upgrade/**/*.test.ts'];
 const each = {
   pool: 'forks' as const,
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
   teardownTimeout: 30_000,
 };
 
@@ -21,16 +21,30 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup.ts'],
     reporters: ['default', report],
-    // The database works on the same cores: more files at once only makes every one slower.
-    maxWorkers: 2,
     projects: [
       {
         resolve: { alias: copied },
-        test: { ...each, name: 'sql', include: alike, isolate: false },
+        test: {
+          ...each,
+          name: 'rest',
+          include: ['test/**/*.test.ts'],
+          exclude: alike,
+          // Many of them wait: for pg_cron, for leases, for processes that start.
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         resolve: { alias: copied },
-        test: { ...each, name: 'all', include: ['test/**/*.test.ts'], exclude: alike },
+        test: {
+          ...each,
+          name: 'sql',
+          include: alike,
+          isolate: false,
+          // The database works on the same cores: more files at once only makes every one slower.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
       },
     ],
   },

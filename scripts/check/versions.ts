@@ -18,11 +18,10 @@ export type Version = { major: number } & (Outcome | { cannot: string });
  * What runs on the newest, where several versions are tested one after another: each verb and duty, the plans, the
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
-const sql = `acts after audit audit-duty cancel change claim claim-any claim-any-repeats claim-transactions complete conventions
-  dead doctor doctor-queues drop duties enqueue erase fail gates hours impossible key-life key-rates let-go let-go-late limits limits-rates locks marks-put-off
-  minds-plans move overlap pipelines plans pools progress progress-kept promote purge reap release-extend rerun rest results retention
-  retry retry-life roles schema schedules schedules-missed settle spawn task tasks time-limits unique unique-held
-  verbs where`;
+const sql = `acts after audit audit-duty cancel change claim claim-any claim-transactions complete conventions dead doctor
+  doctor-queues drop duties enqueue erase fail gates hours impossible key-life key-rates let-go limits locks
+  minds-plans move overlap pipelines plans pools progress promote purge reap release-extend rerun rest results retention
+  retry roles schema schedules settle spawn task tasks time-limits unique verbs where`;
 /** Of that, on a version between the oldest and the newest: what asks the planner, the catalogs or the locks. */
 const core = `claim claim-transactions complete conventions doctor duties enqueue fail gates locks minds-plans plans
   promote reap roles schema settle task unique`;
