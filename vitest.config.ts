@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { report } from './test/report.ts';
 
 // scripts/planted.ts plants its bugs in a copy.
-const copied = ['client', 'functions'].flatMap((part) => {
+const copied = ['client', 'functions', 'bench'].flatMap((part) => {
   const directory = process.env[`TOCK_${part.toUpperCase()}_DIRECTORY`];
   const find = new RegExp(`^(?:\\.\\.\\/)+${part}\\/(?=[\\w/]+\\.ts$)`);
   return directory ? [{ find, replacement: `${directory}/` }] : [];

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, relative } from 'node:path';
 import { softly } from '../scripts/stack/say.ts';
 import { testCluster } from '../test/cluster.ts';
@@ -9,6 +9,7 @@ import { install, isPackage } from './install.ts';
 import { changed, machine, versions } from './machine.ts';
 import { markdown } from './markdown.ts';
 import { Mistake, type Options, optionsOf, usage, wants } from './options.ts';
+import { page } from './page/page.ts';
 import { type Report, table } from './report.ts';
 import { makeRun } from './run.ts';
 import { floor, more, systems } from './systems/index.ts';
@@ -98,17 +99,23 @@ try {
     say(usage);
     process.exit(0);
   }
-  const report = await bench(options);
-  say(`\n${table(report)}\n`);
-  say(`Figures: ${relative('.', options.json)}`);
-  const beside = (what: string, ending: string, text: string) => {
-    const file = `${options.json.replace(/\.json$/, '')}.${ending}`;
+  const beside = (what: string, ending: string, text: string, json = options.json) => {
+    const file = `${json.replace(/\.json$/, '')}.${ending}`;
     writeFileSync(file, text);
     say(`${what}: ${relative('.', file)}`);
     return basename(file);
   };
+  if (options.page) {
+    const earlier: Report = JSON.parse(readFileSync(options.page, 'utf8'));
+    beside('Page to look at', 'html', page(earlier), options.page);
+    process.exit(0);
+  }
+  const report = await bench(options);
+  say(`\n${table(report)}\n`);
+  say(`Figures: ${relative('.', options.json)}`);
   const drawn = options.chart && (await chart(report));
   beside('Page', 'md', markdown(report, drawn ? beside('Chart', 'svg', drawn) : null));
+  beside('Page to look at', 'html', page(report));
   process.exit(report.failures.length > 0 ? 1 : 0);
 } catch (error) {
   process.stderr.write(`${messageOf(error)}\n`);

@@ -1,3 +1,4 @@
+import { toBest } from './page/compared.ts';
 import { entries, type Report, shown, windowsOf } from './report.ts';
 import type { Case } from './types.ts';
 import { best } from './windows.ts';
@@ -7,14 +8,6 @@ const short: Record<string, string> = {
   'per-user tables': 'per-user',
 };
 
-/** Tock's figure as a part of the best peer's: of rates and ratios the highest is, of costs the lowest. */
-function ofBest({ unit, tock, peers }: Case): number | null {
-  const found = best.flatMap((name) => peers[name] ?? []);
-  if (tock === null || found.length === 0) return null;
-  const more = unit === 'ratio' || unit.endsWith('/s');
-  return tock / (more ? Math.max(...found) : Math.min(...found));
-}
-
 const line = (cells: string[]) =>
   `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 
@@ -22,7 +15,7 @@ function tableOf(cases: Case[], prefix: string): string[] {
   const peers = [...new Set(cases.flatMap((one) => Object.keys(one.peers)))].filter((name) =>
     cases.some((one) => (one.peers[name] ?? null) !== null),
   );
-  const compared = cases.some((one) => ofBest(one) !== null);
+  const compared = cases.some((one) => toBest(one) !== null);
   const head = ['', 'unit', 'tock', 'floor', ...peers.map((name) => short[name] ?? name)];
   const rows = cases.map((one) => [
     one.name.startsWith(prefix) ? one.name.slice(prefix.length) : one.name,
@@ -30,7 +23,7 @@ function tableOf(cases: Case[], prefix: string): string[] {
     one.tock === null ? '-' : `**${shown(one.tock)}**`,
     shown(one.floor),
     ...peers.map((name) => shown(one.peers[name])),
-    ...(compared ? [shown(ofBest(one))] : []),
+    ...(compared ? [shown(toBest(one))] : []),
     one.note,
   ]);
   const heads = [...head, ...(compared ? ['to the best of three'] : []), 'note'];

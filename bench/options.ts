@@ -12,7 +12,8 @@ export const usage = `usage: npm run bench -- [options]
                      for a full run, else .tock/bench.json
   --seconds N        of a window
   --rounds N         windows for a figure
-  --no-chart         figures only`;
+  --no-chart         no chart in the page in Markdown
+  --page FILE        measures nothing: makes the HTML page of the figures of an earlier run`;
 
 /** Something that was asked for wrongly: its message is all that is to be said. */
 export class Mistake extends Error {}
@@ -29,6 +30,8 @@ export type Options = {
   leftOut: string[];
   json: string;
   chart: boolean;
+  /** Figures of an earlier run, of which only the page is to be made. */
+  page: string | null;
   /** As it could be typed again; no path is told. */
   command: string;
 };
@@ -69,6 +72,7 @@ function parsed(args: string[]) {
     json: text,
     seconds: text,
     rounds: text,
+    page: text,
   };
   try {
     return parseArgs({ args, options }).values;
@@ -117,6 +121,8 @@ export function optionsOf(
   const json = resolve(given.json ?? file);
   if (!existsSync(dirname(json)))
     throw new Mistake(`There is no folder ${dirname(json)} for --json.`);
+  const page = given.page === undefined ? null : resolve(given.page);
+  if (page && !existsSync(page)) throw new Mistake(`There is no file ${page} for --page.`);
   const chosenGroups = known.groups.filter(
     (one) => !only || namesOf(one).some((name) => only.includes(name)),
   );
@@ -131,6 +137,7 @@ export function optionsOf(
     leftOut: leftOut.map(({ name }) => name),
     json,
     chart: !given['no-chart'],
+    page,
     command: ['npm run bench --', ...without('--json', args)].join(' ').replace(/ --$/, ''),
   };
 }

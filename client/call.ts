@@ -12,6 +12,8 @@ export type CallOptions = {
   retries?: number;
   /** Of all tries of a call, beside what it waits for. */
   deadline_seconds?: number;
+  /** What goes with each call beside its key, such as traceparent of the span that is active; asked once a call. */
+  headers?: () => Record<string, string>;
   /** JSON.parse, or something that keeps numbers beyond a double. */
   parse?: (json: string) => unknown;
 };
@@ -107,6 +109,7 @@ export function caller({
   timeout_seconds = 30,
   retries = 8,
   deadline_seconds = 60,
+  headers: beside = () => ({}),
   parse = JSON.parse,
 }: CallOptions): Call {
   const origin = placeOf(url, key);
@@ -142,7 +145,7 @@ export function caller({
     const text = typeof body === 'object' ? JSON.stringify(body) : body;
     const init = {
       method,
-      headers: { ...headers, ...(request_id && { 'idempotency-key': request_id }) },
+      headers: { ...beside(), ...headers, ...(request_id && { 'idempotency-key': request_id }) },
       ...(text !== undefined && { body: text }),
     };
     const end = performance.now() + (deadline_seconds + wait_seconds) * 1000;

@@ -12,5 +12,5 @@ export type { Lease, Leases } from './lease.ts';
 export type { Assigned, Place, Pools, Taken } from './pools.ts';
 export { createTock, type Tock, type TockOptions } from './tock.ts';
 export type * from './types.ts';
-export type { Context, Handler, Handlers } from './worker/handlers.ts';
+export type { Around, Context, Handler, Handlers, Trace } from './worker/handlers.ts';
 export type { Worked, WorkOptions } from './worker/work.ts';

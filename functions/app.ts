@@ -7,9 +7,11 @@ import { origins } from './origins.ts';
 import { problem, refusal } from './problem.ts';
 import type { Connect } from './query.ts';
 import { acts } from './routes/acts.ts';
+import { archive } from './routes/archive.ts';
 import { changes } from './routes/changes.ts';
 import { claim } from './routes/claim.ts';
 import { clearing } from './routes/clearing.ts';
+import { dashboard } from './routes/dashboard.ts';
 import { doctor } from './routes/doctor.ts';
 import { gates } from './routes/gates.ts';
 import { health } from './routes/health.ts';
@@ -17,20 +19,24 @@ import { keys } from './routes/keys.ts';
 import { leases } from './routes/leases.ts';
 import { limits } from './routes/limits.ts';
 import { listing } from './routes/listing.ts';
+import { looks } from './routes/looks.ts';
+import { metrics } from './routes/metrics.ts';
 import { moves } from './routes/moves.ts';
 import { openapi } from './routes/openapi.ts';
+import { overview } from './routes/overview.ts';
 import { parents } from './routes/parents.ts';
 import { pools } from './routes/pools.ts';
 import { push } from './routes/push.ts';
 import { queues } from './routes/queues.ts';
 import { reruns } from './routes/reruns.ts';
 import { schedules } from './routes/schedules.ts';
+import { series } from './routes/series.ts';
 import { stats } from './routes/stats.ts';
 import { tasks } from './routes/tasks.ts';
 import { tick } from './routes/tick.ts';
 import { secure } from './secure.ts';
 
-const work = [tasks, parents, changes, moves, reruns, listing, claim, leases, pools];
+const work = [tasks, parents, changes, moves, reruns, listing, looks, claim, leases, pools];
 const rule = [
   queues,
   push,
@@ -42,8 +48,13 @@ const rule = [
   acts,
   tick,
   stats,
+  series,
+  overview,
+  metrics,
+  archive,
   doctor,
   health,
+  dashboard,
   openapi,
 ];
 

@@ -7,6 +7,7 @@ import type { Bindings, Connect } from './query.ts';
 import { requestIdOf } from './request_id.ts';
 import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
 import { enter, type Grown, loaded, refuseIfFull, type Share, within } from './shed.ts';
+import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
 
 /** `pushes`: what was called has made tasks of a queue with push. */
@@ -21,10 +22,13 @@ export type Call<P, B, Q = object> = {
   text: string;
   /** Of a repeatable call, when it has one. */
   requestId: string | null;
+  /** Of a call that begins work, the trace that it is part of. */
+  trace: Trace | null;
   /** Aborted when the client has gone. */
   gone: AbortSignal;
   /** For a call that waits: see poll.ts. */
   look(): (() => void) | null;
+  env: Bindings;
 };
 
 /** What every verb's statement gives; body is the answer's JSON, as PostgreSQL wrote it, or there is none. */
@@ -54,10 +58,12 @@ export type Endpoint<
   needsBody?: boolean;
   /** `rest`, unless it is said. */
   share?: Share;
+  /** Its tasks keep the trace in the request's headers. */
+  traced?: boolean;
   /** Takes request_id, or the header Idempotency-Key. */
   repeatable?: boolean;
   /** By authorized(), or a function of 81_http.sql: $1 is the key. By the Worker's bindings, where those matter. */
-  statement: string | ((env: Bindings) => string);
+  statement: string | ((env: Bindings, call: { trace: Trace | null }) => string);
   /** From $2 on. */
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];
   /** Runs the statement again, for a call that waits; `most` is how often it may be run in all. */
@@ -68,8 +74,16 @@ export type Endpoint<
   ): Promise<Answer>;
   /** Throws where the Worker's bindings stand against the call. */
   check?(call: Call<z.output<P>, z.output<B>, z.output<Q>>, env: Bindings): void;
+  /** Goes on where the statement's answer, null where there is none, is not all: runs statements with the key as $1. */
+  further?(
+    body: string | null,
+    call: Call<z.output<P>, z.output<B>, z.output<Q>>,
+    run: (statement: string, values: unknown[]) => Promise<string | null>,
+  ): Promise<string | null>;
   /** Makes the answer's JSON of what the statement gave, where the bindings have a part in it. */
   finish?(body: string, env: Bindings): Promise<string>;
+  /** What the answer is, where it isn't JSON. */
+  media?: string;
   answer: z.ZodType;
   status?: 200 | 201;
   /** What it means when there is no answer. */
@@ -83,8 +97,8 @@ type Shape = { body?: z.ZodType; batchKey?: string };
 const nothing = { text: '{}', json: {} };
 
 /** Content of a route's document. */
-export function json(schema: z.ZodType) {
-  return { content: { 'application/json': { schema } } };
+export function json(schema: z.ZodType, media = 'application/json') {
+  return { content: { [media]: { schema } } };
 }
 
 type Route = Omit<RouteConfig, 'responses'> & {
@@ -117,7 +131,7 @@ function document<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObj
       ...(endpoint.repeatable && { headers: repeatHeaders }),
       ...(body && { body: { ...json(body), required: needsBody ?? false } }),
     },
-    responses: { [status]: { description: summary, ...json(answer) } },
+    responses: { [status]: { description: summary, ...json(answer, endpoint.media) } },
   });
 }
 
@@ -193,7 +207,8 @@ async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.Zo
   const requestId = requestIdOf(json, headers['Idempotency-Key']);
   const gone = c.req.raw.signal;
   const look = () => enter('looks', c.env ?? {}, gone);
-  return { params, query, body, text, requestId, gone, look };
+  const trace = endpoint.traced ? traceOf((name) => c.req.header(name), c.env ?? {}) : null;
+  return { params, query, body, text, requestId, trace, gone, look, env: c.env ?? {} };
 }
 
 const waits = ({ body, query }: { body: unknown; query: unknown }) =>
@@ -201,10 +216,7 @@ const waits = ({ body, query }: { body: unknown; query: unknown }) =>
 
 /** A call that waits is one request of a key's rate, however often it looks. */
 const lookingAgain = (statement: string) =>
-  statement.replaceAll(
-    'tock.authorize(p_key => $1,',
-    'tock.authorize(p_key => $1, p_again => true,',
-  );
+  statement.replaceAll(/tock\.(?:authorize|http_task)\(p_key => \$1,/g, '$& p_again => true,');
 
 /** Serves an endpoint: key and input are looked at, then one statement does it all. */
 export function serve<
@@ -214,7 +226,8 @@ export function serve<
 >(app: App, connect: Connect, endpoint: Endpoint<P, B, Q>): void {
   const route = document(endpoint);
   app.openAPIRegistry.registerPath(route);
-  const { values, repeat, none, conflict, check, finish, status = 200, share = 'rest' } = endpoint;
+  const { values, repeat, none, conflict, check, further, finish } = endpoint;
+  const { status = 200, share = 'rest' } = endpoint;
   const handle = async (c: Context<Env>, grown: Grown) => {
     const key = bearerKey(c.req.header('authorization'));
     // Hono has none where nobody gave any.
@@ -223,7 +236,7 @@ export function serve<
     const call = await callOf(endpoint, c, grown);
     check?.(call, env);
     const statement =
-      typeof endpoint.statement === 'string' ? endpoint.statement : endpoint.statement(env);
+      typeof endpoint.statement === 'string' ? endpoint.statement : endpoint.statement(env, call);
     const ask = () =>
       connect(c.env, (query, most) => {
         let looks = 0;
@@ -235,15 +248,26 @@ export function serve<
         return repeat ? repeat(once, call, most) : once();
       });
     const place = repeat && waits(call) ? 'waits' : share;
-    const answer = await within(place, env, call.gone, ask).catch((error) => {
+    let answer = await within(place, env, call.gone, ask).catch((error) => {
       throw renamed(error, endpoint, call.body as object);
     });
+    if (further) {
+      const run = (statement: string, given: unknown[]) =>
+        within(share, env, call.gone, () =>
+          connect(env, async (query) => {
+            const [row] = await query(statement, [key, ...given]);
+            return (row?.body as string | undefined) ?? null;
+          }),
+        );
+      const body = await further(answer?.body ?? null, call, run);
+      answer = body === null ? undefined : { ...answer, body };
+    }
     if (!answer && none) throw refusal(none.status, none.detail, { hint: none.hint });
     const why = answer && conflict?.(answer.body);
     if (why) throw refusal(409, why.detail, { field: why.field, hint: why.hint });
     if (answer?.pushes) c.set('pushes', true);
     const body = answer && finish ? await finish(answer.body, env) : (answer?.body ?? '{}');
-    return c.body(body, status, { 'Content-Type': 'application/json' });
+    return c.body(body, status, { 'Content-Type': endpoint.media ?? 'application/json' });
   };
   app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), (c) =>
     loaded(share, c.env ?? {}, c.req.raw.signal, (grown) => handle(c, grown)),

@@ -5,7 +5,14 @@ import type { Env } from './endpoint.ts';
 const allow = cors({
   origin: (origin) => origin,
   allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-  allowHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key'],
+  allowHeaders: [
+    'Authorization',
+    'Content-Type',
+    'Idempotency-Key',
+    'traceparent',
+    'tracestate',
+    'baggage',
+  ],
   exposeHeaders: ['Retry-After', 'X-Request-Id'],
   // As long as Chrome keeps it: an origin that is struck off is soon asked again.
   maxAge: 7200,

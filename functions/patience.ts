@@ -23,3 +23,6 @@ export const HEALTH_MS = 5_000;
 
 /** The Durable Object, to be told that something may be due. */
 export const TELL_MS = 5_000;
+
+/** Object storage, an object of some megabytes there or back. */
+export const STORE_MS = 30_000;

@@ -1,3 +1,4 @@
+import type { Bucket } from './archive/store.ts';
 import { connectHyperdrive } from './ways/hyperdrive.ts';
 import { misconfigured } from './ways/misconfigured.ts';
 import { connectNeonHttp } from './ways/neon_http.ts';
@@ -27,8 +28,17 @@ export type Bindings = {
   TOCK_PUSH_SECRET?: string;
   /** allow: push to http:// and to private addresses too, for work on one's own machine. */
   TOCK_PUSH_PRIVATE?: string;
+  /** Which traces tasks keep of the requests that enqueue them: sampled, unless it is all or off. */
+  TOCK_TRACE?: string;
   /** The Durable Object that holds when something is next due; see alarm.ts. */
   ALARM?: AlarmNamespace;
+  /** The R2 bucket of the archive. */
+  ARCHIVE?: Bucket;
+  /** Where the archive lies in a store that speaks S3: https://host/bucket[/folder]; with its key, and its region (auto). */
+  TOCK_ARCHIVE_URL?: string;
+  TOCK_ARCHIVE_KEY_ID?: string;
+  TOCK_ARCHIVE_SECRET?: string;
+  TOCK_ARCHIVE_REGION?: string;
 };
 
 /** What of a Durable Object's namespace is needed. */

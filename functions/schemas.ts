@@ -165,6 +165,7 @@ export const url = z
 
 /** Of a queue whose tasks are sent to an endpoint. */
 export const push = options({ url: url.nullable(), timeout_seconds: whole(1, 300).nullable() });
+export const webhook = options({ url });
 
 export const retentionSeconds = whole(60, TEN_YEARS);
 export const leaseSeconds = whole(1, 86_400);

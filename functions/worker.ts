@@ -1,5 +1,8 @@
+import { type Around, surrounded } from '../client/worker/handlers.ts';
 import { type AlarmClass, alarmOf } from './alarm.ts';
 import { createApp } from './app.ts';
+import { archiveFor } from './archive/step.ts';
+import { storeOf } from './archive/store.ts';
 import type { Consumer } from './consumers/define.ts';
 import { drain, enoughOf } from './consumers/drain.ts';
 import { loans } from './consumers/loans.ts';
@@ -9,12 +12,15 @@ import { type Bindings, type Connect, connect as open } from './query.ts';
 import { teller } from './tell.ts';
 
 export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from '../client/errors.ts';
-export type { ConsumerContext, ConsumerHandler, Trace } from './consumers/context.ts';
+export type { Around, Trace } from '../client/worker/handlers.ts';
+export type { ConsumerContext, ConsumerHandler } from './consumers/context.ts';
 export { type Consumer, defineConsumer } from './consumers/define.ts';
 export type { Bindings } from './query.ts';
 
 export type WorkerOptions = {
   consumers?: readonly Consumer[];
+  /** Goes around each attempt, as a span of its trace does. */
+  around?: Around;
   /** How long one invocation works: up to 28, as a Worker has 30 s after its answer. */
   seconds?: number;
   /** The way to the database; by its bindings, unless it is said. */
@@ -39,13 +45,25 @@ async function each(...duties: (() => Promise<unknown>)[]): Promise<void> {
   if (failed.length > 0) throw failed[0];
 }
 
+/** Seconds of an invocation that go to the archive, where there is a store. */
+const ARCHIVE_SECONDS = 10;
+
+async function toArchive(connect: Connect, env: Bindings): Promise<void> {
+  const store = storeOf(env);
+  if (store) await connect(env, (query) => archiveFor(query, store, ARCHIVE_SECONDS));
+}
+
 /** The HTTP door, the duties for a cron trigger, and consumers that are woken by what is enqueued. */
 export function createWorker({
-  consumers = [],
+  consumers: given = [],
+  around,
   seconds = 25,
   connect = open,
 }: WorkerOptions = {}): Worker {
   if (!(seconds >= 3 && seconds <= 28)) throw new RangeError('createWorker: seconds is 3 to 28');
+  const consumers = given.map((one) =>
+    around ? { ...one, handler: surrounded(one.handler, around) } : one,
+  );
   const twice = consumers.find(
     ({ queue }, n) => consumers.findIndex((one) => one.queue === queue) < n,
   );
@@ -79,6 +97,7 @@ export function createWorker({
       each(
         () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
         () => drain(connect, env, all, { seconds, enough_seconds, worker: 'scheduled' }),
+        () => toArchive(connect, env),
         () => tell(env),
       ),
     Alarm: alarmOf(connect, all, seconds),

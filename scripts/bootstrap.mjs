@@ -156,5 +156,12 @@ const failed = installed() ? 0 : await alone(install);
 if (failed) process.exit(failed);
 const path = `${join(modules, '.bin')}${delimiter}${process.env.PATH}`;
 const options = { stdio: 'inherit', env: { ...process.env, PATH: path, TOCK_PARENT: process.pid } };
-const { code } = await run(await node(), [resolve(root, file), ...args], options);
+const program = await node();
+// The Worker imports it; it isn't in the repository.
+const dashboard = join(root, 'scripts', 'dashboard.ts');
+if (!existsSync(join(root, 'functions', 'dashboard', 'built.ts'))) {
+  const { code } = await run(program, [dashboard], options);
+  if (code !== 0) process.exit(code);
+}
+const { code } = await run(program, [resolve(root, file), ...args], options);
 process.exit(code);

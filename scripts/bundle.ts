@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { buildDashboard } from './dashboard.ts';
 import { checkout } from './stack/place.ts';
 import { run } from './stack/run.ts';
 
@@ -11,10 +12,11 @@ export type Bundle = { code: string; bytes: number; compressed: number };
 
 /** What `wrangler deploy` would upload, made without network or account, of this Worker or another; throws when it is too large. */
 export async function bundle(entry = 'functions/index.ts'): Promise<Bundle> {
+  await buildDashboard();
   const folder = mkdtempSync(join(tmpdir(), 'tock-bundle-'));
   try {
     const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
-    const quiet = { WRANGLER_SEND_METRICS: 'false', XDG_CONFIG_HOME: folder };
+    const quiet = { WRANGLER_SEND_METRICS: 'false', TOCK_BUILT: '1', XDG_CONFIG_HOME: folder };
     await run([process.execPath, wrangler, 'deploy', entry, '--dry-run', '--outdir', folder], {
       cwd: checkout,
       env: { ...process.env, ...quiet },

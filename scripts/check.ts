@@ -3,6 +3,9 @@ import { command } from './check/command.ts';
 import { type Outcome, suite } from './check/suite.ts';
 import { summary } from './check/summary.ts';
 import { onOthers, onVersion, type Version } from './check/versions.ts';
+import { buildDashboard } from './dashboard.ts';
+import { installBrowser } from './stack/browser.ts';
+import { aloud } from './stack/say.ts';
 
 /** The checks that count as one each; vitest counts its tests. A new one goes here. */
 const checks: { name: string; argv: string[] }[] = [
@@ -35,6 +38,9 @@ async function advisories(): Promise<string> {
   return `advisories: ${found.length > 0 ? `FAILED: ${found.join('; ')}` : 'none'}\n`;
 }
 
+// Types, tests and the Worker import what it makes.
+await buildDashboard();
+if (args.length === 0 && !asked) await installBrowser(aloud);
 for (const { name, argv } of args.length > 0 ? [] : checks) {
   process.stdout.write(`- ${name}: ${argv.join(' ')}\n`);
   const { succeeded, seconds } = await command(argv);

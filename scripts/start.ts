@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path';
 import { migrate } from '../cli/migrate.ts';
+import { buildDashboard } from './dashboard.ts';
 import { readDevEnv, writeDevEnv } from './stack/files.ts';
 import { givenDatabase, givenUrl } from './stack/given.ts';
 import { guide } from './stack/guide.ts';
@@ -36,6 +37,7 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
   const url = `http://127.0.0.1:${port}`;
   await say.step(`Starting the Worker on ${url}`, async () => {
     scope.signal.throwIfAborted();
+    await buildDashboard();
     const vars: Record<string, string> = urls.ends ? { DATABASE_URL_ENDS: urls.ends } : {};
     const worker = startWorker(port, urls.pooled, { vars });
     scope.onStop('the Worker', worker.stop);

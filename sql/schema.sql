@@ -23,6 +23,122 @@ table tock.allowances
   leases uuid[]
   constraint allowances_pkey PRIMARY KEY (queue, number)
 
+table tock.archive
+  single boolean not null default true
+  enabled boolean not null default false
+  prefix text not null default 'tock'::text
+  changed_at timestamp with time zone not null default now()
+  last_step_at timestamp with time zone
+  failed_at timestamp with time zone
+  failures integer not null default 0
+  last_error text
+  constraint archive_is_one CHECK (single)
+  constraint archive_pkey PRIMARY KEY (single)
+  constraint prefix_is_a_plain_path CHECK (((prefix ~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$'::text) AND (prefix !~ '(^|/)\.\.?(/|$)'::text)))
+
+table tock.archive_erasures
+  task_id bigint not null
+  queue text not null
+  noted_at timestamp with time zone not null default now()
+  erased_at timestamp with time zone
+  constraint archive_erasures_pkey PRIMARY KEY (task_id)
+  CREATE INDEX archive_erasures_pending ON tock.archive_erasures USING btree (noted_at) WHERE (erased_at IS NULL)
+
+table tock.archive_objects
+  path text not null
+  state text not null default 'writing'::text
+  noted_at timestamp with time zone not null default clock_timestamp()
+  epoch integer not null
+  part integer not null
+  rows integer
+  digest text
+  last_stream integer
+  last_position bigint
+  constraint archive_objects_pkey PRIMARY KEY (path)
+  constraint object_state_is_known CHECK ((state = ANY (ARRAY['writing'::text, 'unwanted'::text])))
+  CREATE INDEX archive_objects_by_time ON tock.archive_objects USING btree (noted_at)
+
+table tock.archived_files
+  number bigint not null
+  epoch integer not null
+  part integer not null
+  path text not null
+  bytes bigint not null
+  sha256 text not null
+  digest text not null
+  rows integer not null
+  first_stream integer not null
+  first_position bigint not null
+  last_stream integer not null
+  last_position bigint not null
+  first_created_at timestamp with time zone not null
+  last_created_at timestamp with time zone not null
+  queues text[] not null
+  archived_at timestamp with time zone not null default now()
+  constraint archived_files_path_key UNIQUE (path)
+  constraint archived_files_pkey PRIMARY KEY (number)
+  constraint file_has_rows CHECK (((rows > 0) AND (bytes > 0)))
+  constraint file_is_a_range UNIQUE (epoch, first_stream, first_position)
+  constraint part_once UNIQUE (epoch, part)
+  CREATE INDEX archived_files_by_queue ON tock.archived_files USING gin (queues)
+
+table tock.archived_waits
+  task_epoch integer not null
+  file bigint not null
+  first_position bigint not null
+  last_position bigint not null
+  constraint archived_waits_file_fkey FOREIGN KEY (file) REFERENCES archived_files(number) ON DELETE CASCADE
+  constraint archived_waits_pkey PRIMARY KEY (task_epoch, file)
+  CREATE INDEX archived_waits_by_file ON tock.archived_waits USING btree (file)
+
+table tock.archives
+  epoch integer not null
+  first_position bigint not null
+  end_position bigint not null
+  state text not null default 'exporting'::text
+  stream integer not null default 0
+  "position" bigint not null default 0
+  parts integer not null default 0
+  rows bigint not null default 0
+  replaced bigint not null
+  started_at timestamp with time zone not null default now()
+  verified_at timestamp with time zone
+  dropped_at timestamp with time zone
+  constraint archive_is_a_range CHECK ((end_position > first_position))
+  constraint archive_state_is_known CHECK ((state = ANY (ARRAY['exporting'::text, 'verified'::text, 'dropped'::text])))
+  constraint archives_first_position_key UNIQUE (first_position)
+  constraint archives_pkey PRIMARY KEY (epoch)
+  CREATE INDEX archives_waiting ON tock.archives USING btree (epoch) WHERE (state <> 'dropped'::text)
+
+table tock.counted
+  stream integer not null
+  runs_to bigint not null
+  leases_to bigint not null
+  ready bigint not null
+  constraint counted_pkey PRIMARY KEY (stream)
+  with (fillfactor=50)
+
+table tock.counting
+  id boolean not null default true
+  from_position bigint not null
+  started_at timestamp with time zone
+  finished_at timestamp with time zone
+  open_stream integer not null default 0
+  open_after bigint not null default '-1'::integer
+  stream integer not null default 0
+  settled integer[] not null default '{}'::integer[]
+  constraint counting_pkey PRIMARY KEY (id)
+
+table tock.deaths
+  number bigint not null default nextval('death_numbers'::regclass)
+  queue text not null
+  error text
+  deaths integer not null
+  ids bigint[] not null
+  died_at timestamp with time zone not null default clock_timestamp()
+  constraint deaths_are_counted CHECK ((deaths > 0))
+  constraint deaths_pkey PRIMARY KEY (number)
+
 table tock.duties
   name text not null
   every_seconds integer not null
@@ -55,6 +171,7 @@ table tock.epochs
   dead jsonb not null default '{}'::jsonb
   drop_after timestamp with time zone
   drop_tries integer not null default 0
+  counted boolean not null default false
   constraint drops_are_counted CHECK ((drop_tries >= 0))
   constraint epoch_has_a_number CHECK (((number > 0) AND (first_position >= 0)))
   constraint epoch_is_a_range CHECK ((end_position > first_position))
@@ -217,6 +334,31 @@ table tock.migrations
   applied_at timestamp with time zone not null default now()
   constraint migrations_pkey PRIMARY KEY (number)
 
+table tock.minutes
+  queue text not null
+  at timestamp with time zone not null
+  width_seconds integer not null
+  enqueued bigint not null default 0
+  started bigint not null default 0
+  passed bigint not null default 0
+  done bigint not null default 0
+  failed bigint not null default 0
+  lost bigint not null default 0
+  dead bigint not null default 0
+  cancelled bigint not null default 0
+  returned bigint not null default 0
+  ready bigint
+  running bigint
+  waiting bigint
+  oldest_ready_seconds double precision
+  wait_seconds double precision not null default 0
+  run_seconds double precision not null default 0
+  wait bigint[]
+  run bigint[]
+  constraint minutes_pkey PRIMARY KEY (queue, at, width_seconds)
+  constraint width_is_a_minute_or_an_hour CHECK ((width_seconds = ANY (ARRAY[60, 3600])))
+  CREATE INDEX minutes_by_time ON tock.minutes USING btree (width_seconds, at)
+
 table tock.moves
   id bigint not null
   moved_at timestamp with time zone not null default now()
@@ -226,6 +368,13 @@ table tock.nudges
   id uuid not null default gen_random_uuid()
   child bigint not null
   constraint nudges_pkey PRIMARY KEY (id)
+
+table tock.open_counts
+  stream integer not null
+  after_position bigint not null
+  runs integer not null
+  counted bigint[] not null default '{}'::bigint[]
+  constraint open_counts_pkey PRIMARY KEY (stream, after_position)
 
 table tock.own_leases
   queue text not null
@@ -309,12 +458,14 @@ table tock.queues
   push jsonb
   push_generation integer not null default 1
   push_previous_until timestamp with time zone
+  dead_webhook jsonb
   constraint attempts_are_1_to_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000)))
   constraint backoff_base_is_up_to_a_day CHECK (((backoff_base_seconds >= (0)::double precision) AND (backoff_base_seconds <= (86400)::double precision)))
   constraint backoff_cap_is_up_to_a_month CHECK (((backoff_cap_seconds >= (0)::double precision) AND (backoff_cap_seconds <= (2678400)::double precision)))
   constraint backoff_factor_is_1_to_10 CHECK (((backoff_factor >= (1)::double precision) AND (backoff_factor <= (10)::double precision)))
   constraint backoff_jitter_is_a_share CHECK (((backoff_jitter >= (0)::double precision) AND (backoff_jitter <= (1)::double precision)))
   constraint backoff_kind_is_known CHECK ((backoff_kind = ANY (ARRAY['fixed'::text, 'linear'::text, 'exponential'::text])))
+  constraint dead_webhook_is_an_object CHECK ((jsonb_typeof(dead_webhook) = 'object'::text))
   constraint default_policy_has_no_push CHECK (((name <> '*'::text) OR (push IS NULL)))
   constraint gate_lets_in_1_to_1000 CHECK (((gate_limit >= 1) AND (gate_limit <= 1000)))
   constraint gate_rate_is_1_to_a_million CHECK ((((gate_rate_limit >= 1) AND (gate_rate_limit <= 1000000)) AND ((gate_rate_burst >= 1) AND (gate_rate_burst <= 1000000))))
@@ -335,6 +486,7 @@ table tock.queues
   constraint rate_is_by_up_to_a_day CHECK (((rate_seconds >= 1) AND (rate_seconds <= 86400)))
   constraint retention_is_a_minute_to_ten_years CHECK (((retention_seconds >= 60) AND (retention_seconds <= 315360000)))
   constraint timeout_is_up_to_a_month CHECK (((timeout_seconds >= 1) AND (timeout_seconds <= 2678400)))
+  CREATE INDEX queues_with_dead_webhook ON tock.queues USING btree (name) WHERE (dead_webhook IS NOT NULL)
   CREATE INDEX queues_with_push ON tock.queues USING btree (name) WHERE (push IS NOT NULL)
 
 table tock.reports
@@ -448,6 +600,30 @@ table tock.streams
   constraint streams_pkey PRIMARY KEY (number)
   CREATE INDEX streams_awake ON tock.streams USING btree (queue, priority) WHERE awake
 
+table tock.totals
+  queue text not null
+  enqueued bigint not null default 0
+  started bigint not null default 0
+  passed bigint not null default 0
+  done bigint not null default 0
+  failed bigint not null default 0
+  lost bigint not null default 0
+  dead bigint not null default 0
+  cancelled bigint not null default 0
+  returned bigint not null default 0
+  ready bigint not null default 0
+  running bigint not null default 0
+  waiting bigint not null default 0
+  dead_now bigint not null default 0
+  leases bigint not null default 0
+  oldest_ready_at timestamp with time zone
+  wait_seconds double precision not null default 0
+  run_seconds double precision not null default 0
+  wait bigint[]
+  run bigint[]
+  constraint totals_pkey PRIMARY KEY (queue)
+  with (fillfactor=50)
+
 table tock.turns
   number bigint not null
   last_ticket bigint not null
@@ -517,6 +693,10 @@ table tock.watches
 
 sequence tock.act_numbers 1 to 9223372036854775807 cache 1
 
+sequence tock.archived_files_number_seq 1 to 9223372036854775807 cache 1
+
+sequence tock.death_numbers 1 to 9223372036854775807 cache 1
+
 sequence tock.fired_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
@@ -533,6 +713,8 @@ type tock.again (n bigint, stream integer, position bigint, task_id bigint, atte
 
 type tock.allowance (number bigint, taken_at timestamp with time zone, seen_at timestamp with time zone, level double precision, running integer, leases uuid[], allowed integer, after_seconds integer, unwritten boolean)
 
+type tock.archive_rows (count integer, digest text, texts text, last_stream integer, last_position bigint, first_created_at timestamp with time zone, last_created_at timestamp with time zone, queues text[], waited bigint[])
+
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
 type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
@@ -542,6 +724,8 @@ type tock.claimed_from (queue text, lease uuid, leased_until timestamp with time
 type tock.cron_plan (seconds bigint, minutes bigint, hours bigint, days bigint, months bigint, nearest bigint, weekdays smallint[], last_day boolean, last_workday boolean, any_day boolean, any_weekday boolean, both_days boolean, fixed boolean)
 
 type tock.dependent (position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text)
+
+type tock.depth (queue text, ready bigint, running bigint, waiting bigint, dead bigint, leases bigint, oldest_ready_at timestamp with time zone)
 
 type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
@@ -586,6 +770,10 @@ function tock.acts(p_key text DEFAULT NULL::text, p_verb text DEFAULT NULL::text
   -- Who governed what, the newest first: all, or those of a key's prefix, a verb, an object; the next part is p_before the last number.
   -- for tock_admin, tock_edge
 
+function tock.add_counts(p_one bigint[], p_other bigint[])
+  returns bigint[]
+  -- Two arrays of counts added up; null is none.
+
 function tock.add_hours(p_epoch integer, p_stream integer)
   returns void
   -- Adds what ended in a stream of a settled epoch to tock.hours.
@@ -597,6 +785,10 @@ function tock.again_hot(p_epoch integer, p_ended ending[])
 function tock.again_statement(p_epoch integer, p_first bigint)
   returns text
   -- The statement that reads what goes on of the runs of an epoch that ended, with the epoch's first position.
+
+function tock.ago(p_at timestamp with time zone)
+  returns text
+  -- How long ago, in words; null of null.
 
 function tock.allowance_of(p_queue text, p_policy queues)
   returns allowance
@@ -629,6 +821,105 @@ function tock.append_round(p_queue text, p_tasks jsonb, p_again boolean[], p_pol
 function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
   -- Appends tasks of which some have unique keys, unless a task that has the key stands for them; returns the ids in order.
+
+function tock.archive()
+  returns TABLE(enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamp with time zone, exported integer, files bigint, rows bigint, bytes bigint, erasures_pending integer, objects_unwanted integer, last_step_at timestamp with time zone, failures integer, failed_at timestamp with time zone, last_error text)
+  -- How the archive stands: whether it is on, how many epochs wait for it and lie in it, its files, and how its last step went.
+  -- for tock_admin, tock_edge
+
+function tock.archive_abandoned(p_path text)
+  returns boolean
+  -- Gives up an object that was to become a file; false when it is one.
+  -- for tock_admin, tock_edge
+
+function tock.archive_deleted(p_paths text[])
+  returns integer
+  -- Notes that unwanted objects have been deleted; returns how many.
+  -- for tock_admin, tock_edge
+
+function tock.archive_emptied(p_options text[])
+  returns text[]
+  -- What is left of the options of erased runs.
+  -- for tock_admin, tock_edge
+
+function tock.archive_epoch_of(p_position bigint)
+  returns integer
+  -- The number of the epoch that a position lies or lay in; 0 when none is known.
+
+function tock.archive_erased(p_task_id bigint)
+  returns boolean
+  -- Notes that no file holds more of a task than it may.
+  -- for tock_admin, tock_edge
+
+function tock.archive_erasing(p_after bigint DEFAULT 0)
+  returns bigint
+  -- The next task after one that is still to be erased from the archive; null when there is none.
+  -- for tock_admin, tock_edge
+
+function tock.archive_files(p_id bigint, p_task_id bigint)
+  returns TABLE(epoch integer, path text, bytes bigint)
+  -- The archive's files that may hold a run of a task, or what its waiting entry became: paths and sizes.
+  -- for tock_admin, tock_edge
+
+function tock.archive_files_of_task(p_task_id bigint)
+  returns TABLE(path text)
+  -- The archive's files that may hold runs of a task, but those that only its runs lead to.
+  -- for tock_admin, tock_edge
+
+function tock.archive_part(p_limit integer DEFAULT 10000, p_bytes bigint DEFAULT 4194304)
+  returns TABLE(epoch integer, part integer, path text, count integer, digest text, rows text)
+  -- The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. An epoch whose parts are all there is verified on the way.
+  -- for tock_admin, tock_edge
+
+function tock.archive_rewriting(p_path text)
+  returns TABLE(path text, erased bigint[])
+  -- The path noted for a file that is to stand for another one, and the tasks to be erased in it; no row when that is no file any more.
+  -- for tock_admin, tock_edge
+
+function tock.archive_rewritten(p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
+  returns boolean
+  -- Puts a file in the place of another from which tasks were erased; TK409 when somebody was first. A repeated call answers the same.
+  -- for tock_admin, tock_edge
+
+function tock.archive_rows(p_epoch integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer, p_bytes bigint)
+  returns archive_rows
+  -- The runs of an epoch after a place in it, up to another, up to p_limit and about p_bytes, and what they come to.
+
+function tock.archive_search(p_queue text, p_from timestamp with time zone, p_to timestamp with time zone, p_epoch integer DEFAULT NULL::integer, p_part integer DEFAULT NULL::integer, p_limit integer DEFAULT 4)
+  returns TABLE(files jsonb, erased text[])
+  -- The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; and the tasks that are to be erased from them.
+  -- for tock_admin, tock_edge
+
+function tock.archive_statement(p_epoch integer)
+  returns text
+  -- The statement that gives an epoch's runs as the archive has them, in the order of stream and position.
+
+function tock.archive_stepped(p_error text DEFAULT NULL::text)
+  returns void
+  -- Notes how a step of the archive went: p_error is null when it did.
+  -- for tock_admin, tock_edge
+
+function tock.archive_unwanted(p_limit integer DEFAULT 20)
+  returns text[]
+  -- Objects that are to be deleted: no file of the archive any more, or never one.
+  -- for tock_admin, tock_edge
+
+function tock.archived(p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
+  returns boolean
+  -- Records a part's file that was read back and found whole; TK409 when it isn't what the epoch holds now, or somebody was first. A repeated call answers the same.
+  -- for tock_admin, tock_edge
+
+function tock.archived_before(p_epoch integer, p_replaced bigint)
+  returns boolean
+  -- Whether runs of an epoch were replaced since it was archived: then its files are forgotten, and it is archived anew.
+
+function tock.archived_run(p_archived found_run[], p_id bigint, p_task_id bigint)
+  returns found_run
+  -- A run among those that were read from the archive, by its id or that of the entry that became it; null when it isn't there.
+
+function tock.archived_runs(p_rows jsonb)
+  returns found_run[]
+  -- Runs as the archive has them, as runs.
 
 function tock.are_plain(p_tasks jsonb)
   returns boolean
@@ -670,6 +961,10 @@ function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::tex
   -- True when a key has a scope, for a queue if one is named; else raises TK401, TK403, or TK429 where its rate is used up (not where a call that waits looks p_again). A key for some tenants passes only where the caller keeps to their tasks (p_own).
   -- for tock_edge
 
+function tock.authorize_archived(p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
+  returns boolean
+  -- True when a key may see a task that was read from the archive, false where it is another tenant's; TK403 where it is not for its queue, or a stage of its pipeline.
+
 function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
   returns void
   -- Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.
@@ -699,6 +994,10 @@ function tock.beat(p_place places, p_lease_seconds integer, p_joined boolean)
   returns timestamp with time zone
   -- Moves a worker's end, or gives the one it has while somebody else holds its row; null when its place is over or gone.
 
+function tock.begin_archive(p_epoch epochs)
+  returns archives
+  -- An epoch's row in the archive, made where there is none.
+
 function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
   returns void
   -- Has a task's next entry wait for what its run spawns: its payload is {payload, result} until the children's results are added.
@@ -715,9 +1014,21 @@ function tock.bounded_cursor(p_cursor text, p_state text)
   returns text
   -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
 
+function tock.bounds()
+  returns double precision[]
+  -- The upper bounds of the buckets in which waits and runs are counted, in seconds; what is above the last has a bucket of its own.
+
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
   -- How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit when null); full where it had no level.
+
+function tock.bucket_of(p_seconds double precision)
+  returns integer
+  -- The number of the bucket for so many seconds, from 1.
+
+function tock.buckets(p_name text, p_queue text, p_counts bigint[], p_sum double precision)
+  returns text
+  -- The samples of a histogram of one queue.
 
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
@@ -790,6 +1101,10 @@ function tock.check_cursor(p_stream integer)
   returns void
   -- Raises 40001 when a stream has been claimed from since this transaction's snapshot was taken.
 
+function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
+  returns void
+  -- Raises TK422 for a dead_webhook that a queue can't have.
+
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
   -- Raises TK422 for failures that are not as they should be.
@@ -813,6 +1128,10 @@ function tock.check_key(p_key keys)
 function tock.check_new_ids(p_ids bigint[])
   returns void
   -- TK503 when an id that was just given to a waiting entry is another task's.
+
+function tock.check_not_webhooks(p_queue text, p_field text)
+  returns void
+  -- Raises TK422 where somebody would have Tock sign what Tock didn't say.
 
 function tock.check_own_tasks(p_tenants text[], p_tasks jsonb)
   returns void
@@ -991,6 +1310,10 @@ function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   -- Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.count_some(p_streams integer[], p_open open_counts[], p_limit integer, OUT unfinished integer[], OUT amount integer)
+  returns record
+  -- Counts up to p_limit new runs and leases of each of some streams, and what has ended of leases that were open; says which streams have more, and how much it read.
+
 function tock.count_use(p_prefix text)
   returns boolean
   -- Counts one use of a key; true.
@@ -1031,6 +1354,11 @@ function tock.cron_interval(p_seconds integer)
 function tock.cron_jobs()
   returns TABLE(job text, command text)
   -- The jobs that pg_cron has to have, and what each calls.
+
+function tock.cron_jobs_list()
+  returns TABLE(jobname text, schedule text, active boolean, last_status text, last_at timestamp with time zone)
+  -- Tock's jobs of pg_cron and how each went last; none where it isn't in this database.
+  -- for tock_admin, tock_edge
 
 function tock.cron_names(p_field text, p_item text)
   returns text
@@ -1073,6 +1401,18 @@ function tock.dead_in(p_epoch integer)
   returns jsonb
   -- How many tasks died in an epoch, by queue.
 
+function tock.deaths_due_at()
+  returns timestamp with time zone
+  -- When the duty deaths has something to tell; null while it has nothing.
+
+function tock.deaths_from()
+  returns bigint
+  -- Below that number no death is left to tell.
+
+function tock.depths()
+  returns SETOF depth
+  -- How much there is of each queue as far as it has been counted: a look at each stream that has something, and at each open lease.
+
 function tock.described_session(p_pid integer)
   returns text
   -- Who a session is, what it does, and the first words of its statement, as far as the owner may see.
@@ -1085,6 +1425,10 @@ function tock.doctor()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What is not as it should be, critical first, then warnings, then notes, which can wait; and what to do about each. No row when all is well.
   -- for tock_admin, tock_edge
+
+function tock.doctor_of_archive()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of the archive: that its steps fail, that epochs have waited for it for a day, and erasures.
 
 function tock.doctor_of_connections()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1113,6 +1457,10 @@ function tock.doctor_of_duties()
 function tock.doctor_of_epochs()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of epochs behind: the oldest that is over for a day and not settled, and the oldest that is not dropped a day past its retention, or by eight tries.
+
+function tock.doctor_of_gates()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() says of gates, the first twenty of up to 100 queues: full of tasks that are inside for over an hour while others wait.
 
 function tock.doctor_of_horizon(p_transactions integer DEFAULT 5000000)
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1220,6 +1568,15 @@ function tock.due_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns timestamp with time zone
   -- When a fire of a schedule is due: at its instant, or up to its jitter after it.
 
+function tock.duties_list()
+  returns TABLE(name text, every_seconds integer, last_started_at timestamp with time zone, last_ok_at timestamp with time zone, late_seconds double precision, last_amount bigint, last_seconds double precision, last_error text, failures integer)
+  -- Each duty: when it was last done and how that went; late_seconds where it should have been done long ago.
+  -- for tock_admin, tock_edge
+
+function tock.duty_metrics()
+  returns text
+  -- The metrics of duties.
+
 function tock.each_once(p_ended ended[])
   returns ended[]
   -- Of Tock before 0015: raises 40001.
@@ -1298,6 +1655,11 @@ function tock.epoch_of_lease(p_lease uuid)
   returns integer
   -- Of Tock before 0007: raises 40001.
 
+function tock.epochs_list(p_limit integer DEFAULT 100)
+  returns TABLE(number integer, state text, first_position bigint, end_position bigint, started_at timestamp with time zone, settled_at timestamp with time zone, audited_at timestamp with time zone, bytes bigint, runs bigint)
+  -- Epochs, the newest first: their state, size, and about how many runs are stored in each.
+  -- for tock_admin, tock_edge
+
 function tock.erase(p_id bigint)
   returns integer
   -- Empties the payload, result, errors, notes, unique key and gate of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
@@ -1332,6 +1694,10 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   returns TABLE(failed integer, dead integer, refused bigint[])
   -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.files_of(p_id bigint, p_task_id bigint)
+  returns SETOF archived_files
+  -- The archive's files that may hold a run of a task, or what its waiting entry became.
 
 function tock.fire_all(p_fires fires[], p_now timestamp with time zone)
   returns void
@@ -1378,6 +1744,10 @@ function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
 
+function tock.forget_archive(p_epoch integer)
+  returns void
+  -- Takes an epoch's files out of the archive.
+
 function tock.forget_progress(p_epoch integer, p_limit integer)
   returns integer
   -- Deletes what was said of the runs of an epoch, up to p_limit rows; returns how many.
@@ -1393,6 +1763,10 @@ function tock.free_worker(p_pool text)
 function tock.free_workers(p_pool text, p_limit integer)
   returns places[]
   -- Locks the workers that have been free for longest, up to so many.
+
+function tock.from_micros(p_micros bigint)
+  returns timestamp with time zone
+  -- The time that micros() wrote.
 
 function tock.gate_key(p_queue text, p_gate text)
   returns integer
@@ -1485,6 +1859,10 @@ function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
   -- The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry that waits.
 
+function tock.histogram(p_buckets integer[], p_counts bigint[])
+  returns bigint[]
+  -- Counts by bucket as one array; null when there are none.
+
 function tock.hold_lease(p_lease uuid, p_epoch integer)
   returns boolean
   -- Of Tock before its ends were hot: raises 40001.
@@ -1510,6 +1888,10 @@ function tock.hourly_stats(p_queue text, p_from timestamp with time zone DEFAULT
   -- What ended in a queue by hour of UTC, from p_from (by default a day ago) to before p_to: runs that were done, with their total and mean duration in seconds, failed and lost. partial: more than p_limit leases or results were not added up yet, and those beyond are missing.
   -- for tock_admin, tock_edge
 
+function tock.hours_until()
+  returns timestamp with time zone
+  -- Up to when what happened is kept by the hour; from then on by the minute.
+
 function tock.http_claimed(p_queue text, p_runs claimed[])
   returns text
   -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
@@ -1528,6 +1910,16 @@ function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
   returns text
   -- POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); the answer's body.
+  -- for tock_edge
+
+function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_looked bigint[])
+  returns text
+  -- DELETE /v1/tasks/:id/payload of a task that only the archive has: notes it, so that nobody reads it from there any more; {erased} or {missing}, null when there is no such task.
+  -- for tock_edge
+
+function tock.http_task(p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_looked bigint[], p_again boolean DEFAULT false)
+  returns text
+  -- GET /v1/tasks/:id where there is an archive: authorize() and task(), with the runs that were read from there; the answer's body, {missing} when more is to be read, null when there is no such task.
   -- for tock_edge
 
 function tock.ids_left(p_ids bigint[], p_found bigint[], OUT id bigint, OUT n bigint)
@@ -1561,6 +1953,10 @@ function tock.inside_gate(p_queue text, p_gate text, p_retry text)
 function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
   -- Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.
+
+function tock.is_archiving()
+  returns boolean
+  -- Whether history is kept until it lies in the archive.
 
 function tock.is_cancelled(p_id bigint)
   returns boolean
@@ -1597,6 +1993,10 @@ function tock.is_of_one(p_lease uuid)
 function tock.is_open(p_lease uuid, p_epoch integer)
   returns boolean
   -- Whether something of a lease is still to be ended.
+
+function tock.is_past_retention(p_epoch epochs)
+  returns boolean
+  -- Whether an epoch is audited and the longest retention in it has passed.
 
 function tock.is_paused(p_policy queues)
   returns boolean
@@ -1689,6 +2089,10 @@ function tock.kin_kept(p_task jsonb)
   returns jsonb
   -- What a run keeps of the tasks that its own comes after, or is a part of.
 
+function tock.label(p_value text)
+  returns text
+  -- A label's value as OpenMetrics has it.
+
 function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
   returns smallint
   -- The lane that a task of a tenant has in a queue.
@@ -1772,6 +2176,10 @@ function tock.leave_pool(p_pool text, p_worker text)
   -- Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False when it isn't there.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.leave_round(p_round counting, p_amount integer)
+  returns integer
+  -- Notes where a round is that was cut short; returns p_amount.
+
 function tock.led_on(p_ids bigint[])
   returns bigint[]
   -- Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after what it spawned.
@@ -1820,6 +2228,10 @@ function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_prio
 function tock.listing_statement(p_epoch integer, p_source text)
   returns text
   -- The statement that lists tasks by their runs in one epoch.
+
+function tock.lock_archive(p_alone boolean)
+  returns void
+  -- Keeps who records a part of the archive (p_alone) and who erases tasks apart.
 
 function tock.lock_children(p_children bigint[])
   returns bigint[]
@@ -1881,9 +2293,39 @@ function tock.mark_line(p_pool text, p_line text, p_reached bigint, p_marks inte
   returns void
   -- Notes how far a line has come; four marks have it read from there on.
 
+function tock.may_be_dropped(p_epoch integer)
+  returns boolean
+  -- Whether the archive has nothing against an epoch's drop: it is off, or has all of it, verified.
+
 function tock.may_be_late(p_writers text[])
   returns boolean
   -- Whether some of those who were writing to waiting at its last sweep have ended since.
+
+function tock.metric(p_name text, p_type text, p_help text, p_samples text)
+  returns text
+  -- A family of metrics: its description, type and unit before its samples.
+
+function tock.metrics()
+  returns text
+  -- What Prometheus reads, in OpenMetrics text: every queue as of the last round of the duty minutes, and duties as they are.
+  -- for tock_admin, tock_edge
+
+function tock.micros(p_at timestamp with time zone)
+  returns text
+  -- A time in microseconds since 1970, as the archive has it; null for infinity.
+
+function tock.minutes(p_limit integer DEFAULT 100000, p_seconds double precision DEFAULT 2)
+  returns integer
+  -- Counts what has happened since the last call into tock.minutes and tock.totals, in batches of p_limit for up to p_seconds; returns how many runs, leases and open leases it read. What is left the next call goes on with.
+  -- for tock_admin
+
+function tock.minutes_to_hours()
+  returns void
+  -- Makes an hour of the oldest minutes that are past two days, and deletes hours older than 400 days.
+
+function tock.missing_run(p_id bigint, p_task_id bigint)
+  returns jsonb
+  -- What is to be read from the archive next, and the files that may have it, oldest first; null when none does.
 
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
@@ -1926,6 +2368,10 @@ function tock.newest_run(p_stream integer)
   returns bigint
   -- A stream's newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.
 
+function tock.news_epochs()
+  returns integer[]
+  -- The epochs that may hold something that has not been counted.
+
 function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision DEFAULT NULL::double precision)
   returns timestamp with time zone
   -- When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.
@@ -1959,6 +2405,18 @@ function tock.next_wake_at()
   returns timestamp with time zone
   -- When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.note_deaths(p_epoch integer, p_ended ending[])
+  returns void
+  -- Notes which of the runs that ended were the last of tasks of queues with a dead_webhook.
+
+function tock.note_depth()
+  returns void
+  -- Keeps how much there is now, in all and for this minute.
+
+function tock.note_erasure(p_task_id bigint, p_queue text)
+  returns void
+  -- Notes that a task is to be erased from the archive.
 
 function tock.note_key_uses(p_limit integer DEFAULT 500)
   returns integer
@@ -2005,6 +2463,10 @@ function tock.open_tasks(p_pool text, p_tasks text[])
   returns places[]
   -- Those of a list that nobody holds who is there, or is giving away, in its order, each once.
 
+function tock.open_webhooks()
+  returns queues
+  -- The queue from which webhooks are pushed, made or mended where it can't.
+
 function tock.option_error(p_options jsonb)
   returns text[]
   -- What is wrong with a task's options: {field, message}, or null.
@@ -2024,6 +2486,11 @@ function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
 function tock.options_of(p_epoch integer, p_runs leased_run[])
   returns jsonb
   -- The options of runs of an epoch, by their positions.
+
+function tock.overview()
+  returns TABLE(name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, counted_at timestamp with time zone, enqueued_per_second double precision, started_per_second double precision, done_per_second double precision, failed_per_second double precision, wait_p95 double precision, run_p95 double precision, spark jsonb)
+  -- Each queue as of the last round of the duty minutes: how much there is, rates of five minutes, p95 of waits and runs, and by the minute, oldest first, what was ready and done in the last 30 (nothing where nothing was).
+  -- for tock_admin, tock_edge
 
 function tock.own_name(p_tenant text, p_name jsonb)
   returns text
@@ -2104,6 +2571,14 @@ function tock.pause_schedule(p_schedule text)
 function tock.payload_of(p_id bigint)
   returns jsonb
   -- A task's own payload as it is now: of a running one, as its next attempt has it.
+
+function tock.percentile(p_counts bigint[], p_share double precision)
+  returns double precision
+  -- What a share of what a histogram counts was at most, read between its bounds and 3600 s where it is above the last; null of nothing.
+
+function tock.percentiles(p_counts bigint[])
+  returns jsonb
+  -- The p50, p95 and p99 of a histogram.
 
 function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
   returns text[]
@@ -2187,6 +2662,11 @@ function tock.push_secret(p_queue text)
   -- Which generation of a queue's secret signs, and until when the one before it does too; no row when there is no such queue.
   -- for tock_admin, tock_edge
 
+function tock.put_archive(p_settings jsonb)
+  returns TABLE(enabled boolean, prefix text)
+  -- Turns the archive on or off, and says under which prefix its files lie from now on ({enabled, prefix}; what is left out stays).
+  -- for tock_admin, tock_edge
+
 function tock.put_gate(p_queue text, p_gate text, p_settings jsonb DEFAULT '{}'::jsonb)
   returns gates
   -- Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are named; null goes by the queue's setting again. Lets in whoever there is room for then.
@@ -2232,7 +2712,7 @@ function tock.queue_settings()
 
 function tock.queue_stats(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone)
-  -- How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is there.
+  -- How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is; waiting is counted up to a million.
   -- for tock_admin, tock_edge
 
 function tock.queues_with_dead()
@@ -2251,6 +2731,14 @@ function tock.read_cursor(p_cursor text, p_sources text[])
 function tock.read_on_from(p_positions bigint[])
   returns void
   -- Has promotion read on from these waiting entries, which stay there and are due at another time from now on.
+
+function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
+  returns timestamp with time zone
+  -- Since when a run of a task that waited, or that goes on, has been ready or due; null when that can't be seen.
+
+function tock.ready_statement(p_epochs integer[])
+  returns text
+  -- The statement that says how much of each stream is ready, and since when; up to a million that came since the last count a stream.
 
 function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
   returns integer
@@ -2378,7 +2866,7 @@ function tock.resume_schedule(p_schedule text)
 
 function tock.retain()
   returns integer
-  -- Drops the oldest epoch that is audited and whose longest retention has passed, one a call; returns 1 when it did something.
+  -- Drops the oldest epoch that is audited and whose longest retention has passed, one a call, while the archive is on only one that lies there, verified; returns 1 when it did something.
   -- for tock_admin
 
 function tock.retry_after_seconds(p_queue text)
@@ -2436,6 +2924,11 @@ function tock.run_state(p_stream integer, p_position bigint)
   returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)
   -- Of Tock before 0007: raises 40001.
 
+function tock.running(p_queue text DEFAULT NULL::text, p_worker text DEFAULT NULL::text, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
+  returns TABLE(leases jsonb, cursor text, looked_at integer)
+  -- Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top, each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.
+  -- for tock_admin, tock_edge
+
 function tock.running_statement(p_epoch integer)
   returns text
   -- The statement that counts what is still running of some leases of an epoch, and says which they are.
@@ -2466,6 +2959,43 @@ function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NU
   -- Schedules by name, of a queue or all, from after a name on.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.search(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
+  returns TABLE(tasks jsonb, cursor text, looked_at integer)
+  -- Tasks of a queue or of all, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, from, to}, all text; with queue also unique_key or gate): a part at a time. It looks at some 10,000 rows and may find none among them: go on while there is a cursor.
+  -- for tock_admin, tock_edge, tock_producer
+
+function tock.search_below(p_cursor text)
+  returns bigint
+  -- Below which position a search goes on; TK422 for what is no cursor.
+
+function tock.search_by_key(p_filter jsonb, p_limit integer)
+  returns jsonb
+  -- The task that had a unique key last, or those at a gate, first who is inside, then the line.
+
+function tock.search_statement(p_epoch integer)
+  returns text
+  -- The statement that looks for tasks in one epoch, the newest first: tasks, how many rows were looked at, and below which position there may be more; then the same of what waits.
+
+function tock.search_time(p_filter jsonb, p_name text)
+  returns timestamp with time zone
+  -- An instant of a filter; TK422 when it is none.
+
+function tock.search_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
+  returns TABLE(tasks jsonb, looked_at integer, horizon bigint)
+  -- What waits, for search_statement(): in the snapshot of the statement that asks.
+
+function tock.searched_epoch(p_filter jsonb, p_below bigint)
+  returns epochs
+  -- In which epoch a search goes on; null when none is left.
+
+function tock.searched_page(p_tasks jsonb)
+  returns jsonb
+  -- A page without replacements that came too late.
+
+function tock.searched_streams(p_queue text, p_first bigint)
+  returns integer[]
+  -- In which streams a search looks.
+
 function tock.seen_statement(p_epoch integer, p_source text)
   returns text
   -- The statement that gives the runs of an epoch that a listing looks at.
@@ -2481,6 +3011,11 @@ function tock.select_tasks(p_queue text, p_state text, p_tenant text, p_error te
 function tock.send_on(p_epoch integer, p_limit integer)
   returns integer
   -- Notes in promotions what the runs of an epoch became, where they went on; returns how many rows it looked at.
+
+function tock.series(p_queue text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer)
+  returns TABLE(step_seconds integer, at timestamp with time zone, enqueued bigint, started bigint, done bigint, failed bigint, lost bigint, dead bigint, ready bigint, running bigint, waiting bigint, oldest_ready_seconds double precision, wait jsonb, run jsonb)
+  -- What happened in a queue, or in all together, from p_from (an hour ago) to before p_to, in points of p_step_seconds: up to 1,500, by the hour where it is more than two days ago. Depths are the highest in each, null where nobody counted.
+  -- for tock_admin, tock_edge
 
 function tock.server_identity()
   returns bigint
@@ -2501,6 +3036,10 @@ function tock.settle()
 function tock.shown_schedule(p_schedule schedules)
   returns shown_schedule
   -- A schedule with its next fire and its last one.
+
+function tock.shown_since(p_queue text)
+  returns timestamp with time zone
+  -- Tasks of a queue that ended before this are not shown any more.
 
 function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
@@ -2554,6 +3093,10 @@ function tock.standing(p_epoch integer)
   returns text
   -- What to join to a run r of an epoch to learn how it stands: d.state, d.next_id, d.ended_at, and the lease l that holds it.
 
+function tock.step_of(p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
+  returns integer
+  -- The seconds between the points of a series.
+
 function tock.still_inside(p_queue text, p_keep boolean, p_states whereabout[], p_lock boolean, OUT inside bigint[], OUT back bigint[])
   returns record
   -- The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.
@@ -2573,6 +3116,10 @@ function tock.strangers()
 function tock.stream_asks(p_stream integer)
   returns boolean
   -- Whether a stream is of runs with options.
+
+function tock.sum_counts(p_counts bigint[])
+  returns bigint[]
+  -- Arrays of counts, one after the other in one, added up; null when there are none.
 
 function tock.supersede(p_found whereabout[], p_changes jsonb)
   returns whereabout[]
@@ -2616,10 +3163,22 @@ function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns jsonb
   -- The task that a schedule enqueues for a fire; fire_as is the payload's key for which fire it is.
 
+function tock.task_with(p_id bigint, p_archived found_run[] DEFAULT NULL::found_run[], p_looked bigint[] DEFAULT '{}'::bigint[])
+  returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, missing jsonb)
+  -- task(), which may go on with runs that were read from the archive: `missing` is the next of them that it needs.
+
+function tock.task_with_trace(p_task jsonb, p_trace jsonb)
+  returns jsonb
+  -- A task with the trace context of the request that enqueues it, unless it has one of its own.
+
 function tock.tasks(p_filter jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, looked_at integer)
   -- One row: the tasks of a queue ({queue, state, tenant, error, rerun}) without their payloads, the cursor to go on with (null at the end), and how many rows were looked at for it, 10,000 a call at most. Waiting, ready, running and dead ones are found by an index; the others, and tenants, by looking at all that could be. Dead ones that have been run again are listed with rerun true only.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.tell_deaths(p_limit integer DEFAULT 50000)
+  returns integer
+  -- Tells the endpoints of queues with a dead_webhook what died since, one message a queue and minute at most, by tasks in tock-webhooks; returns how many notes it took.
 
 function tock.tenant_of_task(p_id bigint)
   returns text
@@ -2685,6 +3244,10 @@ function tock.told_statement(p_epoch integer)
   returns text
   -- The statement that gives the headers and push_url of a lease's runs, by their ids.
 
+function tock.tried_again(p_queue text)
+  returns TABLE(id bigint, failed integer)
+  -- Tasks of a queue that have failed twice and more, and are to run again.
+
 function tock.turn_gates(p_locked gates[], p_sweep boolean DEFAULT false)
   returns integer
   -- Lets in through locked gates whoever there is room for, first come, first served; returns how many.
@@ -2697,6 +3260,10 @@ function tock.unassign(p_pool text, p_task text, p_fence bigint DEFAULT NULL::bi
 function tock.unchanged_fields(p_ended ending[], p_runs leased_run[], p_all boolean)
   returns text[]
   -- The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.
+
+function tock.uncounted(p_after integer, p_limit integer)
+  returns integer[]
+  -- The next streams in which something may have happened since they were counted.
 
 function tock.unended_tasks(p_fires fires[])
   returns bigint[]
@@ -2718,6 +3285,10 @@ function tock.url_error(p_url jsonb)
 function tock.utc(p_at timestamp with time zone)
   returns text
   -- An instant to be read by people.
+
+function tock.verify_archive(p_archive archives)
+  returns void
+  -- Calls an epoch verified whose files hold all of its runs, and begins anew with one of which that can't be said.
 
 function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
   returns void
@@ -2747,6 +3318,40 @@ function tock.whereabouts(p_ids bigint[], p_from bigint[] DEFAULT NULL::bigint[]
   returns SETOF whereabout
   -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.
 
+function tock.whoami(p_key text)
+  returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone)
+  -- What a key may: its scopes, queues, tenants, rate and end. TK401 when it is none.
+  -- for tock_edge
+
+function tock.why(p_queue text)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- Why tasks of a queue are late at this moment, the worst first, and what to do about each: paused, no worker, a limit, a gate, tasks that fail, an open transaction, or time that stands still. No row when nothing holds it up.
+  -- for tock_admin, tock_edge
+
+function tock.why_of_gates(p_queue text, p_age interval DEFAULT '00:00:05'::interval)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- Gates of a queue that tasks wait at because they are paused, or full of tasks that are inside for long.
+
+function tock.why_of_hidden(p_seconds double precision DEFAULT 0.3)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- why_of_transactions() for those whose beginning the owner may not see: by two looks.
+
+function tock.why_of_poison(p_queue text)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- Tasks of a queue that fail, end their workers or die, again and again.
+
+function tock.why_of_takers(p_queue text)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- Why ready tasks of a queue are not handed out: paused, a limit, no worker, or too few.
+
+function tock.why_of_time(p_queue text)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- Whether time does what it must: tasks of a queue that are due and still wait, pg_cron, and late duties.
+
+function tock.why_of_transactions(p_age interval DEFAULT '00:00:05'::interval)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- Transactions that have written to Tock and have been open, or prepared, for so long.
+
 function tock.why_unsettled(p_epoch epochs)
   returns TABLE(why text, hint text)
   -- Who or what keeps an epoch that is over from being settled, the first there is, and what to do.
@@ -2771,9 +3376,22 @@ function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids big
   returns jsonb
   -- A task's options with the ids of those it comes after.
 
+function tock.with_trace(p_body jsonb, p_trace jsonb)
+  returns jsonb
+  -- The body of POST /v1/queues/:queue/tasks with the trace context that came in the headers of its request.
+  -- for tock_edge
+
 function tock.without_query(p_push jsonb)
   returns jsonb
   -- A queue's push as an act shows it: what a URL asks for may be a secret.
+
+function tock.without_secrets(p_options jsonb)
+  returns jsonb
+  -- What is left of a run's options when its task is erased.
+
+function tock.without_trace(p_tasks jsonb)
+  returns jsonb
+  -- Tasks as they are compared when a call is repeated: the same whatever trace each try is part of.
 
 function tock.write_cursor(p_at jsonb)
   returns text

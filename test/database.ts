@@ -85,14 +85,14 @@ function database(stack: Stack, name: string, drop: () => Promise<void>): Databa
 
 let count = 0;
 
-/** A migrated, empty database of the test's own: a clone of the template, without pg_cron. */
-export async function freshDatabase(): Promise<Database> {
+/** A migrated, empty database of the test's own: a clone of the template, without pg_cron. Or with nothing in it. */
+export async function freshDatabase(template = 'tock_template'): Promise<Database> {
   const stack = stackInfo();
   const name = `tock_${process.pid}_${++count}_${randomBytes(3).toString('hex')}`;
   await withClient(stack.superUrl, async (client) => {
     // Two clones of one template at once: the second fails, as the template is in use.
     await client.query("select pg_advisory_lock(hashtext('tock_template'))");
-    await client.query(`create database ${name} template tock_template owner tock`);
+    await client.query(`create database ${name} template ${template} owner tock`);
   });
   return database(stack, name, () =>
     withClient(stack.superUrl, async (client) => {

@@ -1,3 +1,4 @@
+import { buildDashboard } from '../scripts/dashboard.ts';
 import { askVersions, described } from '../scripts/stack/described.ts';
 import { makeCron, makeDatabase, makeOwner, withClient } from '../scripts/stack/roles.ts';
 import { aloud, type Say } from '../scripts/stack/say.ts';
@@ -74,6 +75,7 @@ export async function setup(): Promise<void> {
   const given = process.env.TOCK_TEST_DATABASE_URL;
   const name = given ? 'Preparing TOCK_TEST_DATABASE_URL' : 'Starting a test cluster';
   try {
+    await buildDashboard();
     const stack = await aloud.step(name, () => (given ? givenStack(given) : ownStack(aloud)));
     process.env.TOCK_TEST_STACK = JSON.stringify(stack);
     aloud.note(`The tests run on ${stack.name}.`);

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type Purged, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+import { type Bar, withBar } from '../progress.ts';
 
 /** Streams that others keep for longer than this are left to them. */
 const mostBusyCalls = 50;
@@ -9,19 +10,22 @@ const mostBusyCalls = 50;
 async function purge(queue: string, options: Options<{ state?: string }>) {
   const all: Purged = { ready: 0, waiting: 0, busy: 0, more: true };
   let busy = 0;
-  await throughDoor(options, async (door) => {
-    while (all.more && busy < mostBusyCalls) {
-      const part = await door.purge(queue, options.state);
-      all.ready += part.ready;
-      all.waiting += part.waiting;
-      all.busy = part.busy;
-      all.more = part.more;
-      if (part.busy > 0) {
-        busy++;
-        await new Promise((wake) => setTimeout(wake, 100));
+  const work = (shown: Bar) =>
+    throughDoor(options, async (door) => {
+      while (all.more && busy < mostBusyCalls) {
+        const part = await door.purge(queue, options.state);
+        all.ready += part.ready;
+        all.waiting += part.waiting;
+        shown.add(part.ready + part.waiting);
+        all.busy = part.busy;
+        all.more = part.more;
+        if (part.busy > 0) {
+          busy++;
+          await new Promise((wake) => setTimeout(wake, 100));
+        }
       }
-    }
-  });
+    });
+  await withBar(options, `Tasks of ${queue}`, null, work);
   print(options, all, () => `${all.ready} ready and ${all.waiting} waiting tasks are cancelled\n`);
   if (all.more) {
     const next = 'A claim is left open in a transaction there: see tock doctor, then purge again.';

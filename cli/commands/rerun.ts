@@ -4,6 +4,7 @@ import { type Rerun, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { checkedId } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+import { type Bar, withBar } from '../progress.ts';
 
 type Given = { requestId?: string; reason?: string };
 type Redriving = Given & { error?: string; tenant?: string; to?: string; again?: boolean };
@@ -19,12 +20,15 @@ async function rerun(given: string[], options: Options<Given>) {
   const { requestId = randomUUID(), reason } = options;
   const ids = [...new Set(given.map(checkedId))];
   const tasks: Rerun[] = [];
-  await throughDoor(options, async (door) => {
-    for (let at = 0; at < ids.length; at += callIds) {
-      const some = ids.slice(at, at + callIds);
-      tasks.push(...(await door.rerun(some, `${requestId}:${at}`, reason)));
-    }
-  });
+  const work = (shown: Bar) =>
+    throughDoor(options, async (door) => {
+      for (let at = 0; at < ids.length; at += callIds) {
+        const some = ids.slice(at, at + callIds);
+        tasks.push(...(await door.rerun(some, `${requestId}:${at}`, reason)));
+        shown.add(some.length);
+      }
+    });
+  await withBar(options, 'Rerun', ids.length, work);
   print(options, { tasks }, () => tasks.map(said).join(''));
   const missing = ids.length - tasks.length;
   if (missing > 0) throw new Failure(`${missing} of ${ids.length} are no tasks.`, undefined, 3);
@@ -38,15 +42,18 @@ async function redrive(queue: string, options: Options<Redriving>) {
   const ids: string[] = [];
   let cursor: string | null = null;
   let call = 0;
-  await throughDoor(options, async (door) => {
-    do {
-      const request_id = `${requestId}:${++call}`;
-      const wish = { error, tenant, to_queue: to, again, reason, request_id, cursor };
-      const part = await door.redrive(queue, wish);
-      ids.push(...part.ids);
-      cursor = part.cursor;
-    } while (cursor !== null);
-  });
+  const work = (shown: Bar) =>
+    throughDoor(options, async (door) => {
+      do {
+        const request_id = `${requestId}:${++call}`;
+        const wish = { error, tenant, to_queue: to, again, reason, request_id, cursor };
+        const part = await door.redrive(queue, wish);
+        ids.push(...part.ids);
+        shown.add(part.ids.length);
+        cursor = part.cursor;
+      } while (cursor !== null);
+    });
+  await withBar(options, `Dead tasks of ${queue} that run again`, null, work);
   print(options, { redriven: ids.length, ids }, () => `${ids.length} dead tasks run again\n`);
 }
 

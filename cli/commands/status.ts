@@ -1,8 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { withDatabase } from '../connect.ts';
 import { ask } from '../doors/ask.ts';
 import { type QueueStats, throughDoor } from '../doors/door.ts';
 import { sqlDoor } from '../doors/sql.ts';
+import { Failure } from '../failure.ts';
+import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { way } from '../settings.ts';
 import { span, table } from '../table.ts';
@@ -71,18 +74,66 @@ function describe({ queues, duties, epochs }: Status): string {
   return `${describeQueues(queues)}\n${describeDuties(duties)}\n${ahead}\n`;
 }
 
-async function status(options: Options) {
+async function look(options: Options): Promise<Status> {
   const found = way(options);
   const database = found.kind === 'sql' ? found.url : found.database;
   const all: Status = database
     ? await ofDatabase(database)
     : { queues: await throughDoor(options, (d) => d.stats()), duties: null, epochs: null };
+  return all;
+}
+
+async function status(options: Options) {
+  const all = await look(options);
   print(options, all, () => describe(all));
+}
+
+const CLEAR = '\x1b[H\x1b[J';
+
+/** How many more or fewer are ready than a look before. */
+function drift(now: QueueStats[], before: QueueStats[] | null, seconds: number): string {
+  if (!before) return '';
+  const sum = (queues: QueueStats[]) => queues.reduce((all, { ready }) => all + ready, 0);
+  const change = (sum(now) - sum(before)) / seconds;
+  return `, ${change > 0 ? '+' : ''}${change.toFixed(1)} ready a second`;
+}
+
+/** Again and again, in place on a terminal; a look that fails is said, and the next one comes. */
+async function watch(seconds: number, options: Options) {
+  let before: QueueStats[] | null = null;
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort());
+  while (!stop.signal.aborted) {
+    try {
+      const all = await look(options);
+      const head = `${new Date().toISOString().slice(0, 19)}Z, every ${seconds} s${drift(all.queues, before, seconds)}\n\n`;
+      const clear = process.stdout.isTTY ? CLEAR : '';
+      print(
+        options,
+        { at: new Date().toISOString(), ...all },
+        () => `${clear}${head}${describe(all)}`,
+      );
+      before = all.queues;
+    } catch (error) {
+      if (!(error instanceof Failure) || error.exitCode !== 4) throw error;
+      process.stderr.write(`${error.message}\n`);
+    }
+    await pause(seconds * 1000, undefined, { signal: stop.signal }).catch(() => {});
+  }
 }
 
 export function addStatus(program: Command): void {
   program
     .command('status')
     .description('queues and their depths, duties and how late they are, epochs ahead')
-    .action((_given, command: Command) => status(optionsOf(command)));
+    .option(
+      '--watch [seconds]',
+      'again and again, every 2 seconds unless it is said, until Ctrl-C',
+      whole(1, 3600),
+    )
+    .action((_given, command: Command) => {
+      const options: Options<{ watch?: number | true }> = optionsOf(command);
+      const { watch: every } = options;
+      return every === undefined ? status(options) : watch(every === true ? 2 : every, options);
+    });
 }

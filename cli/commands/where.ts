@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { throughDoor } from '../doors/door.ts';
 import { number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+import { type Bar, withBar } from '../progress.ts';
 
 type Given = { state?: string; tenant?: string };
 
@@ -9,14 +10,17 @@ async function changeWhere(queue: string, options: Options<Given>, priority?: nu
   const { state, tenant } = options;
   let changed = 0;
   let cursor: string | null = null;
-  await throughDoor(options, async (door) => {
-    do {
-      const asked = { state, tenant, cursor, ...(priority !== undefined && { priority }) };
-      const part = await door.changeWhere(queue, asked);
-      changed += part.changed;
-      cursor = part.cursor;
-    } while (cursor !== null);
-  });
+  const work = (shown: Bar) =>
+    throughDoor(options, async (door) => {
+      do {
+        const asked = { state, tenant, cursor, ...(priority !== undefined && { priority }) };
+        const part = await door.changeWhere(queue, asked);
+        changed += part.changed;
+        shown.add(part.changed);
+        cursor = part.cursor;
+      } while (cursor !== null);
+    });
+  await withBar(options, `Tasks of ${queue}`, null, work);
   const done = priority === undefined ? 'cancelled' : `given priority ${priority}`;
   print(options, { changed }, () => `${changed} tasks are ${done}\n`);
 }

@@ -1,7 +1,9 @@
 import { withDatabase } from '../connect.ts';
 import { type GlobalOptions, way } from '../settings.ts';
+import type { Archive } from './archive.ts';
 import { httpDoor } from './http.ts';
 import type { Leases } from './leases.ts';
+import type { Looks } from './looks.ts';
 import type { Pools } from './pools.ts';
 import type { Push } from './push.ts';
 import type { Schedules } from './schedules.ts';
@@ -143,7 +145,7 @@ export type Gate = {
 /** One that a task comes after. */
 export type Parent = { n: number; id: string; name: string | null; state: string; result: unknown };
 
-type Work = Leases & Pools & Push & Schedules;
+type Work = Archive & Leases & Looks & Pools & Push & Schedules;
 
 /** The same few verbs, over HTTP or in SQL. */
 export type Door = Work & {

@@ -1,7 +1,7 @@
 import { caller as client, type Method } from '../../client/call.ts';
 import { TockError } from '../../client/errors.ts';
-import { exactly } from '../exact.ts';
 import { type ExitCode, Failure } from '../failure.ts';
+import { httpArchive } from './archive.ts';
 import type { Parse } from './claims.ts';
 import {
   type Dead,
@@ -16,6 +16,7 @@ import {
   type Task,
 } from './door.ts';
 import { httpLeases } from './leases.ts';
+import { httpLooks } from './looks.ts';
 import { httpPools } from './pools.ts';
 import { httpPush } from './push.ts';
 import { httpSchedules } from './schedules.ts';
@@ -61,11 +62,11 @@ function refused(url: string, error: unknown): unknown {
 function caller(url: string, key: string) {
   const options = { url, key, retries: 2, timeout_seconds: 60, deadline_seconds: 180 };
   const plain = client(options);
-  const exact = client({ ...options, parse: exactly });
   return async <T>(route: string, body?: string, parse?: Parse): Promise<T> => {
     const [method = 'GET', path = '/'] = route.split(' ');
     try {
-      return await (parse === exactly ? exact : plain)<T>(method as Method, path, body);
+      const call = parse ? client({ ...options, parse }) : plain;
+      return await call<T>(method as Method, path, body);
     } catch (error) {
       throw refused(url, error);
     }
@@ -94,7 +95,9 @@ export function httpDoor(origin: string, key: string): Door {
   };
   const at = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}`;
   return {
+    ...httpArchive({ found, query: queryString }),
     ...httpLeases(found),
+    ...httpLooks({ found, foundOrNull, query: queryString }),
     ...httpPools({ found, foundOrNull }),
     ...httpPush({ foundOrNull }),
     ...httpSchedules({ found, foundOrNull }),

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { Failure } from '../failure.ts';
+import { sqlArchive } from './archive.ts';
 import { ask } from './ask.ts';
 import {
   type Changed,
@@ -21,6 +22,7 @@ import {
   type Task,
 } from './door.ts';
 import { sqlLeases } from './leases.ts';
+import { sqlLooks } from './looks.ts';
 import { sqlPools } from './pools.ts';
 import { sqlPush } from './push.ts';
 import { sqlSchedules } from './schedules.ts';
@@ -35,7 +37,9 @@ const limits = 'queue, max_running, running, rate_limit, rate_seconds, rate_burs
 
 export function sqlDoor(client: pg.Client): Door {
   return {
+    ...sqlArchive(client),
     ...sqlLeases(client),
+    ...sqlLooks(client),
     ...sqlPools(client),
     ...sqlPush(client),
     ...sqlSchedules(client),

@@ -1,5 +1,5 @@
 import type { Progress, Spawn } from '../types.ts';
-import type { Context, Handler } from './handlers.ts';
+import type { Context, Handler, Trace } from './handlers.ts';
 import type { HeldTask } from './held.ts';
 import { clean, doneWith, type End, endOf } from './outcome.ts';
 
@@ -20,10 +20,20 @@ const fitting = (progress?: number, note?: string): Progress => ({
   ...(note !== undefined && { note: clean(note, LONGEST_NOTE) }),
 });
 
+function traceOf({ headers }: HeldTask['task']): Trace {
+  const { traceparent, tracestate, baggage } = headers ?? {};
+  return {
+    ...(traceparent && { traceparent }),
+    ...(tracestate && { tracestate }),
+    ...(baggage && { baggage }),
+  };
+}
+
 /** The context of a task, and where it notes what its handler says beside a result. */
 export function contextOf(held: HeldTask): [context: Context, said: Said] {
   const said: Said = {};
   const context: Context = {
+    trace: traceOf(held.task),
     signal: held.abort.signal,
     progress(progress, note) {
       const said = fitting(progress, note);

@@ -3,7 +3,7 @@ import { TockError } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
 import type { ClaimAnswer } from '../types.ts';
-import type { Handler } from './handlers.ts';
+import { type Around, type Handler, surrounded } from './handlers.ts';
 import { type Hands, type Hear, hands, type Worked } from './hands.ts';
 import type { RunTask } from './run.ts';
 import { type Stopping, stopAt } from './stop.ts';
@@ -32,6 +32,8 @@ export type WorkOptions = {
   weights?: Record<string, number>;
   /** How long the end of a task may wait to be told with others, while there is more to do. */
   tell_within_ms?: number;
+  /** Goes around each attempt, as a span of its trace does. */
+  around?: Around;
   /** Hears what handlers throw, with the task, and of calls that came to nothing. */
   on_error?: Hear;
 };
@@ -137,6 +139,9 @@ async function feed(f: Feeding): Promise<void> {
   }
 }
 
+const aroundAll = (handlers: Map<string, Handler<unknown, never>>, around: Around) =>
+  new Map([...handlers].map(([queue, handler]) => [queue, surrounded(handler, around)]));
+
 /** Works until it is to stop. Rejects when a claim is refused, after what was begun has ended. */
 export async function work(
   source: Source,
@@ -147,14 +152,15 @@ export async function work(
   const { low, high } = options.prefetch ?? { low: concurrency - 1, high: concurrency };
   check(handlers, concurrency, low, high);
   const toTheEnd = options.until === 'empty';
-  const { wait_seconds = toTheEnd ? 0 : 5, weights, worker, knocks } = options;
+  const { wait_seconds = toTheEnd ? 0 : 5, weights, worker, knocks, around } = options;
   const hear = carefully(options.on_error);
   const stopping = stopAt(options);
   const queues = [...handlers.keys()].map((queue) =>
     weights ? { queue, weight: weights[queue] ?? 1 } : queue,
   );
   const shared = { source, lease_seconds, stopping, hear };
-  const inHands = hands({ ...shared, handlers, concurrency, tell_within_ms });
+  const all = around ? aroundAll(handlers, around) : handlers;
+  const inHands = hands({ ...shared, handlers: all, concurrency, tell_within_ms });
   const finished = stopped(stopping).then(() => inHands.finish(stop_seconds));
   if (stopping.aborted) return inHands.worked;
   try {

@@ -1,11 +1,7 @@
 import { Fatal, RetryIn } from '../../client/errors.ts';
-import type { Claimed } from '../../client/types.ts';
 import type { Context, Handler } from '../../client/worker/handlers.ts';
 import type { HeldTask } from '../../client/worker/held.ts';
 import type { Bindings } from '../query.ts';
-
-/** Of W3C Trace Context, as whoever enqueued the task gave it. */
-export type Trace = { traceparent?: string; tracestate?: string };
 
 /** What a consumer's handler has beside its task. */
 export type ConsumerContext = Context & {
@@ -13,7 +9,6 @@ export type ConsumerContext = Context & {
   env: Bindings & Record<string, unknown>;
   /** From 1. */
   attempt: number;
-  trace: Trace;
   fail: {
     /** Trying again would not help: the task is dead. Throws. */
     fatal(message: string): never;
@@ -31,14 +26,6 @@ export type ConsumerContext = Context & {
 
 export type ConsumerHandler<P = unknown> = Handler<P, ConsumerContext>;
 
-/** As a claim gives it where the database knows of headers. */
-type WithHeaders = Claimed & { headers?: Record<string, string> | null };
-
-function traceOf({ headers }: WithHeaders): Trace {
-  const { traceparent, tracestate } = headers ?? {};
-  return { ...(traceparent && { traceparent }), ...(tracestate && { tracestate }) };
-}
-
 /** All that needs no database. */
 export function plainContext(
   { task }: HeldTask,
@@ -48,7 +35,6 @@ export function plainContext(
   return {
     env,
     attempt: task.attempt,
-    trace: traceOf(task),
     fail: {
       fatal(message) {
         throw new Fatal(message);

@@ -30,7 +30,7 @@ export function doctor(app: App, connect: Connect): void {
     summary: 'What is not as it should be; nothing when all is well',
     params: s.noParams,
     statement: authorized(
-      'admin',
+      'read',
       everyQueue,
       `coalesce(json_agg(d), '[]') as findings, $2::float8 as before,
   (extract(epoch from clock_timestamp()) * 1000)::float8 as there`,

@@ -35,6 +35,7 @@ const policy = s
     rate_burst: s.orNull(s.whole(1, 1_000_000)),
     keep_results: s.flag,
     push: s.orNull(s.push.partial()),
+    dead_webhook: s.orNull(s.webhook),
   })
   .openapi('Policy');
 const row = policy.extend({ name: s.queueOrDefault, created_at: s.moment });
@@ -63,7 +64,7 @@ const policyColumns = Object.keys(row.shape)
 const statsColumns = 's.ready, s.running, s.waiting, s.dead, s.oldest_ready_at';
 
 const params = z.strictObject({ queue: s.queueOrDefault });
-const unsigned = 'push: this Worker has no TOCK_PUSH_SECRET, so nobody would push';
+const unsigned = 'this Worker has no TOCK_PUSH_SECRET, so nobody would push';
 const secretHint = 'make one: openssl rand -base64 32 | wrangler secret put TOCK_PUSH_SECRET';
 const privateHint =
   'Give a public https URL; a Worker on your own machine may have TOCK_PUSH_PRIVATE=allow.';
@@ -85,10 +86,13 @@ export function queues(app: App, connect: Connect): void {
     values: ({ params, text }) => [params.queue, text],
     // Where a name leads to is seen when it is pushed to.
     check({ body }, env) {
-      const why = body.push?.url ? objection(body.push.url, env) : null;
-      if (why) throw refusal(422, `push.url: ${why}`, { field: 'push.url', hint: privateHint });
-      if (!body.push || mastersOf(env).length > 0) return;
-      throw refusal(422, unsigned, { field: 'push', hint: secretHint });
+      for (const name of ['push', 'dead_webhook'] as const) {
+        const field = `${name}.url`;
+        const why = body[name]?.url ? objection(body[name].url, env) : null;
+        if (why) throw refusal(422, `${field}: ${why}`, { field, hint: privateHint });
+        if (!body[name] || mastersOf(env).length > 0) continue;
+        throw refusal(422, `${name}: ${unsigned}`, { field: name, hint: secretHint });
+      }
     },
     answer: row,
   });

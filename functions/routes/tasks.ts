@@ -1,4 +1,6 @@
 import { z } from '@hono/zod-openapi';
+import { isMissing, through } from '../archive/look.ts';
+import { storeOf } from '../archive/store.ts';
 import { authorized, ownTask, queueOfTask } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import { poll } from '../poll.ts';
@@ -91,9 +93,28 @@ const ended = ['done', 'dead', 'cancelled', 'expired'];
 
 /** Parses nothing: the rest may be megabytes. */
 function stateOf(body: string): 'found' | 'going on' {
+  // What lies in the archive has ended.
+  if (isMissing(body)) return 'found';
   const [, state = ''] = /^\{"id":"\d+","queue":"[^"]*","state":"(\w+)"/.exec(body) ?? [];
   return ended.includes(state) ? 'found' : 'going on';
 }
+
+/** A task as the database has it. */
+const live = authorized(
+  'read',
+  queueOfTask,
+  `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
+    t.created_at, t.run_at, t.ended_at, case when w.whole then t.payload end as payload, t.result, t.error, t.options,
+    t.progress, t.note,
+    case when w.whole then t.runs end as runs, t.rerun_of::text as rerun_of, t.reruns`,
+  `tock.task(p_id => ${ownTask}) as t
+    cross join lateral (select $3 or t.state = any ('{${ended}}') as whole) as w`,
+  'own tasks',
+);
+
+/** The same, with runs that were read from the archive; the answer may say which are to be read. */
+const archivedToo =
+  'select tock.http_task(p_key => $1, p_id => $2, p_whole => $3, p_rows => $4::jsonb, p_looked => $5::bigint[]) as body';
 
 /** /v1/queues/:queue/tasks and /v1/tasks/:id */
 export function tasks(app: App, connect: Connect): void {
@@ -102,15 +123,25 @@ export function tasks(app: App, connect: Connect): void {
     path: '/v1/queues/{queue}/tasks',
     share: 'enqueues',
     summary: 'Enqueue one task, or all of up to 10,000',
+    description:
+      "A valid traceparent among the request's headers is kept with its tracestate and baggage in the headers of each task that has no traceparent of its own; see TOCK_TRACE.",
     params: s.queueParams,
     body: z.union([batch, single]),
     batchKey: 'tasks',
     needsBody: true,
     repeatable: true,
+    traced: true,
     // Only a Worker that pushes asks whether the queue has push.
-    statement: ({ TOCK_PUSH_SECRET }) =>
-      `select tock.http_enqueue(p_key => $1, p_queue => $2, p_body => $3, p_request_id => $4) as body${TOCK_PUSH_SECRET ? ', tock.has_push(p_queue => $2) as pushes' : ''}`,
-    values: ({ params, text, requestId }) => [params.queue, text, requestId],
+    statement: ({ TOCK_PUSH_SECRET }, { trace }) => {
+      const body = trace ? 'tock.with_trace(p_body => $3, p_trace => $5)' : '$3';
+      return `select tock.http_enqueue(p_key => $1, p_queue => $2, p_body => ${body}, p_request_id => $4) as body${TOCK_PUSH_SECRET ? ', tock.has_push(p_queue => $2) as pushes' : ''}`;
+    },
+    values: ({ params, text, requestId, trace }) => [
+      params.queue,
+      text,
+      requestId,
+      ...(trace ? [JSON.stringify(trace)] : []),
+    ],
     answer: z.strictObject({ ids: z.array(s.id) }),
     status: 201,
   });
@@ -124,18 +155,14 @@ export function tasks(app: App, connect: Connect): void {
     params: z.strictObject({ id: s.id }),
     query: s.options({ wait_seconds: s.inQuery(s.waitSeconds).optional() }),
     // A look that is not the last needs no more than the state of what goes on.
-    statement: authorized(
-      'read',
-      queueOfTask,
-      `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
-        t.created_at, t.run_at, t.ended_at, case when w.whole then t.payload end as payload, t.result, t.error, t.options,
-        t.progress, t.note,
-        case when w.whole then t.runs end as runs, t.rerun_of::text as rerun_of, t.reruns`,
-      `tock.task(p_id => ${ownTask}) as t
-        cross join lateral (select $3 or t.state = any ('{${ended}}') as whole) as w`,
-      'own tasks',
-    ),
-    values: ({ params }, last) => [params.id, last],
+    statement: (env) => (storeOf(env) ? archivedToo : live),
+    values: ({ params, env }, last) => [params.id, last, ...(storeOf(env) ? ['[]', []] : [])],
+    further: async (body, { params, env }, run) => {
+      const store = storeOf(env);
+      const ask = (rows: string, looked: string[]) =>
+        run(archivedToo, [params.id, true, rows, looked]);
+      return store ? through(body, store, ask) : body;
+    },
     repeat: async (once, { query, look, gone }, most = Number.POSITIVE_INFINITY) => {
       const seconds = query.wait_seconds ?? 0;
       if (seconds === 0 || most < 2) return once();

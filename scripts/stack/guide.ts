@@ -5,6 +5,7 @@ export function guide(url: string, key: string, envFile: string, log: string): s
   return `
 Tock serves ${url}
 Key: ${key}
+The dashboard is the same address in a browser: sign in with the key.
 Both, and the database's URLs, are in ${envFile}
 Errors and warnings of the Worker, and of its consumers, go to ${log}
 

@@ -14,6 +14,8 @@ const quiet = {
   WRANGLER_HIDE_BANNER: 'true',
   CLOUDFLARE_CF_FETCH_ENABLED: 'false',
   NO_COLOR: '1',
+  // Whoever starts it has made the dashboard.
+  TOCK_BUILT: '1',
 };
 
 /** Another Worker than functions/index.ts, which has files of its own by its name. */

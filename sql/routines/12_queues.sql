@@ -16,6 +16,19 @@ end $$;
 
 comment on function tock.policy is 'The policy a queue follows: its own row, or the default row ''*''.';
 
+-- While the archive is on, history is there until it lies in it, and then there: nothing hides in between.
+create or replace function tock.shown_since(p_queue text)
+returns timestamptz
+language plpgsql
+stable
+as $$
+begin
+  return case when tock.is_archiving() then '-infinity'
+    else pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second' end;
+end $$;
+
+comment on function tock.shown_since is 'Tasks of a queue that ended before this are not shown any more.';
+
 create or replace function tock.check_queue_name(p_queue text)
 returns void
 language plpgsql
@@ -75,7 +88,7 @@ as $$
     ('rate_limit', 'whole', 1, 1000000, null, true), ('rate_seconds', 'whole', 1, 86400, null, false),
     ('rate_burst', 'whole', 1, 1000000, null, true), ('keep_results', 'flag', null, null, null, false),
     ('paused', 'flag', null, null, null, false), ('pause_after_restore', 'flag', null, null, null, false),
-    ('push', 'push', null, null, null, true)
+    ('push', 'push', null, null, null, true), ('dead_webhook', 'push', null, null, null, true)
 $$;
 
 comment on function tock.queue_settings is 'The settings of a queue, and what each may be.';
@@ -104,7 +117,7 @@ begin
     end if;
     v_good := case
       when v_given.type = 'null' then v_given.nullable
-      when v_given.kind = 'push' then true  -- check_push_policy() has seen it
+      when v_given.kind = 'push' then true  -- check_push_policy() and check_dead_webhook() have seen it
       when v_given.kind = 'flag' then v_given.type = 'boolean'
       when v_given.kind = 'word' then v_given.type = 'string' and v_given.value #>> '{}' = any (v_given.words)
       when v_given.type <> 'number' then false
@@ -146,6 +159,7 @@ begin
   end if;
   v_policy := tock.check_policy(p_policy);
   perform tock.check_push_policy(p_queue, v_policy -> 'push');
+  perform tock.check_dead_webhook(p_queue, v_policy -> 'dead_webhook');
   perform tock.guard_now();
   v_identity := (select i.last_value from tock.identity i);
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue));
@@ -156,12 +170,12 @@ begin
     (lease_seconds, max_attempts, max_lost, backoff_kind, backoff_base_seconds, backoff_factor, backoff_cap_seconds,
       backoff_jitter, lanes, max_payload_bytes, retention_seconds, timeout_seconds, max_wait_seconds, gate_limit,
       gate_retry, gate_rate_limit, gate_rate_seconds, gate_rate_burst, max_running, rate_limit, rate_seconds, rate_burst,
-      keep_results, paused, pause_after_restore, push) = (
+      keep_results, paused, pause_after_restore, push, dead_webhook) = (
       n.lease_seconds, n.max_attempts, n.max_lost, n.backoff_kind, n.backoff_base_seconds, n.backoff_factor,
       n.backoff_cap_seconds, n.backoff_jitter, n.lanes, n.max_payload_bytes, n.retention_seconds, n.timeout_seconds,
       n.max_wait_seconds, n.gate_limit, n.gate_retry, n.gate_rate_limit, n.gate_rate_seconds, n.gate_rate_burst,
       n.max_running, n.rate_limit, n.rate_seconds, n.rate_burst, n.keep_results, n.paused, n.pause_after_restore,
-      n.push),
+      n.push, n.dead_webhook),
     -- what was claimed before isn't on record
     limited_at = case when n.max_running is not null and o.max_running is null then pg_catalog.clock_timestamp()
       else q.limited_at end,
@@ -171,7 +185,12 @@ begin
   where q.name = p_queue and o.name = p_queue
   returning q.* into v_row;
   perform tock.act('put_queue', p_queue,
-    p_policy || case when p_policy ? 'push' then pg_catalog.jsonb_build_object('push', tock.without_query(p_policy -> 'push')) else '{}' end);
+    p_policy || case when p_policy ? 'push' then pg_catalog.jsonb_build_object('push', tock.without_query(p_policy -> 'push')) else '{}' end
+    || case when p_policy ? 'dead_webhook'
+      then pg_catalog.jsonb_build_object('dead_webhook', tock.without_query(p_policy -> 'dead_webhook')) else '{}' end);
+  if v_policy ->> 'dead_webhook' is not null then
+    perform tock.open_webhooks();
+  end if;
   return v_row;
 end $$;
 

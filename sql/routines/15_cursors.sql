@@ -72,6 +72,9 @@ begin
     return 0;
   end if;
   select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
+  if not found then
+    return 0;  -- positions have gone past the last one
+  end if;
   -- those that were claimed from in the epoch in use
   execute pg_catalog.format($q$
     update tock.streams s set start_after = n.after_position

@@ -108,6 +108,10 @@ begin
     perform pg_catalog.setval('tock.positions', v_target);
     perform pg_catalog.setval('tock.place_numbers', 1048576 + greatest((select s.last_value from tock.place_numbers s),
       (select p.number from tock.places p order by p.number desc limit 1)));
+    -- a number that is stored would have the call refused that ends a run
+    perform pg_catalog.setval('tock.death_numbers', 1048576 + greatest((select s.last_value from tock.death_numbers s),
+      (select d.number from tock.deaths d order by d.number desc limit 1),
+      (select d.reached_gate[1]::bigint from tock.duties d where d.name = 'deaths')));
     v_jumped := 1;
   end if;
   if v_seen <> v_identity then

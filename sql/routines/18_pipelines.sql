@@ -46,6 +46,8 @@ begin
   if v_n is not null then
     perform tock.refuse(422, pg_catalog.format('queue %s is no stage of this pipeline', p_queue),
       pg_catalog.format('tasks[%s].pipeline', v_n), 'enqueue into the stage where the task is to begin');
+  elsif pg_catalog.jsonb_path_exists(p_tasks, '$[*].pipeline[*] ? (@ == "tock-webhooks")') then
+    perform tock.check_not_webhooks('tock-webhooks', 'pipeline');
   end if;
 end $$;
 

@@ -53,6 +53,7 @@ begin
     end if;
   end if;
   v_policy := tock.policy(p_queue);
+  perform tock.check_not_webhooks(p_queue, 'queue');
   if pg_catalog.jsonb_typeof(p_tasks) is distinct from 'array' then
     perform tock.refuse(422, 'tasks is an array of tasks', 'tasks');
   end if;
@@ -65,7 +66,8 @@ begin
     perform tock.make_queue(p_queue);
   end if;
   if p_request_id is not null then
-    v_digest := pg_catalog.hashtextextended(p_tasks::text, 0);
+    v_digest := pg_catalog.hashtextextended(case when pg_catalog.jsonb_path_exists(p_tasks, '$[*].headers.traceparent')
+      then tock.without_trace(p_tasks) else p_tasks end::text, 0);
     v_seen := tock.request_seen('enqueue', p_queue, p_request_id, v_digest);
     if v_seen.ids is not null then
       return v_seen.ids;

@@ -183,6 +183,10 @@ begin
     execute tock.end_statement(p_epoch, v_again is not null) into v_count using p_ended, v_again, v_streams;
   end if;
   perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));
+  -- a call ends what is done or what isn't, never both
+  if (p_ended[1]).state <> 'done' then
+    perform tock.note_deaths(p_epoch, p_ended);
+  end if;
   return v_count;
 end $$;
 

@@ -20,6 +20,9 @@ begin
   -- the sequence moves on meanwhile: it is read once, and the texts and their validity follow from that
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'hot'));
   select e.* into v_epoch from tock.epochs e where e.number = tock.newest_epoch();
+  if not found then
+    return;  -- positions have gone past the last one since it was looked at: whoever comes makes the next
+  end if;
   -- near the end of the last one they are not vouched for any more: then whoever comes makes the next
   v_end := v_epoch.end_position - case
     when exists (select from tock.epochs e where e.number > v_epoch.number) then 0

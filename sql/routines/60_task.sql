@@ -85,15 +85,15 @@ $$;
 
 comment on function tock.cancelled_for is 'The error of a task that was cancelled for one of its parents; null of another.';
 
-create or replace function tock.task(p_id bigint)
+-- With runs that were read from the archive (p_archived, empty at first), those that the database has no more are taken
+-- from there; `missing` says which is to be read next, and where, and p_looked for which that was in vain, or what waiting entries it was.
+create or replace function tock.task_with(p_id bigint, p_archived tock.found_run[] default null, p_looked bigint[] default '{}')
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
-  error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
+  error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, missing jsonb)
 language plpgsql
 volatile
-security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
@@ -101,27 +101,47 @@ as $$
 #variable_conflict use_column
 declare
   v_first tock.found_run := tock.run_at(p_id);
-  v_run tock.found_run := v_first;
-  v_next bigint := coalesce(v_run.task_id, p_id);
+  v_run tock.found_run;
+  v_next bigint;
   v_waits record;
   v_task_id bigint;
 begin
+  if v_first.id is null and p_archived <> '{}' then
+    v_first := tock.archived_run(p_archived, p_id, p_id);
+  end if;
+  v_run := v_first;
+  v_next := coalesce(v_run.task_id, p_id);
   -- where the epoch of its first run is gone, the history begins with what that one led on to, or else with
   -- the run that was asked for
   if v_run.task_id <> p_id and tock.epoch_of(v_run.task_id >> 20) is null
     and not exists (select from tock.promotions p where p.position = v_run.task_id >> 20)
+    and (p_archived is null
+      or v_run.task_id = any (p_looked) and (tock.archived_run(p_archived, v_run.task_id, v_run.task_id)).id is null
+      or not exists (select from tock.files_of(v_run.task_id, v_run.task_id)))
   then
     v_next := p_id;
   end if;
   runs := '[]';
   while v_next is not null loop
     v_run := case when v_next = v_first.id then v_first else tock.run_at(v_next) end;
+    -- which of a task's runs comes next isn't known before all that may be it have been read
+    if v_run.id is null and p_archived <> '{}' and (v_next & 1048575 <> 0 or v_next = any (p_looked)) then
+      v_run := tock.archived_run(p_archived, v_next, coalesce(id, v_next));
+      v_next := coalesce(v_run.id, v_next);
+    end if;
     if v_run.id is null then
       -- in this order, as it may become ready in between
       select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at, w.due_at, w.after_due,
         w.payload, w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id, w.options into v_waits
       from tock.waiting w where w.position = v_next >> 20;
       if not found then
+        if p_archived is not null and v_next <> all (p_looked) then
+          missing := tock.missing_run(v_next, coalesce(id, v_next));
+          if missing is not null then
+            return next;
+            return;
+          end if;
+        end if;
         v_next := (select p.run_id from tock.promotions p where p.position = v_next >> 20);
         continue when v_next is not null;
         return;  -- unknown, or gone on into an epoch that is gone
@@ -158,7 +178,7 @@ begin
     v_next := v_run.next_id;
   end loop;
   v_task_id := id;
-  if id is null or ended_at < pg_catalog.now() - (tock.policy(queue)).retention_seconds * interval '1 second' then
+  if id is null or p_archived is null and ended_at < tock.shown_since(queue) then
     return;
   end if;
   max_attempts := coalesce(max_attempts, (tock.policy(queue)).max_attempts);
@@ -168,6 +188,27 @@ begin
       'created_at', r.created_at) order by r.number), '[]')
     from tock.reruns r where r.of_id = v_task_id);
   return next;
+end $$;
+
+comment on function tock.task_with is
+  'task(), which may go on with runs that were read from the archive: `missing` is the next of them that it needs.';
+
+create or replace function tock.task(p_id bigint)
+returns table (
+  id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
+  lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
+  error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select t.id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost, t.created_at, t.run_at, t.ended_at,
+      t.payload, t.result, t.error, t.options, t.progress, t.note, t.runs, t.rerun_of, t.reruns
+    from tock.task_with(p_id) t;
 end $$;
 
 comment on function tock.task is

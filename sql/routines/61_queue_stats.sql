@@ -1,5 +1,72 @@
--- Reads only what is unfinished; what died in settled epochs was counted when they were settled. ready
--- counts up to a million a stream, above that it is a floor.
+-- How many runs are ready in each stream that is awake: those that the last count left, and what came and went since. So it
+-- costs what has happened since and not the backlog; it is one statement, or a count could come between two. Of what is
+-- marked above the cursor nobody knows but the marks. (Since when the oldest is ready: when it came, or was due last.)
+create or replace function tock.ready_statement(p_epochs integer[])
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with s as materialized (
+      select s.number, s.queue, s.start_after, coalesce(c.ready, 0) as ready, coalesce(c.runs_to, 0) as runs_to,
+        coalesce(c.leases_to, -1) as leases_to
+      from tock.streams s left join tock.counted c on c.stream = s.number
+      where s.awake and ($1 is null or s.queue = $1)
+    ), news as (%1$s), stands as materialized (
+      select s.number, s.queue, s.ready + n.runs - n.leased as ready, greatest(s.start_after, s.leases_to, n.last_position) as cursor
+      from s join (
+        select n.number, sum(n.runs) as runs, sum(n.leased) as leased, max(n.last_position) as last_position
+        from news n group by n.number) n using (number)
+    ), heads as (%2$s)
+    select t.queue, greatest(0, t.ready - h.marked) as runs, case when t.ready > h.marked then h.oldest end as oldest
+    from stands t join (
+      select h.number, sum(h.marked) as marked, min(h.oldest) as oldest from heads h group by h.number) h using (number)$q$,
+    (select pg_catalog.string_agg(pg_catalog.format($q$
+      select s.number, n.* from s cross join lateral (
+        select (
+            select count(*) from (
+              select from tock.runs_%1$s r where r.stream = s.number and r.position > s.runs_to
+              order by r.stream, r.position limit 1000000) x) as runs, l.leased, l.last_position
+        from (
+          select coalesce(sum(l.runs + l.skipped), 0) as leased, max(l.last_position) as last_position
+          from tock.leases_%1$s l where l.stream = s.number and l.after_position >= s.leases_to) l offset 0) n$q$, e), ' union all ')
+      from unnest(p_epochs) e),
+    (select pg_catalog.string_agg(pg_catalog.format($q$
+      select t.number, h.* from stands t cross join lateral (
+        select (
+            select count(distinct m.position) from tock.marks_%1$s m
+            where m.stream = t.number and m.position > t.cursor and m.kind in ('cancelled', 'superseded')) as marked,
+          (select coalesce(case
+              when r.task_id is null then r.created_at
+              when r.attempt = 1 and r.lost = 0 and r.task_id & 1048575 = 0 then (
+                select nullif(p.due_at, '-infinity') from tock.promotions p where p.position = r.task_id >> 20)
+              else (select nullif(max(p.due_at), '-infinity') from tock.promotions p where p.run_id = r.position << 20 | r.stream) end,
+              r.created_at)
+           from (
+             select r.* from tock.runs_%1$s r where r.stream = t.number and r.position > t.cursor
+             order by r.stream, r.position limit 1) r) as oldest offset 0) h
+      where t.ready > 0$q$, e), ' union all ')
+      from unnest(p_epochs) e))
+$$;
+
+comment on function tock.ready_statement is 'The statement that says how much of each stream is ready, and since when; up to a million that came since the last count a stream.';
+
+-- What the last whole round of counting began after is counted; what was settled since, or shortly before, may hold leases
+-- that aren't.
+create or replace function tock.news_epochs()
+returns integer[]
+language sql
+volatile
+as $$
+  select tock.unsettled_epochs() || array(
+    select e.number from tock.epochs e cross join tock.counting g
+    where e.settled_at > coalesce(g.finished_at - interval '10 minutes', '-infinity') and e.end_position > g.from_position
+    order by e.number)
+$$;
+
+comment on function tock.news_epochs is 'The epochs that may hold something that has not been counted.';
+
+-- Reads only what is unfinished; what died in settled epochs was counted when they were settled.
 create or replace function tock.queue_stats(p_queue text default null)
 returns table (
   queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamptz)
@@ -7,42 +74,24 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_hot tock.epochs;
+  v_epochs integer[] := tock.unsettled_epochs();
   v_epoch integer;
-  v_behind jsonb;
   v_part jsonb;
-  v_parts jsonb := '[]';
+  v_parts jsonb;
 begin
-  select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
-  v_behind := (
-    select coalesce(pg_catalog.jsonb_object_agg(s.number, tock.cursor_of(s.number)), '{}') from tock.streams s
-    where s.awake and s.start_after < v_hot.first_position - 1 and (p_queue is null or s.queue = p_queue));
-  foreach v_epoch in array tock.unsettled_epochs() loop
+  execute pg_catalog.format($q$
+    select coalesce(pg_catalog.jsonb_agg(p), '[]') from (
+      select r.queue, sum(r.runs) as ready, min(r.oldest) as oldest, 0 as running, 0 as dead
+      from (%s) r group by r.queue) p$q$, tock.ready_statement(tock.news_epochs())) into v_parts using p_queue;
+  foreach v_epoch in array v_epochs loop
     execute pg_catalog.format($q$
-      with ready as (
-        select s.queue, sum(r.runs) as runs, min(r.oldest) as oldest
-        from tock.streams s
-        cross join lateral (
-          select coalesce(($2 ->> s.number::text)::bigint, greatest(s.start_after, coalesce((
-            select l.last_position from tock.leases_%1$s l where l.stream = s.number
-            order by l.stream desc, l.after_position desc limit 1), 0))) as after_position
-          where $2 ? s.number::text or s.start_after >= $3 - 1 offset 0) c
-        cross join lateral (
-          select count(*) - (
-              select count(distinct m.position) from tock.marks_%1$s m
-              where m.stream = s.number and m.position > c.after_position and m.kind in ('cancelled', 'superseded')) as runs,
-            min(n.oldest) as oldest
-          from (
-            select case when row_number() over (order by r.position) = 1 then r.created_at end as oldest
-            from tock.runs_%1$s r where r.stream = s.number and r.position > c.after_position
-            order by r.position limit 1000000) n) r
-        where s.awake and ($1 is null or s.queue = $1)
-        group by s.queue
-      ), running as (
+      with running as (
         select s.queue, sum(l.runs - (
           select count(*) from tock.results_%1$s e
           where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position)) as runs
@@ -53,20 +102,19 @@ begin
         select d.key as queue, d.value::bigint as runs from pg_catalog.jsonb_each_text(tock.dead_in(%1$s)) d
       )
       select coalesce(pg_catalog.jsonb_agg(p), '[]') from (
-        select r.queue, r.runs as ready, r.oldest, 0 as running, 0 as dead from ready r
-        union all select u.queue, 0, null, u.runs, 0 from running u
+        select u.queue, 0 as ready, null as oldest, u.runs as running, 0 as dead from running u
         union all select d.queue, 0, null, 0, d.runs from dead d where $1 is null or d.queue = $1) p$q$, v_epoch)
-      into v_part using p_queue, v_behind, v_hot.first_position;
+      into v_part using p_queue;
     v_parts := v_parts || v_part;
   end loop;
   return query
     select q.name, tock.is_paused(q), coalesce(p.ready, 0)::bigint, coalesce(p.running, 0)::bigint,
-      (select count(*) from tock.waiting w where w.queue = q.name),
+      (select count(*) from (select from tock.waiting w where w.queue = q.name limit 1000000) w),
       (coalesce(p.dead, 0) + coalesce((
         select sum((e.dead ->> q.name)::bigint) from tock.epochs e where e.settled_at is not null), 0))::bigint, p.oldest
     from tock.queues q
     left join (
-      select x.queue, sum(greatest(x.ready, 0)) as ready, sum(x.running) as running, sum(x.dead) as dead, min(x.oldest) as oldest
+      select x.queue, sum(x.ready) as ready, sum(x.running) as running, sum(x.dead) as dead, min(x.oldest) as oldest
       from pg_catalog.jsonb_to_recordset(v_parts)
         x (queue text, ready bigint, oldest timestamptz, running bigint, dead bigint)
       group by x.queue) p on p.queue = q.name
@@ -74,4 +122,4 @@ begin
     order by q.name;
 end $$;
 
-comment on function tock.queue_stats is 'How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is there.';
+comment on function tock.queue_stats is 'How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is; waiting is counted up to a million.';

@@ -148,7 +148,7 @@ declare
   v_state text;
   v_at jsonb := tock.read_cursor(p_cursor, v_sources);
   v_upto bigint := tock.bound_of(v_at);
-  v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
+  v_since timestamptz := tock.shown_since(p_queue);
   v_part integer := least(p_look, p_limit + 100);
   v_left integer := p_limit;
   v_source text;

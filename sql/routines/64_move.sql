@@ -35,6 +35,7 @@ declare
   v_now tock.whereabout[];
 begin
   perform tock.check_queue_name(p_queue);
+  perform tock.check_not_webhooks(p_queue, 'queue');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
     v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);

@@ -67,7 +67,7 @@ as $$
       pg_catalog.to_char(e.settled_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), e.drop_tries),
     'somebody reads Tock''s tables all the time, in long transactions: find out who in pg_locks, then select tock.run_duty(''retain'')'
   from tock.epochs e
-  where e.settled_at is not null and (e.drop_tries >= 8 or e.settled_at < pg_catalog.clock_timestamp() - interval '1 day' - (
+  where e.settled_at is not null and tock.may_be_dropped(e.number) and (e.drop_tries >= 8 or e.settled_at < pg_catalog.clock_timestamp() - interval '1 day' - (
     select max((tock.policy(q)).retention_seconds) from unnest(e.queues) q) * interval '1 second')
   order by e.number limit 1)
 $$;

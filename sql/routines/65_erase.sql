@@ -26,6 +26,8 @@ begin
   elsif v_task.state not in ('done', 'dead', 'cancelled', 'expired') then
     perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased', 'id', 'cancel it first');
   end if;
+  -- nobody records in the archive meanwhile what is emptied here
+  perform tock.lock_archive(false);
   v_ids := array(select v_task.task_id union select v_task.current_id);
   while v_n < pg_catalog.cardinality(v_ids) loop
     v_n := v_n + 1;
@@ -38,7 +40,7 @@ begin
     end if;
     if v_id & 1048575 = 0 then
       -- at no gate any more: promoted, and passed over
-      update tock.waiting w set payload = null, bytes = -1, options = w.options - '{unique_key,gate,names,headers,push_url}'::text[], gate = null,
+      update tock.waiting w set payload = null, bytes = -1, options = tock.without_secrets(w.options), gate = null,
         ticket = null, due_at = least(w.due_at, pg_catalog.clock_timestamp())
       where w.position = v_id >> 20;
       v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
@@ -50,7 +52,7 @@ begin
     else
       execute pg_catalog.format($q$
         with run as (
-          update tock.runs_%1$s r set payload = null, bytes = -1, options = r.options - '{unique_key,gate,names,headers,push_url}'::text[]
+          update tock.runs_%1$s r set payload = null, bytes = -1, options = tock.without_secrets(r.options)
           where r.stream = $1 and r.position = $2
         ), result as (
           update tock.results_%1$s e set result = null, error = null where e.stream = $1 and e.position = $2
@@ -69,6 +71,12 @@ begin
     end if;
     v_ids := v_ids || array(select distinct o from unnest(v_others) o where o <> all (v_ids));
   end loop;
+  -- an older snapshot may not show what has been archived
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' or exists (
+    select from unnest(v_ids) i join tock.archives a on i >> 20 >= a.first_position and i >> 20 < a.end_position)
+  then
+    perform tock.note_erasure(v_task.task_id, v_task.queue);
+  end if;
   perform tock.act('erase', v_task.task_id::text, pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_erased));
   return v_erased;
 end $$;

@@ -87,6 +87,7 @@ declare
 begin
   perform tock.check_queue_name(p_queue);
   perform tock.check_queue_name(coalesce(p_to_queue, p_queue));
+  perform tock.check_not_webhooks(p_to_queue, 'to_queue') where p_to_queue <> p_queue;
   perform tock.check_filter(p_filter, array['dead'], p_limit, 10000, array['tenant', 'error']);
   if p_request_id is not null then
     v_digest := pg_catalog.hashtextextended(

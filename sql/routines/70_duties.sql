@@ -52,8 +52,10 @@ begin
     v_done := case p_duty
       when 'audit' then tock.audit()
       when 'balance' then tock.balance()
+      when 'deaths' then tock.tell_deaths()
       when 'guard' then tock.guard()
       when 'keys' then tock.note_key_uses()
+      when 'minutes' then tock.minutes()
       when 'pools' then tock.reap_pools()
       when 'promote' then tock.promote(10000, true)
       when 'reap' then tock.reap()
@@ -139,6 +141,7 @@ begin
       or coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
           case when d.last_amount = 0 and d.name <> 'schedules' then 20 * d.last_seconds end) * interval '1 second'
+      or (d.name = 'minutes' and (select g.started_at is not null from tock.counting g))  -- cut short: it goes on
     order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name  -- these three hold locks until the end
   loop
     perform tock.run_duty(v_duty);
@@ -178,7 +181,7 @@ begin
       into v_until using v_reaped;
     v_wake := least(v_wake, v_until);
   end loop;
-  return least(v_wake, tock.fires_late_at(), (
+  return least(v_wake, tock.fires_late_at(), tock.deaths_due_at(), (
     select f.due_at from tock.fires f
     where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)
     order by f.due_at, f.schedule limit 1));
@@ -202,9 +205,11 @@ begin
   if p_limit < 0 then
     perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
   end if;
-  -- what is named by them lies in epochs that are gone
+  -- what is named by them lies in epochs that are gone, or in the archive
   delete from tock.reruns r where r.id = any (array(
-    select o.id from tock.reruns o where o.id < v_oldest << 20 order by o.id limit p_limit));
+    select o.id from tock.reruns o
+    where o.id < v_oldest << 20 and not tock.is_archiving() and not exists (select from tock.archives)
+    order by o.id limit p_limit));
   delete from tock.moves m where m.id = any (array(
     select o.id from tock.moves o where o.id < v_oldest << 20 order by o.id limit p_limit));
   delete from tock.requests r where (r.queue, r.verb, r.request_id) in (

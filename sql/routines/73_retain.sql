@@ -18,10 +18,8 @@ declare
 begin
   for v_epoch in
     select e.* from tock.epochs e
-    where e.settled_at is not null and e.audited_at is not null
-      and coalesce(e.drop_after, '-infinity') < pg_catalog.now()
-      and e.settled_at < pg_catalog.now() - interval '1 second' * coalesce((
-        select max((tock.policy(q)).retention_seconds) from unnest(e.queues) q), 0)
+    where tock.is_past_retention(e) and coalesce(e.drop_after, '-infinity') < pg_catalog.now()
+      and tock.may_be_dropped(e.number)
     order by e.number limit 4
   loop
     begin
@@ -38,8 +36,12 @@ begin
         perform tock.back_off(v_epoch);
         continue;
     end;
-    continue when v_left is null;
+    continue when v_left is null or tock.archived_before(v_epoch.number, v_replaced);
     begin
+      if not v_epoch.counted then
+        perform tock.minutes();
+        continue when not (select e.counted from tock.epochs e where e.number = v_epoch.number);
+      end if;
       if v_epoch.drop_tries >= 8 then
         perform pg_catalog.set_config('lock_timeout', '30ms', true);
       end if;
@@ -54,7 +56,7 @@ begin
 end $$;
 
 comment on function tock.retain is
-  'Drops the oldest epoch that is audited and whose longest retention has passed, one a call; returns 1 when it did something.';
+  'Drops the oldest epoch that is audited and whose longest retention has passed, one a call, while the archive is on only one that lies there, verified; returns 1 when it did something.';
 
 create or replace function tock.back_off(p_epoch tock.epochs)
 returns void
@@ -82,6 +84,8 @@ begin
   -- nobody changes one of its runs any more; who did since let_go() looked has to be judged, the next time
   if tock.replaced_in(p_epoch) <> p_replaced then
     raise lock_not_available using message = 'a run of the epoch was changed at the last moment';
+  elsif not tock.may_be_dropped(p_epoch) then
+    raise lock_not_available using message = 'the archive was turned on at the last moment';
   end if;
   -- from here on everybody stands behind this, so nothing more is waited for but these
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
@@ -91,6 +95,11 @@ begin
     execute pg_catalog.format('drop table tock.%s_%s', v_table, p_epoch);
   end loop;
   delete from tock.epochs e where e.number = p_epoch;
+  update tock.archives a set state = 'dropped', dropped_at = pg_catalog.clock_timestamp()
+  where a.epoch = p_epoch and a.state = 'verified';
+  if not found then
+    perform tock.forget_archive(p_epoch);
+  end if;
 end $$;
 
 comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.';

@@ -14,7 +14,7 @@ beforeAll(async () => {
   server = await served(db);
   client = await db.connect();
   await client.query('select tock.tick()');
-  const create = ['key', 'create', 'all', '--scope', 'admin', '--json'];
+  const create = ['key', 'create', 'all', '--scope', 'read', '--json'];
   key = JSON.parse((await tock(create, { env: { DATABASE_URL: db.url } })).out).key;
 }, 60_000);
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
@@ -31,8 +31,40 @@ export function execute(argv: string[], { env, input = '', cwd }: Options): Prom
   });
 }
 
-/** Runs the CLI from source as a process of its own, away from any .tock/dev.env. */
+const idle: ChildProcess[] = [];
+
+/** A process that has loaded the CLI and has nothing to do; one that is killed in the middle isn't used again. */
+function host(): ChildProcess {
+  const waiting = idle.pop();
+  if (waiting?.connected) return waiting;
+  const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
+  const child = fork(join(checkout, 'test', 'cli', 'host.ts'), { env, execArgv: [] });
+  child.unref();
+  child.channel?.unref();
+  return child;
+}
+
+/** Runs the CLI from source, away from any .tock/dev.env: its start takes far longer than most commands. */
 export function tock(args: string[], options: Options = {}): Promise<Outcome> {
+  if (options.input !== undefined) return tockAlone(args, options);
+  const { env, cwd = tmpdir() } = options;
+  const child = host();
+  const all = { ...process.env, ...unset, ...env };
+  const set = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  return new Promise((resolve, reject) => {
+    const ended = (code: number | null) => reject(new Error(`the CLI's host ended with ${code}`));
+    child.once('exit', ended);
+    child.once('message', (outcome: Outcome) => {
+      child.off('exit', ended);
+      idle.push(child);
+      resolve(outcome);
+    });
+    child.send({ args, env: set, cwd });
+  });
+}
+
+/** The same as a process of its own. */
+export function tockAlone(args: string[], options: Options = {}): Promise<Outcome> {
   const main = join(checkout, 'cli', 'main.ts');
   const env = { ...unset, NODE_COMPILE_CACHE: compiled, ...options.env };
   return execute([process.execPath, main, ...args], { cwd: tmpdir(), ...options, env });

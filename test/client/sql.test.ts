@@ -61,6 +61,26 @@ test('what a handler does in its transaction is there with the completion, and n
   expect((await task(ids[1])).runs[0].error).toMatchObject({ name: 'RetryIn', message: 'not yet' });
 });
 
+test('what goes around a run is within its transaction', async () => {
+  const [queue, ids] = await enqueue(13, 14);
+  const worked = await workSql<{ [queue: string]: number }>(
+    pool,
+    queue,
+    ({ payload }, { client }) => client.query(add, [payload]).then(() => payload),
+    {
+      ...toTheEnd,
+      async around({ payload }, run) {
+        const end = await run();
+        if (payload === 14) throw new RetryIn(60, 'not yet');
+        return { end };
+      },
+    },
+  );
+  expect(worked).toEqual({ ...nothing, done: 1, failed: 1 });
+  expect([await sums(13), await sums(14)]).toEqual([1, 0]);
+  expect(await task(ids[0])).toMatchObject({ state: 'done', result: { end: 13 } });
+});
+
 test('a lease that was lost takes the effect with it', async () => {
   const [queue, ids] = await enqueue(21);
   const owner = await db.connect();

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { HeldTask } from '../../client/worker/held.ts';
-import { plainContext } from '../../functions/consumers/context.ts';
+import { z } from 'zod';
 import type { Bindings, Connect } from '../../functions/query.ts';
-import { createWorker, defineConsumer } from '../../functions/worker.ts';
+import {
+  type Around,
+  type ConsumerHandler,
+  createWorker,
+  defineConsumer,
+} from '../../functions/worker.ts';
 import { type Bench, consuming } from './service.ts';
 
 let there: Bench;
@@ -142,11 +146,25 @@ test('an alarm that could not be told is told again, by the same call and by the
   await failing;
 });
 
-test('a trace is what the headers of a task say', () => {
-  const of = (headers: unknown) =>
-    plainContext({ task: { attempt: 2, headers } } as unknown as HeldTask, {}, () => 0).trace;
+test('what goes around runs goes around those of consumers, their schemas too', async () => {
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  expect(of({ traceparent, other: 'x' })).toEqual({ traceparent });
-  expect(of(null)).toEqual({});
-  expect(of(undefined)).toEqual({});
+  const heard: unknown[] = [];
+  const around: Around = async (task, run) => {
+    const end = await run().catch((error: Error) => error.message);
+    heard.push([task.headers, end]);
+    return { end };
+  };
+  const handler: ConsumerHandler = (_task, { trace }) => trace;
+  const schema = z.object({ to: z.string() });
+  const consumers = [defineConsumer({ queue: 'around', schema, handler })];
+  const worker = createWorker({ consumers, around, connect: there.connect });
+  const headers = { traceparent, baggage: 'a=1', other: 'x' };
+  const id = await there.tock.enqueue('around', { to: 'ann' }, { headers });
+  await there.tock.enqueue('around', {});
+  await worker.scheduled(null, {});
+  const trace = { traceparent, baggage: 'a=1' };
+  expect((await there.tock.task(id))?.result).toEqual({ end: trace });
+  expect(heard).toHaveLength(2);
+  expect(heard).toContainEqual([headers, trace]);
+  expect(heard).toContainEqual([null, expect.stringMatching(/^payload.to: /)]);
 });

@@ -17,7 +17,7 @@ test('every package is locked to bytes, and what users get runs nothing when it 
     if (!dev) expect(hasInstallScript, name).toBeUndefined();
   }
   for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
-    expect(version, name).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(version, name).toMatch(/^\d+\.\d+\.\d+(-r\.\d+)?$/);
   }
 });
 

@@ -18,6 +18,9 @@ function ofRefusal({ status, headers, answer, text, path }: Sent, key: string): 
   return answer.length > 5_000 ? `${answer.length} characters` : null;
 }
 
+/** All but the metrics are. */
+const isJson = ({ headers }: Sent) => /json/.test(headers.get('content-type') ?? '');
+
 /** What is wrong with an answer by itself; null when nothing is. */
 export function wrongWith(sent: Sent, { operations, tock }: Target): string | null {
   const { status, answer, plan, errors } = sent;
@@ -34,7 +37,7 @@ export function wrongWith(sent: Sent, { operations, tock }: Target): string | nu
   const operation = operations.find((one) => one.name === plan.name && one.method === plan.method);
   // A path with something behind it is another route.
   if (!operation || (plan.path !== operation.path && status < 400)) return null;
-  return operation.judge(status, JSON.parse(answer));
+  return operation.judge(status, isJson(sent) ? JSON.parse(answer) : answer);
 }
 
 // With these a task may be another's, or its payload be made of others'.

@@ -105,7 +105,8 @@ export async function target(way?: (tock: Service) => Promise<Connect>): Promise
     const init = { method: plan.method, headers, body: content as BodyInit | null };
     const response = await made.request(path, init);
     const answer = await response.text();
-    if (response.ok && answer) learn(JSON.parse(answer));
+    const isJson = /json/.test(response.headers.get('content-type') ?? '');
+    if (response.ok && answer && isJson) learn(JSON.parse(answer));
     const text = content === null ? null : Buffer.from(content).toString();
     const { status } = response;
     const curl = curlOf(plan, path, headers, content);

@@ -23,6 +23,17 @@ test('anybody may ask whether the database answers', async () => {
   expect(reply).toMatchObject({ status: 200, body: { status: 'ok', database: 'reachable' } });
 });
 
+test('a probe that is answered leaves no timer behind', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const app = createApp((_env, use) => use(async () => []));
+    expect((await app.request('/v1/health')).status).toBe(200);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('without a database the answer is 503 and when to try again, nothing of the inside', async () => {
   const wrong = new URL(tock.database.edgeUrl);
   wrong.port = '1';

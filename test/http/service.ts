@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { createApp } from '../../functions/app.ts';
-import { type Connect, connect as open } from '../../functions/query.ts';
+import { type Bindings, type Connect, connect as open } from '../../functions/query.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
 type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
@@ -34,19 +34,25 @@ export type Service = {
   send(route: string, options?: Send): Promise<Reply>;
   /** Statements sent to the database so far. */
   statements: { text: string; at: number }[];
+  /** The next statement with these words is done, and its answer doesn't arrive. */
+  loseAnswer(words: string): void;
   connect: Connect;
 };
 
 /** The app on a database of its own, as the role tock_edge through PgBouncer where there is one. */
-export async function service(): Promise<Service> {
+export async function service(bindings: Bindings = {}): Promise<Service> {
   const database = await freshDatabase();
   const owner = await database.connect();
   const statements: Service['statements'] = [];
+  let lost: string | null = null;
   const connect: Connect = (_env, use) =>
     open({ DATABASE_URL: database.poolUrl ?? database.edgeUrl }, (query) =>
-      use((text, values) => {
+      use(async (text, values) => {
         statements.push({ text, at: performance.now() });
-        return query(text, values);
+        const found = await query(text, values);
+        if (lost === null || !text.includes(lost)) return found;
+        lost = null;
+        throw Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' });
       }),
     );
   const app = createApp(connect);
@@ -71,7 +77,7 @@ export async function service(): Promise<Service> {
     }
     if (options.key !== null) headers.set('authorization', `Bearer ${options.key ?? key}`);
     const { signal = null } = options;
-    const response = await app.request(path, { method, headers, body: content, signal });
+    const response = await app.request(path, { method, headers, body: content, signal }, bindings);
     const text = await response.text();
     const json = response.headers.get('content-type')?.includes('json');
     return {
@@ -82,7 +88,10 @@ export async function service(): Promise<Service> {
     };
   }
 
-  return { database, owner, key, makeKey, send, statements, connect };
+  const loseAnswer = (words: string) => {
+    lost = words;
+  };
+  return { database, owner, key, makeKey, send, statements, loseAnswer, connect };
 }
 
 /** What a request must not have changed when it was refused: rows per table of Tock's. */

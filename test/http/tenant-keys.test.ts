@@ -222,6 +222,9 @@ test("what concerns all tenants is refused to a key for some, and named by the d
   const { body } = await tock.send('GET /openapi.json');
   const own = [
     'POST /v1/queues/{queue}/tasks',
+    'GET /v1/key',
+    'GET /v1/search',
+    'GET /v1/archive/tasks',
     'GET /v1/tasks',
     'GET /v1/tasks/{id}',
     'GET /v1/tasks/{id}/parents',

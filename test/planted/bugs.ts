@@ -1,9 +1,11 @@
+import { inArchives } from './archives.ts';
 import { claimAny } from './claim_any.ts';
 import { claimOwn } from './claim_own.ts';
 import { claims } from './claims.ts';
 import { clients } from './clients.ts';
 import { clientsInSql } from './clients_sql.ts';
 import { consumers } from './consumers.ts';
+import { deaths } from './deaths.ts';
 import { doctors } from './doctors.ts';
 import { doors } from './doors.ts';
 import { edges } from './edges.ts';
@@ -14,12 +16,14 @@ import { gateLocks } from './gate_locks.ts';
 import { gateRetries } from './gate_retries.ts';
 import { atGates } from './gates.ts';
 import { guards } from './guards.ts';
+import { guides } from './guides.ts';
 import { history } from './history.ts';
 import { hots } from './hot.ts';
 import { hotEnds } from './hot_ends.ts';
 import { inputs } from './inputs.ts';
 import { keys } from './keys.ts';
 import { limits } from './limits.ts';
+import { looks } from './looks.ts';
 import { marks } from './marks.ts';
 import { minds } from './minds.ts';
 import { inModel } from './modelled.ts';
@@ -35,6 +39,7 @@ import { shown } from './shown.ts';
 import { spawns } from './spawns.ts';
 import { streams } from './streams.ts';
 import { tortures } from './tortures.ts';
+import { traces } from './traces.ts';
 import { wishes } from './wishes.ts';
 import { writes } from './writes.ts';
 
@@ -60,6 +65,7 @@ export const bugs: Bug[] = [
   ...consumers,
   ...clientsInSql,
   ...hots,
+  ...inArchives,
   ...inputs,
   ...epochs,
   ...ends,
@@ -69,6 +75,7 @@ export const bugs: Bug[] = [
   ...spawns,
   ...streams,
   ...marks,
+  ...traces,
   ...wishes,
   ...minds,
   ...doctors,
@@ -82,10 +89,13 @@ export const bugs: Bug[] = [
   ...inModel,
   ...told,
   ...limits,
+  ...looks,
   ...shown,
+  ...guides,
   ...pipelines,
   ...pools,
   ...pushes,
+  ...deaths,
   ...poolLines,
   ...claimOwn,
   ...schedules,

@@ -153,14 +153,16 @@ export const epochs: Bug[] = [
   {
     ...retain,
     name: 'an epoch is dropped by the shortest retention in it',
+    file: 'routines/14_archiving.sql',
     find: 'select max((tock.policy(q)).retention_seconds)',
     replace: 'select min((tock.policy(q)).retention_seconds)',
     caught: ['sql/retention.test.ts', 'a queue hides what ended'],
   },
   {
     ...retain,
+    file: 'routines/14_archiving.sql',
     name: 'an epoch is dropped before its audit',
-    find: 'and e.audited_at is not null',
+    find: ' and p_epoch.audited_at is not null',
     replace: '',
     caught: ['sql/audit-duty.test.ts', 'an epoch is not dropped before its audit'],
   },

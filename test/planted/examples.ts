@@ -4,6 +4,8 @@ const actions = 'examples/github-actions.test.ts';
 const lambda = 'examples/aws-lambda.test.ts';
 const shell = 'examples/shell.test.ts';
 const worker = 'examples/worker-consumer.test.ts';
+const node = 'examples/node-server.test.ts';
+const sqs = 'examples/from-sqs.test.ts';
 const transactional = 'examples/transactional.test.ts';
 
 /** What the examples would teach wrongly. */
@@ -137,5 +139,63 @@ export const inExamples: Bug[] = [
     find: 'grant insert on shop.invoices to tock_edge;',
     replace: '',
     caught: [worker, 'a Worker writes an invoice for each order, once'],
+  },
+  {
+    name: 'a Node server has no timer for what falls due',
+    file: 'examples/node-server/server.mjs',
+    find: 'env.ALARM = namespace;',
+    replace: 'void namespace;',
+    caught: [node, 'what falls due is promoted by its timer, with nobody claiming'],
+  },
+  {
+    name: 'a Node server that is to end waits for who says nothing',
+    file: 'examples/node-server/server.mjs',
+    find: '  server.closeAllConnections();\n',
+    replace: '',
+    caught: [
+      node,
+      'on SIGTERM it answers what is under way and ends with 0, whoever keeps a connection',
+    ],
+  },
+  {
+    name: 'a Node server that is to end keeps the connections of those who ask on',
+    file: 'examples/node-server/server.mjs',
+    find: "if (!server.listening) headers.connection = 'close';",
+    replace: '',
+    caught: [
+      node,
+      'on SIGTERM it answers what is under way and ends with 0, whoever keeps a connection',
+    ],
+  },
+  {
+    name: 'a Node server that is to end hangs up on who waits',
+    file: 'examples/node-server/server.mjs',
+    find: '  while (under_way.size > 0) await Promise.all(under_way);\n',
+    replace: '',
+    caught: [
+      node,
+      'on SIGTERM it answers what is under way and ends with 0, whoever keeps a connection',
+    ],
+  },
+  {
+    name: 'a message of SQS that comes twice is two tasks',
+    file: 'examples/from-sqs/from-sqs.mjs',
+    find: /`sqs .*?`/,
+    replace: 'crypto.randomUUID()',
+    caught: [sqs, 'each message becomes one task'],
+  },
+  {
+    name: 'a message of SQS is deleted whatever became of it',
+    file: 'examples/from-sqs/from-sqs.mjs',
+    find: '    return false;\n',
+    replace: '    return true;\n',
+    caught: [sqs, 'a group of a FIFO queue is a gate'],
+  },
+  {
+    name: 'a group of SQS runs side by side',
+    file: 'examples/from-sqs/from-sqs.mjs',
+    find: '...(fifo && { gate: MessageGroupId })',
+    replace: '...(fifo && {})',
+    caught: [sqs, 'a group of a FIFO queue is a gate'],
   },
 ];

@@ -263,8 +263,8 @@ export const keys: Bug[] = [
   {
     file: 'functions/endpoint.ts',
     name: 'each look of a call that waits is a request',
-    find: "'tock.authorize(p_key => $1, p_again => true,'",
-    replace: "'tock.authorize(p_key => $1,'",
+    find: "'$& p_again => true,'",
+    replace: "'$&'",
     caught: ['http/key-life.test.ts', 'a claim that waits is one request'],
   },
   {

@@ -144,7 +144,7 @@ export const asked: Bug[] = [
   {
     file: 'routines/65_erase.sql',
     name: 'an erased task keeps its key',
-    find: "options = r.options - '{unique_key,gate,names,headers,push_url}'::text[]",
+    find: 'options = tock.without_secrets(r.options)',
     replace: 'options = r.options',
     caught: ['sql/erase.test.ts', 'of an erased task no unique key'],
   },
@@ -172,7 +172,7 @@ export const asked: Bug[] = [
   {
     file: 'routines/65_erase.sql',
     name: 'what is erased while it waits keeps its gate',
-    find: "options = w.options - '{unique_key,gate,names,headers,push_url}'::text[], gate = null,",
+    find: 'options = tock.without_secrets(w.options), gate = null,',
     replace: "options = w.options - 'unique_key',",
     caught: ['sql/erase.test.ts', 'nor of one that expired while it waited'],
   },

@@ -5,7 +5,8 @@ import type { Bug } from './bugs.ts';
 
 /** What is copied as a whole; a file below none of the others is one of sql/. */
 const folderOf = ({ file }: Bug) =>
-  ['client', 'functions', 'examples'].find((one) => file.startsWith(`${one}/`)) ?? 'sql';
+  ['client', 'functions', 'examples', 'bench', 'docs'].find((one) => file.startsWith(`${one}/`)) ??
+  'sql';
 const pathOf = (bug: Bug) => (folderOf(bug) === 'sql' ? join('sql', bug.file) : bug.file);
 
 /** The text of the bug's file with the bug in it. */
@@ -24,7 +25,8 @@ export function planted(bug: Bug): string {
 export function plant(bug: Bug, folder: string): Record<string, string> {
   const name = folderOf(bug);
   const directory = join(folder, name);
-  cpSync(join(checkout, name), directory, { recursive: true });
+  const filter = (path: string) => !path.includes('node_modules');
+  cpSync(join(checkout, name), directory, { recursive: true, filter });
   writeFileSync(join(folder, pathOf(bug)), planted(bug));
   // What functions/ imports from beside it.
   if (name === 'functions') {

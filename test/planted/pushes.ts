@@ -68,7 +68,7 @@ export const pushes: Bug[] = [
   },
   {
     name: 'what is erased keeps its headers',
-    file: 'routines/65_erase.sql',
+    file: 'routines/74_archived_read.sql',
     find: ',headers,push_url}',
     replace: '}',
     caught: [headers, 'an erased task has neither headers nor a URL'],

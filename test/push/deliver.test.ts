@@ -37,6 +37,8 @@ const kind = (error: unknown) =>
 test('a push is a POST that says what it is, signed', async () => {
   const headers = {
     traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    tracestate: 'congo=1',
+    baggage: 'shop=7',
     authorization: 'Bearer x',
     cookie: 'a=b',
     host: 'evil.example',
@@ -53,6 +55,8 @@ test('a push is a POST that says what it is, signed', async () => {
   expect(got?.headers).toMatchObject({
     host: new URL(there.url).host,
     traceparent: headers.traceparent,
+    tracestate: 'congo=1',
+    baggage: 'shop=7',
     'content-type': 'application/json',
     'webhook-id': '77',
     'tock-queue': 'q',

@@ -143,6 +143,16 @@ test("jobs of pg_cron's that are missing, off, changed or too many are found, an
   });
   expect(extra).toMatchObject({ finding: 'pg_cron has a job too many' });
   expect(extra?.detail).toMatch(/\(mine of tock: select tock.tick\(\);\), \d+ \(tock:old of tock/);
+  // One too many holds nothing up.
+  const why = await rows<{ finding: string }>(client, "select * from tock.why('q')");
+  expect(why.map(({ finding }) => finding)).toEqual([jobs?.finding]);
+  const listed = await rows<{ jobname: string; active: boolean; schedule: string }>(
+    client,
+    'select * from tock.cron_jobs_list()',
+  );
+  expect(listed.find(({ jobname }) => jobname === 'tock:reap')).toMatchObject({ active: false });
+  expect(listed.find(({ jobname }) => jobname === 'tock:tick')?.schedule).toBe('@hourly');
+  expect(listed.map(({ jobname }) => jobname)).not.toContain('mine');
   for (const hint of [jobs?.hint, extra?.hint]) {
     await client.query(hint?.replace(/; then tock migrate.*$/, '') as string);
   }

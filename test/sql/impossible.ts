@@ -73,6 +73,7 @@ export const impossible: Impossible[] = [
       backoff_factor_is_1_to_10: { backoff_factor: 0.5 },
       backoff_jitter_is_a_share: { backoff_jitter: 1.1 },
       backoff_kind_is_known: { backoff_kind: 'none' },
+      dead_webhook_is_an_object: { dead_webhook: [] },
       default_policy_has_no_push: { name: '*', push: {} },
       gate_lets_in_1_to_1000: { gate_limit: 0 },
       gate_rate_is_1_to_a_million: { gate_rate_limit: 0 },
@@ -168,6 +169,7 @@ export const impossible: Impossible[] = [
       queues: [],
       dead: {},
       drop_tries: 0,
+      counted: false,
     },
     broken: {
       drops_are_counted: { drop_tries: -1 },
@@ -235,6 +237,20 @@ export const impossible: Impossible[] = [
     },
   },
   {
+    table: 'minutes',
+    row: {
+      queue: 'a',
+      at,
+      width_seconds: 60,
+      ...Object.fromEntries(
+        'enqueued started passed done failed lost dead cancelled returned wait_seconds run_seconds'
+          .split(' ')
+          .map((name) => [name, 0]),
+      ),
+    },
+    broken: { width_is_a_minute_or_an_hour: { width_seconds: 61 } },
+  },
+  {
     table: 'hours',
     row: { hour: at, done: 0, failed: 0, lost: 0, done_seconds: 0, queue: 'a' },
     broken: { ends_are_counted: { lost: -1 } },
@@ -258,5 +274,61 @@ export const impossible: Impossible[] = [
     table: 'reports',
     row: { number: 999, reported_at: at, kind: 'audit', detail: {} },
     broken: { kind_is_known: { kind: 'news' } },
+  },
+  {
+    table: 'archive',
+    row: { single: true, enabled: true, prefix: 'a/b', changed_at: at, failures: 0 },
+    broken: { archive_is_one: { single: false }, prefix_is_a_plain_path: { prefix: 'a/../b' } },
+  },
+  {
+    table: 'archives',
+    row: {
+      epoch: 1,
+      first_position: 0,
+      end_position: 1,
+      state: 'exporting',
+      stream: 0,
+      position: 0,
+      parts: 0,
+      rows: 0,
+      replaced: 0,
+      started_at: at,
+    },
+    broken: {
+      archive_state_is_known: { state: 'gone' },
+      archive_is_a_range: { end_position: 0 },
+    },
+  },
+  {
+    table: 'archived_files',
+    row: {
+      number: 1,
+      epoch: 1,
+      part: 1,
+      path: 'p',
+      bytes: 1,
+      sha256: 's',
+      digest: 'd',
+      rows: 1,
+      first_stream: 0,
+      first_position: 0,
+      last_stream: 1,
+      last_position: 1,
+      first_created_at: at,
+      last_created_at: at,
+      queues: ['q'],
+      archived_at: at,
+    },
+    broken: { file_has_rows: { rows: 0 } },
+  },
+  {
+    table: 'archive_objects',
+    row: { path: 'p', state: 'writing', noted_at: at, epoch: 1, part: 1 },
+    broken: { object_state_is_known: { state: 'kept' } },
+  },
+  {
+    table: 'deaths',
+    row: { number: 999, queue: 'a', deaths: 1, ids: [1], died_at: at },
+    broken: { deaths_are_counted: { deaths: 0 } },
   },
 ];

@@ -192,6 +192,7 @@ describe('a change that came too late starts nothing after the epoch it meant wa
     await settle(client);
     await audit(client);
     await age(client, '1 year');
+    await client.query('select tock.minutes()');
     // The claim has seen what is marked, and stops at the first one's judgement.
     const stop = await db.connect();
     await stop.query('begin; lock table tock.leases_2 in access exclusive mode');

@@ -8,22 +8,27 @@ const names = (text: string) => text.trim().split(/\s+/);
 
 const giving = names(`
   enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
-  tasks dead_groups schedule schedules last_fires next_fires assign assign_all offer`);
+  tasks search dead_groups schedule schedules last_fires next_fires assign assign_all offer`);
 const doing = names(`
   claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at
   claim_own join_pool leave_pool take lease_headers`);
 const governing = names(
-  `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats purge_queue drop_queue doctor erase
+  `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats series overview metrics running why duties_list cron_jobs_list epochs_list purge_queue drop_queue doctor erase
    create_key keys_list revoke_key rotate_key update_key acts tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
    queue_of_schedule push_queues has_push push_secret rotate_push_secret`,
 );
+const archive = names(
+  `put_archive archive archive_part archived archive_stepped archive_files archive_unwanted archive_deleted archive_abandoned
+   archive_erasing archive_erased archive_rewriting archive_rewritten archive_search archive_files_of_task
+   archive_emptied`,
+);
 const duties = names(
-  'run_duty promote fire_schedules reap reap_pools rest rotate audit retain guard balance tidy',
+  'run_duty promote fire_schedules reap reap_pools rest rotate audit retain guard balance tidy minutes',
 );
 
 const door = names(
-  `authorize tenants_of_key tenant_of_task judged_queue reach own_tenant own_request_id
-   http_enqueue http_claimed http_claimed_any http_complete`,
+  `authorize whoami tenants_of_key tenant_of_task judged_queue reach own_tenant own_request_id
+   http_enqueue with_trace http_claimed http_claimed_any http_complete http_task http_erase_archived`,
 );
 
 /** Whoever gives work or does it. */
@@ -33,8 +38,8 @@ const asking = ['task', 'parents', 'pool', 'unassign'];
 export const mayCall: Record<string, string[]> = {
   tock_producer: [...giving, ...asking],
   tock_worker: [...doing, ...asking],
-  tock_admin: [...giving, ...doing, ...governing, ...duties, ...asking],
-  tock_edge: [...giving, ...doing, ...governing, ...door, ...asking],
+  tock_admin: [...giving, ...doing, ...governing, ...archive, ...duties, ...asking],
+  tock_edge: [...giving, ...doing, ...governing, ...archive, ...door, ...asking],
   outsider: [],
 };
 

@@ -22,6 +22,10 @@ const fits = (route: string, one: string) =>
 
 /** Pools are names without tasks; the others read, or change what the account goes by. */
 const apart = [
+  '/metrics',
+  '/v1/archive',
+  '/v1/archive/step',
+  '/v1/archive/tasks',
   '/v1/health',
   '/v1/next-fires',
   ...['', '/assign', '/assign-all', '/take', '/tasks', '/unassign', '/workers/{worker}'].map(

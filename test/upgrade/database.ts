@@ -6,13 +6,7 @@ import { withRelease } from './released.ts';
 export const directory = process.env.TOCK_SQL_DIRECTORY;
 
 /** A database with nothing of Tock's in it. */
-export async function bareDatabase(): Promise<Database> {
-  const db = await freshDatabase();
-  const client = await db.connect();
-  await client.query('drop schema tock cascade');
-  await client.end();
-  return db;
-}
+export const bareDatabase = () => freshDatabase('template0');
 
 /** A database as a release left it. */
 export async function releasedDatabase(name: string): Promise<Database> {

@@ -46,6 +46,7 @@ beforeAll(async () => {
         made.env('hyperdrive').HYPERDRIVE?.connectionString,
       CLOUDFLARE_CF_FETCH_ENABLED: 'false',
       WRANGLER_SEND_METRICS: 'false',
+      TOCK_BUILT: '1',
       WRANGLER_SEND_ERROR_REPORTS: 'false',
       XDG_CONFIG_HOME: folder,
     },

@@ -1,0 +1,26 @@
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Text as it may stand in HTML and in its attributes. */
+export const escaped = (text: string) => text.replace(/[&<>"']/g, (one) => entities[one] as string);
+
+/** A code span of a note's backticks, and all else as text. */
+export const prose = (text: string) => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
+
+export function table(caption: string, head: string[], rows: string[][]): string {
+  const heads = head.map((one) => `<th scope="col">${escaped(one)}</th>`).join('');
+  const lines = rows.map(([first = '', ...rest]) => {
+    const cells = rest.map((one) => `<td>${escaped(one)}</td>`).join('');
+    return `<tr><th scope="row">${escaped(first)}</th>${cells}</tr>`;
+  });
+  return `<div class="wide" tabindex="0" role="region" aria-label="${escaped(caption)}"><table><caption>${escaped(caption)}</caption>
+<thead><tr>${heads}</tr></thead><tbody>${lines.join('\n')}</tbody></table></div>`;
+}
+
+export const folded = (summary: string, inner: string) =>
+  `<details><summary>${escaped(summary)}</summary>${inner}</details>`;

@@ -1,0 +1,120 @@
+import type { Command } from 'commander';
+import type { Archived, Asked, Found, Step } from '../doors/archive.ts';
+import { throughDoor } from '../doors/door.ts';
+import { whole } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { withBar } from '../progress.ts';
+import { moment, table } from '../table.ts';
+
+const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+
+function describe(all: Archived): string {
+  const { enabled, prefix, waiting, exported, files, rows, bytes, failures } = all;
+  const lines = [
+    `The archive is ${enabled ? 'on' : 'off'}; its files lie under ${prefix}/`,
+    `${exported} epochs in ${files} files: ${rows} runs, ${mebibytes(bytes)}`,
+    `${waiting} epochs wait for it${waiting ? `, the oldest since ${moment(all.oldest_waiting_at)}` : ''}`,
+    `Last step: ${moment(all.last_step_at) ?? 'never'}`,
+  ];
+  if (all.erasures_pending)
+    lines.push(`${all.erasures_pending} erased tasks are still in its files`);
+  if (failures) lines.push(`${failures} steps in a row failed, the last with: ${all.last_error}`);
+  return `${lines.join('\n')}\n`;
+}
+
+const status = (options: Options) =>
+  throughDoor(options, async (door) => {
+    const all = await door.archive();
+    print(options, all, () => describe(all));
+  });
+
+async function put(settings: { enabled: boolean; prefix?: string }, options: Options) {
+  await throughDoor(options, (door) => door.putArchive(settings));
+  await status(options);
+}
+
+/** Steps until nothing is left to do. */
+async function run(options: Options) {
+  const all = { steps: 0, rows: 0, bytes: 0, erased: 0, deleted: 0 };
+  await throughDoor(options, (door) =>
+    withBar(options, 'Runs', null, async (shown) => {
+      let step: Step;
+      do {
+        step = await door.stepArchive();
+        all.steps++;
+        all.rows += step.rows;
+        all.bytes += step.bytes;
+        all.erased += step.erased;
+        all.deleted += step.deleted;
+        shown.add(step.rows);
+      } while (step.more);
+    }),
+  );
+  print(options, all, () => {
+    const { rows, bytes, erased } = all;
+    return `${rows} runs exported, ${mebibytes(bytes)}; ${erased} tasks erased\n`;
+  });
+}
+
+type Search = Omit<Asked, 'queue'> & { limit: number };
+
+async function ls(queue: string, options: Options<Search>) {
+  const { state, tenant, from, to, limit } = options;
+  const tasks: Found[] = [];
+  let cursor: string | null = null;
+  await throughDoor(options, async (door) => {
+    do {
+      const most = Math.min(1000, limit - tasks.length);
+      const page = await door.searchArchive({ queue, state, tenant, from, to }, cursor, most);
+      tasks.push(...page.tasks);
+      cursor = page.cursor;
+    } while (cursor !== null && tasks.length < limit);
+  });
+  const rows = tasks.map((one) => [
+    one.id,
+    one.state,
+    one.tenant,
+    one.attempt,
+    one.worker,
+    moment(one.ended_at ?? one.created_at),
+    one.error,
+  ]);
+  const heading = ['task', 'state', 'tenant', 'attempt', 'worker', 'ended', 'error'];
+  print(options, { tasks, cursor }, () =>
+    rows.length > 0 ? table([heading, ...rows]) : 'No such tasks in the archive.\n',
+  );
+}
+
+export function addArchive(program: Command): void {
+  const archive = program.command('archive').description('history in object storage');
+  archive
+    .command('status')
+    .description('whether it is on, what lies there and what waits for it')
+    .action((_given, command: Command) => status(optionsOf(command)));
+  archive
+    .command('on')
+    .description('from now on no history is dropped that is not there, verified')
+    .option('--prefix <path>', 'under which its files lie')
+    .action((_given, command: Command) => {
+      const options: Options<{ prefix?: string }> = optionsOf(command);
+      const { prefix } = options;
+      return put({ enabled: true, ...(prefix !== undefined && { prefix }) }, options);
+    });
+  archive
+    .command('off')
+    .description('history is dropped as if there were none; what is there stays')
+    .action((_given, command: Command) => put({ enabled: false }, optionsOf(command)));
+  archive
+    .command('run')
+    .description('take its steps until nothing is left to export, erase or delete')
+    .action((_given, command: Command) => run(optionsOf(command)));
+  archive
+    .command('ls <queue>')
+    .description('archived tasks of a queue, the newest epochs first')
+    .option('--state <state>', 'done, dead, cancelled or expired')
+    .option('--tenant <tenant>', 'whose tasks')
+    .option('--from <instant>', 'made then or later')
+    .option('--to <instant>', 'made before that')
+    .option('--limit <count>', 'so many at most', whole(1, 1_000_000), 100)
+    .action((queue: string, _given, command: Command) => ls(queue, optionsOf(command)));
+}

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import type { Writable } from 'node:stream';
+import type { Command } from 'commander';
+import { type Door, throughDoor } from '../doors/door.ts';
+import type { Found, FoundPage } from '../doors/looks.ts';
+import { Failure } from '../failure.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { type Bar, withBar } from '../progress.ts';
+
+type Given = {
+  state?: string;
+  tenant?: string;
+  from?: string;
+  to?: string;
+  out?: string;
+  format: 'jsonl' | 'csv';
+  cursor?: string;
+  payloads?: boolean;
+};
+
+const inAPage = 1000;
+/** Tasks that are asked for one by one at a time. */
+const atOnce = 8;
+const columns = [
+  'id',
+  'queue',
+  'state',
+  'priority',
+  'tenant',
+  'attempt',
+  'created_at',
+  'run_at',
+  'ended_at',
+  'worker',
+  'error',
+] as const;
+
+/** RFC 4180; a cell that a spreadsheet would take for a formula begins with an apostrophe. */
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+const csv = (task: Found) => `${columns.map((name) => cell(task[name])).join()}\r\n`;
+const json = (task: object) => `${JSON.stringify(task)}\n`;
+
+/** All that is known of each, in their order; those that are gone meanwhile are left out. */
+async function whole(door: Door, tasks: Found[]): Promise<object[]> {
+  const all: object[] = [];
+  for (let at = 0; at < tasks.length; at += atOnce) {
+    const some = tasks.slice(at, at + atOnce);
+    const found = await Promise.all(some.map(({ id }) => door.task(id, 0)));
+    all.push(...found.filter((task) => task !== null));
+  }
+  return all;
+}
+
+/** No faster than it is read, or lands on the disk. */
+async function put(to: Writable, text: string): Promise<void> {
+  if (!to.write(text)) await once(to, 'drain');
+}
+
+async function write(queue: string, options: Options<Given>, to: Writable, shown: Bar) {
+  const { state, tenant, from, to: until, format, payloads } = options;
+  const filter = { queue, state, tenant, from, to: until };
+  let cursor: string | null = options.cursor ?? null;
+  let count = 0;
+  if (format === 'csv' && cursor === null) await put(to, `${columns.join()}\r\n`);
+  await throughDoor(options, async (door) => {
+    do {
+      const page: FoundPage = await door.search(filter, cursor, inAPage).catch((error: unknown) => {
+        if (!(error instanceof Failure) || cursor === null) throw error;
+        const next = `${count} tasks are written. To go on: --cursor ${cursor}`;
+        throw new Failure(error.message, next, error.exitCode);
+      });
+      const rows = payloads ? await whole(door, page.tasks) : page.tasks;
+      await put(to, rows.map((row) => (format === 'csv' ? csv(row as Found) : json(row))).join(''));
+      count += rows.length;
+      shown.add(page.tasks.length);
+      cursor = page.cursor;
+    } while (cursor !== null);
+  });
+  return count;
+}
+
+async function exported(queue: string, options: Options<Given>) {
+  const { out, payloads, format, cursor } = options;
+  if (payloads && format === 'csv') {
+    throw new Failure('--payloads is for --format jsonl.', undefined, 2);
+  }
+  const to = out ? await opened(out, cursor !== undefined) : process.stdout;
+  const count = await withBar(options, `Tasks of ${queue}`, null, (shown) =>
+    write(queue, options, to, shown),
+  );
+  if (to === process.stdout) return;
+  to.end();
+  await once(to, 'close');
+  print(options, { tasks: count, out }, () => `${count} tasks are in ${out}\n`);
+}
+
+async function opened(path: string, further: boolean): Promise<Writable> {
+  const to = createWriteStream(path, { flags: further ? 'a' : 'wx', mode: 0o600 });
+  try {
+    await once(to, 'open');
+    return to;
+  } catch (error) {
+    const next = 'Name a file that is not there yet; to go on with one, give its --cursor too.';
+    throw new Failure((error as Error).message, next, 2);
+  }
+}
+
+export function addExport(program: Command): void {
+  program
+    .command('export <queue>')
+    .description('tasks of a queue as JSON lines or CSV, the newest first')
+    .option('--state <state>', 'waiting, ready, running, done, dead, cancelled or expired')
+    .option('--tenant <tenant>', 'whose tasks')
+    .option('--from <instant>', 'made then or later, like 2030-01-31T09:00:00Z')
+    .option('--to <instant>', 'made before that')
+    .option('--format <format>', 'jsonl or csv', formatOf, 'jsonl')
+    .option('--payloads', 'all that tock task says of each, payload, result and runs among it')
+    .option('--out <file>', 'a new file; else stdout')
+    .option('--cursor <cursor>', 'go on where an export broke off, at the end of the same file')
+    .action((queue: string, _given, command: Command) => exported(queue, optionsOf(command)));
+}
+
+function formatOf(given: string): string {
+  if (given === 'jsonl' || given === 'csv') return given;
+  throw new Failure(`--format ${given}: give jsonl or csv.`, undefined, 2);
+}

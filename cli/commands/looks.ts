@@ -1,0 +1,179 @@
+import type { Command } from 'commander';
+import { throughDoor } from '../doors/door.ts';
+import type { Found, Internals, Lease, LeasePage, Search } from '../doors/looks.ts';
+import { whole } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { moment, span, table } from '../table.ts';
+
+type Searching = Omit<Search, 'unique_key'> & { uniqueKey?: string; limit: number };
+
+/** One call looks at some thousand rows; that many calls are made before one asks again. */
+const mostCalls = 200;
+const mostInAPage = 1000;
+
+const heading = ['task', 'queue', 'state', 'tenant', 'attempt', 'worker', 'at', 'error'];
+
+function foundRow({ id, queue, state, tenant, attempt, worker, error, ...at }: Found) {
+  const when = moment(at.ended_at ?? at.run_at ?? at.created_at);
+  return [id, queue, state, tenant, attempt, worker, when, error];
+}
+
+async function search(options: Options<Searching>) {
+  const { queue, state, tenant, error, worker, from, to, uniqueKey, gate, limit } = options;
+  const filter = { queue, state, tenant, error, worker, from, to, unique_key: uniqueKey, gate };
+  const tasks: Found[] = [];
+  let cursor: string | null = null;
+  let calls = 0;
+  await throughDoor(options, async (door) => {
+    do {
+      const page = await door.search(filter, cursor, Math.min(mostInAPage, limit - tasks.length));
+      tasks.push(...page.tasks);
+      cursor = page.cursor;
+      calls++;
+    } while (cursor !== null && tasks.length < limit && calls < mostCalls);
+  });
+  const more =
+    cursor === null ? '' : `There may be more: --limit ${limit * 10}, or a narrower search.\n`;
+  print(options, { tasks, cursor }, () =>
+    tasks.length > 0 ? table([heading, ...tasks.map(foundRow)]) + more : more || 'No such tasks.\n',
+  );
+}
+
+function leaseRow(lease: Lease) {
+  const { queue, worker, claimed_at, leased_until, late, runs, unfinished, tasks } = lease;
+  const some = tasks.slice(0, 3).join(' ') + (unfinished > 3 ? ' …' : '');
+  const until = `${moment(leased_until)}${late ? ' late' : ''}`;
+  return [queue, worker, moment(claimed_at), until, runs, unfinished, some];
+}
+
+async function leases(options: Options<{ queue?: string; worker?: string; limit: number }>) {
+  const { queue, worker, limit } = options;
+  const found: Lease[] = [];
+  let cursor: string | null = null;
+  await throughDoor(options, async (door) => {
+    do {
+      const most = Math.min(mostInAPage, limit - found.length);
+      const page: LeasePage = await door.running({ queue, worker }, cursor, most);
+      found.push(...page.leases);
+      cursor = page.cursor;
+    } while (cursor !== null && found.length < limit);
+  });
+  print(options, { leases: found, cursor }, () =>
+    found.length === 0
+      ? 'Nobody runs anything.\n'
+      : table([
+          ['queue', 'worker', 'since', 'until', 'runs', 'unfinished', 'tasks'],
+          ...found.map(leaseRow),
+        ]),
+  );
+}
+
+const seconds = (n: number | null) => (n === null ? null : span(n));
+
+function describeDuties({ duties, jobs }: Internals): string {
+  const rows = duties.map((duty) => [
+    duty.name,
+    span(duty.every_seconds),
+    moment(duty.last_ok_at),
+    duty.late_seconds ? seconds(duty.late_seconds) : 'no',
+    duty.last_amount,
+    duty.last_seconds === null ? null : `${duty.last_seconds.toFixed(3)} s`,
+    duty.last_error,
+  ]);
+  const all = table([['duty', 'every', 'last done', 'late', 'amount', 'took', 'error'], ...rows]);
+  if (jobs.length === 0) return `${all}\npg_cron has no job of Tock's that can be seen here.\n`;
+  const jobRows = jobs.map((job) => [job.jobname, job.schedule, job.active, job.last_status]);
+  return `${all}\n${table([['job of pg_cron', 'schedule', 'active', 'last'], ...jobRows])}`;
+}
+
+const mebibytes = (n: number | null) => (n === null ? null : `${(n / 2 ** 20).toFixed(1)} MiB`);
+
+function describeEpochs({ epochs }: Internals): string {
+  const rows = epochs.map((one) => [
+    one.number,
+    one.state,
+    moment(one.started_at),
+    moment(one.settled_at),
+    one.runs,
+    mebibytes(one.bytes),
+  ]);
+  return table([['epoch', 'state', 'started', 'settled', 'runs, about', 'size'], ...rows]);
+}
+
+async function why(queue: string, options: Options) {
+  const reasons = await throughDoor(options, (door) => door.why(queue));
+  print(options, { reasons }, () =>
+    reasons.length === 0
+      ? `Nothing holds ${queue} up.\n`
+      : reasons
+          .map(({ finding, severity, detail, hint }) => {
+            const lines = [detail, hint].filter(Boolean).map((said) => `  ${said}\n`);
+            return `${severity}: ${finding}\n${lines.join('')}`;
+          })
+          .join(''),
+  );
+}
+
+async function whoami(options: Options) {
+  const key = await throughDoor(options, (door) => door.whoami());
+  const list = (some: string[] | null) => some?.join(', ') ?? 'all';
+  print(options, key, () =>
+    table([
+      ['key', 'name', 'may', 'queues', 'tenants', 'ends'],
+      [
+        key.prefix,
+        key.name,
+        key.scopes.join(', '),
+        list(key.queues),
+        list(key.tenants),
+        moment(key.expires_at),
+      ],
+    ]),
+  );
+}
+
+export function addLooks(program: Command): void {
+  program
+    .command('search')
+    .description('tasks of any queue, the newest run first')
+    .option('--queue <queue>', 'of one queue')
+    .option('--state <state>', 'waiting, ready, running, done, dead, cancelled or expired')
+    .option('--tenant <tenant>', 'whose tasks')
+    .option('--worker <worker>', 'who ran them last')
+    .option('--error <text>', 'dead ones whose error says so, as tock dead shows it')
+    .option('--from <instant>', 'made then or later, like 2030-01-31T09:00:00Z')
+    .option('--to <instant>', 'made before that')
+    .option('--unique-key <key>', 'the one that had this key last; needs --queue')
+    .option('--gate <gate>', 'who is inside a gate, then its line; needs --queue')
+    .option('--limit <count>', 'so many at most', whole(1, 1_000_000), 100)
+    .action((_given, command: Command) => search(optionsOf(command)));
+  program
+    .command('leases')
+    .description('who runs what, the lease that ends first at the top')
+    .option('--queue <queue>', 'of one queue')
+    .option('--worker <worker>', 'of one worker')
+    .option('--limit <count>', 'so many at most', whole(1, 100_000), 100)
+    .action((_given, command: Command) => leases(optionsOf(command)));
+  for (const [name, what, describe] of [
+    ['duties', "what time must do, how it went last, and pg_cron's jobs", describeDuties],
+    ['epochs', 'the parts that history is kept in, and how large each is', describeEpochs],
+  ] as const) {
+    program
+      .command(name)
+      .description(what)
+      .action(async (_given, command: Command) => {
+        const options = optionsOf(command);
+        const all = await throughDoor(options, (door) => door.internals());
+        const { duties, jobs, epochs } = all;
+        print(options, name === 'duties' ? { duties, jobs } : { epochs }, () => describe(all));
+      });
+  }
+  program
+    .command('why <queue>')
+    .description('why tasks of a queue are late at this moment, and what to do about it')
+    .action((queue: string, _given, command: Command) => why(queue, optionsOf(command)));
+  program
+    .command('whoami')
+    .description('what the key may')
+    .action((_given, command: Command) => whoami(optionsOf(command)));
+}

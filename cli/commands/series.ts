@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { throughDoor } from '../doors/door.ts';
+import type { Point, Span } from '../doors/looks.ts';
+import { whole } from '../given.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { moment, table } from '../table.ts';
+
+const short = (seconds: number | null) =>
+  seconds === null ? null : `${Number(seconds.toPrecision(2))} s`;
+
+function row(point: Point) {
+  const { at, enqueued, done, failed, lost, dead, ready, running, waiting, wait, run } = point;
+  const counts = [enqueued, done, failed, lost, dead, ready, running, waiting];
+  return [moment(at)?.slice(0, 16), ...counts, short(wait.p95), short(run.p95)];
+}
+
+const counted = ['enqueued', 'done', 'failed', 'lost', 'dead', 'ready', 'running', 'waiting'];
+const heading = ['time (UTC)', ...counted, 'wait p95', 'run p95'];
+
+async function series(queue: string | undefined, options: Options<Span>) {
+  const { from, to, step } = options;
+  const all = await throughDoor(options, (door) => door.series(queue ?? null, { from, to, step }));
+  print(options, all, () => table([heading, ...all.points.map(row)]));
+}
+
+export function addSeries(program: Command): void {
+  program
+    .command('series [queue]')
+    .description('what happened in a queue, or in all together, by the minute or longer')
+    .option('--from <instant>', 'an hour ago, unless it is said')
+    .option('--to <instant>', 'now, unless it is said')
+    .option('--step <seconds>', 'a multiple of 60', whole(60, 31_536_000))
+    .action((queue: string | undefined, _given, command: Command) =>
+      series(queue, optionsOf(command)),
+    );
+  program
+    .command('metrics')
+    .description('every queue in OpenMetrics text, as Prometheus reads it')
+    .action(async (_given, command: Command) => {
+      const options = optionsOf(command);
+      const metrics = await throughDoor(options, (door) => door.metrics());
+      print(options, { metrics }, () => metrics);
+    });
+}

@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { withDatabase } from '../connect.ts';
+import { ask } from '../doors/ask.ts';
+import { Failure } from '../failure.ts';
+import { migrate } from '../migrate.ts';
+import { type Options, optionsOf, print } from '../output.ts';
+import { databaseUrl } from '../settings.ts';
+
+/** Beside cli/ of a checkout; the package has none. */
+const checkout = fileURLToPath(new URL('..', new URL('..', import.meta.url)));
+const starter = `${checkout}scripts/bootstrap.mjs`;
+
+/** What `npm start` does, in this terminal. */
+async function start(options: Options<{ reset?: boolean }>): Promise<void> {
+  const { databaseUrl: given, reset } = options;
+  const env = { ...process.env, ...(given && { DATABASE_URL: given }) };
+  const args = [starter, `${checkout}scripts/start.ts`, ...(reset ? ['--reset'] : [])];
+  const child = spawn(process.execPath, args, { stdio: 'inherit', env });
+  // Both get the terminal's Ctrl-C: the one that has something to stop ends first.
+  const wait = () => {};
+  process.on('SIGINT', wait);
+  const [code] = await once(child, 'close');
+  process.off('SIGINT', wait);
+  if (code !== 0) throw new Failure('It did not start, or ended with an error.');
+}
+
+const next = (key: string) => `
+The database is ready. The key, shown this once: ${key}
+
+Serve it to the world: give tock_edge a password (alter role tock_edge login password '…'), then
+deploy the Worker with that role's URL as DATABASE_URL, or run it on Node: docs/deploy.md has each way.
+Without it, in SQL: tock enqueue hello '{"hello":"world"}' and tock claim hello
+`;
+
+/** The package has no PostgreSQL and no Worker to run: it makes a database ready. */
+async function prepare(options: Options): Promise<void> {
+  const url = databaseUrl(options);
+  const log = (line: string) => options.json || process.stdout.write(`${line}\n`);
+  const report = await migrate(url, { log });
+  const [made] = await withDatabase(url, (client) =>
+    ask<{ key: string; prefix: string }>(
+      client,
+      "select key, prefix from tock.create_key(p_name => 'up', p_scopes => array['enqueue', 'claim', 'read', 'admin'])",
+    ),
+  );
+  print(options, { ...report, ...made }, () => next(made?.key ?? ''));
+}
+
+export function addUp(program: Command): void {
+  program
+    .command('up')
+    .description('set up and run Tock here, or make a database ready for it')
+    .option('--reset', 'forget the local data first')
+    .action(async (_given, command: Command) => {
+      const options: Options<{ reset?: boolean }> = optionsOf(command);
+      if (existsSync(starter) && !options.json) return start(options);
+      await prepare(options);
+    });
+}

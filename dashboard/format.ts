@@ -1,0 +1,86 @@
+const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
+
+/** 12,345 */
+export const count = (n: number | null | undefined) => (n == null ? '–' : whole.format(n));
+
+/** 1.2 million reads better in a tile than seven digits: 1.2 M, 12.3 k, 950 */
+export function short(n: number): string {
+  for (const [size, name] of [
+    [1e9, ' G'],
+    [1e6, ' M'],
+    [1e4, ' k'],
+  ] as const) {
+    const unit = size === 1e4 ? 1e3 : size;
+    if (Math.abs(n) >= size) return `${(n / unit).toFixed(1)}${name}`;
+  }
+  return whole.format(n);
+}
+
+/** A rate by the second: 0, 0.02, 3.4, 1,250 */
+export function rate(n: number | null | undefined): string {
+  if (n == null) return '–';
+  if (n === 0) return '0';
+  if (n < 0.01) return '<0.01';
+  return n < 1 ? n.toFixed(2) : n < 100 ? n.toFixed(1) : whole.format(n);
+}
+
+const steps = [
+  [86_400, 'd', 3600, 'h'],
+  [3600, 'h', 60, 'min'],
+  [60, 'min', 1, 's'],
+] as const;
+
+/** 4 ms, 2.5 s, 3 min 20 s, 5 h 2 min, 3 d 4 h */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds == null) return '–';
+  const s = Math.abs(seconds);
+  if (s < 0.0005) return '0 ms';
+  if (s < 0.9995) return `${Math.max(1, Math.round(s * 1000))} ms`;
+  if (s < 10) return `${Math.round(s * 10) / 10} s`;
+  if (Math.round(s) < 60) return `${Math.round(s)} s`;
+  for (const [size, name, part, partName] of steps) {
+    if (s < size) continue;
+    const parts = Math.floor((s % size) / part);
+    return `${Math.floor(s / size)} ${name}${parts ? ` ${parts} ${partName}` : ''}`;
+  }
+  return `${Math.round(s)} s`;
+}
+
+/** 12 s ago, in 3 min */
+export function relative(instant: string, now: number): string {
+  const seconds = (now - Date.parse(instant)) / 1000;
+  if (Math.abs(seconds) < 1) return 'now';
+  // To the second: nobody reads tenths of something that moves.
+  const text = duration(Math.max(1, Math.round(Math.abs(seconds))));
+  return seconds > 0 ? `${text} ago` : `in ${text}`;
+}
+
+/** 21 Nov 2026, 14:03:22 in the reader's own time zone. */
+export const exact = (instant: string) =>
+  new Date(instant).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+
+export function bytes(n: number | null | undefined): string {
+  if (n == null) return '–';
+  for (const [size, name] of [
+    [2 ** 40, 'TiB'],
+    [2 ** 30, 'GiB'],
+    [2 ** 20, 'MiB'],
+    [2 ** 10, 'KiB'],
+  ] as const) {
+    if (n >= size) return `${(n / size).toFixed(1)} ${name}`;
+  }
+  return `${n} B`;
+}
+
+/** JSON over several lines, its numbers as they came. */
+export const pretty = (value: unknown) => JSON.stringify(value, null, 2) ?? 'null';
+
+/** What an error says, in a line. */
+export function errorLine(error: unknown): string | null {
+  if (error == null) return null;
+  if (typeof error === 'string') return error;
+  const { name, message } = error as { name?: unknown; message?: unknown };
+  if (typeof message === 'string')
+    return name && name !== 'Error' ? `${name}: ${message}` : message;
+  return JSON.stringify(error);
+}

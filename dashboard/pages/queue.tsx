@@ -1,0 +1,280 @@
+import { useState } from 'preact/hooks';
+import { count, pretty } from '../format.ts';
+import { type Live, useLive } from '../live.ts';
+import { Asked } from '../parts/confirm.tsx';
+import { Enqueue } from '../parts/enqueue.tsx';
+import { Findings } from '../parts/findings.tsx';
+import { QueueCharts } from '../parts/queue_charts.tsx';
+import { Ago, Panel, Shown, Since, State, TaskLink, Updated } from '../parts/small.tsx';
+import { Table } from '../parts/table.tsx';
+import { GateTable, LeaseTable } from '../parts/tables.tsx';
+import { href, type Place } from '../route.ts';
+import { useAct } from '../say.tsx';
+import { useMay } from '../session.tsx';
+import type { Finding, Gate, Group, Lease, Limits } from '../types.ts';
+
+type Policy = Record<string, unknown> & {
+  name: string;
+  paused: boolean;
+  ready: number | null;
+  running: number | null;
+  waiting: number | null;
+  dead: number | null;
+  oldest_ready_at: string | null;
+};
+
+const counted = ['ready', 'running', 'waiting', 'dead'] as const;
+const apart = new Set<string>([...counted, 'name', 'paused', 'created_at', 'oldest_ready_at']);
+
+function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
+  const may = useMay();
+  const act = useAct();
+  const at = `/v1/queues/${encodeURIComponent(queue)}`;
+  const [adding, setAdding] = useState(false);
+  const policy = live.data;
+  const admin = may('admin', queue);
+  const enqueue = may('enqueue', queue);
+  if (!policy || (!admin && !enqueue)) return null;
+  const pause = async (paused: boolean) => {
+    await act('PUT', at, { paused }, paused ? `${queue} is paused.` : `${queue} goes on.`);
+    live.refresh();
+  };
+  const cancel = async (state: string) => {
+    type Part = { changed: number; cursor: string | null };
+    let changed = 0;
+    let cursor: string | null = null;
+    // A part at a time: a call looks at 10,000.
+    do {
+      const part: Part | null = await act<Part>(
+        'POST',
+        `${at}/cancel`,
+        { state, limit: 10_000, cursor: cursor ?? undefined },
+        (said) => `${count(changed + said.changed)} tasks of ${queue} are cancelled.`,
+      );
+      changed += part?.changed ?? 0;
+      cursor = part?.cursor ?? null;
+    } while (cursor);
+    live.refresh();
+  };
+  const purge = async () => {
+    type Purged = { ready: number; waiting: number; more: boolean };
+    let purged: Purged | null;
+    let all = 0;
+    do {
+      purged = await act<Purged>('POST', `${at}/purge`, {}, (said) => {
+        all += said.ready + said.waiting;
+        return `${count(all)} tasks of ${queue} are purged.`;
+      });
+    } while (purged?.more);
+    live.refresh();
+  };
+  return (
+    <fieldset class="buttons" aria-label="Actions">
+      {enqueue && (
+        <button type="button" class="main" onClick={() => setAdding(true)}>
+          Enqueue a task
+        </button>
+      )}
+      {admin && policy.paused && (
+        <button type="button" onClick={() => pause(false)}>
+          Resume
+        </button>
+      )}
+      {admin && !policy.paused && (
+        <Asked label="Pause" title={`Pause ${queue}?`} go="Pause" onGo={() => pause(true)}>
+          <p>It takes tasks and hands out none until it is resumed. What runs goes on.</p>
+        </Asked>
+      )}
+      {enqueue && (
+        <Asked
+          danger
+          label="Cancel waiting tasks"
+          title={`Cancel all waiting tasks of ${queue}?`}
+          go="Cancel them"
+          onGo={() => cancel('waiting')}
+        >
+          <p>
+            {count(policy.waiting)} tasks wait: for their time, a gate or others. Each is cancelled.
+          </p>
+        </Asked>
+      )}
+      {admin && (
+        <Asked danger label="Purge" title={`Purge ${queue}?`} go="Purge" word={queue} onGo={purge}>
+          <p>
+            All that is ready and waiting, {count((policy.ready ?? 0) + (policy.waiting ?? 0))}{' '}
+            tasks, is cancelled. That can't be undone.
+          </p>
+        </Asked>
+      )}
+      {adding && <Enqueue queue={queue} onClose={() => setAdding(false)} onDone={live.refresh} />}
+    </fieldset>
+  );
+}
+
+function Why({ queue }: { queue: string }) {
+  const live = useLive<{ reasons: Finding[] }>(`/v1/queues/${encodeURIComponent(queue)}/why`, 5000);
+  if (live.error?.status === 403 || !live.data) return null;
+  const { reasons } = live.data;
+  return (
+    <section class="panel" aria-label="Why tasks are late">
+      <header>
+        <h2>{reasons.length > 0 ? 'Why tasks are late' : '✓ Nothing holds this queue up'}</h2>
+        <Updated at={live.at} />
+      </header>
+      {reasons.length > 0 && <Findings findings={reasons} />}
+    </section>
+  );
+}
+
+function Deaths({ queue }: { queue: string }) {
+  const at = `/v1/queues/${encodeURIComponent(queue)}`;
+  const live = useLive<{ groups: Group[]; counted_all: boolean }>(`${at}/dead?limit=20`, 10_000);
+  const may = useMay();
+  const act = useAct();
+  const redrive = async (error: string | null) => {
+    type Part = { redriven: number; cursor: string | null };
+    let cursor: string | null = null;
+    let redriven = 0;
+    do {
+      const body: object = { error: error ?? undefined, cursor: cursor ?? undefined };
+      const part: Part | null = await act<Part>(
+        'POST',
+        `${at}/redrive`,
+        { ...body, request_id: crypto.randomUUID(), reason: 'from the dashboard' },
+        (said) => `${count(redriven + said.redriven)} dead tasks of ${queue} run again.`,
+      );
+      redriven += part?.redriven ?? 0;
+      cursor = part?.cursor ?? null;
+    } while (cursor);
+    live.refresh();
+  };
+  return (
+    <Panel title="Dead tasks by error" side={<Updated at={live.at} />}>
+      <Shown live={live}>
+        {({ groups, counted_all }) => (
+          <>
+            <Table
+              label="Dead tasks by error"
+              rows={groups}
+              id={({ newest_id }) => newest_id}
+              none="No task is dead."
+              columns={[
+                {
+                  name: 'Error',
+                  show: ({ error }) => <span class="error">{error ?? '(none)'}</span>,
+                },
+                { name: 'Tasks', number: true, by: (g) => g.tasks, show: (g) => count(g.tasks) },
+                { name: 'Newest', show: ({ newest_at }) => <Ago at={newest_at} /> },
+                { name: 'Example', show: ({ newest_id }) => <TaskLink id={newest_id} /> },
+                {
+                  name: 'What to do',
+                  show: ({ error, tasks }) => (
+                    <span class="buttons">
+                      <a
+                        href={href(['tasks'], { queue, state: 'dead', error: error ?? undefined })}
+                      >
+                        See them<span class="hidden">: {error}</span>
+                      </a>
+                      {may('enqueue', queue) && (
+                        <Asked
+                          label="Redrive"
+                          title={`Run ${count(tasks)} dead tasks again?`}
+                          go="Redrive"
+                          onGo={() => redrive(error)}
+                        >
+                          <p class="error">{error ?? '(no error)'}</p>
+                        </Asked>
+                      )}
+                    </span>
+                  ),
+                },
+              ]}
+            />
+            {!counted_all && <p class="hint">The newest 100,000 dead tasks were counted.</p>}
+          </>
+        )}
+      </Shown>
+    </Panel>
+  );
+}
+
+function Settings({ policy }: { policy: Policy }) {
+  const settings = Object.entries(policy).filter(
+    ([name, value]) => !apart.has(name) && value !== null,
+  );
+  return (
+    <dl class="facts">
+      {settings.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{typeof value === 'object' ? pretty(value) : String(value)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Standing({ queue, policy }: { queue: string; policy: Policy }) {
+  return (
+    <dl class="tiles">
+      {counted.map((state) => (
+        <div key={state}>
+          <dt>{state}</dt>
+          <dd>
+            <a href={href(['tasks'], { queue, state })}>{count(policy[state] ?? 0)}</a>
+          </dd>
+        </div>
+      ))}
+      <div>
+        <dt>oldest ready</dt>
+        <dd>
+          <Since at={policy.oldest_ready_at} />
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+export function Queue({ queue, place }: { queue: string; place: Place }) {
+  const at = `/v1/queues/${encodeURIComponent(queue)}`;
+  const live = useLive<Policy>(at);
+  const gates = useLive<{ gates: Gate[] }>(`${at}/gates`, 10_000);
+  const leases = useLive<{ leases: Lease[] }>(
+    `/v1/leases?queue=${encodeURIComponent(queue)}&limit=20`,
+    5000,
+  );
+  const limited = live.data?.max_running != null || live.data?.rate_limit != null;
+  const limits = useLive<Limits>(limited ? `${at}/limits` : null, 5000);
+  return (
+    <>
+      <div class="heading">
+        <h1 tabIndex={-1}>{queue}</h1>
+        {live.data?.paused && <State state="paused" />}
+        <Updated at={live.at} />
+      </div>
+      <Why queue={queue} />
+      <Shown live={live}>{(policy) => <Standing queue={queue} policy={policy} />}</Shown>
+      <Actions queue={queue} live={live} />
+      <QueueCharts queue={queue} place={place} />
+      <Deaths queue={queue} />
+      <Panel title="Who runs what" side={<Updated at={leases.at} />}>
+        <Shown live={leases}>{({ leases: rows }) => <LeaseTable rows={rows} />}</Shown>
+      </Panel>
+      {gates.data && gates.data.gates.length > 0 && (
+        <Panel title="Gates" side={<Updated at={gates.at} />}>
+          <GateTable queue={queue} rows={gates.data.gates.slice(0, 100)} onChange={gates.refresh} />
+        </Panel>
+      )}
+      {limits.data && (
+        <Panel title="Limits" side={<Updated at={limits.at} />}>
+          <Settings policy={{ ...limits.data, queue: null } as never} />
+        </Panel>
+      )}
+      {live.data && (
+        <Panel title="Settings">
+          <Settings policy={live.data} />
+        </Panel>
+      )}
+    </>
+  );
+}

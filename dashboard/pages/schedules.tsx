@@ -1,0 +1,110 @@
+import { duration } from '../format.ts';
+import { useLive } from '../live.ts';
+import { Ago, QueueLink, Shown, State, TaskLink, Updated } from '../parts/small.tsx';
+import { Table } from '../parts/table.tsx';
+import { useAct } from '../say.tsx';
+import { useMay } from '../session.tsx';
+import type { Schedule } from '../types.ts';
+
+function when({ cron, every_seconds, time_zone }: Schedule) {
+  if (cron) {
+    return (
+      <>
+        <code>{cron}</code> {time_zone}
+      </>
+    );
+  }
+  return every_seconds ? `every ${duration(every_seconds)}` : 'once';
+}
+
+export function Schedules() {
+  const live = useLive<{ schedules: Schedule[] }>('/v1/schedules?limit=100', 5000);
+  const may = useMay();
+  const act = useAct();
+  const deed = async (name: string, verb: 'pause' | 'resume' | 'run', said: string) => {
+    const body = verb === 'run' ? { request_id: crypto.randomUUID() } : {};
+    await act<{ id?: string }>(
+      'POST',
+      `/v1/schedules/${encodeURIComponent(name)}/${verb}`,
+      body,
+      ({ id }) => (verb === 'run' && id ? `${name} was run: task ${id}.` : said),
+    );
+    live.refresh();
+  };
+  return (
+    <>
+      <div class="heading">
+        <h1 tabIndex={-1}>Schedules</h1>
+        <Updated at={live.at} />
+      </div>
+      <section class="panel" aria-label="Schedules">
+        <Shown live={live}>
+          {({ schedules }) => (
+            <Table
+              label="Schedules"
+              rows={schedules}
+              id={({ name }) => name}
+              none="There is no schedule: PUT /v1/schedules/:name, or tock schedule put, makes one."
+              columns={[
+                {
+                  name: 'Name',
+                  by: ({ name }) => name,
+                  show: ({ name, state }) => (
+                    <>
+                      {name} {state !== 'active' && <State state={state} />}
+                    </>
+                  ),
+                },
+                { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
+                { name: 'When', show: when },
+                {
+                  name: 'Next fire',
+                  by: ({ next_fire_at }) => next_fire_at ?? '9',
+                  show: ({ next_fire_at }) => <Ago at={next_fire_at} />,
+                },
+                {
+                  name: 'Last fire',
+                  show: (s) => (
+                    <>
+                      <Ago at={s.last_fire_at} /> {s.last_outcome}{' '}
+                      {s.last_task_id && <TaskLink id={s.last_task_id} />}
+                      {s.last_error && <span class="error"> {s.last_error}</span>}
+                    </>
+                  ),
+                },
+                {
+                  name: 'Actions',
+                  show: ({ name, queue, state }) =>
+                    may('admin', queue) ? (
+                      <span class="buttons">
+                        <button type="button" onClick={() => deed(name, 'run', `${name} was run.`)}>
+                          Run now<span class="hidden">: {name}</span>
+                        </button>
+                        {state === 'paused' ? (
+                          <button
+                            type="button"
+                            onClick={() => deed(name, 'resume', `${name} goes on.`)}
+                          >
+                            Resume<span class="hidden"> {name}</span>
+                          </button>
+                        ) : (
+                          <button
+                            type="button"
+                            onClick={() => deed(name, 'pause', `${name} is paused.`)}
+                          >
+                            Pause<span class="hidden"> {name}</span>
+                          </button>
+                        )}
+                      </span>
+                    ) : (
+                      '–'
+                    ),
+                },
+              ]}
+            />
+          )}
+        </Shown>
+      </section>
+    </>
+  );
+}

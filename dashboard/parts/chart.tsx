@@ -1,0 +1,159 @@
+import { useEffect, useId, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+
+export type Line = {
+  name: string;
+  colour: string;
+  values: readonly (number | null)[];
+  dash?: number[];
+};
+type Props = {
+  title: string;
+  at: readonly string[];
+  lines: readonly Line[];
+  show(n: number): string;
+};
+
+const HEIGHT = 200;
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+
+/** Of one day the time, of several each day's name where it begins. */
+function timesOf(ticks: number[]): string[] {
+  const days = ticks.map((n) => day.format(n * 1000));
+  const several = days[0] !== days.at(-1);
+  return ticks.map((n, at) =>
+    several && days[at] !== days[at - 1] ? (days[at] ?? '') : clock.format(n * 1000),
+  );
+}
+
+/** Points that no line meets, as those beside them are unknown. */
+const alone: uPlot.Series.Points.Filter = (chart, series) => {
+  const values = Array.from(chart.data[series] ?? []);
+  return values.flatMap((value, n) =>
+    value != null && values[n - 1] == null && values[n + 1] == null ? [n] : [],
+  );
+};
+
+/** A colour of the page's, in its present theme. */
+const colourOf = (name: string) =>
+  getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function optionsOf({ lines, show }: Props, width: number): uPlot.Options {
+  const [muted, line] = [colourOf('--muted'), colourOf('--line')];
+  const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
+  return {
+    width,
+    height: HEIGHT,
+    title: '',
+    legend: { live: true },
+    cursor: { drag: { x: false, y: false } },
+    scales: { y: { range: (_, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    axes: [
+      { ...axis, values: (_, ticks) => timesOf(ticks) },
+      {
+        ...axis,
+        size: (_, names) => 20 + 7 * Math.max(4, ...(names ?? []).map((name) => name.length)),
+        values: (_, ticks) => ticks.map((n) => (n < 0 ? '' : show(n))),
+      },
+    ],
+    series: [
+      { label: 'at', value: (_, n) => (n ? moment.format(n * 1000) : '–') },
+      ...lines.map(({ name, colour, dash }) => ({
+        label: name,
+        stroke: colourOf(colour),
+        width: 1.5,
+        ...(dash && { dash }),
+        points: { filter: alone, size: 5, fill: colourOf(colour) },
+        value: (_: uPlot, n: number | null) => (n == null ? '–' : show(n)),
+      })),
+    ],
+  };
+}
+
+/** A chart of lines over time, and the same numbers as a table for who doesn't see it. */
+export function Chart(props: Props) {
+  const { title, at, lines, show } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const id = useId();
+  const names = lines.map(({ name }) => name).join('|');
+
+  const data = [at.map((one) => Date.parse(one) / 1000), ...lines.map(({ values }) => values)];
+
+  useEffect(() => {
+    const div = place.current;
+    if (!div) return;
+    const make = () => {
+      chart.current?.destroy();
+      const width = Math.max(200, div.clientWidth);
+      chart.current = new uPlot(optionsOf(props, width), data as uPlot.AlignedData, div);
+    };
+    make();
+    const resized = new ResizeObserver(() => {
+      const width = Math.max(200, div.clientWidth);
+      if (chart.current && width !== chart.current.width)
+        chart.current.setSize({ width, height: HEIGHT });
+    });
+    resized.observe(div);
+    const themes = matchMedia('(prefers-color-scheme: dark)');
+    themes.addEventListener('change', make);
+    addEventListener('tock-theme', make);
+    return () => {
+      resized.disconnect();
+      themes.removeEventListener('change', make);
+      removeEventListener('tock-theme', make);
+      chart.current?.destroy();
+      chart.current = null;
+    };
+  }, [names, title]);
+
+  useEffect(() => {
+    chart.current?.setData(data as uPlot.AlignedData);
+  });
+
+  const step = Math.max(1, Math.ceil(at.length / 12));
+  return (
+    <figure class="chart" aria-labelledby={id}>
+      <figcaption id={id}>{title}</figcaption>
+      <div ref={place} aria-hidden="true" />
+      <details>
+        <summary>The same as a table</summary>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">time</th>
+              {lines.map(({ name }) => (
+                <th key={name} scope="col" class="number">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {at.flatMap((one, n) =>
+              n % step === 0
+                ? [
+                    <tr key={one}>
+                      <th scope="row">{moment.format(new Date(one))}</th>
+                      {lines.map(({ name, values }) => {
+                        const value = values[n];
+                        return (
+                          <td key={name} class="number">
+                            {value == null ? '–' : show(value)}
+                          </td>
+                        );
+                      })}
+                    </tr>,
+                  ]
+                : [],
+            )}
+          </tbody>
+        </table>
+      </details>
+    </figure>
+  );
+}

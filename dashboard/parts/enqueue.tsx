@@ -1,0 +1,102 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { call, Refused } from '../api.ts';
+import { useSession } from '../session.tsx';
+import { TaskLink } from './small.tsx';
+
+type Props = { queue: string; onClose(): void; onDone(): void };
+
+const example = '{\n  "payload": {"hello": "world"}\n}';
+
+/** One task as JSON; what the server refuses of it stands beside the text. A repeated click adds it once. */
+export function Enqueue({ queue, onClose, onDone }: Props) {
+  const { key } = useSession();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  const [text, setText] = useState(example);
+  const [requestId, setRequestId] = useState(() => crypto.randomUUID());
+  const [refused, setRefused] = useState<Refused | null>(null);
+  const [ids, setIds] = useState<string[]>([]);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setRefused(null);
+    try {
+      const path = `/v1/queues/${encodeURIComponent(queue)}/tasks`;
+      // The text itself is sent: numbers beyond a double's digits stay as they were typed.
+      const answer = await call<{ ids: string[] }>(key, 'POST', path, {
+        body: text,
+        requestId,
+      });
+      setIds(answer.ids);
+      setRequestId(crypto.randomUUID());
+      onDone();
+    } catch (error) {
+      setRefused(error instanceof Refused ? error : new Refused(0, { detail: String(error) }));
+    }
+  };
+  const problems = refused?.problem.errors ?? [];
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <form onSubmit={submit}>
+        <h2 id={id}>Enqueue a task to {queue}</h2>
+        <label>
+          The task, as JSON
+          <textarea
+            rows={10}
+            spellcheck={false}
+            value={text}
+            aria-invalid={refused ? 'true' : undefined}
+            aria-describedby={`${id}-said`}
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+        </label>
+        <p class="hint">
+          Beside payload it may have delay_seconds or run_at, priority (0 to 9), tenant,
+          max_attempts, unique_key, gate, after and more: see the README.
+        </p>
+        <div id={`${id}-said`} role="alert">
+          {refused && (
+            <div class="problem">
+              <p>
+                {refused.problem.field && <code>{refused.problem.field}</code>} {refused.message}{' '}
+                {refused.problem.hint}
+              </p>
+              {problems.length > 1 && (
+                <ul>
+                  {problems.map(({ field, detail }) => (
+                    <li key={field}>
+                      <code>{field}</code> {detail}
+                    </li>
+                  ))}
+                </ul>
+              )}
+            </div>
+          )}
+        </div>
+        <div role="status">
+          {ids.length > 0 && (
+            <p class="good">
+              Enqueued:{' '}
+              {ids.slice(0, 10).map((one) => (
+                <span key={one}>
+                  <TaskLink id={one} />{' '}
+                </span>
+              ))}
+            </p>
+          )}
+        </div>
+        <p class="buttons">
+          <button type="button" onClick={onClose}>
+            Close
+          </button>
+          <button type="submit" class="main">
+            Enqueue
+          </button>
+        </p>
+      </form>
+    </dialog>
+  );
+}

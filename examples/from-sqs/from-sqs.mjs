@@ -1,0 +1,99 @@
+// Moves messages from SQS to a queue of Tock: node from-sqs.mjs QUEUE
+import { AwsClient } from 'aws4fetch';
+import { createTock } from 'tock/client';
+import { stopSignal } from 'tock/client/node';
+
+const [queue] = process.argv.slice(2);
+const { AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;
+const { SQS_QUEUE_URL, TOCK_URL, TOCK_KEY, UNTIL_EMPTY } = process.env;
+if (
+  !queue ||
+  !SQS_QUEUE_URL ||
+  !AWS_ACCESS_KEY_ID ||
+  !AWS_SECRET_ACCESS_KEY ||
+  !TOCK_URL ||
+  !TOCK_KEY
+) {
+  console.error('usage: node from-sqs.mjs QUEUE, with AWS_…, SQS_QUEUE_URL, TOCK_URL and TOCK_KEY');
+  process.exit(2);
+}
+
+const tock = createTock({ url: TOCK_URL, key: TOCK_KEY });
+const aws = new AwsClient({
+  accessKeyId: AWS_ACCESS_KEY_ID,
+  secretAccessKey: AWS_SECRET_ACCESS_KEY,
+  sessionToken: AWS_SESSION_TOKEN,
+  region: AWS_REGION,
+  service: 'sqs',
+});
+const stop = stopSignal();
+const fifo = SQS_QUEUE_URL.endsWith('.fifo');
+// Of SQS' long poll, 20 s; none where it is to end with the queue, but for the look at all its servers.
+const wait_seconds = UNTIL_EMPTY ? 1 : 20;
+
+async function sqs(action, body) {
+  const response = await aws.fetch(new URL('/', SQS_QUEUE_URL), {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-amz-json-1.0',
+      'x-amz-target': `AmazonSQS.${action}`,
+    },
+    body: JSON.stringify({ QueueUrl: SQS_QUEUE_URL, ...body }),
+    signal: AbortSignal.timeout(30_000),
+  });
+  if (!response.ok) throw new Error(`${action}: ${response.status} ${await response.text()}`);
+  return response.json();
+}
+
+function payloadOf({ Body }) {
+  try {
+    return JSON.parse(Body);
+  } catch {
+    return Body;
+  }
+}
+
+/** Whether its task is accepted: a message that comes again is the same one, by its request id. */
+async function moved(message) {
+  const { MessageId, Attributes: { MessageGroupId } = {} } = message;
+  const options = { request_id: `sqs ${MessageId}`, ...(fifo && { gate: MessageGroupId }) };
+  try {
+    await tock.enqueue(queue, payloadOf(message), options);
+    return true;
+  } catch (error) {
+    console.error(`message ${MessageId}: ${error}`);
+    return false;
+  }
+}
+
+/** Those that may be deleted; of a FIFO queue in order, and none after one that failed. */
+async function moveAll(messages) {
+  if (!fifo) {
+    const done = await Promise.all(messages.map(moved));
+    return messages.filter((_, n) => done[n]);
+  }
+  const through = [];
+  for (const message of messages) {
+    if (!(await moved(message))) break;
+    through.push(message);
+  }
+  return through;
+}
+
+let count = 0;
+while (!stop.aborted) {
+  const { Messages: messages = [] } = await sqs('ReceiveMessage', {
+    MaxNumberOfMessages: 10,
+    WaitTimeSeconds: wait_seconds,
+    MessageSystemAttributeNames: ['MessageGroupId'],
+  });
+  if (messages.length === 0 && UNTIL_EMPTY) break;
+  const through = await moveAll(messages);
+  if (through.length > 0) {
+    const Entries = through.map(({ ReceiptHandle }, n) => ({ Id: `${n}`, ReceiptHandle }));
+    // What is not deleted comes again, and is the same task then.
+    await sqs('DeleteMessageBatch', { Entries }).catch((error) => console.error(`${error}`));
+  }
+  count += through.length;
+}
+console.log(`${count} messages are tasks of ${queue} now.`);

@@ -1,0 +1,102 @@
+// Tock's HTTP door on plain Node: DATABASE_URL=postgres://tock_edge:…@pooler/… PORT=8787 node server.mjs
+import { createServer } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createWorker } from 'tock/worker';
+
+// Consumers of your own go in here, as in a Worker: createWorker({ consumers }).
+const tock = createWorker();
+const { PORT = '8787', HOST = '127.0.0.1' } = process.env;
+
+const log = (error) => console.error(error);
+
+// Answers, and what is still being done after one, such as a push.
+const under_way = new Set();
+function waitUntil(promise) {
+  const one = Promise.resolve(promise)
+    .catch(log)
+    .finally(() => under_way.delete(one));
+  under_way.add(one);
+}
+
+/** What the Durable Object is to a Worker: a timer that is set to what is next due, in memory. */
+function alarmIn(env) {
+  const kept = new Map();
+  let timer;
+  let at = null;
+  const ring = () => {
+    at = null;
+    waitUntil(alarm.alarm());
+  };
+  const set = (time) => {
+    clearTimeout(timer);
+    at = time;
+    // A longer one would ring at once; that it rings early does no harm.
+    if (time !== null)
+      timer = setTimeout(ring, Math.min(Math.max(0, time - Date.now()), 2 ** 31 - 1));
+  };
+  const storage = {
+    getAlarm: async () => at,
+    setAlarm: async (time) => set(time),
+    deleteAlarm: async () => set(null),
+    get: async (key) => kept.get(key),
+    put: async (key, value) => void kept.set(key, value),
+    delete: async (key) => kept.delete(key),
+  };
+  const alarm = new tock.Alarm({ storage }, env);
+  return { namespace: { idFromName: (name) => name, get: () => alarm }, stop: () => set(null) };
+}
+
+const env = { ...process.env };
+const { namespace, stop } = alarmIn(env);
+env.ALARM = namespace;
+
+function requestOf(incoming, signal) {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(incoming.headers)) headers.set(name, String(value));
+  const { method, url } = incoming;
+  const body = ['GET', 'HEAD'].includes(method) ? undefined : Readable.toWeb(incoming);
+  return new Request(`http://${HOST}:${PORT}${url}`, {
+    method,
+    headers,
+    body,
+    signal,
+    duplex: 'half',
+  });
+}
+
+async function answer(incoming, outgoing) {
+  // A claim that waits hears that its client has gone.
+  const gone = new AbortController();
+  outgoing.on('close', () => gone.abort());
+  try {
+    const request = requestOf(incoming, gone.signal);
+    const response = await tock.fetch(request, env, { waitUntil, passThroughOnException() {} });
+    const headers = Object.fromEntries(response.headers);
+    // Or whoever keeps a connection busy would keep this process.
+    if (!server.listening) headers.connection = 'close';
+    outgoing.writeHead(response.status, headers);
+    if (response.body) await pipeline(Readable.fromWeb(response.body), outgoing);
+    else outgoing.end();
+  } catch (error) {
+    if (!gone.signal.aborted) log(error);
+    outgoing.destroy();
+  }
+}
+
+const server = createServer((incoming, outgoing) => waitUntil(answer(incoming, outgoing)));
+
+server.listen(Number(PORT), HOST, () => {
+  console.log(`Tock listens on http://${HOST}:${server.address().port}`);
+  // What fell due while nothing ran.
+  waitUntil(namespace.get().fetch());
+});
+
+async function end() {
+  stop();
+  server.close();
+  while (under_way.size > 0) await Promise.all(under_way);
+  stop();
+  server.closeAllConnections();
+}
+for (const name of ['SIGTERM', 'SIGINT']) process.once(name, end);

@@ -1,0 +1,67 @@
+// A task in OpenTelemetry's traces, by its conventions for messaging: a span for the enqueue, and below it one for each attempt.
+import {
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+
+const tracer = trace.getTracer('tock');
+
+/** A span around `run`, which fails with it. */
+export function spanned(name, options, parent, run) {
+  return tracer.startActiveSpan(name, options, parent, async (span) => {
+    try {
+      return await run(span);
+    } catch (error) {
+      span.recordException(error);
+      span.setAttribute('error.type', error.name);
+      span.setStatus({ code: SpanStatusCode.ERROR, message: error.message });
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
+}
+
+const about = (type, queue) => ({
+  'messaging.system': 'tock',
+  'messaging.operation.type': type,
+  'messaging.operation.name': type,
+  'messaging.destination.name': queue,
+});
+
+/** For createTock(), and for any other call: traceparent, tracestate and baggage of the span that is active. */
+export function headers() {
+  const carrier = {};
+  propagation.inject(context.active(), carrier);
+  return carrier;
+}
+
+/** The context that a request or a task came with. */
+export const contextOf = (carrier) => propagation.extract(ROOT_CONTEXT, carrier ?? {});
+
+/** Enqueues a task, whose attempts are below this span. */
+export function enqueue(tock, queue, payload, options) {
+  const kind = SpanKind.PRODUCER;
+  const attributes = about('send', queue);
+  return spanned(`send ${queue}`, { kind, attributes }, context.active(), async (span) => {
+    const id = await tock.enqueue(queue, payload, options);
+    span.setAttribute('messaging.message.id', id);
+    return id;
+  });
+}
+
+/** For work() and createWorker(): each attempt is a span below the enqueue's. */
+export function around(task, run) {
+  const attributes = {
+    ...about('process', task.queue),
+    'messaging.message.id': task.id,
+    'tock.run.id': task.run_id,
+    'tock.attempt': task.attempt,
+  };
+  const options = { kind: SpanKind.CONSUMER, attributes };
+  return spanned(`process ${task.queue}`, options, contextOf(task.headers), run);
+}

@@ -1,0 +1,22 @@
+// Sends orders to a warehouse: each attempt is a span in the trace of the order's request, and the warehouse hears of it.
+import { createTock } from 'tock/client';
+import { stopSignal } from 'tock/client/node';
+import { around, headers } from './tracing.mjs';
+
+const { TOCK_URL = '', TOCK_KEY = '', TOCK_UNTIL, WAREHOUSE_URL = '' } = process.env;
+const tock = createTock({ url: TOCK_URL, key: TOCK_KEY, headers });
+
+async function send({ id, payload }, { signal }) {
+  const body = JSON.stringify({ key: id, ...payload });
+  const response = await fetch(WAREHOUSE_URL, { method: 'POST', headers: headers(), body, signal });
+  if (!response.ok) throw new Error(`the warehouse answers ${response.status}`);
+  return { status: response.status };
+}
+
+await tock.work('orders', send, {
+  around,
+  ...(TOCK_UNTIL === 'empty' && { until: 'empty' }),
+  concurrency: 10,
+  signal: stopSignal(),
+  on_error: (error, task) => console.error(`task ${task?.id ?? '-'}:`, error),
+});

@@ -1,0 +1,101 @@
+import { refusal } from '../problem.ts';
+import { type Column, placeOf, type Texts } from './columns.ts';
+import { rowsOf } from './parquet.ts';
+import type { Store } from './store.ts';
+
+export type File = { epoch: number; part: number; path: string; bytes: number; rows: number };
+
+/** What a search asks of a task; instants as texts, null for any. */
+export type Wish = {
+  queue: string;
+  state: string | null;
+  tenant: string | null;
+  from: string | null;
+  to: string | null;
+};
+
+export type Found = {
+  id: string;
+  run_id: string;
+  queue: string;
+  state: string;
+  priority: number;
+  tenant: string | null;
+  attempt: number;
+  created_at: string;
+  run_at: null;
+  ended_at: string | null;
+  worker: string | null;
+  error: string | null;
+};
+
+const MOST_TEXT = 200;
+
+const at = (row: Texts, column: Column) => row[placeOf(column)] ?? null;
+
+const milliseconds = (micros: string) => Number(BigInt(micros) / 1000n);
+
+const instant = (micros: string | null) =>
+  micros === null ? null : new Date(milliseconds(micros)).toISOString();
+
+/** What an error says, as tock.error_text() has it. */
+function errorText(json: string | null): string | null {
+  if (json === null) return null;
+  const error: unknown = JSON.parse(json);
+  const { message = error } = (error ?? {}) as { message?: unknown };
+  return (typeof message === 'string' ? message : json).slice(0, MOST_TEXT);
+}
+
+/** How a task ended, by its last run. */
+function stateOf(row: Texts): string {
+  const state = at(row, 'state') ?? '';
+  return ['failed', 'lost', 'superseded'].includes(state) ? 'dead' : state;
+}
+
+function foundOf(row: Texts, isErased: boolean): Found {
+  const state = stateOf(row);
+  return {
+    id: at(row, 'task_id') ?? '',
+    run_id: at(row, 'id') ?? '',
+    queue: at(row, 'queue') ?? '',
+    state,
+    priority: Number(at(row, 'priority')),
+    tenant: at(row, 'tenant'),
+    attempt: Number(at(row, 'attempt')),
+    created_at: instant(at(row, 'created_at')) ?? '',
+    run_at: null,
+    ended_at: instant(at(row, 'ended_at')),
+    worker: at(row, 'worker'),
+    error: state === 'dead' && !isErased ? errorText(at(row, 'error')) : null,
+  };
+}
+
+function fits(row: Texts, { queue, state, tenant, from, to }: Wish): boolean {
+  const created = milliseconds(at(row, 'created_at') ?? '0');
+  return (
+    at(row, 'next_id') === null &&
+    at(row, 'state') !== 'late' &&
+    at(row, 'queue') === queue &&
+    (state === null || stateOf(row) === state) &&
+    (tenant === null || at(row, 'tenant') === tenant) &&
+    (from === null || created >= Date.parse(from)) &&
+    (to === null || created < Date.parse(to))
+  );
+}
+
+/** The tasks of a file that fit, the newest run first, each by its last run. */
+export async function tasksIn(
+  store: Store,
+  file: File,
+  wish: Wish,
+  erased: ReadonlySet<string>,
+): Promise<Found[]> {
+  const bytes = await store.get(file.path);
+  if (!bytes) {
+    throw refusal(503, `The archive's store does not have ${file.path}.`, {
+      hint: 'See what became of it; what is archived lies nowhere else.',
+    });
+  }
+  const rows = (await rowsOf(bytes)).filter((row) => fits(row, wish));
+  return rows.reverse().map((row) => foundOf(row, erased.has(at(row, 'task_id') ?? '')));
+}

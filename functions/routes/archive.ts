@@ -1,0 +1,153 @@
+import { z } from '@hono/zod-openapi';
+import { MOST_FILES, placeOf, type Search, searchFiles } from '../archive/search.ts';
+import { archiveStep } from '../archive/step.ts';
+import { type Store, storeOf } from '../archive/store.ts';
+import { authorized, everyQueue, ownTenant } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import { refusal } from '../problem.ts';
+import type { Bindings, Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const moment = s.moment.nullable();
+const text = z.string().nullable();
+
+const settings = z.strictObject({ enabled: s.flag, prefix: z.string() });
+const standing = settings.extend({
+  waiting: s.count,
+  oldest_waiting_at: moment,
+  exported: s.count,
+  files: s.count,
+  rows: s.count,
+  bytes: s.count,
+  erasures_pending: s.count,
+  objects_unwanted: s.count,
+  last_step_at: moment,
+  failures: s.count,
+  failed_at: moment,
+  last_error: text,
+});
+const step = z.strictObject({
+  epoch: s.count.nullable(),
+  part: s.count.nullable(),
+  rows: s.count,
+  bytes: s.count,
+  deleted: s.count,
+  erased: s.count,
+  more: s.flag,
+});
+const found = z.strictObject({
+  id: s.id,
+  run_id: s.id,
+  queue: s.queueName,
+  state: s.taskState,
+  priority: s.count,
+  tenant: text,
+  attempt: s.count,
+  created_at: s.moment,
+  run_at: z.null(),
+  ended_at: moment,
+  worker: text,
+  error: text,
+});
+
+function storeIn(env: Bindings): Store {
+  const store = storeOf(env);
+  if (store) return store;
+  throw refusal(409, 'This Worker has no store for an archive.', {
+    hint: 'Bind an R2 bucket as ARCHIVE, or set TOCK_ARCHIVE_URL, TOCK_ARCHIVE_KEY_ID and TOCK_ARCHIVE_SECRET.',
+  });
+}
+
+/** The database's own errors are told as always; what a store did is told here, and noted. */
+function failed(error: unknown): never {
+  if (!(error instanceof Error) || 'code' in error || 'status' in error) throw error;
+  throw refusal(503, `The archive's step failed: ${error.message}.`, {
+    hint: 'Mend what it says, and try again. Nothing is dropped until it lies in the archive.',
+  });
+}
+
+/** /v1/archive: history that lies in object storage. */
+export function archive(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/archive',
+    summary: 'How the archive stands',
+    params: s.noParams,
+    statement: authorized('read', everyQueue, 'a.*', 'tock.archive() as a'),
+    values: () => [],
+    answer: standing,
+  });
+
+  serve(app, connect, {
+    method: 'put',
+    path: '/v1/archive',
+    summary: 'Turn the archive on or off, and say under which prefix its files lie',
+    params: s.noParams,
+    body: s.options({ enabled: s.flag.optional(), prefix: s.text(500).optional() }),
+    statement: authorized(
+      'admin',
+      everyQueue,
+      'a.enabled, a.prefix',
+      'tock.put_archive(p_settings => $2::jsonb) as a',
+    ),
+    values: ({ text: json }) => [json],
+    // On without a store it would only keep history from being dropped.
+    check({ body }, env) {
+      if (body.enabled) storeIn(env);
+    },
+    answer: settings,
+  });
+
+  serve(app, connect, {
+    method: 'post',
+    path: '/v1/archive/step',
+    summary:
+      'Export the next part of what is due, erase and delete what is to go; again while more',
+    description:
+      'The one route that is more than one statement: it reads a part, writes it to the store, reads it back and records it.',
+    params: s.noParams,
+    body: s.options({ rows: s.whole(1, 100_000).optional() }),
+    statement: authorized('admin', everyQueue, '$2::integer as rows', '(select 1) as one'),
+    values: ({ body }) => [body.rows],
+    finish: async (body, env) => {
+      const { rows } = JSON.parse(body) as { rows: number | null };
+      const bounds = { rows: rows ?? undefined };
+      const work = connect(env, (query) => archiveStep(query, storeIn(env), bounds));
+      return JSON.stringify(await work.catch(failed));
+    },
+    answer: step,
+  });
+
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/archive/tasks',
+    summary: 'Archived tasks of a queue, from the newest files on, a part at a time',
+    description: `Each by its last run. A call reads up to ${MOST_FILES} files of some 10,000 runs and may find none in them: go on while there is a cursor. What is still in the database is found by /v1/search.`,
+    params: s.noParams,
+    query: s.options({
+      queue: s.queueName,
+      state: s.taskState.optional(),
+      tenant: s.text(200).optional(),
+      from: s.instant.optional(),
+      to: s.instant.optional(),
+      cursor: s.cursor.optional(),
+      limit: s.wholeText(1, 1000).optional(),
+    }),
+    statement: authorized(
+      'read',
+      '$2',
+      `f.files, f.erased, $2::text as queue, ${ownTenant('$3')} as tenant, $4::text as state, $5::text as "from", $6::text as "to",
+        coalesce($9::integer, 0) as skip, coalesce($10::integer, 100) as limit`,
+      `tock.archive_search(p_queue => $2, p_from => $5::text::timestamptz, p_to => $6::text::timestamptz,
+        p_epoch => $7::integer, p_part => $8::integer, p_limit => ${MOST_FILES}) as f`,
+      'own tasks',
+    ),
+    values: ({ query: { queue, tenant, state, from, to, cursor, limit } }) => {
+      const [epoch, part, skip] = placeOf(cursor) ?? [null, null, null];
+      return [queue, tenant, state, from, to, epoch, part, skip, limit];
+    },
+    finish: async (body, env) =>
+      JSON.stringify(await searchFiles(storeIn(env), JSON.parse(body) as Search)),
+    answer: z.strictObject({ tasks: z.array(found), cursor: s.nextCursor, looked_at: s.count }),
+  });
+}

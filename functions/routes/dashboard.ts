@@ -1,0 +1,34 @@
+import { assets, page } from '../dashboard/built.ts';
+import type { App } from '../endpoint.ts';
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const types: Record<string, string> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+};
+
+/** The dashboard: one page for all, which reads and acts through the routes with the key of who signs in. */
+export function dashboard(app: App): void {
+  app.get('/', (c) => {
+    c.header('Content-Security-Policy', policy);
+    return c.html(page);
+  });
+  app.get('/dashboard/:file', (c, next) => {
+    const file = c.req.param('file');
+    const text = Object.hasOwn(assets, file) ? assets[file] : undefined;
+    if (text === undefined) return next();
+    // Its name changes with its content.
+    c.header('Cache-Control', 'public, max-age=31536000, immutable');
+    return c.body(text, 200, { 'Content-Type': types[file.split('.').at(-1) ?? ''] ?? '' });
+  });
+}

@@ -1,0 +1,80 @@
+import { z } from '@hono/zod-openapi';
+import { authorized, everyQueue } from '../authorize.ts';
+import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../query.ts';
+import * as s from '../schemas.ts';
+
+const percentiles = z.strictObject({
+  p50: z.number().nullable(),
+  p95: z.number().nullable(),
+  p99: z.number().nullable(),
+});
+
+const point = z.strictObject({
+  at: s.moment,
+  enqueued: s.count,
+  started: s.count,
+  done: s.count,
+  failed: s.count,
+  lost: s.count,
+  dead: s.count,
+  ready: s.count.nullable(),
+  running: s.count.nullable(),
+  waiting: s.count.nullable(),
+  oldest_ready_seconds: z.number().nullable(),
+  wait: percentiles,
+  run: percentiles,
+});
+
+const answer = z.strictObject({ step_seconds: s.whole(60, 31_536_000), points: z.array(point) });
+
+const query = s.options({
+  from: s.instant.optional(),
+  to: s.instant.optional(),
+  step_seconds: s.inQuery(s.whole(60, 31_536_000)).optional(),
+});
+
+const description =
+  'From `from` (an hour before `to`) to before `to` (now), in points of `step_seconds`, a multiple of 60: up to 1,500. Older than two days there are hours. Depths are the highest in each point, null where nobody counted; waits and durations are in seconds.';
+
+/** $3, $4 and $5 are from, to and step_seconds. */
+const points = (queue: string) =>
+  `(select n.* from tock.series(p_queue => ${queue}, p_from => $3::timestamptz, p_to => $4::timestamptz,
+      p_step_seconds => $5::integer) as n) as n`;
+
+const select = `min(n.step_seconds) as step_seconds,
+  json_agg(json_build_object(${Object.keys(point.shape)
+    .map((name) => `'${name}', n.${name}`)
+    .join(', ')}) order by n.at) as points`;
+
+/** Charts: /v1/series of all queues, or of one. */
+export function series(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/queues/{queue}/series',
+    summary: 'What happened in a queue, by the minute or longer',
+    description,
+    params: s.queueParams,
+    query,
+    statement: authorized('read', '$2', select, points('$2')),
+    values: ({ params, query: { from, to, step_seconds } }) => [
+      params.queue,
+      from,
+      to,
+      step_seconds,
+    ],
+    answer,
+  });
+
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/series',
+    summary: 'What happened in all queues together, by the minute or longer',
+    description,
+    params: s.noParams,
+    query,
+    statement: authorized('read', everyQueue, select, points('$2::text')),
+    values: ({ query: { from, to, step_seconds } }) => [null, from, to, step_seconds],
+    answer,
+  });
+}

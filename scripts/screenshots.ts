@@ -1,0 +1,56 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { browserPath } from './stack/browser.ts';
+import { readDevEnv } from './stack/files.ts';
+import { home } from './stack/place.ts';
+
+/** The dashboard of what `npm start` serves, in both themes on desktop and phone, for people to look at. */
+const { TOCK_URL, TOCK_KEY } = readDevEnv();
+if (!TOCK_URL || !TOCK_KEY) throw new Error('Nothing is running. First: npm start');
+const folder = join(home(), 'screenshots');
+mkdirSync(folder, { recursive: true });
+
+const places = process.argv.slice(2);
+const pages =
+  places.length > 0
+    ? places
+    : [
+        '',
+        'queues/emails',
+        'queues/imports',
+        'queues/payments',
+        'queues/images',
+        'tasks',
+        'leases',
+        'schedules',
+        'gates',
+        'pools',
+        'system',
+      ];
+const sizes = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
+
+const browser = await chromium.launch({
+  executablePath: browserPath(),
+  args: ['--headless', '--no-sandbox', '--disable-background-networking'],
+});
+for (const [size, viewport] of Object.entries(sizes)) {
+  for (const theme of ['light', 'dark'] as const) {
+    const context = await browser.newContext({ viewport, colorScheme: theme });
+    await context.addInitScript((key) => sessionStorage.setItem('tock-key', key), TOCK_KEY);
+    const page = await context.newPage();
+    page.on('console', (message) =>
+      process.stdout.write(`console: ${message.text()} ${message.location().url}\n`),
+    );
+    page.on('pageerror', (error) => process.stdout.write(`error: ${error.message}\n`));
+    for (const place of pages) {
+      await page.goto(`${TOCK_URL}/#/${place}`);
+      await page.waitForTimeout(1500);
+      const name = `${size}-${theme}-${place.replaceAll('/', '-') || 'overview'}.png`;
+      await page.screenshot({ path: join(folder, name), fullPage: true });
+    }
+    await context.close();
+  }
+}
+await browser.close();
+process.stdout.write(`${folder}\n`);

@@ -1,0 +1,36 @@
+create or replace function tock.is_archiving()
+returns boolean
+language plpgsql
+stable
+as $$
+begin
+  return coalesce((select a.enabled from tock.archive a), false);
+end $$;
+
+comment on function tock.is_archiving is 'Whether history is kept until it lies in the archive.';
+
+-- The queues' retention as it is now, as for the drop.
+create or replace function tock.is_past_retention(p_epoch tock.epochs)
+returns boolean
+language sql
+stable
+as $$
+  select p_epoch.settled_at is not null and p_epoch.audited_at is not null
+    and p_epoch.settled_at < pg_catalog.now() - interval '1 second' * coalesce((
+      select max((tock.policy(q)).retention_seconds) from unnest(p_epoch.queues) q), 0)
+$$;
+
+comment on function tock.is_past_retention is 'Whether an epoch is audited and the longest retention in it has passed.';
+
+-- While it is enabled; what was begun earlier than it was turned off is dropped as it is.
+create or replace function tock.may_be_dropped(p_epoch integer)
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return not tock.is_archiving()
+    or exists (select from tock.archives a where a.epoch = p_epoch and a.state = 'verified');
+end $$;
+
+comment on function tock.may_be_dropped is 'Whether the archive has nothing against an epoch''s drop: it is off, or has all of it, verified.';

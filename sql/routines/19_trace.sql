@@ -1,0 +1,47 @@
+-- What a task says itself stays. What would be too much with its own headers is left out: nobody's task is refused for it.
+create or replace function tock.task_with_trace(p_task jsonb, p_trace jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select case
+    when pg_catalog.jsonb_typeof(p_task) <> 'object' then p_task
+    when coalesce(p_task -> 'headers', 'null') in ('null', '{}') then p_task || pg_catalog.jsonb_build_object('headers', p_trace)
+    when pg_catalog.jsonb_typeof(p_task -> 'headers') <> 'object' or p_task -> 'headers' ? 'traceparent' then p_task
+    when tock.headers_error(p_trace || (p_task -> 'headers')) is not null then p_task
+    else pg_catalog.jsonb_set(p_task, '{headers}', p_trace || (p_task -> 'headers')) end
+$$;
+
+comment on function tock.task_with_trace is 'A task with the trace context of the request that enqueues it, unless it has one of its own.';
+
+create or replace function tock.with_trace(p_body jsonb, p_trace jsonb)
+returns jsonb
+language sql
+immutable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when pg_catalog.jsonb_typeof(p_body -> 'tasks') = 'array' then pg_catalog.jsonb_set(p_body, '{tasks}', coalesce((
+      select pg_catalog.jsonb_agg(tock.task_with_trace(t.task, p_trace) order by t.n)
+      from pg_catalog.jsonb_array_elements(p_body -> 'tasks') with ordinality t (task, n)), '[]'))
+    when p_body ? 'tasks' then p_body
+    else tock.task_with_trace(p_body, p_trace) end
+$$;
+
+comment on function tock.with_trace is 'The body of POST /v1/queues/:queue/tasks with the trace context that came in the headers of its request.';
+
+-- A client that traces its tries has another span for each.
+create or replace function tock.without_trace(p_tasks jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select pg_catalog.jsonb_agg(case
+      when pg_catalog.jsonb_typeof(t.task -> 'headers') <> 'object' then t.task
+      when (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[] = '{}' then t.task - 'headers'
+      else pg_catalog.jsonb_set(t.task, '{headers}', (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[]) end order by t.n)
+  from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+$$;
+
+comment on function tock.without_trace is 'Tasks as they are compared when a call is repeated: the same whatever trace each try is part of.';

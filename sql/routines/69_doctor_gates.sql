@@ -1,0 +1,23 @@
+-- What is inside may take as long as it likes; after an hour with others behind it somebody should know.
+create or replace function tock.doctor_of_gates()
+returns table (finding text, severity text, detail text, hint text)
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_queue text;
+begin
+  for v_look in 1 .. 100 loop
+    v_queue := (
+      select w.queue from tock.waiting w where w.ticket is not null and w.queue > coalesce(v_queue, '')
+      order by w.queue, w.gate, w.ticket limit 1);
+    exit when v_queue is null;
+    return query select 'a gate lets nobody in', 'warning', pg_catalog.format('queue %s: %s', v_queue, g.detail), g.hint
+      from tock.why_of_gates(v_queue, interval '1 hour') g where g.finding = 'a gate is full' limit 5;
+  end loop;
+end $$;
+
+comment on function tock.doctor_of_gates is
+  'What doctor() says of gates, the first twenty of up to 100 queues: full of tasks that are inside for over an hour while others wait.';

@@ -1,0 +1,296 @@
+-- Why tasks of one queue are late, as of now: without doctor()'s patience, as somebody looks at this very queue. Each
+-- part asks as much as a page that is open may ask again and again.
+
+create or replace function tock.ago(p_at timestamptz)
+returns text
+language sql
+volatile
+strict
+as $$
+  select case
+    when p_at is null then null
+    when s.n < 120 then s.n || ' s'
+    when s.n < 7200 then s.n / 60 || ' min'
+    when s.n < 172800 then s.n / 3600 || ' h'
+    else s.n / 86400 || ' days' end
+  from (select greatest(0, extract(epoch from pg_catalog.clock_timestamp() - p_at))::bigint as n) s
+$$;
+
+comment on function tock.ago is 'How long ago, in words; null of null.';
+
+-- Who has written or claims in a transaction that is still open: others see nothing of what it enqueued, and the streams
+-- that it claims from are its own until it ends.
+create or replace function tock.why_of_transactions(p_age interval default '5 seconds')
+returns table (finding text, severity text, detail text, hint text)
+language sql
+volatile
+as $$
+  with held as materialized (
+    select l.pid, l.virtualtransaction as number from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation
+    where l.granted and l.mode in ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and c.relnamespace = 'tock'::regnamespace
+  )
+  (select 'an open transaction holds tasks back', 'warning',
+    pg_catalog.format('%s has been in a transaction for %s, and has written to Tock in it', tock.described_session(a.pid), tock.ago(a.xact_start)),
+    pg_catalog.format('have it commit; or end it: select pg_terminate_backend(%s). What it has enqueued nobody sees until then, and what it has claimed or completed is held', a.pid)
+  from pg_catalog.pg_stat_activity a
+  where a.pid in (select h.pid from held h) and a.pid <> pg_catalog.pg_backend_pid() and a.backend_type = 'client backend'
+    and a.xact_start < pg_catalog.clock_timestamp() - p_age
+  order by a.xact_start limit 3)
+  union all
+  -- its locks have no process, but one is on its number
+  (select 'a prepared transaction holds tasks back', 'warning',
+    pg_catalog.format('%s has been prepared for %s, and has written to Tock', x.gid, tock.ago(x.prepared)),
+    pg_catalog.format('end it in this database: commit prepared %1$L, or rollback prepared %1$L', x.gid)
+  from pg_catalog.pg_prepared_xacts x
+  where x.database = pg_catalog.current_database() and x.prepared < pg_catalog.clock_timestamp() - p_age
+    and exists (
+      select from pg_catalog.pg_locks o
+      where o.locktype = 'transactionid' and o.transactionid = x.transaction and o.granted and o.pid is null
+        and o.virtualtransaction in (select h.number from held h where h.pid is null))
+  order by x.prepared limit 3)
+$$;
+
+comment on function tock.why_of_transactions is 'Transactions that have written to Tock and have been open, or prepared, for so long.';
+
+-- Of other roles' sessions the owner sees when their transaction began only as a member of pg_read_all_stats; their locks it
+-- sees. A call of Tock's is over in less than the time between two looks, but for large ones.
+create or replace function tock.why_of_hidden(p_seconds double precision default 0.3)
+returns table (finding text, severity text, detail text, hint text)
+language plpgsql
+volatile
+as $$
+declare
+  v_looks text := $q$
+    select coalesce(pg_catalog.array_agg(distinct a.pid || ' ' || l.virtualtransaction), '{}')
+    from pg_catalog.pg_stat_activity a
+    join pg_catalog.pg_locks l on l.pid = a.pid
+    join pg_catalog.pg_class c on c.oid = l.relation and c.relnamespace = 'tock'::regnamespace
+    where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid() and a.backend_type is null
+      and a.xact_start is null and l.granted and l.mode = 'RowExclusiveLock'$q$;
+  v_first text[];
+  v_again text[];
+begin
+  execute v_looks into v_first;
+  if v_first = '{}' then
+    return;
+  end if;
+  perform pg_catalog.pg_sleep(p_seconds);
+  perform pg_catalog.pg_stat_clear_snapshot();
+  execute v_looks into v_again;
+  return query
+    select 'an open transaction holds tasks back', 'warning',
+      pg_catalog.format('%s has written to Tock in a transaction that stays open', tock.described_session(pg_catalog.split_part(n, ' ', 1)::integer)),
+      pg_catalog.format('have it commit; or end it: select pg_terminate_backend(%s). For how long: grant pg_read_all_stats to %I',
+        pg_catalog.split_part(n, ' ', 1), current_user)
+    from unnest(v_first) n where n = any (v_again) order by n limit 3;
+end $$;
+
+comment on function tock.why_of_hidden is 'why_of_transactions() for those whose beginning the owner may not see: by two looks.';
+
+-- The first twenty gates that somebody stands at: what holds each is whoever is inside, or that it is paused.
+create or replace function tock.why_of_gates(p_queue text, p_age interval default '5 seconds')
+returns table (finding text, severity text, detail text, hint text)
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_gate text;
+  v_is record;
+  v_first record;
+begin
+  v_gate := (
+    select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null order by w.queue, w.gate limit 1);
+  for v_n in 1 .. 20 loop
+    exit when v_gate is null;
+    select g.* into v_is from tock.gates(p_queue, v_gate) g;
+    if v_is.paused then
+      return query select 'a gate is paused', 'warning',
+        pg_catalog.format('gate %s lets nobody in, and %s tasks wait at it', v_gate, v_is.waiting),
+        pg_catalog.format('open it: tock gate put %s %s --resume, or the button at the gate', p_queue, v_gate);
+    elsif pg_catalog.cardinality(v_is.inside) >= v_is.gate_limit then
+      select t.id, t.state, t.attempt, t.error, coalesce((t.runs -> -1 ->> 'started_at')::timestamptz, t.created_at) as since
+        into v_first from tock.task(v_is.inside[1]) t;
+      if v_first.since < pg_catalog.clock_timestamp() - p_age then
+        return query select 'a gate is full', 'warning',
+          pg_catalog.format('gate %s lets %s in at a time, and task %s is inside: %s for %s, attempt %s%s; %s tasks wait behind it', v_gate,
+            v_is.gate_limit, v_first.id, v_first.state, tock.ago(v_first.since), v_first.attempt,
+            coalesce(' (' || tock.error_text(v_first.error) || ')', ''), v_is.waiting),
+          pg_catalog.format('see what that task does: tock task %1$s; to let the next in: tock cancel %1$s, or raise the gate''s limit', v_first.id);
+      end if;
+    end if;
+    v_gate := (
+      select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null and w.gate > v_gate
+      order by w.queue, w.gate limit 1);
+  end loop;
+end $$;
+
+comment on function tock.why_of_gates is 'Gates of a queue that tasks wait at because they are paused, or full of tasks that are inside for long.';
+
+-- What has failed twice and more, among the next thousand that wait and the newest two hundred that are ready of each
+-- stream: what is tried again at once comes to stand there.
+create or replace function tock.tried_again(p_queue text)
+returns table (id bigint, failed integer)
+language sql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+  select coalesce(n.task_id, n.position << 20), n.attempt - 1 - n.lost
+  from (select * from tock.waiting o where o.queue = p_queue order by o.queue, o.due_at, o.position limit 1000) n
+  where n.attempt - 1 - n.lost >= 2
+  union all
+  select r.task_id, r.attempt - 1 - r.lost
+  from (select s.number from tock.streams s where s.queue = p_queue and s.awake order by s.queue, s.priority limit 32) s
+  cross join lateral (select tock.cursor_of(s.number) as cursor offset 0) c
+  cross join lateral (
+    select r.* from tock.runs r where r.stream = s.number and r.position > c.cursor
+    order by r.stream desc, r.position desc limit 200) r
+  where r.attempt - 1 - r.lost >= 2
+$$;
+
+comment on function tock.tried_again is 'Tasks of a queue that have failed twice and more, and are to run again.';
+
+create or replace function tock.why_of_poison(p_queue text)
+returns table (finding text, severity text, detail text, hint text)
+language sql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+  (select 'a task fails again and again', 'warning',
+    pg_catalog.format('task %s has failed %s times, the last time: %s%s', t.id, w.failed,
+      coalesce(tock.error_text(t.error), 'without an error'),
+      case when w.others > 0 then pg_catalog.format('; %s others, too', w.others) else '' end),
+    pg_catalog.format('mend what it says, or give it up: tock cancel %s', t.id)
+  from (
+    select a.*, count(*) over () - 1 as others from tock.tried_again(p_queue) a order by a.failed desc, a.id limit 1) w
+  cross join lateral tock.task(w.id) t where t.state in ('ready', 'waiting', 'running'))
+  union all
+  (select 'a task ends its workers', 'warning',
+    pg_catalog.format('%s runs of task %s were lost: its worker vanished, or its lease ran out', l.lost, l.lost_id),
+    pg_catalog.format('see whether it takes more memory or time than its worker or lease has: tock task %1$s; to give it up: tock cancel %1$s', l.lost_id)
+  from (
+    select s.number from tock.streams s where s.queue = p_queue and s.awake order by s.queue, s.priority limit 32) s
+  cross join lateral tock.glance_at_stream(s.number) l
+  where l.lost_id is not null order by l.lost desc limit 1)
+  union all
+  (select 'tasks die', 'warning',
+    pg_catalog.format('%s%s tasks have died, the last %s ago, of: %s', case when not g.counted_all then 'at least ' end, g.tasks,
+      tock.ago(g.newest_at), coalesce(g.error, 'no error')),
+    pg_catalog.format('tock task %s says more; when it is mended run them again: tock redrive %s', g.newest_id, p_queue)
+  from tock.dead_groups(p_queue, 1, 1000) g where g.tasks > 0 and g.newest_at > pg_catalog.clock_timestamp() - interval '1 hour')
+$$;
+
+comment on function tock.why_of_poison is 'Tasks of a queue that fail, end their workers or die, again and again.';
+
+create or replace function tock.why_of_takers(p_queue text)
+returns table (finding text, severity text, detail text, hint text)
+language plpgsql
+volatile
+as $$
+declare
+  v_is record;
+  v_last timestamptz;
+  v_limits record;
+begin
+  select s.* into v_is from tock.queue_stats(p_queue) s;
+  if v_is.ready = 0 or v_is.ready is null then
+    return;
+  end if;
+  if v_is.paused then
+    return query select 'the queue is paused', 'warning',
+      pg_catalog.format('%s tasks are ready, the oldest for %s, and none is handed out', v_is.ready, tock.ago(v_is.oldest_ready_at)),
+      pg_catalog.format('resume it: the button Resume, or tock queue resume %s', p_queue);
+    return;
+  end if;
+  select l.* into v_limits from tock.limits(p_queue) l;
+  if v_limits.running >= v_limits.max_running then
+    return query select 'as many run as may', 'note',
+      pg_catalog.format('%s tasks run, which is max_running; %s are ready', v_limits.running, v_is.ready),
+      'have the tasks end sooner, or raise max_running';
+    return;
+  elsif v_limits.level < 1 then
+    return query select 'the rate holds tasks back', 'note',
+      pg_catalog.format('%s may start in %s s, and that many have; %s are ready', v_limits.rate_limit, v_limits.rate_seconds, v_is.ready),
+      'that is what the rate is for; raise rate_limit if it is too low';
+    return;
+  end if;
+  if v_is.oldest_ready_at > pg_catalog.clock_timestamp() - interval '15 seconds' then
+    return;
+  end if;
+  v_last := (
+    select max(l.active_at) from (
+      select s.number from tock.streams s where s.queue = p_queue and s.awake order by s.queue, s.priority limit 32) s
+    cross join lateral tock.glance_at_stream(s.number) l);
+  if v_is.running = 0 and coalesce(v_last < pg_catalog.clock_timestamp() - interval '15 seconds', true) then
+    return query select 'nobody claims from this queue', 'warning',
+      pg_catalog.format('%s tasks are ready, the oldest for %s, and nobody has claimed any %s', v_is.ready, tock.ago(v_is.oldest_ready_at),
+        coalesce('for ' || tock.ago(v_last), 'yet')),
+      pg_catalog.format('start a worker for it, or see why the one there is doesn''t claim: POST /v1/queues/%s/claim', p_queue);
+  else
+    return query select 'workers don''t keep up', 'note',
+      pg_catalog.format('%s tasks are ready, the oldest for %s; %s run', v_is.ready, tock.ago(v_is.oldest_ready_at), v_is.running),
+      'start more workers, have each claim more at once, or make the tasks shorter';
+  end if;
+end $$;
+
+comment on function tock.why_of_takers is 'Why ready tasks of a queue are not handed out: paused, a limit, no worker, or too few.';
+
+-- What is due and still waits is made ready by the duty promote, or by a claim on its way.
+create or replace function tock.why_of_time(p_queue text)
+returns table (finding text, severity text, detail text, hint text)
+language sql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+  with due as (
+    select count(*) as tasks, min(w.due_at) as since from (
+      select w.due_at from tock.waiting w
+      where w.queue = p_queue and w.due_at < pg_catalog.clock_timestamp() - interval '70 seconds' and w.due_at > '-infinity' and w.ticket is null
+      order by w.queue, w.due_at, w.position limit 1000) w
+  )
+  select 'what is due is not made ready', 'critical',
+    pg_catalog.format('%s%s tasks wait though they are due, the first for %s: nobody does the duties of time', case d.tasks when 1000 then 'at least ' end,
+      d.tasks, tock.ago(d.since)),
+    'see that pg_cron runs, or that somebody calls POST /v1/tick; at once: tock tick, or select tock.tick()'
+  from due d where d.tasks > 0
+  union all
+  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron() d where d.severity <> 'note'
+  union all
+  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron_jobs() d where d.finding = 'a job of pg_cron is not as it should be'
+  union all
+  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_duties() d where d.severity <> 'note'
+$$;
+
+comment on function tock.why_of_time is 'Whether time does what it must: tasks of a queue that are due and still wait, pg_cron, and late duties.';
+
+create or replace function tock.why(p_queue text)
+returns table (finding text, severity text, detail text, hint text)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '1s'
+set jit = off
+as $$
+begin
+  perform tock.check_queue_name(p_queue);
+  return query
+    select r.* from (
+      select t.*, 1 as n from tock.why_of_takers(p_queue) t
+      union all select g.*, 2 from tock.why_of_gates(p_queue) g
+      union all select p.*, 3 from tock.why_of_poison(p_queue) p
+      union all select x.*, 4 from tock.why_of_transactions() x
+      union all select h.*, 4 from tock.why_of_hidden() h
+      union all select m.*, 5 from tock.why_of_time(p_queue) m) w
+    cross join lateral (select w.finding, w.severity, w.detail, w.hint) r
+    order by pg_catalog.array_position(array['critical', 'warning', 'note'], w.severity), w.n, w.detail;
+end $$;
+
+comment on function tock.why is
+  'Why tasks of a queue are late at this moment, the worst first, and what to do about each: paused, no worker, a limit, a gate, tasks that fail, an open transaction, or time that stands still. No row when nothing holds it up.';

@@ -1,0 +1,198 @@
+-- Not beside an erasure: what that has emptied already, and nobody sees yet, would be recorded as it was. Shared by
+-- those who erase; it lasts to the end of the transaction.
+create or replace function tock.lock_archive(p_alone boolean)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if p_alone then
+    perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'erasing archived tasks'));
+  else
+    perform pg_catalog.pg_advisory_xact_lock_shared(tock.lock_space(), tock.named_key('duty', 'erasing archived tasks'));
+  end if;
+end $$;
+
+comment on function tock.lock_archive is 'Keeps who records a part of the archive (p_alone) and who erases tasks apart.';
+
+-- In statements after the lock, so that each sees what was committed before it.
+create or replace function tock.archived(p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
+as $$
+declare
+  v_object tock.archive_objects;
+  v_archive tock.archives;
+  v_rows tock.archive_rows;
+  v_file bigint;
+begin
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform tock.refuse(409, 'the archive is written in read committed transactions', 'path');
+  end if;
+  if exists (select from tock.archived_files f where f.path = p_path and f.sha256 = p_sha256) then
+    return true;
+  end if;
+  perform tock.lock_archive(true);
+  select o.* into v_object from tock.archive_objects o where o.path = p_path and o.state = 'writing' for update;
+  if not found then
+    perform tock.refuse(409, 'nobody is to write ' || coalesce(p_path, 'null') || ', or no more', 'path', 'ask for the next part');
+  elsif (v_object.rows, v_object.digest) is distinct from (p_rows, p_digest) then
+    perform tock.refuse(409, 'the file is not what the part was', 'digest', 'write it anew');
+  end if;
+  select a.* into v_archive from tock.archives a where a.epoch = v_object.epoch and a.state = 'exporting' for update;
+  if not found or v_archive.parts + 1 <> v_object.part or not tock.is_archiving() then
+    perform tock.refuse(409, 'this part was written by somebody else, or is not wanted any more', 'path', 'ask for the next part');
+  end if;
+  v_rows := tock.archive_rows(v_object.epoch, v_archive.stream, v_archive.position, v_object.last_stream,
+    v_object.last_position, v_object.rows + 1, 9223372036854775807);
+  if (v_rows.count, v_rows.digest) is distinct from (p_rows, p_digest) then
+    perform tock.refuse(409, 'a task of this part was changed meanwhile', 'digest', 'ask for the part again');
+  end if;
+  insert into tock.archived_files (epoch, part, path, bytes, sha256, digest, rows, first_stream, first_position,
+      last_stream, last_position, first_created_at, last_created_at, queues)
+    values (v_object.epoch, v_object.part, p_path, p_bytes, p_sha256, p_digest, p_rows, v_archive.stream, v_archive.position,
+      v_object.last_stream, v_object.last_position, v_rows.first_created_at, v_rows.last_created_at, v_rows.queues)
+    returning number into v_file;
+  insert into tock.archived_waits (task_epoch, file, first_position, last_position)
+    select tock.archive_epoch_of(w), v_file, min(w), max(w) from unnest(v_rows.waited) w group by 1;
+  update tock.archives a set stream = v_object.last_stream, position = v_object.last_position, parts = v_object.part,
+    rows = a.rows + p_rows
+  where a.epoch = v_object.epoch;
+  delete from tock.archive_objects o where o.path = p_path;
+  return true;
+end $$;
+
+comment on function tock.archived is
+  'Records a part''s file that was read back and found whole; TK409 when it isn''t what the epoch holds now, or somebody was first. A repeated call answers the same.';
+
+create or replace function tock.archive_epoch_of(p_position bigint)
+returns integer
+language plpgsql
+stable
+as $$
+begin
+  return coalesce(tock.epoch_of(p_position), (
+    select n.epoch from (
+      select a.epoch, a.end_position from tock.archives a
+      where a.first_position <= p_position order by a.first_position desc limit 1) n
+    where p_position < n.end_position), 0);
+end $$;
+
+comment on function tock.archive_epoch_of is 'The number of the epoch that a position lies or lay in; 0 when none is known.';
+
+-- A run's file by its stream and position. What waited has become a run of its task since, in a file that names the task;
+-- the oldest epoch comes first.
+create or replace function tock.files_of(p_id bigint, p_task_id bigint)
+returns setof tock.archived_files
+language plpgsql
+stable
+as $$
+begin
+  if p_id & 1048575 = 0 then
+    return query
+      select f.* from tock.archived_waits w
+      join tock.archived_files f on f.number = w.file
+      -- what is still here as well is found here, and may not be there as a whole
+      join tock.archives a on a.epoch = f.epoch and a.state = 'dropped' and a.end_position > p_id >> 20
+      where w.task_epoch in (tock.archive_epoch_of(p_task_id >> 20), 0) and p_task_id >> 20 between w.first_position and w.last_position
+      order by f.epoch, f.part limit 100;
+  else
+    return query
+      select l.* from (
+        select f.* from tock.archived_files f
+        where f.epoch = tock.archive_epoch_of(p_id >> 20)
+          and (f.first_stream, f.first_position) < ((p_id & 1048575)::integer, p_id >> 20)
+        order by f.first_stream desc, f.first_position desc limit 1) l
+      where (l.last_stream, l.last_position) >= ((p_id & 1048575)::integer, p_id >> 20);
+  end if;
+end $$;
+
+comment on function tock.files_of is 'The archive''s files that may hold a run of a task, or what its waiting entry became.';
+
+create or replace function tock.archive_files(p_id bigint, p_task_id bigint)
+returns table (epoch integer, path text, bytes bigint)
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.epoch, f.path, f.bytes from tock.files_of(p_id, p_task_id) f
+$$;
+
+comment on function tock.archive_files is 'The archive''s files that may hold a run of a task, or what its waiting entry became: paths and sizes.';
+
+-- All but those that only its runs lead to: a retry in the epoch in which it began.
+create or replace function tock.archive_files_of_task(p_task_id bigint)
+returns table (path text)
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.path from tock.files_of(p_task_id, p_task_id) f
+  union
+  select f.path from tock.archived_waits w join tock.archived_files f on f.number = w.file
+  where w.task_epoch in (tock.archive_epoch_of(p_task_id >> 20), 0) and p_task_id >> 20 between w.first_position and w.last_position
+$$;
+
+comment on function tock.archive_files_of_task is 'The archive''s files that may hold runs of a task, but those that only its runs lead to.';
+
+-- A writer that is still at it after an hour is none: an invocation of a Worker lasts 15 minutes at most. Said to be
+-- unwanted first, as what is recorded in between must not be deleted.
+create or replace function tock.archive_unwanted(p_limit integer default 20)
+returns text[]
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_limit is null or p_limit not between 1 and 1000 then
+    perform tock.refuse(422, 'p_limit is a whole number from 1 to 1000', 'p_limit');
+  end if;
+  update tock.archive_objects o set state = 'unwanted'
+  where o.path = any (array(
+    select w.path from tock.archive_objects w
+    where w.state = 'writing' and w.noted_at < pg_catalog.clock_timestamp() - interval '1 hour'
+    order by w.noted_at limit p_limit for update skip locked));
+  return array(
+    select o.path from tock.archive_objects o where o.state = 'unwanted' order by o.noted_at limit p_limit);
+end $$;
+
+comment on function tock.archive_unwanted is 'Objects that are to be deleted: no file of the archive any more, or never one.';
+
+create or replace function tock.archive_deleted(p_paths text[])
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count integer;
+begin
+  delete from tock.archive_objects o where o.path = any (p_paths) and o.state = 'unwanted';
+  get diagnostics v_count = row_count;
+  return v_count;
+end $$;
+
+comment on function tock.archive_deleted is 'Notes that unwanted objects have been deleted; returns how many.';
+
+-- What has been recorded meanwhile stays.
+create or replace function tock.archive_abandoned(p_path text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update tock.archive_objects o set state = 'unwanted' where o.path = p_path;
+  return found;
+end $$;
+
+comment on function tock.archive_abandoned is 'Gives up an object that was to become a file; false when it is one.';

@@ -1,0 +1,165 @@
+-- A waiting entry is none of the archive's: what it became is the next run of its task.
+create or replace function tock.archived_run(p_archived tock.found_run[], p_id bigint, p_task_id bigint)
+returns tock.found_run
+language plpgsql
+stable
+as $$
+declare
+  v_run tock.found_run;
+begin
+  select a.* into v_run from unnest(p_archived) a
+  where case when p_id & 1048575 = 0 then a.task_id = p_task_id and a.id > p_id and a.state <> 'late' else a.id = p_id end
+  order by a.id limit 1;
+  -- erased since it was written, maybe since it was read
+  if exists (select from tock.archive_erasures e where e.task_id = v_run.task_id) then
+    v_run.payload := null;
+    v_run.result := null;
+    v_run.error := null;
+    v_run.note := null;
+    v_run.options := tock.without_secrets(v_run.options);
+  end if;
+  return v_run;
+end $$;
+
+comment on function tock.archived_run is 'A run among those that were read from the archive, by its id or that of the entry that became it; null when it isn''t there.';
+
+create or replace function tock.without_secrets(p_options jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select p_options - '{unique_key,gate,names,headers,push_url}'::text[]
+$$;
+
+comment on function tock.without_secrets is 'What is left of a run''s options when its task is erased.';
+
+create or replace function tock.missing_run(p_id bigint, p_task_id bigint)
+returns jsonb
+language sql
+stable
+as $$
+  select pg_catalog.jsonb_build_object('id', p_id::text, 'task_id', p_task_id::text, 'files', pg_catalog.jsonb_agg(
+    pg_catalog.jsonb_build_object('epoch', f.epoch, 'path', f.path, 'bytes', f.bytes) order by f.epoch, f.part))
+  from tock.files_of(p_id, p_task_id) f
+  having count(*) > 0
+$$;
+
+comment on function tock.missing_run is 'What is to be read from the archive next, and the files that may have it, oldest first; null when none does.';
+
+create or replace function tock.from_micros(p_micros bigint)
+returns timestamptz
+language sql
+immutable
+as $$
+  select '1970-01-01 00:00:00+00'::timestamptz + p_micros * interval '1 microsecond'
+$$;
+
+comment on function tock.from_micros is 'The time that micros() wrote.';
+
+-- As the Worker has read them: texts, by the names of columns.ts.
+create or replace function tock.archived_runs(p_rows jsonb)
+returns tock.found_run[]
+language sql
+stable
+as $$
+  select coalesce(array(
+    select row(u.id, u.task_id, u.queue, u.priority, u.tenant, u.attempt, u.max_attempts, u.lost, tock.from_micros(u.created_at),
+      u.payload::jsonb, u.state, u.worker, tock.from_micros(u.started_at), tock.from_micros(u.ended_at), u.result::jsonb,
+      u.error::jsonb, u.next_id, u.cancel_requested, u.options::jsonb, tock.from_micros(u.leased_until), u.progress, u.note)::tock.found_run
+    from pg_catalog.jsonb_to_recordset(p_rows) u (
+      id bigint, task_id bigint, next_id bigint, queue text, state text, priority smallint, tenant text, attempt smallint,
+      max_attempts smallint, lost smallint, created_at bigint, started_at bigint, leased_until bigint, ended_at bigint,
+      worker text, payload text, result text, error text, options text, progress real, note text, cancel_requested boolean)), '{}')
+$$;
+
+comment on function tock.archived_runs is 'Runs as the archive has them, as runs.';
+
+-- What the archive has lies where no check of a key looks: so it is judged by what was read.
+create or replace function tock.authorize_archived(p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_tenants text[] := tock.tenants_of_key(p_key);
+  v_queue text;
+begin
+  if v_tenants is not null and (p_tenant = any (v_tenants)) is not true then
+    return false;
+  end if;
+  for v_queue in
+    select p_queue
+    union select s.stage from pg_catalog.jsonb_array_elements_text(
+      case when pg_catalog.jsonb_typeof(p_options -> 'pipeline') = 'array' then p_options -> 'pipeline' else '[]' end) s (stage)
+  loop
+    perform tock.authorize(p_key, p_scope, v_queue, true, true);
+  end loop;
+  return true;
+end $$;
+
+comment on function tock.authorize_archived is
+  'True when a key may see a task that was read from the archive, false where it is another tenant''s; TK403 where it is not for its queue, or a stage of its pipeline.';
+
+create or replace function tock.http_task(
+  p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_looked bigint[], p_again boolean default false)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_own bigint := tock.reach(p_key, p_id);
+  v_task record;
+begin
+  perform tock.authorize(p_key, 'read', tock.judged_queue(p_key, v_own), true, p_again or p_rows <> '[]');
+  select t.* into v_task from tock.task_with(p_id, tock.archived_runs(p_rows), p_looked) t;
+  if v_task.missing is not null then
+    return pg_catalog.json_build_object('missing', v_task.missing)::text;
+  elsif v_task.id is null or (v_own is null or p_rows <> '[]')
+    and not tock.authorize_archived(p_key, 'read', v_task.tenant, coalesce(v_task.runs -> 0 ->> 'queue', v_task.queue), v_task.options)
+  then
+    return null;
+  end if;
+  return (
+    select pg_catalog.row_to_json(a)::text from (
+      select v_task.id::text as id, v_task.queue, v_task.state, v_task.priority, v_task.tenant, v_task.attempt,
+        v_task.max_attempts, v_task.lost, v_task.created_at, v_task.run_at, v_task.ended_at,
+        case when w.whole then v_task.payload end as payload, v_task.result, v_task.error, v_task.options, v_task.progress,
+        v_task.note, case when w.whole then v_task.runs end as runs, v_task.rerun_of::text as rerun_of, v_task.reruns
+      from (select p_whole or v_task.state in ('done', 'dead', 'cancelled', 'expired') as whole) w) a);
+end $$;
+
+comment on function tock.http_task is
+  'GET /v1/tasks/:id where there is an archive: authorize() and task(), with the runs that were read from there; the answer''s body, {missing} when more is to be read, null when there is no such task.';
+
+-- Newest first; a cursor is the file that comes next. What is still in the database is found there.
+create or replace function tock.archive_search(
+  p_queue text, p_from timestamptz, p_to timestamptz, p_epoch integer default null, p_part integer default null, p_limit integer default 4)
+returns table (files jsonb, erased text[])
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  perform tock.check_queue_name(p_queue);
+  if p_limit is null or p_limit not between 1 and 100 then
+    perform tock.refuse(422, 'p_limit is a whole number from 1 to 100', 'p_limit');
+  end if;
+  files := (
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('epoch', f.epoch, 'part', f.part, 'path', f.path,
+      'bytes', f.bytes, 'rows', f.rows) order by f.epoch desc, f.part desc), '[]')
+    from (
+      select f.* from tock.archived_files f
+      join tock.archives a on a.epoch = f.epoch and a.state = 'dropped'
+      where p_queue = any (f.queues) and (p_epoch is null or (f.epoch, f.part) <= (p_epoch, p_part))
+        and (p_from is null or f.last_created_at >= p_from) and (p_to is null or f.first_created_at < p_to)
+      order by f.epoch desc, f.part desc limit p_limit) f);
+  erased := array(select e.task_id::text from tock.archive_erasures e where e.erased_at is null limit 10000);
+  return next;
+end $$;
+
+comment on function tock.archive_search is
+  'The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; and the tasks that are to be erased from them.';

@@ -1,0 +1,135 @@
+create or replace function tock.note_erasure(p_task_id bigint, p_queue text)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  insert into tock.archive_erasures (task_id, queue) values (p_task_id, p_queue)
+    on conflict (task_id) do update set erased_at = null;
+end $$;
+
+comment on function tock.note_erasure is 'Notes that a task is to be erased from the archive.';
+
+create or replace function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_looked bigint[])
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_task record;
+  v_runs integer;
+begin
+  perform tock.authorize(p_key, 'admin', null, true, true);
+  select t.* into v_task from tock.task_with(p_id, tock.archived_runs(p_rows), p_looked) t;
+  if v_task.missing is not null then
+    return pg_catalog.json_build_object('missing', v_task.missing)::text;
+  elsif v_task.id is null or p_rows = '[]'
+    or not tock.authorize_archived(p_key, 'admin', v_task.tenant, coalesce(v_task.runs -> 0 ->> 'queue', v_task.queue), v_task.options)
+  then
+    return null;
+  end if;
+  perform tock.note_erasure(v_task.id, v_task.queue);
+  v_runs := pg_catalog.jsonb_array_length(v_task.runs);
+  perform tock.act('erase', v_task.id::text, pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_runs));
+  return pg_catalog.json_build_object('erased', v_runs)::text;
+end $$;
+
+comment on function tock.http_erase_archived is
+  'DELETE /v1/tasks/:id/payload of a task that only the archive has: notes it, so that nobody reads it from there any more; {erased} or {missing}, null when there is no such task.';
+
+create or replace function tock.archive_erasing(p_after bigint default 0)
+returns bigint
+language sql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select e.task_id from tock.archive_erasures e
+  where e.erased_at is null and e.task_id > p_after order by e.task_id limit 1
+$$;
+
+comment on function tock.archive_erasing is 'The next task after one that is still to be erased from the archive; null when there is none.';
+
+create or replace function tock.archive_erased(p_task_id bigint)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update tock.archive_erasures e set erased_at = pg_catalog.clock_timestamp() where e.task_id = p_task_id and e.erased_at is null;
+  return found;
+end $$;
+
+comment on function tock.archive_erased is 'Notes that no file holds more of a task than it may.';
+
+create or replace function tock.archive_rewriting(p_path text)
+returns table (path text, erased bigint[])
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_file tock.archived_files;
+begin
+  select f.* into v_file from tock.archived_files f where f.path = p_path;
+  if found then
+    path := substring(p_path from '^(.*/part-\d+)\.') || '.' || pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8) || '.parquet';
+    insert into tock.archive_objects (path, epoch, part) values (path, v_file.epoch, v_file.part);
+    erased := array(select e.task_id from tock.archive_erasures e where e.erased_at is null order by e.task_id limit 10000);
+    return next;
+  end if;
+end $$;
+
+comment on function tock.archive_rewriting is 'The path noted for a file that is to stand for another one, and the tasks to be erased in it; no row when that is no file any more.';
+
+-- The old object is unwanted by the same statement that puts the new one in its place.
+create or replace function tock.archive_rewritten(p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '5s'
+as $$
+begin
+  if exists (select from tock.archived_files f where f.path = p_new and f.sha256 = p_sha256) then
+    return true;
+  end if;
+  perform 1 from tock.archive_objects o where o.path = p_new and o.state = 'writing' for update;
+  if not found then
+    perform tock.refuse(409, 'nobody is to write ' || coalesce(p_new, 'null') || ', or no more', 'path', 'begin anew');
+  end if;
+  update tock.archived_files f set path = p_new, bytes = p_bytes, sha256 = p_sha256, digest = p_digest where f.path = p_path;
+  if not found then
+    perform tock.refuse(409, 'somebody else has rewritten this file', 'path', 'begin anew');
+  end if;
+  delete from tock.archive_objects o where o.path = p_new;
+  insert into tock.archive_objects (path, state, epoch, part)
+    select p_path, 'unwanted', f.epoch, f.part from tock.archived_files f where f.path = p_new;
+  return true;
+end $$;
+
+comment on function tock.archive_rewritten is
+  'Puts a file in the place of another from which tasks were erased; TK409 when somebody was first. A repeated call answers the same.';
+
+create or replace function tock.archive_emptied(p_options text[])
+returns text[]
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(select tock.without_secrets(o.options::jsonb)::text from unnest(p_options) with ordinality o (options, n) order by o.n);
+exception
+  when invalid_text_representation or untranslatable_character or invalid_parameter_value then
+    perform tock.refuse(422, 'p_options are objects as JSON text', 'p_options');
+end $$;
+
+comment on function tock.archive_emptied is 'What is left of the options of erased runs.';

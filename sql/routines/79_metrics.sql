@@ -1,0 +1,152 @@
+create or replace function tock.label(p_value text)
+returns text
+language sql
+immutable
+as $$
+  select '"' || pg_catalog.replace(pg_catalog.replace(pg_catalog.replace(p_value, '\', '\\'), '"', '\"'), e'\n', '\n') || '"'
+$$;
+
+comment on function tock.label is 'A label''s value as OpenMetrics has it.';
+
+create or replace function tock.metric(p_name text, p_type text, p_help text, p_samples text)
+returns text
+language sql
+immutable
+as $$
+  select pg_catalog.format(e'# HELP %1$s %2$s\n# TYPE %1$s %3$s\n', p_name, p_help, p_type)
+    || case when p_name like '%\_seconds' then pg_catalog.format(e'# UNIT %s seconds\n', p_name) else '' end
+    || coalesce(p_samples, '')
+$$;
+
+comment on function tock.metric is 'A family of metrics: its description, type and unit before its samples.';
+
+-- In OpenMetrics a bucket holds all up to its bound, and bounds have a point.
+create or replace function tock.buckets(p_name text, p_queue text, p_counts bigint[], p_sum double precision)
+returns text
+language sql
+immutable
+as $$
+  select pg_catalog.string_agg(pg_catalog.format(e'%s_bucket{queue=%s,le="%s"} %s\n', p_name, p_queue,
+      case when b.bound is null then '+Inf' when b.bound = pg_catalog.trunc(b.bound) then b.bound || '.0' else b.bound::text end,
+      b.upto), '' order by b.place)
+    || pg_catalog.format(e'%1$s_count{queue=%2$s} %3$s\n%1$s_sum{queue=%2$s} %4$s\n', p_name, p_queue, max(b.upto), p_sum)
+  from (
+    select h.place, h.bound, sum(coalesce(p_counts[h.place], 0)) over (order by h.place) as upto
+    from unnest(tock.bounds() || null::float8) with ordinality h(bound, place)) b
+$$;
+
+comment on function tock.buckets is 'The samples of a histogram of one queue.';
+
+create or replace function tock.duty_metrics()
+returns text
+language sql
+volatile
+as $$
+  select tock.metric('tock_duty_late_seconds', 'gauge', 'How much later than its interval a duty was done last.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_duty_late_seconds{duty=%s} %s\n', tock.label(d.name), greatest(0,
+        extract(epoch from pg_catalog.clock_timestamp()
+          - coalesce(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))) - d.every_seconds)), '' order by d.name))
+    || tock.metric('tock_duty_failures', 'gauge', 'How many times in a row a duty has failed.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_duty_failures{duty=%s} %s\n', tock.label(d.name), d.failures), '' order by d.name))
+  from tock.duties d
+$$;
+
+comment on function tock.duty_metrics is 'The metrics of duties.';
+
+-- Totals and a few small tables: what there is in a queue is not looked at.
+create or replace function tock.metrics()
+returns text
+language sql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $$
+  with totals as materialized (
+    select tock.label(q.name) as queue, tock.is_paused(q)::integer as paused, coalesce(t.ready, 0) as ready,
+      coalesce(t.running, 0) as running, coalesce(t.waiting, 0) as waiting, coalesce(t.dead_now, 0) as dead_now,
+      coalesce(t.leases, 0) as leases, t.oldest_ready_at, coalesce(t.enqueued, 0) as enqueued,
+      coalesce(t.started, 0) as started, coalesce(t.passed, 0) as passed, coalesce(t.done, 0) as done,
+      coalesce(t.failed, 0) as failed, coalesce(t.lost, 0) as lost, coalesce(t.cancelled, 0) as cancelled,
+      coalesce(t.returned, 0) as returned, coalesce(t.dead, 0) as dead, t.wait, coalesce(t.wait_seconds, 0) as wait_seconds,
+      t.run, coalesce(t.run_seconds, 0) as run_seconds
+    from tock.queues q left join tock.totals t on t.queue = q.name
+    where q.name <> '*'
+  ), families as (
+    select 1 as n, tock.metric('tock_queue_ready', 'gauge', 'Tasks that are ready.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_ready{queue=%s} %s\n', t.queue, t.ready), '' order by t.queue)) as text
+    from totals t
+    union all
+    select 2, tock.metric('tock_queue_running', 'gauge', 'Runs that a worker has.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_running{queue=%s} %s\n', t.queue, t.running), '' order by t.queue))
+    from totals t
+    union all
+    select 3, tock.metric('tock_queue_waiting', 'gauge', 'Tasks that wait for their time, a gate or a parent, up to 100000.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_waiting{queue=%s} %s\n', t.queue, t.waiting), '' order by t.queue))
+    from totals t
+    union all
+    select 4, tock.metric('tock_queue_dead', 'gauge', 'Tasks that are dead and kept.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_dead{queue=%s} %s\n', t.queue, t.dead_now), '' order by t.queue))
+    from totals t
+    union all
+    select 5, tock.metric('tock_queue_oldest_ready_age_seconds', 'gauge', 'For how long the oldest ready task has been so.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_oldest_ready_age_seconds{queue=%s} %s\n', t.queue,
+        coalesce(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - t.oldest_ready_at)), 0)), '' order by t.queue))
+    from totals t
+    union all
+    select 6, tock.metric('tock_queue_paused', 'gauge', 'Whether a queue is paused.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_paused{queue=%s} %s\n', t.queue, t.paused), '' order by t.queue))
+    from totals t
+    union all
+    select 7, tock.metric('tock_leases_open', 'gauge', 'Leases that workers have, by stream.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_leases_open{queue=%s} %s\n', t.queue, t.leases), '' order by t.queue))
+    from totals t
+    union all
+    select 8, tock.metric('tock_tasks_enqueued', 'counter', 'Tasks that became ready for the first time.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_enqueued_total{queue=%s} %s\n', t.queue, t.enqueued), '' order by t.queue))
+    from totals t
+    union all
+    select 9, tock.metric('tock_tasks_dead', 'counter', 'Tasks that died.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_dead_total{queue=%s} %s\n', t.queue, t.dead), '' order by t.queue))
+    from totals t
+    union all
+    select 10, tock.metric('tock_runs_started', 'counter', 'Runs that were claimed.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_started_total{queue=%s} %s\n', t.queue, t.started), '' order by t.queue))
+    from totals t
+    union all
+    select 11, tock.metric('tock_runs_passed', 'counter', 'Runs that no worker was given: cancelled, replaced, expired or purged.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_passed_total{queue=%s} %s\n', t.queue, t.passed), '' order by t.queue))
+    from totals t
+    union all
+    select 12, tock.metric('tock_runs_finished', 'counter', 'Runs that ended, by how.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_finished_total{queue=%s,outcome=%s} %s\n',
+        t.queue, tock.label(o.name), o.n), '' order by t.queue, o.name))
+    from totals t
+    cross join lateral (values ('done', t.done), ('failed', t.failed), ('lost', t.lost), ('cancelled', t.cancelled),
+      ('returned', t.returned)) o(name, n)
+    union all
+    select 13, tock.metric('tock_runs_lost', 'counter', 'Runs whose lease ran out.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_lost_total{queue=%s} %s\n', t.queue, t.lost), '' order by t.queue))
+    from totals t
+    union all
+    select 14, tock.metric('tock_run_wait_seconds', 'histogram', 'How long runs were ready, or past their time, before they were claimed.',
+      pg_catalog.string_agg(tock.buckets('tock_run_wait_seconds', t.queue, t.wait, t.wait_seconds), '' order by t.queue))
+    from totals t
+    union all
+    select 15, tock.metric('tock_run_duration_seconds', 'histogram', 'How long it took from the claim until a run was done or failed.',
+      pg_catalog.string_agg(tock.buckets('tock_run_duration_seconds', t.queue, t.run, t.run_seconds), '' order by t.queue))
+    from totals t
+    union all
+    select 16, tock.duty_metrics()
+    union all
+    select 17, tock.metric('tock_epochs', 'gauge', 'Epochs that are kept, those ahead among them.',
+      pg_catalog.format(e'tock_epochs %s\n', (select count(*) from tock.epochs)))
+    union all
+    select 18, tock.metric('tock_counted_age_seconds', 'gauge', 'How old the figures of queues are.',
+      (select pg_catalog.format(e'tock_counted_age_seconds %s\n', greatest(0, extract(epoch from pg_catalog.clock_timestamp() - g.finished_at)))
+      from tock.counting g where g.finished_at is not null))
+  )
+  select pg_catalog.string_agg(f.text, '' order by f.n) || e'# EOF\n' from families f
+$$;
+
+comment on function tock.metrics is 'What Prometheus reads, in OpenMetrics text: every queue as of the last round of the duty minutes, and duties as they are.';

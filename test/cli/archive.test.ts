@@ -1,0 +1,65 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Memory } from '../archive/bucket.ts';
+import { longAgo, twoDays } from '../archive/days.ts';
+import { type Service, service } from '../http/service.ts';
+import { retain } from '../sql/history.ts';
+import { tock } from './tock.ts';
+
+let made: Service;
+let url: string;
+let close: () => void;
+let ids: Record<string, string>;
+
+beforeAll(async () => {
+  made = await service({ ARCHIVE: new Memory() });
+  const server = createServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const raw = Buffer.concat(chunks);
+    const { status, text } = await made.send(`${incoming.method} ${incoming.url}`, {
+      ...(raw.length > 0 && { raw }),
+      headers: { 'content-type': 'application/json' },
+    });
+    outgoing.writeHead(status, { 'content-type': 'application/json' }).end(text);
+  });
+  await new Promise<void>((done) => {
+    server.listen(0, '127.0.0.1', done);
+  });
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  close = () => server.close();
+  ids = await twoDays(made.owner);
+  await longAgo(made.owner);
+});
+
+afterAll(async () => {
+  close?.();
+  await made?.database.drop();
+});
+
+const cli = (...args: string[]) =>
+  tock(['archive', ...args], { env: { TOCK_URL: url, TOCK_KEY: made.key } });
+
+test('the archive is turned on, filled, looked at and turned off', async () => {
+  expect((await cli('on')).out).toMatch(/^The archive is on; .* tock\/\n0 epochs in 0 files/);
+  const ran = await cli('run');
+  expect(ran.out).toMatch(/^\d\d runs exported, 0\.\d MiB; 0 tasks erased\n$/);
+  await retain(made.owner);
+  expect((await cli('status')).out).toMatch(/\n2 epochs in 2 files: \d\d runs.*\n0 epochs wait/);
+  const dead = await cli('ls', 'bills', '--state', 'dead');
+  expect(dead.out).toMatch(new RegExp(`\n${ids.dead} +dead +- +1 +w-bills`));
+  const all = await cli('ls', 'many', '--limit', '30', '--json');
+  expect(JSON.parse(all.out).tasks).toHaveLength(30);
+  expect((await cli('off')).out).toMatch(/^The archive is off/);
+  expect(await cli('ls', 'nothing')).toMatchObject({ out: 'No such tasks in the archive.\n' });
+});
+
+test('SQL says how it stands, and that the store is the Worker’s', async () => {
+  const sql = (...args: string[]) =>
+    tock(['archive', ...args], { env: { DATABASE_URL: made.database.url } });
+  expect((await sql('status')).out).toMatch(/^The archive is off/);
+  for (const verb of ['on', 'run']) {
+    expect(await sql(verb)).toMatchObject({ code: 2, err: expect.stringContaining('store') });
+  }
+});

@@ -1,0 +1,98 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { program } from '../../cli/program.ts';
+import { checkout } from '../../scripts/stack/place.ts';
+import { freshDatabase } from '../database.ts';
+import { until } from '../sql/support.ts';
+import { tock, tockAlone } from './tock.ts';
+
+/** Every command that does something, as it is typed. */
+function commands(of: Command, path = ''): string[] {
+  return of.commands.flatMap((one) => {
+    const name = `${path}${one.name()}`;
+    return one.commands.length > 0 ? commands(one, `${name} `) : [name];
+  });
+}
+
+test('every command says what it does, and is in the table of the README', async () => {
+  const names = commands(program());
+  expect(names.length).toBeGreaterThan(50);
+  const readme = readFileSync(join(checkout, 'README.md'), 'utf8');
+  const [, section = ''] = readme.split('## Command line\n');
+  const [table = ''] = section.split('| exit code |');
+  const told = [...table.matchAll(/`([a-z][a-z -]*)`/g)].map(([, name]) => name);
+  const said = told.filter((name) => !name?.startsWith('tock '));
+  expect([...new Set(said)].sort()).toEqual([...names].sort());
+  const undescribed = (of: Command): string[] =>
+    of.commands.flatMap((one) => [...(one.description() ? [] : [one.name()]), ...undescribed(one)]);
+  expect(undescribed(program())).toEqual([]);
+});
+
+test('a shell is offered commands, parts of them and their options', async () => {
+  const offers = async (...typed: string[]) => {
+    const { out } = await tockAlone(['complete', '--', ...typed]);
+    return out.split('\n').map((line) => line.split('\t')[0]);
+  };
+  expect(await offers('sta')).toEqual(expect.arrayContaining(['status']));
+  expect(await offers('queue', 'pa')).toEqual(expect.arrayContaining(['pause']));
+  expect(await offers('search', '--uni')).toEqual(expect.arrayContaining(['--unique-key']));
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { out, code } = await tockAlone(['completion', shell]);
+    expect([code, out]).toEqual([0, expect.stringContaining('tock complete --')]);
+    if (!existsSync(`/bin/${shell}`)) continue;
+    // What the shell itself says of it.
+    const { status, stderr } = spawnSync(`/bin/${shell}`, ['-n'], { input: out });
+    expect([status, `${stderr}`]).toEqual([0, '']);
+  }
+  expect(await tock(['completion', 'tcsh'])).toMatchObject({ code: 2 });
+});
+
+test('what is uninstalled is said first, and then gone, and is there again when it is migrated', async () => {
+  const db = await freshDatabase();
+  try {
+    const env = { DATABASE_URL: db.url };
+    const client = await db.connect();
+    await client.query("select tock.enqueue('mail', '[{}]')");
+    const dry = await tock(['uninstall', '--dry-run'], { env });
+    expect(dry.out).toMatch(new RegExp(`database ${db.name}:\n.*all of its 1 queues`));
+    const unasked = await tockAlone(['uninstall'], { env });
+    expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    expect((await client.query('select tock.queue_stats()')).rowCount).toBe(1);
+    await client.query('begin; lock tock.queues in access share mode');
+    const waiting = tock(['uninstall', '--yes', '--json'], { env });
+    const waits = `select from pg_locks where not granted
+      and database = (select oid from pg_database where datname = current_database())`;
+    await until('it waits for who is at work', async () => (await client.query(waits)).rowCount);
+    await client.query('rollback');
+    expect(await waiting).toMatchObject({ code: 0, out: expect.stringContaining(`"${db.name}"`) });
+    const left = await client.query("select to_regnamespace('tock') as schema");
+    expect(left.rows).toEqual([{ schema: null }]);
+    // Other databases of this cluster use them.
+    const roles = await client.query(
+      "select count(*)::int as n from pg_roles where rolname like 'tock\\_%er'",
+    );
+    expect(roles.rows[0].n).toBeGreaterThan(0);
+    expect(await tock(['uninstall', '--yes'], { env })).toMatchObject({ code: 3 });
+    expect(await tock(['migrate'], { env })).toMatchObject({ code: 0, err: '' });
+    expect(await tock(['enqueue', 'mail', '1'], { env })).toMatchObject({ code: 0 });
+  } finally {
+    await db.drop();
+  }
+});
+
+test('up makes a database ready, and says what to do next', async () => {
+  const db = await freshDatabase('template0');
+  try {
+    const { code, out } = await tock(['up', '--json'], { env: { DATABASE_URL: db.url } });
+    const { key, applied } = JSON.parse(out);
+    expect([code, applied.length > 10, key]).toEqual([0, true, expect.stringMatching(/^tock_/)]);
+    expect(await tock(['enqueue', 'hello', '1'], { env: { DATABASE_URL: db.url } })).toMatchObject({
+      code: 0,
+    });
+  } finally {
+    await db.drop();
+  }
+});

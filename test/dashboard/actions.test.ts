@@ -1,0 +1,277 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { claim, enqueue, fail, leaseOf, numbered, task, value } from '../sql/support.ts';
+import { type Dashboard, dashboard, goTo, signIn } from './browser.ts';
+
+let made: Dashboard;
+let all: string;
+let read: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+  read = await made.makeKey(['read']);
+});
+
+afterAll(() => made?.close());
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+/** What became of an action, as a screen reader says it too. */
+const told = (page: Page, text: string | RegExp) =>
+  page.getByRole('status').filter({ hasText: text }).first().waitFor();
+
+async function confirm(page: Page, name: string, word?: string): Promise<void> {
+  const dialog = page.getByRole('dialog');
+  const go = dialog.getByRole('button', { name, exact: true });
+  if (word) {
+    expect(await go.isDisabled()).toBe(true);
+    await dialog.getByRole('textbox').fill(word);
+  }
+  await go.click();
+}
+
+test('a wrong key is refused in words, and a right one lasts as long as the tab', async () => {
+  const page = await made.open(null);
+  for (const [wrong, words] of [
+    ['tock_00000000_0', /knows no such key/],
+    ['ключ', /knows no such key/],
+  ] as const) {
+    await page.getByLabel('Key', { exact: true }).fill(wrong);
+    await button(page, 'Sign in').click();
+    await page.getByRole('alert').filter({ hasText: words }).waitFor();
+  }
+  await signIn(page, all);
+  await page.reload();
+  await button(page, 'Sign out').waitFor();
+  expect(page.url()).not.toContain('tock_');
+  expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('tock_');
+  await button(page, 'Sign out').click();
+  await page.getByLabel('Key', { exact: true }).waitFor();
+  expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+});
+
+test('a key that is revoked meanwhile signs its page out, and says why', async () => {
+  const key = await made.makeKey(['read']);
+  const page = await made.open(key);
+  await made.client.query('select tock.revoke_key($1)', [key.slice(0, 13)]);
+  await page.getByText('The key is no longer valid').waitFor();
+});
+
+test('a task is enqueued, and what is wrong with it is said beside it', async () => {
+  await made.client.query("select tock.put_queue('mail', '{}')");
+  const page = await made.open(all);
+  await goTo(page, 'queues/mail');
+  await button(page, 'Enqueue a task').click();
+  const text = page.getByLabel('The task, as JSON');
+  await text.fill('{"payload": 1, "priority": 99}');
+  await button(page, 'Enqueue').last().click();
+  await page.getByRole('alert').filter({ hasText: 'priority' }).waitFor();
+  expect(await value(made.client, 'select count(*)::int from tock.runs')).toBe(0);
+  // More digits than a double has.
+  await text.fill('{"payload": {"n": 12345678901234567890}}');
+  await button(page, 'Enqueue').last().click();
+  await page.getByText('Enqueued:').waitFor();
+  await page.getByRole('dialog').getByRole('link').click();
+  await page.getByRole('heading', { name: /^Task \d+/ }).waitFor();
+  await page.getByText('12345678901234567890').waitFor();
+});
+
+test('a queue is paused, goes on and is purged; what runs elsewhere shows by itself', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'queues/shop');
+  await page.getByText('There is no queue of this name').waitFor();
+  await enqueue(made.client, 'shop', numbered(7));
+  await page.reload();
+  await button(page, 'Pause').click();
+  await confirm(page, 'Pause');
+  await told(page, 'shop is paused');
+  expect(await value(made.client, "select paused from tock.queue('shop')")).toBe(true);
+  await button(page, 'Resume').click();
+  await told(page, 'shop goes on');
+  await enqueue(made.client, 'shop', numbered(3));
+  // Nobody reloads.
+  await page.locator('.tiles').getByText('10', { exact: true }).waitFor();
+  await button(page, 'Purge').click();
+  await confirm(page, 'Purge', 'shop');
+  await told(page, '10 tasks of shop are purged');
+  expect(await claim(made.client, 'shop')).toEqual([]);
+});
+
+test('dead tasks are run again: one, and all of an error', async () => {
+  const ids = await enqueue(made.client, 'bills', numbered(6, 0, { max_attempts: 1 }));
+  const lease = leaseOf(await claim(made.client, 'bills', { limit: 6 }));
+  await fail(made.client, lease, { error: { message: 'the bank is closed' } });
+  const page = await made.open(all);
+  await goTo(page, `tasks/${ids[0]}`);
+  await page.getByText('the bank is closed').first().waitFor();
+  await button(page, 'Run again').click();
+  await page.getByText('rerun of').waitFor();
+  const again = new URL(page.url()).hash.split('/').at(-1) ?? '';
+  expect(await task(made.client, again)).toMatchObject({ state: 'ready', payload: 0 });
+  await goTo(page, 'queues/bills');
+  await button(page, 'Redrive').click();
+  await confirm(page, 'Redrive');
+  await told(page, /\d dead tasks of bills run again/);
+  expect(await claim(made.client, 'bills', { limit: 100 })).toHaveLength(6);
+});
+
+test('a task is cancelled, hurried, given another priority and erased', async () => {
+  const [id = ''] = await enqueue(made.client, 'later', [
+    { payload: 'secret words', delay_seconds: 3600 },
+  ]);
+  const page = await made.open(all);
+  await goTo(page, `tasks/${id}`);
+  await page.getByLabel('Priority').selectOption('1');
+  await button(page, 'Change').click();
+  await told(page, 'Its priority is 1');
+  await button(page, 'Run now').click();
+  await told(page, 'It is due now');
+  await button(page, 'Cancel').click();
+  await confirm(page, 'Cancel it');
+  await told(page, 'It is cancelled');
+  expect(await task(made.client, id)).toMatchObject({ state: 'cancelled', priority: 1 });
+  await button(page, 'Erase payload').click();
+  await confirm(page, 'Erase', 'erase');
+  await told(page, 'are gone');
+  expect(await task(made.client, id)).toMatchObject({ payload: null });
+});
+
+test('a schedule is run now, paused and resumed; a gate too', async () => {
+  await made.client.query(
+    `select tock.put_schedule('nightly', '{"queue":"nights","cron":"0 3 * * *"}')`,
+  );
+  await enqueue(made.client, 'doors', numbered(2, 0, { gate: 'front' }));
+  await made.client.query('select tock.promote()');
+  const page = await made.open(all);
+  await goTo(page, 'schedules');
+  await button(page, /Run now.*nightly/).click();
+  await told(page, /nightly was run: task \d+/);
+  expect(await claim(made.client, 'nights')).toHaveLength(1);
+  await button(page, /Pause.*nightly/).click();
+  await told(page, 'nightly is paused');
+  await button(page, /Resume.*nightly/).click();
+  await told(page, 'nightly goes on');
+  await goTo(page, 'gates?queue=doors');
+  await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Open' }).waitFor();
+  expect(await value(made.client, "select paused from tock.gates('doors', 'front')")).toBe(true);
+});
+
+test('a key that only reads sees all of it and is offered nothing to touch', async () => {
+  const [id] = await enqueue(made.client, 'seen', [{ payload: 'to be seen' }]);
+  const page = await made.open(read);
+  const pages = ['queues/seen', 'queues/bills', `tasks/${id}`, 'schedules', 'gates?queue=doors'];
+  for (const place of [...pages, 'leases', 'pools', 'system', 'tasks']) {
+    await goTo(page, place);
+    await page.locator('h1').waitFor();
+    const names = await page.locator('main').getByRole('button').allInnerTexts();
+    const touching = names.filter((name) => /^(?!Search|Go on|.*[▲▼]$)/.test(name.trim()));
+    const columns = await page.locator('main th button').allInnerTexts();
+    expect(
+      touching.filter((name) => !columns.includes(name)),
+      place,
+    ).toEqual([]);
+  }
+  await goTo(page, `tasks/${id}`);
+  await page.getByText('to be seen').waitFor();
+  await page.getByText('(read only)').waitFor();
+  // The server, not the page, is who refuses.
+  const status = await page.evaluate(
+    ([key, task]) =>
+      fetch(`/v1/tasks/${task}/cancel`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+      }).then((answer) => answer.status),
+    [read, id] as const,
+  );
+  expect(status).toBe(403);
+});
+
+test('a key for one queue, or for one tenant, finds its own', async () => {
+  await enqueue(made.client, 'mine', [{ payload: 1 }, { payload: 2, tenant: 'acme' }]);
+  const queueKey = await made.makeKey(['read', 'enqueue'], { queues: ['mine'] });
+  const page = await made.open(queueKey);
+  await page.getByRole('link', { name: 'mine' }).click();
+  await page.getByRole('heading', { name: 'mine' }).waitFor();
+  await page.locator('.tiles').getByText('2', { exact: true }).waitFor();
+  const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
+  const other = await made.open(tenantKey);
+  await goTo(other, 'tasks');
+  await other.getByText('1 shown').waitFor();
+});
+
+test('hostile words are words, wherever they come from', async () => {
+  const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}\u202e`;
+  const [id] = await enqueue(made.client, 'x.y', [
+    { payload: { [hostile]: hostile }, tenant: hostile, gate: hostile, max_attempts: 1 },
+  ]);
+  await made.client.query('select tock.promote()');
+  const lease = leaseOf(await claim(made.client, 'x.y', { worker: hostile }));
+  await enqueue(made.client, 'x.y', [{ payload: 1, gate: hostile }]);
+  const page = await made.open(all);
+  const places = ['queues/x.y', 'tasks', 'leases', `tasks/${id}`, 'gates?queue=x.y', ''];
+  const look = async () => {
+    for (const place of places) {
+      await goTo(page, place);
+      await page.locator('h1').waitFor();
+      expect(await page.locator('img, main script').count(), place).toBe(0);
+    }
+  };
+  await look();
+  await fail(made.client, lease, { error: { message: hostile } });
+  await look();
+  await goTo(page, `tasks/${id}`);
+  await page.getByText('<img src=x onerror=alert(1)>').first().waitFor();
+  await goTo(page, `queues/${encodeURIComponent(hostile)}`);
+  await page.locator('.problem').first().waitFor();
+  expect(made.complaints()).toEqual([]);
+});
+
+test('tasks are found by what is known of them, and more of them part by part', async () => {
+  await enqueue(made.client, 'found', numbered(120, 0, { tenant: 'acme' }));
+  const [keyed = ''] = await enqueue(made.client, 'found', [
+    { payload: 1, unique_key: 'order-7', tenant: 'b' },
+  ]);
+  const page = await made.open(read);
+  await goTo(page, 'tasks');
+  const field = (name: string) => page.getByRole('search').getByLabel(name, { exact: true });
+  await field('Queue').fill('found');
+  await field('Tenant').fill('acme');
+  await button(page, 'Search').click();
+  await page.getByText('50 shown').waitFor();
+  await button(page, 'Go on').click();
+  await page.getByText('100 shown').waitFor();
+  await button(page, 'Go on').click();
+  await page.getByText('120 shown').waitFor();
+  await field('Tenant').fill('');
+  await field('Unique key').fill('order-7');
+  await button(page, 'Search').click();
+  await page.getByText('1 shown').waitFor();
+  await page.getByRole('link', { name: keyed }).click();
+  await page.getByRole('heading', { name: `Task ${keyed}` }).waitFor();
+  await goTo(page, 'tasks?state=cancelled&queue=later');
+  await page.getByText('1 shown').waitFor();
+  await field('Created from').fill('2099-01-01T00:00');
+  await button(page, 'Search').click();
+  await page.getByText('There is no such task.').waitFor();
+  await goTo(page, 'tasks');
+  await field('Id').fill(keyed);
+  await button(page, 'Search').click();
+  await page.getByRole('heading', { name: `Task ${keyed}` }).waitFor();
+  await goTo(page, 'tasks/1');
+  await page.locator('.problem').waitFor();
+});
+
+test('a server that is gone is said to be, and what was there stays', async () => {
+  const page = await made.open(read);
+  await goTo(page, 'queues/found');
+  await page.locator('.tiles').getByText('121', { exact: true }).waitFor();
+  await page.context().setOffline(true);
+  await page
+    .getByText(/out of reach|Offline/)
+    .first()
+    .waitFor();
+  await page.locator('.tiles').getByText('121', { exact: true }).waitFor();
+  await page.context().setOffline(false);
+  made.complaints();
+});

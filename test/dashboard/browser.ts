@@ -1,0 +1,141 @@
+import { createRequire } from 'node:module';
+import type pg from 'pg';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { vi } from 'vitest';
+import { bundle } from '../../scripts/bundle.ts';
+import { browserPath } from '../../scripts/stack/browser.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { type Served, serveBundle } from '../worker/workerd.ts';
+
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+export const desktop = { width: 1280, height: 900 };
+export const phone = { width: 390, height: 844 };
+
+type Look = { theme?: 'light' | 'dark'; size?: typeof desktop };
+
+/** The bundle that is deployed, in workerd, and a browser before it. */
+export type Dashboard = {
+  url: string;
+  database: Database;
+  client: pg.Client;
+  makeKey(scopes: string[], more?: { queues?: string[]; tenants?: string[] }): Promise<string>;
+  /** A tab of its own; signed in where a key is given. */
+  open(key: string | null, look?: Look): Promise<Page>;
+  /** What pages have complained of since it was asked last, refusals left out. */
+  complaints(): string[];
+  close(): Promise<void>;
+};
+
+async function launch(): Promise<Browser> {
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking'];
+  return chromium.launch({
+    executablePath: browserPath(),
+    args: [...args, '--disable-component-update', '--disable-sync', '--no-first-run'],
+  });
+}
+
+/** Everything that a page says of itself and that nobody wanted to hear. */
+function listen(page: Page, said: string[]): void {
+  page.on('pageerror', (error) => said.push(error.message));
+  page.on('dialog', (dialog) => said.push(`dialog: ${dialog.message()}`));
+  page.on('console', (message) => {
+    const text = message.text();
+    // A refusal is the page's own business.
+    if (message.type() === 'error' && !/status of 4\d\d/.test(text)) said.push(text);
+  });
+  page.on('request', (request) => {
+    if (!/^(http:\/\/127\.0\.0\.1:|data:)/.test(request.url())) said.push(`asked ${request.url()}`);
+  });
+}
+
+export async function dashboard(given?: Database): Promise<Dashboard> {
+  const [{ code }, database, browser] = await Promise.all([
+    bundle(),
+    given ?? freshDatabase(),
+    launch(),
+  ]);
+  const served: Served = await serveBundle(code, { DATABASE_URL: database.edgeUrl });
+  const client = await database.connect();
+  const contexts: BrowserContext[] = [];
+  let said: string[] = [];
+  const health = () => fetch(`${served.url}/v1/health`).then((response) => response.ok);
+  try {
+    await vi.waitUntil(() => health().catch(() => false), { timeout: 10_000 });
+  } catch (error) {
+    await Promise.all([browser.close(), served.stop()]);
+    throw error;
+  }
+  return {
+    url: served.url,
+    database,
+    client,
+    async makeKey(scopes, { queues, tenants } = {}) {
+      const { rows } = await client.query(
+        `select key from tock.create_key(p_name => 'the browser', p_scopes => $1, p_queues => $2, p_tenants => $3)`,
+        [scopes, queues ?? null, tenants ?? null],
+      );
+      return rows[0].key;
+    },
+    async open(key, { theme = 'light', size = desktop } = {}) {
+      const context = await browser.newContext({ viewport: size, colorScheme: theme });
+      contexts.push(context);
+      const page = await context.newPage();
+      page.setDefaultTimeout(15_000);
+      listen(page, said);
+      await page.goto(served.url);
+      if (key) await signIn(page, key);
+      return page;
+    },
+    complaints() {
+      const all = said.splice(0);
+      return all;
+    },
+    async close() {
+      said = [];
+      await Promise.all(contexts.map((context) => context.close()));
+      await browser.close();
+      await served.stop();
+      await database.drop();
+    },
+  };
+}
+
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('Key', { exact: true }).fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
+/** By the links of the page, as somebody would who has only these. */
+export async function goTo(page: Page, place: string): Promise<void> {
+  await page.evaluate((hash) => {
+    location.hash = hash;
+  }, `#/${place}`);
+  await settled(page);
+}
+
+/** Until nothing is being loaded for the first time. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(
+    () => !document.querySelector('[aria-busy="true"]') && document.querySelector('h1'),
+  );
+}
+
+type Violation = { id: string; impact: string; nodes: { html: string }[] };
+
+/** What axe finds serious or critical, in a line each. */
+export async function violations(page: Page): Promise<string[]> {
+  // Through the debugger: the page's own policy lets no other script in.
+  const loaded = await page.evaluate('typeof axe');
+  if (loaded === 'undefined') {
+    const { readFileSync } = await import('node:fs');
+    await page.evaluate(readFileSync(axePath, 'utf8'));
+  }
+  const found = (await page.evaluate(
+    'axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations)',
+  )) as Violation[];
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
+}

@@ -1,0 +1,147 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Dashboard, dashboard, desktop, goTo, phone, violations } from './browser.ts';
+import { fillWorld } from './world.ts';
+
+let made: Dashboard;
+let all: string;
+let dead: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  await fillWorld(made.client);
+  await made.client.query('select tock.minutes()');
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+  const { rows } = await made.client.query(
+    "select newest_id from tock.dead_groups('imports', 1, 10)",
+  );
+  dead = rows[0].newest_id;
+});
+
+afterAll(() => made?.close());
+
+const places = () => [
+  '',
+  'queues/emails',
+  'queues/payments',
+  'queues/imports',
+  'queues/there-is-none',
+  'tasks',
+  `tasks/${dead}`,
+  'leases',
+  'schedules',
+  'gates?queue=payments',
+  'pools',
+  'pools/drivers',
+  'system',
+  'no-such-page',
+];
+
+/** A page that is wider than its window is read by scrolling to and fro. */
+const tooWide = (page: Page) =>
+  page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+
+test.each([
+  ['light', 'desktop', desktop],
+  ['dark', 'phone', phone],
+] as const)('every page is sound to axe: %s, on a %s', async (theme, _, size) => {
+  const page = await made.open(all, { theme, size });
+  for (const place of places()) {
+    await goTo(page, place);
+    expect(await violations(page), place).toEqual([]);
+    expect(await tooWide(page), place).toBe(false);
+    const title = await page.locator('h1').innerText();
+    expect(title, place).not.toBe('');
+  }
+  expect(made.complaints()).toEqual([]);
+});
+
+test.each([
+  ['dark', desktop],
+  ['light', phone],
+] as const)('colours are sound where the theme is chosen on the page: %s', async (theme, size) => {
+  const page = await made.open(null, { theme: theme === 'dark' ? 'light' : 'dark', size });
+  expect(await violations(page)).toEqual([]);
+  await page.getByLabel('Colours').selectOption(theme);
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const [red = 0] = (await ground()).match(/\d+/g)?.map(Number) ?? [];
+  expect(red > 128 ? 'light' : 'dark').toBe(theme);
+  expect(await violations(page)).toEqual([]);
+  await page.getByLabel('Key', { exact: true }).fill(all);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('table', { name: 'Queues' }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.reload();
+  await page.getByRole('table', { name: 'Queues' }).waitFor();
+  expect(await ground()).toMatch(new RegExp(`^rgb\\(${red},`));
+});
+
+test('who has no mouse gets everywhere, and into a dialog and out of it', async () => {
+  const page = await made.open(all);
+  const focus = () => page.evaluate(() => document.activeElement?.textContent?.trim());
+  await page.reload();
+  await page.getByRole('table', { name: 'Queues' }).waitFor();
+  await page.keyboard.press('Tab');
+  expect(await focus()).toBe('Skip to the content');
+  await page.keyboard.press('Enter');
+  expect(await focus()).toBe('Overview');
+  // To the first queue of the table.
+  for (let n = 0; n < 30 && (await focus()) !== 'emails'; n++) await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'emails' }).waitFor();
+  expect(await focus()).toBe('emails');
+  await page.getByRole('button', { name: 'Pause' }).waitFor();
+  for (let n = 0; n < 30 && (await focus()) !== 'Pause'; n++) await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Pause emails?' });
+  await dialog.waitFor();
+  for (let n = 0; n < 5; n++) {
+    await page.keyboard.press('Tab');
+    const inside = await page.evaluate(
+      () => document.activeElement === document.body || !!document.activeElement?.closest('dialog'),
+    );
+    expect(inside).toBe(true);
+  }
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  expect(await focus()).toBe('Pause');
+});
+
+test('what a screen reader says of a chart is in a table, and of a time the instant', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'queues/emails');
+  const chart = page.getByRole('figure', { name: 'By the second' });
+  await chart.getByText('The same as a table').click();
+  const table = chart.getByRole('table');
+  expect(await table.getByRole('columnheader').allInnerTexts()).toEqual([
+    'time',
+    'enqueued',
+    'done',
+    'failed',
+    'lost',
+  ]);
+  expect(await table.getByRole('row').count()).toBeGreaterThan(10);
+  expect(await page.locator('time').first().getAttribute('datetime')).toMatch(/^\d{4}-/);
+});
+
+test('the page lets no other script in, and no other site around it', async () => {
+  const answer = await fetch(made.url);
+  const policy = answer.headers.get('content-security-policy') ?? '';
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toContain('unsafe');
+  const html = await answer.text();
+  expect(html).not.toMatch(/<script(?![^>]*src=)/);
+  const names = [...html.matchAll(/dashboard\/(app\.\w+\.(?:js|css))/g)].map(([, name]) => name);
+  expect(names).toHaveLength(2);
+  let bytes = 0;
+  for (const name of names) {
+    const file = await fetch(`${made.url}/dashboard/${name}`);
+    expect(file.headers.get('cache-control')).toContain('immutable');
+    bytes += Buffer.byteLength(await file.text());
+  }
+  // 126 kB on 2026-11-23, some 46 kB compressed.
+  expect(bytes).toBeLessThan(200_000);
+  expect((await fetch(`${made.url}/dashboard/app.js`)).status).toBe(404);
+  expect((await fetch(`${made.url}/dashboard/__proto__`)).status).toBe(404);
+});

@@ -1,0 +1,125 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+import { checkout } from '../../scripts/stack/place.ts';
+import { attempt } from '../../scripts/stack/run.ts';
+
+// scripts/planted.ts plants its bugs in a copy of docs/.
+const { TOCK_DOCS_DIRECTORY } = process.env;
+const placeOf = (path: string) =>
+  TOCK_DOCS_DIRECTORY && path.startsWith('docs/')
+    ? join(TOCK_DOCS_DIRECTORY, path.slice('docs/'.length))
+    : join(checkout, path);
+const read = (path: string) => readFileSync(placeOf(path), 'utf8');
+const pages = ['docs/deploy.md', 'docs/moving-in.md'];
+const deploy = read('docs/deploy.md');
+const both = pages.map(read).join('\n');
+
+const all = (text: string, pattern: RegExp) => [
+  ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
+];
+
+/** What GitHub makes of a heading. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+const anchors = (page: string) => all(page, /^#+ (.*)$/gm).map(anchor);
+
+test.each(pages)('each link of %s leads somewhere', (page) => {
+  const links = all(read(page), /\]\(([^)\s]+)\)/g).filter((to) => !to.startsWith('http'));
+  expect(links.length).toBeGreaterThan(5);
+  for (const link of links) {
+    const [path = '', part] = link.split('#');
+    const file = path ? join('docs', path) : page;
+    expect(existsSync(join(checkout, file)), link).toBe(true);
+    if (part) expect(anchors(read(file)), link).toContain(part);
+  }
+});
+
+test('each command of tock that is named is there, with its options', async () => {
+  const named = [...both.matchAll(/(?:npm run tock --|`tock) ([a-z][a-z-]*)((?: [^`\n#]*)?)/g)];
+  const commands = Map.groupBy(named, ([, name]) => name as string);
+  expect([...commands.keys()]).toEqual(expect.arrayContaining(['doctor', 'enqueue', 'redrive']));
+  const help = async (words: string[]) => {
+    const argv = [process.execPath, join(checkout, 'cli/main.ts'), ...words, '--help'];
+    const { code, out } = await attempt(argv);
+    expect(code, words.join(' ')).toBe(0);
+    expect(out).toContain(`Usage: tock ${words.join(' ')}`);
+    return out;
+  };
+  const known = all(await help([]), /^ {2}([a-z]+)/gm);
+  expect(known).toEqual(expect.arrayContaining([...commands.keys()]));
+  const options = async (name: string, uses: string[]) => {
+    const wanted = uses.flatMap((rest) => rest.match(/--[a-z-]+/g) ?? []);
+    if (wanted.length === 0) return;
+    const under = all(uses.join('\n'), /^ ([a-z]+)\b/gm).slice(0, name === 'key' ? 1 : 0);
+    const out = await help([name, ...under]);
+    for (const option of wanted) expect(out, `tock ${name}`).toContain(option);
+  };
+  const uses = (all: RegExpMatchArray[]) => all.map(([, , rest = '']) => rest);
+  await Promise.all([...commands].map(([name, all]) => options(name, uses(all))));
+});
+
+test('each script of npm, route, variable, verb and file that is named is there', async () => {
+  const { scripts } = JSON.parse(read('package.json'));
+  for (const name of all(both, /npm run ([a-z:]+)/g)) expect(Object.keys(scripts)).toContain(name);
+
+  const app = createApp(() => Promise.reject(new Error('no database')));
+  const { paths } = await (await app.request('/openapi.json')).json();
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods as object).map(
+      (method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+    ),
+  );
+  const asked = all(both, /`((?:GET|POST|PUT|PATCH|DELETE) \/[^`]+)`/g);
+  expect(asked.length).toBeGreaterThan(3);
+  for (const route of asked) expect(routes).toContain(route);
+  for (const path of all(both, /\$TOCK_URL(\/v1[^\s`]*)/g)) expect(routes).toContain(`GET ${path}`);
+
+  const bindings = read('functions/query.ts') + read('wrangler.toml') + read('cli/settings.ts');
+  const named = all(both, /\b((?:TOCK|DATABASE|HYPERDRIVE)(?:_[A-Z]+)+)\b/g);
+  expect(named).toEqual(expect.arrayContaining(['DATABASE_URL_ENDS', 'TOCK_MOST_AT_ONCE']));
+  for (const name of named) expect(bindings, name).toMatch(new RegExp(`\\b${name}\\b`));
+
+  const schema = read('sql/schema.sql');
+  for (const verb of all(both, /\btock\.([a-z_]+)\(/g)) {
+    expect(schema.includes(`function tock.${verb}(`), verb).toBe(true);
+  }
+  for (const path of all(both, /`((?:test|examples|functions|docs)\/[\w./-]+)`/g)) {
+    expect(existsSync(join(checkout, path)), path).toBe(true);
+  }
+});
+
+test('what is to be put into wrangler.toml stands there to be switched on', () => {
+  const lines = read('wrangler.toml')
+    .split('\n')
+    .map((line) => line.replace(/^# /, ''));
+  const blocks = all(deploy, /^```toml\n([\s\S]*?)^```/gm);
+  expect(blocks).toHaveLength(2);
+  for (const line of blocks.join('').trim().split('\n')) expect(lines).toContain(line);
+});
+
+test('the figures of sizing are those of the runs', () => {
+  const sizing = deploy.split('\n## Sizing\n')[1]?.split('\n## ')[0] as string;
+  const shown = (text: string) => all(text, /(?<![\d.,])(\d[\d,.]*\d|\d)(?![\d,]*\d)/g);
+  const runs = ['', '-batches', '-space'].map((end) => read(`bench/results/2026-11-22${end}.md`));
+  for (const figure of [
+    '1,858',
+    '114,811',
+    '474,623',
+    '3,461',
+    '100,458',
+    '155,391',
+    '644',
+    '410',
+    '0.99',
+    '297',
+    '978',
+  ]) {
+    expect(shown(sizing), figure).toContain(figure);
+    expect(runs.join('\n'), figure).toContain(`**${figure}**`);
+  }
+});

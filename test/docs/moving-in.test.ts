@@ -1,0 +1,189 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkout } from '../../scripts/stack/place.ts';
+import { type Database, freshDatabase } from '../database.ts';
+
+// scripts/planted.ts plants its bugs in a copy of docs/.
+const docs = process.env.TOCK_DOCS_DIRECTORY ?? join(checkout, 'docs');
+const page = readFileSync(join(docs, 'moving-in.md'), 'utf8');
+const bench = join(checkout, 'bench');
+const peers = ['pg-boss', 'graphile-worker'];
+
+/** The statement under `## From …`. */
+function statement(from: string): string {
+  const [, part = ''] = page.split(`## From ${from}\n`);
+  return /^```sql\n([\s\S]*?)^```/m.exec(part.split(/^## /m)[0] as string)?.[1] as string;
+}
+
+let db: Database;
+let owner: pg.Client;
+let other: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  owner = await db.connect();
+  other = await db.connect();
+  for (const name of peers) {
+    await owner.query(readFileSync(join(import.meta.dirname, `peers/${name}.sql`), 'utf8'));
+  }
+  // As https://github.com/pgmq/pgmq makes it for a queue.
+  await owner.query(`create schema pgmq; create table pgmq.q_mail (
+    msg_id bigint primary key generated always as identity, read_ct integer default 0 not null,
+    enqueued_at timestamptz default now() not null, last_read_at timestamptz,
+    vt timestamptz not null, message jsonb, headers jsonb)`);
+});
+afterAll(() => db.drop());
+
+/** Tasks of a queue as they stand, the first enqueued first. */
+async function tasks(queue: string) {
+  const all = 'select t.tasks from tock.tasks(p_filter => $1) t';
+  const { rows } = await owner.query(all, [{ queue }]);
+  return rows[0].tasks.toSorted(
+    (a: { id: string }, b: { id: string }) => Number(a.id) - Number(b.id),
+  );
+}
+
+/** What each task of a queue is given to a worker as, by priority. */
+async function claimed(queue: string) {
+  const text = `select payload, priority, max_attempts from tock.claim(p_queue => $1, p_worker => 'w', p_limit => 100)`;
+  return (await owner.query(text, [queue])).rows;
+}
+
+test('jobs of pg-boss become tasks, but for those that are at work, over or wait for others', async () => {
+  await owner.query(`insert into pgboss.job (name, data, priority, retry_limit, retry_count, state, start_after, blocked, blocking)
+    values ('mail/out', '{"n": 1}', 0, 2, 0, 'created', now(), false, false),
+      ('mail/out', '{"n": 2}', 3, 4, 3, 'retry', now(), false, false),
+      ('mail/out', '{"n": 3}', -99, 0, 0, 'created', now(), false, false),
+      ('mail/out', '{"n": 4}', 0, 2, 0, 'created', now() + interval '1 hour', false, false),
+      ('mail/out', '{"n": 5}', 0, 2, 0, 'active', now(), false, false),
+      ('mail/out', '{"n": 6}', 0, 2, 0, 'completed', now(), false, false),
+      ('mail/out', '{"n": 7}', 0, 2, 0, 'created', now(), true, false),
+      ('mail/out', '{"n": 8}', 0, 2, 0, 'created', now(), false, true),
+      ('__pgboss__send-it', null, 0, 2, 0, 'created', now(), false, false),
+      ('mail/out', '{"n": 9}', 0, 2, 0, 'created', now(), false, false)`);
+  // As a worker of theirs that has just fetched it.
+  await other.query('begin');
+  await other.query(`update pgboss.job set state = 'active' where data = '{"n": 9}'`);
+  const { rows } = await owner.query(statement('pg-boss'));
+  await other.query('commit');
+  expect(rows).toEqual([{ name: 'mail/out', moved: 4 }]);
+  expect((await owner.query(statement('pg-boss'))).rows).toEqual([]);
+  expect(await claimed('mail-out')).toEqual([
+    { payload: { n: 2 }, priority: 2, max_attempts: 2 },
+    { payload: { n: 1 }, priority: 5, max_attempts: 3 },
+    { payload: { n: 3 }, priority: 9, max_attempts: 1 },
+  ]);
+  expect((await tasks('mail-out')).map(({ state }: { state: string }) => state).sort()).toEqual([
+    'running',
+    'running',
+    'running',
+    'waiting',
+  ]);
+  const left = await owner.query('select count(*)::integer as left from pgboss.job');
+  expect(left.rows).toEqual([{ left: 6 }]);
+});
+
+test('a task that is refused moves nothing', async () => {
+  await owner.query(
+    `insert into pgboss.job (name, data) values ('big', '1'), ('big', to_jsonb(repeat('x', 300000)))`,
+  );
+  await expect(owner.query(statement('pg-boss'))).rejects.toMatchObject({ code: 'TK422' });
+  const left = await owner.query(
+    `select count(*)::integer as left from pgboss.job where name = 'big'`,
+  );
+  expect(left.rows).toEqual([{ left: 2 }]);
+  expect(await tasks('big')).toEqual([]);
+});
+
+test('jobs of graphile-worker become tasks with their gates and keys, but for those that are locked or used up', async () => {
+  await owner.query(`insert into graphile_worker._private_tasks (identifier) values ('send'), ('index');
+    insert into graphile_worker._private_job_queues (queue_name, locked_at) values ('user 7', null), ('user 8', now());
+    insert into graphile_worker._private_jobs (task_id, job_queue_id, payload, priority, run_at, attempts, max_attempts, key, locked_at)
+    values (1, null, '{"n": 1}', 0, now(), 0, 25, null, null), (1, null, '{"n": 2}', -2, now(), 5, 25, null, null),
+      (1, null, '{"n": 3}', 0, now(), 25, 25, null, null), (1, null, '{"n": 4}', 0, now(), 1, 25, null, now()),
+      (1, 2, '{"n": 5}', 0, now(), 0, 25, null, null),
+      (2, 1, '{"n": 6}', 0, now(), 0, 25, 'doc 6', null), (2, 1, '{"n": 7}', 0, now(), 0, 25, null, null),
+      (2, null, '{"n": 8}', 0, now() + interval '1 hour', 0, 25, null, null),
+      (2, null, '{"n": 9}', 0, now(), 0, 25, 'doc 9', null)`);
+  const had = '[{"payload": {"n": "ours"}, "unique_key": "doc 9"}]';
+  await owner.query(`select tock.enqueue('index', $1)`, [had]);
+  const { rows } = await owner.query(statement('graphile-worker'));
+  expect(rows.toSorted((a, b) => b.moved - a.moved)).toEqual([
+    { identifier: 'index', moved: 4 },
+    { identifier: 'send', moved: 2 },
+  ]);
+  expect(await claimed('send')).toEqual([
+    { payload: { n: 2 }, priority: 3, max_attempts: 20 },
+    { payload: { n: 1 }, priority: 5, max_attempts: 25 },
+  ]);
+  await owner.query('select tock.promote(p_sweep => true)');
+  const gate = `select * from tock.gates(p_queue => 'index', p_gate => 'user 7')`;
+  expect((await owner.query(gate)).rows).toHaveLength(1);
+  expect((await claimed('index')).map(({ payload }) => payload.n).sort()).toEqual([6, 'ours']);
+  const left = await owner.query('select payload from graphile_worker._private_jobs order by id');
+  expect(left.rows.map(({ payload }) => payload.n)).toEqual([3, 4, 5]);
+});
+
+test('messages of pgmq become tasks, delayed ones too, but for those that are being read', async () => {
+  await owner.query(`insert into pgmq.q_mail (read_ct, vt, message, headers) values (0, now(), '{"n": 1}', null),
+    (3, now() - interval '1 minute', '{"n": 2}', null), (1, now() + interval '1 minute', '{"n": 3}', null),
+    (0, now() + interval '1 hour', '{"n": 4}', null), (0, now(), 'null', '{"x-pgmq-group": "user 7", "Other": 1}')`);
+  expect((await owner.query(statement('pgmq'))).rows).toEqual([{ moved: 4 }]);
+  expect((await owner.query(statement('pgmq'))).rows).toEqual([]);
+  await owner.query('select tock.promote(p_sweep => true)');
+  expect((await tasks('mail')).map(({ state }: { state: string }) => state).sort()).toEqual([
+    'ready',
+    'ready',
+    'ready',
+    'waiting',
+  ]);
+  expect(
+    (await owner.query(`select * from tock.gates(p_queue => 'mail', p_gate => 'user 7')`)).rows,
+  ).toHaveLength(1);
+  expect((await owner.query('select message from pgmq.q_mail')).rows).toEqual([
+    { message: { n: 3 } },
+  ]);
+});
+
+/** The columns of a schema's tables. */
+async function columns(client: pg.Client, tables: string[]) {
+  const text = `select c.table_schema || '.' || c.table_name as of, c.column_name, c.udt_name
+    from information_schema.columns c where c.table_schema || '.' || c.table_name = any ($1)
+    order by 1, c.ordinal_position`;
+  return (await client.query(text, [tables])).rows;
+}
+
+test('the tables are those that the packages make', async ({ skip }) => {
+  skip(!existsSync(join(bench, 'node_modules/pg-boss')), 'npm run bench installs the packages');
+  const own = await freshDatabase();
+  try {
+    const made = await own.connect();
+    for (const name of peers) {
+      const env = { ...process.env, BENCH_WORK: JSON.stringify({ url: own.url, name }) };
+      await promisify(execFile)(process.execPath, [join(bench, 'peers/schema.ts')], { env });
+    }
+    const jobs = ['_private_jobs', '_private_job_queues', '_private_tasks'];
+    const tables = ['pgboss.job', ...jobs.map((name) => `graphile_worker.${name}`)];
+    const found = await columns(made, tables);
+    expect(found.length).toBeGreaterThan(50);
+    expect(found).toEqual(await columns(owner, tables));
+    // By the ways that each documents for SQL.
+    await made.query(`select pgboss.create_queue('q', '{"policy": "standard"}')`);
+    await made.query(`insert into pgboss.job (name, data) values ('q', '{"n": 1}')`);
+    await made.query(
+      `select graphile_worker.add_job('t', '{"n": 2}', queue_name => 's', job_key => 'k')`,
+    );
+    expect((await made.query(statement('pg-boss'))).rows).toEqual([{ name: 'q', moved: 1 }]);
+    expect((await made.query(statement('graphile-worker'))).rows).toEqual([
+      { identifier: 't', moved: 1 },
+    ]);
+    const text = `select payload from tock.claim(p_queue => $1, p_worker => 'w')`;
+    expect((await made.query(text, ['q'])).rows).toEqual([{ payload: { n: 1 } }]);
+  } finally {
+    await own.drop();
+  }
+});

@@ -1,0 +1,107 @@
+import { rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Against, against, copied, started } from './copied.ts';
+
+type Message = { MessageId: string; Body: string; Attributes?: Record<string, string> };
+
+let tock: Against;
+let folder: string;
+let sqs: Server;
+let url: string;
+/** What the stand-in has; a message goes when it is deleted, and is given again until then. */
+let messages: Message[] = [];
+/** So many deletions get lost. */
+let losing = 0;
+
+async function answered(target: string, body: { Entries: { ReceiptHandle: string }[] }) {
+  if (target === 'AmazonSQS.ReceiveMessage') {
+    const given = messages.slice(0, 10);
+    return given.map((one) => ({ ...one, ReceiptHandle: `receipt ${one.MessageId}` }));
+  }
+  if (losing-- > 0) return null;
+  const gone = body.Entries.map(({ ReceiptHandle }) => ReceiptHandle.slice('receipt '.length));
+  messages = messages.filter(({ MessageId }) => !gone.includes(MessageId));
+  return [];
+}
+
+beforeAll(async () => {
+  tock = await against('moved');
+  folder = await copied('from-sqs');
+  sqs = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request.setEncoding('utf8')) text += chunk;
+    const target = `${request.headers['x-amz-target']}`;
+    const signed = /^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/eu-central-1\/sqs\/aws4_request, /;
+    if (!signed.test(`${request.headers.authorization}`)) return response.writeHead(403).end();
+    const found = await answered(target, JSON.parse(text));
+    if (!found) return response.destroy();
+    response.setHeader('content-type', 'application/x-amz-json-1.0');
+    response.end(JSON.stringify(found.length > 0 ? { Messages: found } : {}));
+  });
+  await new Promise<void>((resolve) => sqs.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(sqs.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  sqs.closeAllConnections();
+  sqs.close();
+  rmSync(folder, { recursive: true });
+  await tock.drop();
+});
+
+async function run(name: string) {
+  const { key } = (
+    await tock.owner.query(
+      "select key from tock.create_key(p_name => 'm', p_scopes => '{enqueue}', p_queues => '{moved,ordered}')",
+    )
+  ).rows[0];
+  const env = {
+    ...tock.env,
+    TOCK_KEY: key,
+    AWS_REGION: 'eu-central-1',
+    AWS_ACCESS_KEY_ID: 'AKID',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    SQS_QUEUE_URL: `${url}/1234/${name}`,
+    UNTIL_EMPTY: '1',
+  };
+  const queue = name.endsWith('.fifo') ? 'ordered' : 'moved';
+  return started([process.execPath, 'from-sqs.mjs', queue], folder, env).ended;
+}
+
+test('each message becomes one task, though it comes twice and deletions are lost', async () => {
+  messages = Array.from({ length: 23 }, (_, n) => ({
+    MessageId: `m${n}`,
+    Body: n === 0 ? 'no JSON' : JSON.stringify({ n }),
+  }));
+  losing = 2;
+  const { code, out, err } = await run('jobs');
+  expect({ code, messages }).toEqual({ code: 0, messages: [] });
+  expect(err.match(/fetch failed/g)).toHaveLength(2);
+  expect(out).toContain('messages are tasks of moved now.');
+  const payloads = (
+    await tock.owner.query(
+      `select payload from tock.claim(p_queue => 'moved', p_worker => 'w', p_limit => 100)`,
+    )
+  ).rows.map(({ payload }) => JSON.stringify(payload));
+  const wanted = ['"no JSON"', ...Array.from({ length: 22 }, (_, n) => `{"n":${n + 1}}`)];
+  expect(payloads.sort()).toEqual(wanted.sort());
+});
+
+test('a group of a FIFO queue is a gate, and what is refused stays with those after it', async () => {
+  messages = ['1', '2', `"${'x'.repeat(300_000)}"`, '4'].map((Body, n) => ({
+    MessageId: `f${n}`,
+    Body,
+    Attributes: { MessageGroupId: 'user 7' },
+  }));
+  const ending = run('jobs.fifo');
+  await expect.poll(() => messages.length, { timeout: 10_000 }).toBe(2);
+  messages = [];
+  const { err } = await ending;
+  expect(err).toContain('message f2: TockError');
+  await tock.owner.query('select tock.promote(p_sweep => true)');
+  const claimed = `select payload from tock.claim(p_queue => 'ordered', p_worker => 'w', p_limit => 9)`;
+  expect((await tock.owner.query(claimed)).rows).toEqual([{ payload: 1 }]);
+  const gates = `select * from tock.gates(p_queue => 'ordered', p_gate => 'user 7')`;
+  expect((await tock.owner.query(gates)).rows).toHaveLength(1);
+});

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTock, type Tock } from '../../client/index.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { copied, type Process, started } from './copied.ts';
+
+let db: Database;
+let folder: string;
+let server: Process;
+let tock: Tock;
+let url: string;
+let key: string;
+let owner: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  folder = await copied('node-server');
+  owner = await db.connect();
+  const made = `select key from tock.create_key(p_name => 'k', p_scopes => '{enqueue,claim,read,admin}')`;
+  ({ key } = (await owner.query(made)).rows[0]);
+  const settings = { DATABASE_URL: db.poolUrl ?? db.edgeUrl, PORT: '0' };
+  server = started([process.execPath, 'server.mjs'], folder, settings);
+  const said = /listens on (\S+)/;
+  await vi.waitUntil(() => said.test(server.out()) || server.err(), { timeout: 15_000 });
+  url = said.exec(server.out())?.[1] ?? server.err();
+  tock = createTock({ url, key, retries: 0 });
+}, 30_000);
+afterAll(async () => {
+  server.child.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+  await db.drop();
+});
+
+function post(path: string, body: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  return fetch(`${url}${path}`, { method: 'POST', headers, body });
+}
+
+test('a task is enqueued, claimed and completed through plain Node', async () => {
+  const id = await tock.enqueue('mail', { to: 'ann' });
+  const lease = await tock.claim('mail', { worker: 'w', wait_seconds: 5 });
+  expect(lease?.tasks.map((one) => [one.id, one.payload])).toEqual([[id, { to: 'ann' }]]);
+  await lease?.complete([{ id, result: 'sent' }]);
+  expect(await tock.task(id)).toMatchObject({ state: 'done', result: 'sent' });
+});
+
+test('what falls due is promoted by its timer, with nobody claiming', async () => {
+  // A tick does each duty every few seconds; here it is always time for this one.
+  const timely = "update tock.duties set last_started_at = null where name = 'promote'";
+  // The second comes when the ring after the start is over, and later than the one that its enqueue brings.
+  for (const soon of [100, 1100]) {
+    const run_at = new Date(Date.now() + soon).toISOString();
+    const id = await tock.enqueue('later', null, { run_at });
+    await vi.waitUntil(
+      async () => (await owner.query(timely)) && (await tock.task(id))?.state === 'ready',
+      { timeout: 4000, interval: 50 },
+    );
+  }
+});
+
+test('bodies come through as they are, and those that are too large are refused', async () => {
+  const send = (body: string) => post('/v1/queues/q/tasks', body);
+  expect((await send(JSON.stringify({ payload: '😀'.repeat(9000) }))).status).toBe(201);
+  expect((await send('x'.repeat(6 * 1024 * 1024))).status).toBe(413);
+  expect((await post('/v1/nothing', '{}')).status).toBe(404);
+});
+
+test('on SIGTERM it answers what is under way and ends with 0, whoever keeps a connection', async () => {
+  const idle = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
+  await once(idle, 'connect');
+  const admin = await db.connect(db.superUrl);
+  const since = (await admin.query('select clock_timestamp() as now')).rows[0].now;
+  const waiting = post('/v1/queues/late/claim', '{"worker": "w", "wait_seconds": 10}');
+  const looks = `select from pg_stat_activity where datname = current_database()
+    and usename = 'tock_edge' and query ~ 'tock.claim' and query_start > $1`;
+  await vi.waitUntil(async () => (await admin.query(looks, [since])).rowCount, 5000);
+  server.child.kill('SIGTERM');
+  const isRefused = () =>
+    fetch(url).then(
+      () => false,
+      () => true,
+    );
+  await vi.waitUntil(isRefused, 5000);
+  await owner.query(`select tock.enqueue(p_queue => 'late', p_tasks => '[{"payload": 1}]')`);
+  const answer = await waiting;
+  expect(await answer.json()).toMatchObject({ tasks: [{ payload: 1 }] });
+  // Or whoever asks again and again over one connection would keep the process.
+  expect(answer.headers.get('connection')).toBe('close');
+  // It would be minutes until the idle connection is given up.
+  expect(await server.ended).toMatchObject({ code: 0, err: '' });
+}, 15_000);

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+let ids: string[];
+let theirs: string[];
+let lease: string;
+
+const makeKey = async (options: string, values: unknown[] = []): Promise<string> => {
+  const { rows } = await tock.owner.query(
+    `select key from tock.create_key('looker', ${options})`,
+    values,
+  );
+  return rows[0].key;
+};
+const get = (path: string, key?: string) => tock.send(`GET ${path}`, key ? { key } : {});
+const idsOf = (body: { tasks: { id: string }[] }) => body.tasks.map(({ id }) => id);
+
+beforeAll(async () => {
+  tock = await service();
+  const put = async (queue: string, tenant: string, count: number) => {
+    const tasks = Array.from({ length: count }, () => ({ tenant, payload: 'secret' }));
+    return (await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } })).body.ids;
+  };
+  ids = await put('q', 'acme', 4);
+  theirs = await put('q', 'evil', 3);
+  await put('other', 'acme', 2);
+  const claimed = await tock.send('POST /v1/queues/q/claim', { body: { worker: 'w', limit: 2 } });
+  lease = claimed.body.lease;
+});
+afterAll(() => tock.database.drop());
+
+test('a key hears what it may, and nobody hears a key or its hash', async () => {
+  const key = await makeKey(
+    `'{read}', p_queues => '{q}', p_tenants => '{acme}', p_rate_limit => 100, p_rate_seconds => 60`,
+  );
+  const { status, body, text } = await get('/v1/key', key);
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    prefix: key.slice(0, body.prefix.length),
+    name: 'looker',
+    scopes: ['read'],
+    queues: ['q'],
+    tenants: ['acme'],
+    rate_limit: 100,
+    rate_seconds: 60,
+    created_at: expect.any(String),
+    expires_at: null,
+  });
+  expect(text).not.toContain(key);
+  const { rows } = await tock.owner.query(
+    `select encode(sha256(convert_to($1, 'UTF8')), 'hex') as hash`,
+    [key],
+  );
+  expect(text).not.toContain(rows[0].hash);
+  expect((await get('/v1/key', 'tock_nothing')).status).toBe(401);
+  expect((await tock.send('GET /v1/key', { key: null })).status).toBe(401);
+  await tock.owner.query('select tock.revoke_key($1)', [body.prefix]);
+  expect((await get('/v1/key', key)).status).toBe(401);
+  const late = await makeKey(`'{claim}', p_expires_at => now() + interval '1 hour'`);
+  expect((await get('/v1/key', late)).body).toMatchObject({ scopes: ['claim'], queues: null });
+  await tock.owner.query(
+    "update tock.keys set created_at = now() - interval '2 days', expires_at = now() - interval '1 s' where expires_at is not null",
+  );
+  expect((await get('/v1/key', late)).status).toBe(401);
+});
+
+test('a search goes on by its cursor; what can be no filter is named', async () => {
+  const found: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const at: string = cursor ? `&cursor=${cursor}` : '';
+    const { body } = await get(`/v1/search?queue=q&limit=2${at}`);
+    found.push(...idsOf(body));
+    cursor = body.cursor;
+  } while (cursor);
+  expect(found).toEqual([...ids, ...theirs].reverse());
+  expect(JSON.stringify(await get('/v1/search'))).not.toContain('secret');
+  expect(idsOf((await get('/v1/search?state=running&worker=w')).body)).toHaveLength(2);
+  for (const [query, field] of [
+    ['queue=no%20name', 'queue'],
+    ['state=gone', 'state'],
+    ['state=done&error=x', 'error'],
+    ['from=soon', 'from'],
+    ['to=2026-13-01T00:00:00Z', 'to'],
+    ['unique_key=x', 'queue'],
+    ['queue=q&unique_key=x&gate=y', 'gate'],
+    ['cursor=zz', 'cursor'],
+    ["cursor=';--", 'cursor'],
+    ['limit=0', 'limit'],
+    ['limit=1e3', 'limit'],
+    ['tenant=%00', 'tenant'],
+    ['nothing=1', 'nothing'],
+  ]) {
+    const { status, body } = await get(`/v1/search?${query}`);
+    expect([query, status, body.field]).toEqual([query, 422, field]);
+  }
+  for (const cursor of ['zz', '5b5d', '00', `${'5b'.repeat(4)}`]) {
+    const { status, body } = await get(`/v1/leases?cursor=${cursor}`);
+    expect([cursor, status, body.field]).toEqual([cursor, 422, 'cursor']);
+  }
+});
+
+test('a key for one tenant finds its own alone, and hears not how many others there are', async () => {
+  const acme = await makeKey(`'{read}', p_tenants => '{acme}'`);
+  const { body } = await get('/v1/search?queue=q', acme);
+  expect(idsOf(body)).toEqual(ids.toReversed());
+  expect(body.looked_at).toBe(ids.length);
+  expect((await get('/v1/search?tenant=evil', acme)).status).toBe(403);
+  expect((await get('/v1/search?queue=q&gate=g', acme)).body).toMatchObject({ tasks: [] });
+  const both = await makeKey(`'{read}', p_tenants => '{acme,umbrella}'`);
+  expect((await get('/v1/search', both)).status).toBe(403);
+  expect(idsOf((await get('/v1/search?tenant=acme&queue=q', both)).body)).toHaveLength(4);
+  for (const path of ['/v1/leases', '/v1/duties', '/v1/queues/q/why'])
+    expect([path, (await get(path, acme)).status]).toEqual([path, 403]);
+});
+
+test('a key for one queue looks at that one', async () => {
+  const key = await makeKey(`'{read}', p_queues => '{other}'`);
+  expect(idsOf((await get('/v1/search?queue=other', key)).body)).toHaveLength(2);
+  expect((await get('/v1/leases?queue=other', key)).body).toMatchObject({ leases: [] });
+  expect((await get('/v1/queues/other/why', key)).body).toEqual({ reasons: [] });
+  for (const path of [
+    '/v1/search',
+    '/v1/search?queue=q',
+    '/v1/leases',
+    '/v1/leases?queue=q',
+    '/v1/duties',
+    '/v1/queues/q/why',
+  ])
+    expect([path, (await get(path, key)).status]).toEqual([path, 403]);
+  const writes = await makeKey(`'{enqueue,claim,admin}'`);
+  for (const path of ['/v1/search', '/v1/leases', '/v1/duties', '/v1/queues/q/why'])
+    expect([path, (await get(path, writes)).status]).toEqual([path, 403]);
+});
+
+test('leases, duties and reasons are told as they are, and no token', async () => {
+  const { body, text } = await get('/v1/leases?queue=q');
+  expect(body.leases).toMatchObject([
+    { queue: 'q', worker: 'w', late: false, runs: 2, unfinished: 2 },
+  ]);
+  expect(ids).toEqual(expect.arrayContaining(body.leases[0].tasks));
+  expect(text).not.toContain(lease);
+  await tock.owner.query('select tock.tick()');
+  const inside = (await get('/v1/duties')).body;
+  const { rows } = await tock.owner.query('select name from tock.duties order by name');
+  expect(inside.duties.map(({ name }: { name: string }) => name)).toEqual(
+    rows.map(({ name }) => name),
+  );
+  expect(inside.duties.every((one: { late_seconds: unknown }) => one.late_seconds === null)).toBe(
+    true,
+  );
+  expect(inside.jobs).toEqual([]);
+  expect(inside.epochs.map(({ state }: { state: string }) => state).at(-1)).toBe('in use');
+  expect((await get('/v1/queues/q/why')).body).toEqual({ reasons: [] });
+  await tock.send('PUT /v1/queues/q', { body: { paused: true } });
+  expect((await get('/v1/queues/q/why')).body.reasons).toMatchObject([
+    { finding: 'the queue is paused', severity: 'warning' },
+  ]);
+});

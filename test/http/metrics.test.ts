@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse as yaml } from 'yaml';
+import { type Family, parse } from './openmetrics.ts';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+const count = () => tock.owner.query('select tock.minutes()');
+const post = (route: string, body: object = {}) => tock.send(`POST ${route}`, { body });
+
+/** Of four tasks one is ready, one runs, one is done and one is dead; another waits. */
+beforeAll(async () => {
+  tock = await service();
+  const tasks = [{}, {}, {}, {}, { delay_seconds: 3600 }];
+  await post('/v1/queues/shop/tasks', { tasks });
+  const { body } = await post('/v1/queues/shop/claim', { limit: 2 });
+  await post(`/v1/leases/${body.lease}/fail`, {
+    failures: [{ id: body.tasks[0].id, fatal: true }],
+  });
+  await post(`/v1/leases/${body.lease}/complete`);
+  await post('/v1/queues/shop/claim');
+  await tock.send('PUT /v1/queues/idle', { body: { paused: true } });
+  await count();
+});
+afterAll(() => tock.database.drop());
+
+async function scrape(): Promise<Map<string, Family>> {
+  const { status, headers, text } = await tock.send('GET /metrics');
+  expect(status).toBe(200);
+  expect(headers.get('content-type')).toBe(
+    'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  );
+  return parse(text);
+}
+
+const samples = (family: Family | undefined) =>
+  Object.fromEntries(
+    (family?.samples ?? []).map(({ name, labels, value }) => [
+      [name, ...Object.values(labels)].join(' '),
+      value,
+    ]),
+  );
+
+test('what Prometheus reads is OpenMetrics, and says what there is and what has happened', async () => {
+  const families = await scrape();
+  const all = Object.assign({}, ...[...families.values()].map(samples));
+  expect(all).toMatchObject({
+    'tock_queue_ready shop': 1,
+    'tock_queue_running shop': 1,
+    'tock_queue_waiting shop': 1,
+    'tock_queue_dead shop': 1,
+    'tock_queue_ready idle': 0,
+    'tock_queue_paused shop': 0,
+    'tock_queue_paused idle': 1,
+    'tock_leases_open shop': 1,
+    'tock_tasks_enqueued_total shop': 4,
+    'tock_tasks_dead_total shop': 1,
+    'tock_runs_started_total shop': 3,
+    'tock_runs_passed_total shop': 0,
+    'tock_runs_lost_total shop': 0,
+    'tock_runs_finished_total shop done': 1,
+    'tock_runs_finished_total shop failed': 1,
+    'tock_runs_finished_total shop returned': 0,
+    'tock_run_wait_seconds_count shop': 3,
+    'tock_run_duration_seconds_count shop': 2,
+    'tock_run_duration_seconds_bucket shop 60.0': 2,
+    'tock_run_duration_seconds_count idle': 0,
+    'tock_duty_failures minutes': 0,
+    tock_epochs: 3,
+  });
+  expect(all['tock_queue_oldest_ready_age_seconds shop']).toBeGreaterThan(0);
+  expect(all.tock_counted_age_seconds).toBeGreaterThan(0);
+  expect(all['tock_duty_late_seconds tidy']).toBe(0);
+});
+
+test('the parser of this test knows what is wrong', async () => {
+  const { text } = await tock.send('GET /metrics');
+  for (const [find, replace, why] of [
+    ['# EOF\n', '', 'the end'],
+    ['# TYPE tock_queue_ready gauge\n', '', 'of another family'],
+    ['# HELP tock_queue_ready', '# HELP tock_queue_running', 'a family in two parts'],
+    ['# UNIT tock_run_wait_seconds seconds\n', '', 'its unit'],
+    ['tock_runs_lost_total{', 'tock_runs_lost{', 'of another family'],
+    ['{queue="shop"}', '{queue="sh"op"}', 'labels'],
+    ['_count{queue="shop"} 3', '_count{queue="shop"} 4', 'count is not that of +Inf'],
+    ['le="+Inf"', 'le="7200.0"', 'bounds'],
+    ['tock_epochs 3', 'tock_epochs NaN?', 'no sample'],
+  ] as const) {
+    expect(text).toContain(find);
+    expect(() => parse(text.replace(find, replace)), why).toThrow(why);
+  }
+});
+
+test("a label's value has its quotes, backslashes and ends of lines escaped", async () => {
+  const name = 'a "b" \\ c\nd';
+  const { rows } = await tock.owner.query('select tock.label($1) as label', [name]);
+  const text = `# HELP a b\n# TYPE a gauge\na{queue=${rows[0].label}} 1\n# EOF\n`;
+  expect(parse(text).get('a')?.samples[0]?.labels).toEqual({ queue: name });
+});
+
+test('counters never go back, also when what they counted is gone', async () => {
+  const before = samples((await scrape()).get('tock_runs_started'));
+  await tock.owner.query('delete from tock.minutes');
+  await count();
+  expect(samples((await scrape()).get('tock_runs_started'))).toEqual(before);
+});
+
+test('a key for some queues sees the series of those, and nothing of all', async () => {
+  const key = await tock.makeKey(['read'], ['shop']);
+  for (const route of ['GET /metrics', 'GET /v1/series', 'GET /v1/overview']) {
+    expect(await tock.send(route, { key }), route).toMatchObject({ status: 403 });
+  }
+  expect(await tock.send('GET /v1/queues/shop/series', { key })).toMatchObject({ status: 200 });
+  expect(await tock.send('GET /v1/queues/idle/series', { key })).toMatchObject({ status: 403 });
+  const enqueuer = await tock.makeKey(['enqueue']);
+  expect(await tock.send('GET /metrics', { key: enqueuer })).toMatchObject({ status: 403 });
+});
+
+test('the overview has each queue with rates, and its last half hour by the minute', async () => {
+  // What happened was two minutes ago, and the round is of now.
+  await post('/v1/queues/shop/tasks', { tasks: [{}, {}, {}] });
+  await count();
+  const ago = "date_trunc('minute', finished_at) - interval '2 minutes' from tock.counting";
+  await tock.owner.query("delete from tock.minutes where queue in ('shop', '*')");
+  await tock.owner.query(
+    `insert into tock.minutes (queue, at, width_seconds, enqueued, started, done, failed, ready, wait, run)
+     select 'shop', at, 60, 300, 150, 60, 30, 4, tock.histogram('{8}', '{100}'), tock.histogram('{10, 11}', '{90, 10}')
+     from (select ${ago}) as m (at)`,
+  );
+  const { body } = await tock.send('GET /v1/overview');
+  expect(body.queues).toMatchObject([
+    { name: 'idle', paused: true, ready: 0, wait_p95: null, spark: { ready: [], done: [] } },
+    {
+      name: 'shop',
+      paused: false,
+      ready: 4,
+      running: 1,
+      waiting: 1,
+      dead: 1,
+      enqueued_per_second: 1,
+      started_per_second: 0.5,
+      done_per_second: 0.2,
+      failed_per_second: 0.1,
+    },
+  ]);
+  const [, shop] = body.queues;
+  expect(shop.wait_p95).toBeCloseTo(0.5 + 0.5 * 0.95);
+  expect(shop.run_p95).toBeCloseTo(5 + 5 * 0.5);
+  const minutes = (at: number, value: number) =>
+    Array.from({ length: 30 }, (_, n) => (n === at ? value : 0));
+  expect(shop.spark).toEqual({ ready: minutes(28, 4), done: minutes(28, 60) });
+});
+
+const folder = join(import.meta.dirname, '../../monitoring');
+const read = (file: string) => readFileSync(join(folder, file), 'utf8');
+
+test('what the dashboard and the alerts name is there, under the labels they name', async () => {
+  const families = await scrape();
+  const known = new Set(
+    [...families.values()].flatMap((one) => one.samples.map(({ name }) => name)),
+  );
+  const dashboard = JSON.parse(read('tock-dashboard.json'));
+  const asked = dashboard.panels.flatMap((panel: { targets?: { expr: string }[] }) =>
+    (panel.targets ?? []).map(({ expr }) => expr),
+  );
+  const [group] = yaml(read('alerts.yaml')).groups;
+  const rules: { alert: string; expr: string; annotations: Record<string, string> }[] = group.rules;
+  expect(asked.length).toBeGreaterThan(8);
+  expect(rules).toHaveLength(7);
+  const named = [...asked, ...rules.map(({ expr }) => expr)].flatMap(
+    (expr) => expr.match(/\btock_[a-z_]+/g) ?? [],
+  );
+  expect(named.filter((name) => !known.has(name))).toEqual([]);
+  for (const { alert, annotations } of rules) {
+    expect(annotations.runbook, alert).toContain('tock doctor');
+    expect(annotations.summary, alert).toBeTruthy();
+  }
+});

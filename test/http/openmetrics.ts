@@ -1,0 +1,111 @@
+export type Sample = { name: string; labels: Record<string, string>; value: number };
+
+export type Family = {
+  name: string;
+  type: string;
+  help: string;
+  unit: string | null;
+  samples: Sample[];
+};
+
+const suffixes: Record<string, string[]> = {
+  gauge: [''],
+  counter: ['_total'],
+  histogram: ['_bucket', '_count', '_sum'],
+};
+
+const sampled = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/;
+const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y;
+const escaped: Record<string, string> = { '\\"': '"', '\\\\': '\\', '\\n': '\n' };
+
+function refuse(what: string, line: string): never {
+  throw new Error(`${what}: ${line}`);
+}
+
+function labelsOf(text: string): Record<string, string> {
+  const labels: Record<string, string> = {};
+  label.lastIndex = 0;
+  while (label.lastIndex < text.length) {
+    const found = label.exec(text) ?? refuse('labels', text);
+    const [, name = '', value = ''] = found;
+    if (name in labels) refuse('a label twice', text);
+    labels[name] = value.replace(/\\["\\n]/g, (one) => escaped[one] as string);
+  }
+  return labels;
+}
+
+const key = (labels: object) => JSON.stringify(Object.entries(labels).sort());
+
+function checkHistogram(family: Family): void {
+  const groups = new Map<string, Sample[]>();
+  for (const sample of family.samples) {
+    const { le, ...rest } = sample.labels;
+    groups.set(key(rest), [...(groups.get(key(rest)) ?? []), sample]);
+  }
+  for (const [group, samples] of groups) {
+    const named = (suffix: string) => samples.filter(({ name }) => name === family.name + suffix);
+    const buckets = named('_bucket');
+    const bounds = buckets.map(({ labels: { le = '' } }) => {
+      if (!/^(\d+\.\d+|\+Inf)$/.test(le)) refuse('a bound', le);
+      return le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le);
+    });
+    const rises = (of: number[], least: number) =>
+      of.every((one, at) => at === 0 || one - (of[at - 1] as number) > least || one === Infinity);
+    if (!rises(bounds, 0) || bounds.at(-1) !== Infinity) refuse('bounds', group);
+    if (
+      !rises(
+        buckets.map(({ value }) => value),
+        -1,
+      )
+    )
+      refuse('counts fall', group);
+    const [count, more] = named('_count');
+    const [sum] = named('_sum');
+    if (!count || !sum || more) refuse('count and sum', group);
+    if (count.value !== buckets.at(-1)?.value) refuse('count is not that of +Inf', group);
+    if (count.value === 0 && sum.value !== 0) refuse('a sum of nothing', group);
+  }
+}
+
+function check(family: Family): Family {
+  const { name, type, unit, samples } = family;
+  if (!(type in suffixes)) refuse('an unknown type', name);
+  if (!family.help) refuse('no help', name);
+  if (name.endsWith('_seconds') !== (unit === 'seconds')) refuse('its unit', name);
+  if (/_(total|count|sum|bucket|info|created)$/.test(name)) refuse('a reserved suffix', name);
+  const seen = samples.map((sample) => sample.name + key(sample.labels));
+  if (new Set(seen).size !== seen.length) refuse('a sample twice', name);
+  if (type !== 'gauge' && samples.some(({ value }) => value < 0)) refuse('below zero', name);
+  if (type === 'histogram') checkHistogram(family);
+  return family;
+}
+
+/** Reads OpenMetrics text (1.0.0), as strictly as it says; throws where a rule is broken. */
+export function parse(text: string): Map<string, Family> {
+  if (!text.endsWith('\n# EOF\n')) refuse('the end', text.slice(-20));
+  const families = new Map<string, Family>();
+  let current: Family | undefined;
+  for (const line of text.slice(0, -'# EOF\n'.length - 1).split('\n')) {
+    const [, word, name = '', rest = ''] =
+      /^# (HELP|TYPE|UNIT) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$/.exec(line) ?? [];
+    if (word) {
+      if (current?.name !== name) {
+        if (families.has(name)) refuse('a family in two parts', line);
+        current = { name, type: '', help: '', unit: null, samples: [] };
+        families.set(name, current);
+      }
+      if (current.samples.length > 0) refuse('after its samples', line);
+      const field = word.toLowerCase() as 'help' | 'type' | 'unit';
+      if (current[field]) refuse('twice', line);
+      current[field] = rest;
+      continue;
+    }
+    const [, of = '', labels = '', value] = sampled.exec(line) ?? refuse('no sample', line);
+    const family = current ?? refuse('of no family', line);
+    const ends = suffixes[family.type] ?? [];
+    if (!ends.some((suffix) => of === family.name + suffix)) refuse('of another family', line);
+    family.samples.push({ name: of, labels: labelsOf(labels), value: Number(value) });
+  }
+  for (const family of families.values()) check(family);
+  return families;
+}

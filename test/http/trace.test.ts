@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApp } from '../../functions/app.ts';
+import type { Bindings } from '../../functions/query.ts';
+import { traceOf } from '../../functions/trace.ts';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+const id = '4bf92f3577b34da6a3ce929d0e0e4736';
+const traceparent = `00-${id}-00f067aa0ba902b7-01`;
+const unsampled = `00-${id}-00f067aa0ba902b7-00`;
+const all = { traceparent, tracestate: 'congo=t61rcWkgMzE', baggage: 'userId=ann;p=1,shop=7' };
+
+/** The headers of tasks that are enqueued so, as a claim gives them back. */
+async function kept(body: object, headers: Record<string, string> = all, env: Bindings = {}) {
+  const app = createApp(tock.connect);
+  const own = { authorization: `Bearer ${tock.key}`, 'content-type': 'application/json' };
+  const init = { method: 'POST', headers: { ...own, ...headers }, body: JSON.stringify(body) };
+  const answer = await app.request('/v1/queues/t/tasks', init, env);
+  expect(answer.status).toBe(201);
+  const found: (object | null)[] = [];
+  for (;;) {
+    const claimed = await tock.send('POST /v1/queues/t/claim', { body: { limit: 100 } });
+    if (!claimed.body.lease) return found;
+    found.push(...claimed.body.tasks.map((task: { headers: object | null }) => task.headers));
+    await tock.send(`POST /v1/leases/${claimed.body.lease}/complete`, { body: {} });
+  }
+}
+
+test('a task keeps the trace of its request, one of a batch too, and its own stays', async () => {
+  expect(await kept({ payload: 1 })).toEqual([all]);
+  expect(await kept({ tasks: [{ payload: 1 }, { priority: 6, headers: {} }] })).toEqual([all, all]);
+  const own = { traceparent: traceparent.replace('4bf', '5bf') };
+  expect(await kept({ payload: 1, headers: own })).toEqual([own]);
+  expect(await kept({ payload: 1, headers: { 'x-own': '1', baggage: 'a=1' } })).toEqual([
+    { ...all, 'x-own': '1', baggage: 'a=1' },
+  ]);
+  const many = Object.fromEntries(Array.from({ length: 19 }, (_, n) => [`h${n}`, '']));
+  expect(await kept({ headers: many })).toEqual([many]);
+  expect(await kept({ tasks: [] })).toEqual([]);
+});
+
+test('a plain call is the same statement with and without a trace that is not kept', async () => {
+  const statements = async (headers: Record<string, string>, env: Bindings = {}) => {
+    const from = tock.statements.length;
+    const [task] = await kept({ payload: 1 }, headers, env);
+    return [task, tock.statements[from]?.text];
+  };
+  const plain = await statements({});
+  expect(plain[0]).toBeNull();
+  expect(await statements({ traceparent: unsampled })).toEqual(plain);
+  expect(await statements(all, { TOCK_TRACE: 'off' })).toEqual(plain);
+  expect(await statements({ traceparent: `${traceparent}, ${traceparent}` })).toEqual(plain);
+  const whole = await statements({ traceparent: unsampled }, { TOCK_TRACE: 'all' });
+  expect(whole[0]).toEqual({ traceparent: unsampled });
+});
+
+test('a call repeated under its request id may be part of another trace', async () => {
+  const body = { tasks: [{ payload: 1 }, { payload: 2, headers: { a: '1' } }], request_id: 'r' };
+  const call = (headers: Record<string, string>, changed: object = {}) =>
+    tock.send('POST /v1/queues/again/tasks', { body: { ...body, ...changed }, headers });
+  const first = await call(all);
+  expect(await call({ traceparent: traceparent.replace('4bf', '5bf') })).toMatchObject({
+    status: 201,
+    body: first.body,
+  });
+  expect(await call({})).toMatchObject({ status: 201, body: first.body });
+  const other = { tasks: [{ payload: 1 }, { payload: 2, headers: { a: '2' } }] };
+  expect((await call(all, other)).status).toBe(422);
+});
+
+test('what follows of a task keeps its trace, and what it leaves behind begins without one', async () => {
+  const own = { authorization: `Bearer ${tock.key}` };
+  const traced = (route: string, body: object) =>
+    tock.send(route, { body, headers: { ...own, ...all } });
+  const claim = async (queue: string) => {
+    const { body } = await tock.send(`POST /v1/queues/${queue}/claim`, { body: {} });
+    return { lease: body.lease, id: body.tasks[0]?.id, headers: body.tasks[0]?.headers };
+  };
+  const later = { traceparent: traceparent.replace('4bf', '5bf') };
+  const first = { authorization: own.authorization, ...later };
+  const body = { pipeline: ['one', 'two'] };
+  const sent = await tock.send('POST /v1/queues/one/tasks', { body, headers: first });
+  const one = await claim('one');
+  expect(one).toMatchObject({ id: sent.body.ids[0], headers: later });
+  const spawn = { queue: 'child', tasks: [{ payload: 1 }] };
+  await traced(`POST /v1/leases/${one.lease}/complete`, { results: [{ id: one.id, spawn }] });
+  expect((await claim('child')).headers).toBeNull();
+  const two = await claim('two');
+  expect(two.headers).toEqual(later);
+  await traced(`POST /v1/leases/${two.lease}/fail`, { fatal: true, error: 'x' });
+  await traced('POST /v1/queues/two/redrive', {});
+  const again = await claim('two');
+  expect(again.headers).toEqual(later);
+  await traced(`POST /v1/leases/${again.lease}/complete`, {});
+  await traced(`POST /v1/tasks/rerun`, { ids: [again.id] });
+  expect((await claim('two')).headers).toEqual(later);
+  const every = { queue: 'timed', every_seconds: 3600 };
+  await traced('PUT /v1/schedules/timed', every);
+  expect((await traced('POST /v1/schedules/timed/run', {})).status).toBeLessThan(300);
+  expect((await claim('timed')).headers).toBeNull();
+  const options = { headers: later };
+  await tock.send('PUT /v1/schedules/timed', { body: { ...every, options } });
+  await tock.send('POST /v1/schedules/timed/run', { body: {} });
+  expect((await claim('timed')).headers).toEqual(later);
+});
+
+test('nothing of a trace is left of a task that is erased', async () => {
+  const baggage = 'who=somebody-to-be-forgotten';
+  const headers = { traceparent, baggage };
+  const sent = await tock.send('POST /v1/queues/gone/tasks', { body: { payload: 1 }, headers });
+  const [task] = sent.body.ids;
+  const dump = async () => {
+    const tables = await tock.owner.query(
+      "select c.oid::regclass::text as name from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r'",
+    );
+    const texts: string[] = [];
+    for (const { name } of tables.rows) {
+      const { rows } = await tock.owner.query(`select t::text as row from ${name} t`);
+      texts.push(...rows.map(({ row }) => row));
+    }
+    return texts.join();
+  };
+  expect(await dump()).toContain('somebody-to-be-forgotten');
+  await tock.send(`POST /v1/tasks/cancel`, { body: { ids: [task] } });
+  await tock.owner.query('select tock.erase($1)', [task]);
+  expect(await dump()).not.toContain('somebody-to-be-forgotten');
+});
+
+test.each([
+  ['', 'no text'],
+  ['x', 'no trace'],
+  [traceparent.toUpperCase(), 'capitals'],
+  [`ff${traceparent.slice(2)}`, 'version ff'],
+  [`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, 'no trace id'],
+  [`00-${id}-${'0'.repeat(16)}-01`, 'no parent id'],
+  [`${traceparent}-more`, 'more than version 00 has'],
+  [`01${traceparent.slice(2)}-${'x'.repeat(300)}`, 'without end'],
+  [` ${traceparent}`, 'a space'],
+])('the traceparent "%s" is none: %s', (given) => {
+  expect(traceOf((name) => (name === 'traceparent' ? given : undefined), {})).toBeNull();
+});
+
+test('a traceparent of a later version is one, as far as it is known', () => {
+  const later = `01${traceparent.slice(2)}-more`;
+  expect(traceOf((name) => (name === 'traceparent' ? later : undefined), {})).toEqual({
+    traceparent: later,
+  });
+});
+
+test.each([
+  ['tracestate', 'a=1,b=2', true],
+  ['tracestate', 'tenant@sys=1, ,b=2', true],
+  ['tracestate', 'a=1,a=2', false],
+  ['tracestate', 'A=1', false],
+  ['tracestate', 'a', false],
+  ['tracestate', 'a=1=2', false],
+  ['tracestate', `a=${'x'.repeat(256)},b=${'x'.repeat(255)}`, false],
+  ['tracestate', Array.from({ length: 33 }, (_, n) => `k${n}=1`).join(), false],
+  ['baggage', 'a=1;p;q=2, b=%20', true],
+  ['baggage', 'a', false],
+  ['baggage', 'a=1 2', false],
+  ['baggage', 'a="1"', false],
+  ['baggage', `a=${'x'.repeat(4095)}`, false],
+  ['baggage', '', false],
+])('%s %s is kept: %s', (name, value, good) => {
+  const given: Record<string, string> = { traceparent, [name]: value };
+  const trace = traceOf((one) => given[one], {});
+  expect(trace).toEqual(good ? given : { traceparent });
+});

@@ -1,0 +1,260 @@
+import { expect, test } from 'vitest';
+import { age, pass, retain, settle } from './history.ts';
+import { client, databaseEach } from './own.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  numbered,
+  promote,
+  reap,
+  release,
+  rows,
+  value,
+} from './support.ts';
+
+databaseEach();
+
+const sums = 'enqueued, started, passed, done, failed, lost, dead, cancelled, returned';
+const depths = 'ready, running, waiting';
+
+/** A whole round; `limit` runs and leases of each stream a statement. */
+async function count(limit = 100_000): Promise<number> {
+  let amount = 0;
+  for (;;) {
+    amount += await value<number>(client, 'select tock.minutes($1, 0)', [limit]);
+    const over = await value(client, 'select started_at is null from tock.counting');
+    if (over) return amount;
+  }
+}
+
+async function totals(queue = 'q') {
+  const [row] = await rows<Record<string, string>>(
+    client,
+    `select ${sums}, ${depths}, dead_now from tock.totals where queue = $1`,
+    [queue],
+  );
+  return Object.fromEntries(Object.entries(row ?? {}).map(([name, n]) => [name, Number(n)]));
+}
+
+/** What the minutes and hours of a queue add up to. */
+async function byMinute(queue: string) {
+  const columns = sums.split(', ').map((name) => `sum(${name})::int as ${name}`);
+  const [row] = await rows<Record<string, number>>(
+    client,
+    `select ${columns} from tock.minutes where queue = $1`,
+    [queue],
+  );
+  return row;
+}
+
+async function take(limit: number) {
+  const runs = await claim(client, 'q', { limit });
+  expect(runs).toHaveLength(limit);
+  return { lease: leaseOf(runs), ids: runs.map(({ id }) => id) };
+}
+
+/** Something of everything, with rounds between; what it comes to is `ofDay`. */
+async function day(limit = 100_000) {
+  await enqueue(client, 'q', numbered(20));
+  const whole = await take(5);
+  await complete(client, whole.lease);
+  const mixed = await take(6);
+  const [a, b, c, d] = mixed.ids.map((id) => ({ id }));
+  await complete(client, mixed.lease, [{ ...a, result: 'own' }]);
+  await count(limit);
+  await fail(client, mixed.lease, [{ ...b, fatal: true }]);
+  await release(client, mixed.lease, [c?.id as string]);
+  await fail(client, mixed.lease, [{ ...d, retry_in_seconds: 100_000 }]);
+  await count(limit);
+  await complete(client, mixed.lease);
+  const lost = await take(3);
+  await complete(client, lost.lease, [{ id: lost.ids[1] }]);
+  await count(limit);
+  await expire(client, lost.lease);
+  expect(await reap(client)).toBe(2);
+  const [first] = await enqueue(client, 'q', numbered(1));
+  await client.query('select tock.cancel(array[$1::bigint])', [first]);
+}
+
+const ofDay = {
+  enqueued: 21,
+  started: 14,
+  passed: 0,
+  done: 5 + 1 + 2 + 1,
+  failed: 2,
+  lost: 2,
+  dead: 1,
+  cancelled: 0,
+  returned: 1,
+  ready: 6 + 1 + 2,
+  running: 0,
+  waiting: 1,
+  dead_now: 1,
+};
+
+test('what happens to tasks is counted once, whenever a round comes', async () => {
+  await day();
+  await count();
+  expect(await totals()).toEqual(ofDay);
+  expect(await count()).toBe(0);
+  expect(await totals()).toEqual(ofDay);
+  const { ready, running, waiting, dead_now, ...counted } = ofDay;
+  expect(await byMinute('q')).toEqual(counted);
+  expect(await byMinute('*')).toEqual(counted);
+  await client.query("select tock.purge_queue('q', 'ready')");
+  await count();
+  expect(await totals()).toEqual({ ...ofDay, passed: 10, ready: 0 });
+});
+
+test('one run at a time comes to the same, over the edges of epochs and after they are gone', async () => {
+  await day(1);
+  await pass(client);
+  await enqueue(client, 'q', numbered(1));
+  for (const runs of await drain(client, 'q')) await complete(client, leaseOf(runs));
+  await pass(client);
+  await settle(client);
+  await age(client, '30 days');
+  // Nobody has counted since: what is dropped is counted first.
+  await retain(client);
+  expect(await value(client, "select to_regclass('tock.leases_1')")).toBeNull();
+  await count(1);
+  const { ready, dead_now, ...rest } = ofDay;
+  expect(await totals()).toEqual({
+    ...rest,
+    enqueued: 22,
+    started: 24,
+    passed: 1,
+    done: 19,
+    ready: 0,
+    dead_now: 0,
+  });
+});
+
+test('a lease that stays open is looked at again, in each round', async () => {
+  await enqueue(client, 'q', numbered(4));
+  const { lease, ids } = await take(3);
+  await count();
+  expect(await totals()).toMatchObject({ started: 3, done: 0, running: 3, ready: 1 });
+  await complete(client, lease, [{ id: ids[0] }]);
+  await count();
+  await count();
+  expect(await totals()).toMatchObject({ done: 1, running: 2 });
+  await fail(client, lease, [{ id: ids[1], fatal: true }]);
+  await complete(client, lease);
+  await count();
+  expect(await totals()).toMatchObject({ started: 3, done: 2, failed: 1, dead: 1, running: 0 });
+  expect(await rows(client, 'select * from tock.open_counts')).toEqual([]);
+});
+
+/** The buckets that have something, by their upper bound. */
+async function histogram(what: 'wait' | 'run', queue = 'q') {
+  return rows(
+    client,
+    `select coalesce(b.bound::text, 'more') as up_to, h.n::int from tock.totals t
+     cross join lateral unnest(t.${what}, tock.bounds()) h(n, bound)
+     cross join lateral (select h.bound) b where t.queue = $1 and h.n > 0`,
+    [queue],
+  );
+}
+
+test('a run waits from when it was ready or due to its claim, and lasts from there to its end', async () => {
+  await client.query(`select tock.put_queue('q', '{"backoff_jitter": 0}')`);
+  await enqueue(client, 'q', numbered(2));
+  await client.query("update tock.runs set created_at = now() - interval '400 s'");
+  const { lease, ids } = await take(2);
+  await client.query("update tock.leases set claimed_at = claimed_at - interval '30 s'");
+  await complete(client, lease, [{ id: ids[0] }]);
+  await fail(client, lease, [{ id: ids[1], retry_in_seconds: 3600 }]);
+  await count();
+  expect(await histogram('wait')).toEqual([{ up_to: '1800', n: 2 }]);
+  const ended = [{ up_to: '60', n: 2 }];
+  expect(await histogram('run')).toEqual(ended);
+  // It was to be tried again an hour later, and is claimed seven seconds after that.
+  await client.query("update tock.waiting set due_at = now() - interval '7 s'");
+  await promote(client);
+  await release(client, (await take(1)).lease);
+  await count();
+  expect(await histogram('wait')).toEqual([
+    { up_to: '10', n: 1 },
+    { up_to: '1800', n: 2 },
+  ]);
+  // Given back it is ready at once; a run that was given back has not lasted.
+  await take(1);
+  await count();
+  expect(await histogram('run')).toEqual(ended);
+  expect(
+    await value(
+      client,
+      "select wait[1] + wait[2] + wait[3] + wait[4] from tock.totals where queue = 'q'",
+    ),
+  ).toBe('1');
+});
+
+test('what is above a bound is counted in the next bucket, and what is just as long is not', async () => {
+  const asked = '0, 0.005, 0.0051, 1, 60, 3600, 3601, -5';
+  expect(
+    await value(client, `select array(select tock.bucket_of(s) from unnest(array[${asked}]) s)`),
+  ).toEqual([1, 1, 2, 8, 13, 16, 17, 1]);
+});
+
+test('after two days minutes are hours, and after 400 days nothing', async () => {
+  await day();
+  await count();
+  const before = await byMinute('q');
+  const at = "date_trunc('hour', now(), 'UTC') - interval '50 hours' + interval '7 minutes'";
+  await client.query(`update tock.minutes set at = ${at}`);
+  await count();
+  // What ended so long ago and is only seen now belongs to an hour as well.
+  await enqueue(client, 'q', numbered(1));
+  const { lease } = await take(1);
+  await complete(client, lease);
+  await client.query(
+    `update tock.leases set closed_at = ${at}, claimed_at = ${at} where token = $1`,
+    [lease],
+  );
+  await count();
+  expect(
+    await rows(
+      client,
+      "select width_seconds, done::int, run, to_char(at at time zone 'utc', 'MI') as m from tock.minutes where queue = 'q' and done > 0",
+    ),
+  ).toMatchObject([{ width_seconds: 3600, done: 10, m: '00' }]);
+  const { enqueued = 0, started = 0, done = 0 } = before ?? {};
+  expect(await byMinute('q')).toEqual({
+    ...before,
+    enqueued: enqueued + 1,
+    started: started + 1,
+    done: done + 1,
+  });
+  await client.query("update tock.minutes set at = at - interval '400 days'");
+  await count();
+  expect(
+    await rows(client, "select from tock.minutes where at < now() - interval '1 day'"),
+  ).toEqual([]);
+  expect(await totals()).toMatchObject({ done: 10 });
+});
+
+test('a queue that is gone has no totals', async () => {
+  await enqueue(client, 'q', numbered(1));
+  await count();
+  await client.query("select tock.drop_queue('q', true)");
+  await count();
+  expect(await rows(client, 'select queue from tock.totals')).toEqual([]);
+});
+
+test('what is delayed is enqueued when it becomes ready, once', async () => {
+  await enqueue(client, 'q', numbered(2, 0, { delay_seconds: 3600 }));
+  await count();
+  expect(await totals()).toMatchObject({ enqueued: 0, waiting: 2, ready: 0 });
+  await makeDue(client, 'q');
+  await promote(client);
+  await release(client, (await take(2)).lease);
+  await count();
+  expect(await totals()).toMatchObject({ enqueued: 2, waiting: 0, ready: 2, returned: 2 });
+});

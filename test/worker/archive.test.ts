@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { anyPort } from '../../scripts/stack/ports.ts';
+import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
+import { allTasks, longAgo, secret, twoDays } from '../archive/days.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { epochs, retain } from '../sql/history.ts';
+import { removeHome, temporaryHome } from '../stack/started.ts';
+
+const home = temporaryHome();
+let database: Database;
+let worker: Worker;
+let url: string;
+let key: string;
+
+beforeAll(async () => {
+  process.env.TOCK_HOME = home;
+  database = await freshDatabase();
+  const owner = await database.connect();
+  const { rows } = await owner.query(
+    "select key from tock.create_key(p_name => 'w', p_scopes => array['read', 'admin'])",
+  );
+  key = rows[0].key;
+  const port = await anyPort();
+  url = `http://127.0.0.1:${port}`;
+  worker = startWorker(port, database.poolUrl ?? database.edgeUrl);
+  await healthy(url, worker, new AbortController().signal);
+});
+
+afterAll(async () => {
+  await worker?.stop();
+  await database?.drop();
+  removeHome(home);
+});
+
+async function send(route: string, body?: object) {
+  const [method = 'GET', path = ''] = route.split(' ');
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const init = { method, headers, body: body ? JSON.stringify(body) : null };
+  const answer = await fetch(`${url}${path}`, init);
+  return { status: answer.status, text: await answer.text() };
+}
+
+async function archive(): Promise<void> {
+  for (let more = true; more; ) {
+    const { status, text } = await send('POST /v1/archive/step', { rows: 25 });
+    expect(status, text).toBe(200);
+    more = JSON.parse(text).more;
+  }
+}
+
+test("workerd's own R2 keeps the archive, and gives it back to the letter", async () => {
+  const owner = await database.connect();
+  const ids = await twoDays(owner);
+  const before = new Map<string, string>();
+  for (const id of allTasks(ids)) before.set(id, (await send(`GET /v1/tasks/${id}`)).text);
+  await longAgo(owner);
+  expect(await send('PUT /v1/archive', { enabled: true })).toMatchObject({ status: 200 });
+  await archive();
+  await retain(owner);
+  expect(await epochs(owner)).not.toContain(2);
+  for (const [id, text] of before) expect((await send(`GET /v1/tasks/${id}`)).text).toBe(text);
+  const found = await send('GET /v1/archive/tasks?queue=many&limit=1000');
+  expect(JSON.parse(found.text).tasks).toHaveLength(50);
+  expect((await send(`DELETE /v1/tasks/${ids.done}/payload`)).status).toBe(200);
+  await archive();
+  expect((await send(`GET /v1/tasks/${ids.done}`)).text).not.toContain(secret);
+  expect(JSON.parse((await send('GET /v1/archive')).text)).toMatchObject({
+    erasures_pending: 0,
+    objects_unwanted: 0,
+    failures: 0,
+  });
+});
