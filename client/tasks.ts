@@ -2,17 +2,22 @@ import type { Call } from './call.ts';
 import { queryString, unless } from './pools.ts';
 import type {
   AnyQueues,
+  Archived,
   Changed,
   Changes,
   Filter,
+  Found,
   Name,
   Page,
   Parent,
   Part,
+  Reason,
   Redrive,
   Redriven,
   Repeatable,
   Rerun,
+  Running,
+  Search,
   Task,
   Where,
 } from './types.ts';
@@ -24,6 +29,16 @@ export type Tasks<Q = AnyQueues> = {
   /** Those it comes after; null when there is no such task. */
   parents(id: string, options?: { after?: number; limit?: number }): Promise<Parent[] | null>;
   tasks(filter: Filter & { queue: Name<Q> }): Promise<Page>;
+  /** Of one queue or of all, the newest first, a part a call: go on while there is a cursor. */
+  search(filter?: Search): Promise<Found>;
+  /** The same of history that lies in object storage. */
+  archived(filter: Archived & { queue: Name<Q> }): Promise<Found>;
+  /** Who runs what: open leases, the one that ends first at the top. */
+  running(
+    filter?: Pick<Search, 'queue' | 'worker' | 'cursor' | 'limit'>,
+  ): Promise<{ leases: Running[]; cursor: string | null; looked_at: number }>;
+  /** Why tasks of a queue are late; none when they aren't. */
+  why(queue: Name<Q>): Promise<Reason[]>;
   /** Up to 10,000; ids that nobody knows are left out. */
   cancel(ids: string[]): Promise<Changed[]>;
   /** Null when there is no such task; a TockError with status 409 when it has ended. */
@@ -53,6 +68,10 @@ export function httpTasks(call: Call): Tasks {
       return (await unless(404, call<{ parents: Parent[] }>('GET', path)))?.parents ?? null;
     },
     tasks: (filter) => call('GET', `/v1/tasks${queryString(filter)}`),
+    search: (filter = {}) => call('GET', `/v1/search${queryString(filter)}`),
+    archived: (filter) => call('GET', `/v1/archive/tasks${queryString(filter)}`),
+    running: (filter = {}) => call('GET', `/v1/leases${queryString(filter)}`),
+    why: async (queue) => (await call<{ reasons: Reason[] }>('GET', `${at(queue)}/why`)).reasons,
     cancel: (ids) => many('cancel', { ids }),
     change: (id, changes) => unless(404, call('PATCH', ofTask(id), changes)),
     move: (ids, queue) => many('move', { ids, queue }),

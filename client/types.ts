@@ -189,6 +189,37 @@ export type Listed = Pick<
 /** `cursor` is where the next call goes on; null when nothing is left to look at. */
 export type Page = { tasks: Listed[]; cursor: string | null; looked_at: number };
 
+/** Tasks of one queue or of all, the newest first. `from` and `to` are instants in ISO 8601. */
+export type Search = Partial<Omit<Filter, 'rerun'>> & {
+  worker?: string;
+  from?: string;
+  to?: string;
+  unique_key?: string;
+  gate?: string;
+};
+export type Archived = Pick<Filter, 'queue' | 'state' | 'tenant' | 'cursor' | 'limit'> &
+  Pick<Search, 'from' | 'to'>;
+export type Found = Omit<Page, 'tasks'> & { tasks: Omit<Listed, 'rerun'>[] };
+
+/** An open lease, without its token, or what is of one stream of it; `tasks` are up to ten of those that have not ended. */
+export type Running = {
+  queue: string;
+  worker: string | null;
+  claimed_at: string;
+  leased_until: string;
+  late: boolean;
+  runs: number;
+  unfinished: number;
+  tasks: string[];
+};
+/** Why tasks of a queue are late, and what to do. */
+export type Reason = {
+  finding: string;
+  severity: 'critical' | 'warning' | 'note';
+  detail: string | null;
+  hint: string | null;
+};
+
 export type Redrive = Repeatable & {
   error?: string;
   tenant?: string;

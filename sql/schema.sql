@@ -2926,7 +2926,7 @@ function tock.run_state(p_stream integer, p_position bigint)
 
 function tock.running(p_queue text DEFAULT NULL::text, p_worker text DEFAULT NULL::text, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(leases jsonb, cursor text, looked_at integer)
-  -- Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top, each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.
+  -- Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one over several streams once for each), each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.
   -- for tock_admin, tock_edge
 
 function tock.running_statement(p_epoch integer)

@@ -143,7 +143,8 @@ export function looks(app: App, connect: Connect): void {
     method: 'get',
     path: '/v1/leases',
     summary: 'Who runs what: open leases, the one that ends first at the top',
-    description: 'Without their tokens, which are their workers’ alone.',
+    description:
+      'Without their tokens, which are their workers’ alone. One that has tasks of several lanes or priorities is shown for each.',
     params: s.noParams,
     query: s.options({
       queue: s.queueName.optional(),

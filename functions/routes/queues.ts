@@ -61,7 +61,9 @@ const hour = z.strictObject({
 const policyColumns = Object.keys(row.shape)
   .map((name) => `q.${name}`)
   .join(', ');
-const statsColumns = 's.ready, s.running, s.waiting, s.dead, s.oldest_ready_at';
+// Of the default, which holds no tasks, the database says nothing.
+const counted = ['ready', 'running', 'waiting', 'dead'].map((n) => `coalesce(s.${n}, 0) as ${n}`);
+const statsColumns = [...counted, 's.oldest_ready_at'].join(', ');
 
 const params = z.strictObject({ queue: s.queueOrDefault });
 const unsigned = 'this Worker has no TOCK_PUSH_SECRET, so nobody would push';
@@ -109,7 +111,7 @@ export function queues(app: App, connect: Connect): void {
       'tock.queue(p_queue => $2) as q left join tock.queue_stats(p_queue => $2) as s on true',
     ),
     values: ({ params }) => [params.queue],
-    answer: row.extend(z.strictObject(stats).partial().shape),
+    answer: row.extend(stats),
     none: {
       status: 404,
       detail: 'There is no queue of this name.',

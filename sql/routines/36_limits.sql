@@ -261,14 +261,15 @@ begin
   if not tock.wait_for_lock(tock.named_key('limit', p_queue)) then
     perform tock.refuse(503, 'somebody is claiming from this queue', 'queue', 'try again');
   end if;
+  if not exists (select from tock.limits(p_queue)) then
+    return;
+  end if;
   select a.number into v_newest from tock.allowances a where a.queue = p_queue order by a.queue desc, a.number desc limit 1;
   if v_newest > 0 then
     delete from tock.allowances a where a.queue = p_queue and a.number = v_newest;
     insert into tock.allowances (queue, number) values (p_queue, v_newest + 1);
   end if;
-  if exists (select from tock.queues q where q.name = p_queue) then
-    perform tock.act('reset_limits', p_queue);
-  end if;
+  perform tock.act('reset_limits', p_queue);
   return query select * from tock.limits(p_queue);
 end $$;
 

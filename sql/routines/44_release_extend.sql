@@ -29,7 +29,8 @@ begin
       v_options := tock.options_of(v_epoch, v_runs);
     end if;
     foreach v_run in array v_runs loop
-      continue when v_run.state not in ('superseded', 'cancelled');
+      -- one that was wanted cancelled is cancelled by the reaper too, which says why
+      continue when v_run.state not in ('superseded', 'cancelled') or v_run.error is not null;
       released := released + 1;
       v_good := v_good || v_run.id;
       if v_run.state is null then

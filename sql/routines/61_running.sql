@@ -87,4 +87,4 @@ begin
 end $$;
 
 comment on function tock.running is
-  'Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top, each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.';
+  'Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one over several streams once for each), each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.';

@@ -254,3 +254,20 @@ test('numbers beyond a double come as they are with a parser that keeps them', a
   await tock.call('POST', `/v1/queues/${q}/tasks`, '{"payload":12345678901234567890}');
   expect((await exact.claim(q))?.tasks).toMatchObject([{ payload: '12345678901234567890' }]);
 });
+
+test('tasks are searched for, over all queues too, and who runs what and why they are late is told', async () => {
+  const q = queue();
+  const [id, other] = await tock.enqueueMany(q, [{ payload: 1, tenant: 'ann' }, { payload: 2 }]);
+  const found = await tock.search({ queue: q, tenant: 'ann' });
+  expect(found.tasks).toMatchObject([{ id, queue: q, state: 'ready' }]);
+  expect((await tock.search({ limit: 1 })).tasks).toMatchObject([{ id: other }]);
+  await tock.claim(q, { worker: 'one' });
+  const { leases } = await tock.running({ queue: q, worker: 'one' });
+  expect(leases).toMatchObject([{ queue: q, worker: 'one', runs: 1, late: false }]);
+  expect(await tock.running({ queue: q, worker: 'two' })).toMatchObject({ leases: [] });
+  expect(await tock.why(q)).toEqual([]);
+  await tock.call('PUT', `/v1/queues/${q}`, { paused: true });
+  await tock.enqueue(q, 3);
+  expect(await tock.why(q)).toMatchObject([{ finding: expect.stringContaining('paused') }]);
+  await expect(tock.archived({ queue: q })).rejects.toMatchObject({ status: 409 });
+});

@@ -1,11 +1,16 @@
 import type { z } from '@hono/zod-openapi';
 import { expect, expectTypeOf, test } from 'vitest';
 import type {
+  Archived,
   Claimed,
+  Found,
   LeasedTasks,
   NewTask,
   Progress,
+  Reason,
   Result,
+  Running,
+  Search,
   Spawn,
   Task,
   TaskOptions,
@@ -59,13 +64,22 @@ test('what a task can ask for is what the server takes', () => {
 
 type Schema = { properties?: Record<string, Schema>; items?: Schema; $ref?: string };
 
-/** What the server's own document says of a route's answer. */
-async function answerOf(method: string, path: string, status = '200'): Promise<Schema> {
+/** What the server says of itself. */
+async function openapi() {
   const app = createApp(async () => {
     throw new Error('no database');
   });
-  const document = await (await app.request('/openapi.json')).json();
+  return (await app.request('/openapi.json')).json();
+}
+
+async function answerOf(method: string, path: string, status = '200'): Promise<Schema> {
+  const document = await openapi();
   return document.paths[path][method].responses[status].content['application/json'].schema;
+}
+
+async function takenBy(path: string): Promise<string[]> {
+  const { parameters } = (await openapi()).paths[path].get;
+  return parameters.map(({ name }: { name: string }) => name).sort();
 }
 
 /** Compares names that are written out here, and so checked by tsc, with those of the document. */
@@ -116,11 +130,59 @@ test('tasks and claims have the columns that the server gives', async () => {
   expect(namesOf(leases?.items?.properties?.tasks?.items)).toEqual(claimed);
 });
 
-test('what a worker may say of a task is what the server takes', async () => {
-  const app = createApp(async () => {
-    throw new Error('no database');
+test('what is looked for and found has the names that the server gives', async () => {
+  const found = names<Found['tasks'][0]>({
+    id: true,
+    run_id: true,
+    queue: true,
+    state: true,
+    priority: true,
+    tenant: true,
+    attempt: true,
+    created_at: true,
+    run_at: true,
+    ended_at: true,
+    worker: true,
+    error: true,
   });
-  const document = await (await app.request('/openapi.json')).json();
+  const asked = { queue: true, state: true, tenant: true, from: true, to: true } as const;
+  const page = { cursor: true, limit: true } as const;
+  const archived = names<Archived>({ ...asked, ...page });
+  const search = names<Search>({
+    ...asked,
+    ...page,
+    error: true,
+    worker: true,
+    unique_key: true,
+    gate: true,
+  });
+  for (const [path, takes] of [
+    ['/v1/search', search],
+    ['/v1/archive/tasks', archived],
+  ] as const) {
+    expect(namesOf((await answerOf('get', path)).properties?.tasks?.items)).toEqual(found);
+    expect(await takenBy(path)).toEqual(takes);
+  }
+  const { leases } = (await answerOf('get', '/v1/leases')).properties ?? {};
+  expect(namesOf(leases?.items)).toEqual(
+    names<Running>({
+      queue: true,
+      worker: true,
+      claimed_at: true,
+      leased_until: true,
+      late: true,
+      runs: true,
+      unfinished: true,
+      tasks: true,
+    }),
+  );
+  const { reasons } = (await answerOf('get', '/v1/queues/{queue}/why')).properties ?? {};
+  const reason = names<Reason>({ finding: true, severity: true, detail: true, hint: true });
+  expect(namesOf(reasons?.items)).toEqual(reason);
+});
+
+test('what a worker may say of a task is what the server takes', async () => {
+  const document = await openapi();
   const body = (verb: string): Schema =>
     document.paths[`/v1/leases/{lease}/${verb}`].post.requestBody.content['application/json']
       .schema;

@@ -32,6 +32,8 @@ test('the default policy is the queue *, and new queues start with it', async ()
     status: 200,
     body: { name: 'fresh', max_attempts: 7, ready: 1, running: 0, waiting: 0, dead: 0 },
   });
+  const none = { ready: 0, running: 0, waiting: 0, dead: 0, oldest_ready_at: null };
+  expect((await tock.send('GET /v1/queues/*')).body).toMatchObject({ name: '*', ...none });
 });
 
 test('the edge takes each option up to the same limit as the database', async () => {

@@ -24,6 +24,13 @@ export const ends: Bug[] = [
     caught: ['sql/reap.test.ts', 'a stale lease can neither'],
   },
   {
+    name: 'a stale lease that was wanted cancelled has its runs released',
+    file: 'routines/44_release_extend.sql',
+    find: "not in ('superseded', 'cancelled') or v_run.error is not null;",
+    replace: "not in ('superseded', 'cancelled');",
+    caught: ['sql/reap.test.ts', 'a stale lease that was wanted cancelled'],
+  },
+  {
     name: 'any run may be completed under any lease',
     file: 'routines/31_claim_parts.sql',
     find: 'l where %2$s and not tock.is_of_one($1)',

@@ -15,6 +15,13 @@ export const limits: Bug[] = [
     caught: [load, 'eight workers, some of them killed'],
   },
   {
+    name: 'a reset of what has no limit is on record',
+    file,
+    find: 'if not exists (select from tock.limits(p_queue)) then',
+    replace: 'if not exists (select from tock.queues q where q.name = p_queue) then',
+    caught: ['sql/acts.test.ts', 'what has nothing to do'],
+  },
+  {
     name: 'claims of one know no limit',
     file: 'routines/45_hot.sql',
     find: 'and q.max_running is null and q.rate_limit is null',

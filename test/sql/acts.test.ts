@@ -40,7 +40,7 @@ async function ended(): Promise<string> {
 
 /** Every verb that governs, and what its act is said to be about. Each is called anew. */
 const verbs: [verb: string, call: string, object: string][] = [
-  ['put_queue', `select tock.put_queue('q', '{"paused": true}')`, 'q'],
+  ['put_queue', `select tock.put_queue('q', '{"paused": true, "max_running": 9}')`, 'q'],
   ['put_queue', `select tock.put_queue('*', '{}')`, '*'],
   ['put_gate', `select tock.put_gate('q', 'g', '{"gate_limit": 2}')`, 'q'],
   ['reset_gate', `select tock.reset_gate('q', 'g')`, 'q'],
@@ -77,6 +77,7 @@ test.each(verbs)('%s is on record, and not when it is undone', async (verb, call
 });
 
 test('what has nothing to do leaves no act', async () => {
+  await client.query(`select tock.put_queue('without', '{}')`);
   const before = await total();
   for (const call of [
     `tock.revoke_key('tock_none')`,
@@ -88,6 +89,7 @@ test('what has nothing to do leaves no act', async () => {
     `tock.drop_queue('none')`,
     `tock.reset_gate('none', 'g')`,
     `tock.reset_limits('none')`,
+    `tock.reset_limits('without')`,
     `tock.rotate_push_secret('none')`,
     `tock.erase(1048577)`,
   ]) {

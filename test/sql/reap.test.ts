@@ -72,6 +72,24 @@ test('a stale lease can neither complete, fail, release nor extend', async () =>
   await expectWhole(client);
 });
 
+test('a stale lease that was wanted cancelled is refused too', async () => {
+  const ids = await enqueue(client, 'unwanted', numbered(2));
+  const stale = leaseOf(await claim(client, 'unwanted', { limit: 2 }));
+  await client.query('select tock.cancel(p_ids => $1)', [ids]);
+  await expire(client, stale);
+  await reap(client);
+  expect((await task(client, ids[0] as string))?.state).toBe('cancelled');
+  const named = ids.map((id) => ({ id }));
+  expect(await complete(client, stale)).toBeUndefined();
+  expect(await complete(client, stale, named)).toBeUndefined();
+  expect(await fail(client, stale)).toBeUndefined();
+  expect(await fail(client, stale, named)).toBeUndefined();
+  expect(await release(client, stale)).toBeUndefined();
+  expect(await release(client, stale, ids)).toBeUndefined();
+  expect(await extend(client, stale, 60)).toBeUndefined();
+  await expectWhole(client);
+});
+
 test('a task done before its lease ended stays done, only the others are lost', async () => {
   const ids = await enqueue(client, 'q', numbered(4));
   const lease = leaseOf(await claim(client, 'q', { limit: 4 }));

@@ -62,6 +62,15 @@ test('a release repeated answers the same and makes no second run', async () => 
   expect(await claim(client, 'twice', { limit: 9 })).toHaveLength(2);
 });
 
+test('a release of what was wanted cancelled, repeated, answers the same', async () => {
+  const ids = await enqueue(client, 'unwanted', numbered(2));
+  const lease = leaseOf(await claim(client, 'unwanted', { limit: 2 }));
+  await client.query('select tock.cancel(p_ids => $1)', [ids]);
+  const answer = { released: 2, refused: [] };
+  expect(await release(client, lease)).toEqual(answer);
+  expect(await release(client, lease)).toEqual(answer);
+});
+
 test("strangers' and finished tasks are not released", async () => {
   const ids = await enqueue(client, 'foreign', numbered(3));
   const lease = leaseOf(await claim(client, 'foreign', { limit: 2 }));
