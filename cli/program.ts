@@ -31,6 +31,7 @@ import { addStatus } from './commands/status.ts';
 import { addTail } from './commands/tail.ts';
 import { addTask } from './commands/task.ts';
 import { addTasks } from './commands/tasks.ts';
+import { addTick } from './commands/tick.ts';
 import { addUninstall } from './commands/uninstall.ts';
 import { addUp } from './commands/up.ts';
 import { addWhere } from './commands/where.ts';
@@ -89,7 +90,17 @@ export function program(): Command {
   ];
   const work = [addClaim, addLease, addPool, addSchedule];
   const many = [addDead, addRerun, addWhere, addPurge, addExport];
-  const looks = [addStatus, addQueue, addTail, addLooks, addSeries, addHours, addLimits, addDoctor];
+  const looks = [
+    addStatus,
+    addQueue,
+    addTail,
+    addLooks,
+    addSeries,
+    addHours,
+    addLimits,
+    addDoctor,
+    addTick,
+  ];
   for (const add of [
     addUp,
     addMigrate,

@@ -3045,6 +3045,10 @@ function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped
   returns void
   -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
 
+function tock.some_tasks(p_count bigint, p_one text, p_more text)
+  returns text
+  -- How many tasks, with the verb that goes with it.
+
 function tock.somebody_leases(p_queue text)
   returns boolean
   -- Whether a queue has an open lease, among the next 1,000 of each epoch to end.

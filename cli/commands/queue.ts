@@ -52,9 +52,20 @@ async function put(queue: string, settings: object, options: Options, said?: str
   print(options, policy, () => (said ? `${said}\n` : describe(policy)));
 }
 
-async function show(queue: string, options: Options) {
+async function found(queue: string, options: Options): Promise<Policy> {
   const policy = await throughDoor(options, (door) => door.policy(queue));
   if (!policy) throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
+  return policy;
+}
+
+/** Of one that is there: one whose name is mistyped would be made, and the other go on. */
+async function pause(queue: string, paused: boolean, options: Options) {
+  await found(queue, options);
+  await put(queue, { paused }, options, `${queue} ${paused ? 'is paused' : 'goes on'}`);
+}
+
+async function show(queue: string, options: Options) {
+  const policy = await found(queue, options);
   print(options, policy, () => describe(policy));
 }
 
@@ -96,13 +107,9 @@ export function addQueue(program: Command): void {
   queue
     .command('pause <queue>')
     .description('hand out none of its tasks; it takes more, and what runs goes on')
-    .action((name: string, _given, command: Command) =>
-      put(name, { paused: true }, optionsOf(command), `${name} is paused`),
-    );
+    .action((name: string, _given, command: Command) => pause(name, true, optionsOf(command)));
   queue
     .command('resume <queue>')
     .description('hand out its tasks again')
-    .action((name: string, _given, command: Command) =>
-      put(name, { paused: false }, optionsOf(command), `${name} goes on`),
-    );
+    .action((name: string, _given, command: Command) => pause(name, false, optionsOf(command)));
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { throughDoor } from '../doors/door.ts';
 import type { Point, Span } from '../doors/looks.ts';
+import { Failure } from '../failure.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
@@ -14,12 +15,24 @@ function row(point: Point) {
   return [moment(at)?.slice(0, 16), ...counts, short(wait.p95), short(run.p95)];
 }
 
-const counted = ['enqueued', 'done', 'failed', 'lost', 'dead', 'ready', 'running', 'waiting'];
+const counted = [
+  'enqueued',
+  'done',
+  'failed',
+  'lost',
+  'dead',
+  'ready',
+  'running',
+  'waiting',
+] as const;
 const heading = ['time (UTC)', ...counted, 'wait p95', 'run p95'];
 
 async function series(queue: string | undefined, options: Options<Span>) {
   const { from, to, step } = options;
   const all = await throughDoor(options, (door) => door.series(queue ?? null, { from, to, step }));
+  const some = all.points.some((point) => counted.some((name) => point[name]));
+  if (queue !== undefined && !some && !(await throughDoor(options, (door) => door.policy(queue))))
+    throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
   print(options, all, () => table([heading, ...all.points.map(row)]));
 }
 

@@ -114,6 +114,8 @@ export type Looks = {
     limit: number,
   ): Promise<LeasePage>;
   internals(): Promise<Internals>;
+  /** When something is due again. */
+  tick(): Promise<string | null>;
   why(queue: string): Promise<Finding[]>;
   /** Of one queue, or of all together. */
   series(queue: string | null, span: Span): Promise<Series>;
@@ -140,6 +142,7 @@ export function httpLooks({ found, foundOrNull, query }: Call): Looks {
       found(`GET /v1/search?${query({ ...filter, cursor, limit })}`),
     running: (of, cursor, limit) => found(`GET /v1/leases?${query({ ...of, cursor, limit })}`),
     internals: () => found('GET /v1/duties'),
+    tick: async () => (await found<{ next_wake_at: string | null }>('POST /v1/tick')).next_wake_at,
     why: async (queue) => (await found<{ reasons: Finding[] }>(`GET ${at(queue)}/why`)).reasons,
     series: (queue, { from, to, step }) =>
       found(
@@ -184,6 +187,7 @@ export function sqlLooks(client: pg.Client): Looks {
       const jobs = await list<Job>('cron_jobs_list');
       return { duties, jobs, epochs: await list<Epoch>('epochs_list') };
     },
+    tick: async () => (await one<{ at: string | null }>('select to_jsonb(tock.tick()) as at')).at,
     why: (queue) =>
       ask<Finding>(client, 'select finding, severity, detail, hint from tock.why(p_queue => $1)', [
         queue,

@@ -18,6 +18,14 @@ $$;
 
 comment on function tock.ago is 'How long ago, in words; null of null.';
 
+create or replace function tock.some_tasks(p_count bigint, p_one text, p_more text)
+returns text
+language sql
+immutable
+as $$ select case when p_count = 1 then '1 task ' || p_one else p_count || ' tasks ' || p_more end $$;
+
+comment on function tock.some_tasks is 'How many tasks, with the verb that goes with it.';
+
 -- Who has written or claims in a transaction that is still open: others see nothing of what it enqueued, and the streams
 -- that it claims from are its own until it ends.
 create or replace function tock.why_of_transactions(p_age interval default '5 seconds')
@@ -109,16 +117,17 @@ begin
     select g.* into v_is from tock.gates(p_queue, v_gate) g;
     if v_is.paused then
       return query select 'a gate is paused', 'warning',
-        pg_catalog.format('gate %s lets nobody in, and %s tasks wait at it', v_gate, v_is.waiting),
-        pg_catalog.format('open it: tock gate put %s %s --resume, or the button at the gate', p_queue, v_gate);
+        pg_catalog.format('gate %s lets nobody in, and %s at it', v_gate, tock.some_tasks(v_is.waiting, 'waits', 'wait')),
+        pg_catalog.format('open it: tock gate %s %s --resume, or the button at the gate', p_queue,
+          case when v_gate ~ '^[A-Za-z0-9._:/-]+$' then v_gate else pg_catalog.quote_literal(v_gate) end);
     elsif pg_catalog.cardinality(v_is.inside) >= v_is.gate_limit then
       select t.id, t.state, t.attempt, t.error, coalesce((t.runs -> -1 ->> 'started_at')::timestamptz, t.created_at) as since
         into v_first from tock.task(v_is.inside[1]) t;
       if v_first.since < pg_catalog.clock_timestamp() - p_age then
         return query select 'a gate is full', 'warning',
-          pg_catalog.format('gate %s lets %s in at a time, and task %s is inside: %s for %s, attempt %s%s; %s tasks wait behind it', v_gate,
+          pg_catalog.format('gate %s lets %s in at a time, and task %s is inside: %s for %s, attempt %s%s; %s behind it', v_gate,
             v_is.gate_limit, v_first.id, v_first.state, tock.ago(v_first.since), v_first.attempt,
-            coalesce(' (' || tock.error_text(v_first.error) || ')', ''), v_is.waiting),
+            coalesce(' (' || tock.error_text(v_first.error) || ')', ''), tock.some_tasks(v_is.waiting, 'waits', 'wait')),
           pg_catalog.format('see what that task does: tock task %1$s; to let the next in: tock cancel %1$s, or raise the gate''s limit', v_first.id);
       end if;
     end if;
@@ -203,19 +212,19 @@ begin
   end if;
   if v_is.paused then
     return query select 'the queue is paused', 'warning',
-      pg_catalog.format('%s tasks are ready, the oldest for %s, and none is handed out', v_is.ready, tock.ago(v_is.oldest_ready_at)),
+      pg_catalog.format('%s ready, the oldest for %s, and none is handed out', tock.some_tasks(v_is.ready, 'is', 'are'), tock.ago(v_is.oldest_ready_at)),
       pg_catalog.format('resume it: the button Resume, or tock queue resume %s', p_queue);
     return;
   end if;
   select l.* into v_limits from tock.limits(p_queue) l;
   if v_limits.running >= v_limits.max_running then
     return query select 'as many run as may', 'note',
-      pg_catalog.format('%s tasks run, which is max_running; %s are ready', v_limits.running, v_is.ready),
+      pg_catalog.format('%s, which is max_running; ready: %s', tock.some_tasks(v_limits.running, 'runs', 'run'), v_is.ready),
       'have the tasks end sooner, or raise max_running';
     return;
   elsif v_limits.level < 1 then
     return query select 'the rate holds tasks back', 'note',
-      pg_catalog.format('%s may start in %s s, and that many have; %s are ready', v_limits.rate_limit, v_limits.rate_seconds, v_is.ready),
+      pg_catalog.format('%s may start in %s s, and that many have; ready: %s', v_limits.rate_limit, v_limits.rate_seconds, v_is.ready),
       'that is what the rate is for; raise rate_limit if it is too low';
     return;
   end if;
@@ -228,12 +237,12 @@ begin
     cross join lateral tock.glance_at_stream(s.number) l);
   if v_is.running = 0 and coalesce(v_last < pg_catalog.clock_timestamp() - interval '15 seconds', true) then
     return query select 'nobody claims from this queue', 'warning',
-      pg_catalog.format('%s tasks are ready, the oldest for %s, and nobody has claimed any %s', v_is.ready, tock.ago(v_is.oldest_ready_at),
+      pg_catalog.format('%s ready, the oldest for %s, and nobody has claimed any %s', tock.some_tasks(v_is.ready, 'is', 'are'), tock.ago(v_is.oldest_ready_at),
         coalesce('for ' || tock.ago(v_last), 'yet')),
       pg_catalog.format('start a worker for it, or see why the one there is doesn''t claim: POST /v1/queues/%s/claim', p_queue);
   else
     return query select 'workers don''t keep up', 'note',
-      pg_catalog.format('%s tasks are ready, the oldest for %s; %s run', v_is.ready, tock.ago(v_is.oldest_ready_at), v_is.running),
+      pg_catalog.format('%s ready, the oldest for %s; %s run', tock.some_tasks(v_is.ready, 'is', 'are'), tock.ago(v_is.oldest_ready_at), v_is.running),
       'start more workers, have each claim more at once, or make the tasks shorter';
   end if;
 end $$;
@@ -255,8 +264,8 @@ as $$
       order by w.queue, w.due_at, w.position limit 1000) w
   )
   select 'what is due is not made ready', 'critical',
-    pg_catalog.format('%s%s tasks wait though they are due, the first for %s: nobody does the duties of time', case d.tasks when 1000 then 'at least ' end,
-      d.tasks, tock.ago(d.since)),
+    pg_catalog.format('%s%s though due, the first for %s: nobody does the duties of time', case d.tasks when 1000 then 'at least ' end,
+      tock.some_tasks(d.tasks, 'waits', 'wait'), tock.ago(d.since)),
     'see that pg_cron runs, or that somebody calls POST /v1/tick; at once: tock tick, or select tock.tick()'
   from due d where d.tasks > 0
   union all
@@ -282,7 +291,10 @@ begin
   perform tock.check_queue_name(p_queue);
   return query
     select r.* from (
-      select t.*, 1 as n from tock.why_of_takers(p_queue) t
+      select 'there is no queue of this name' as finding, 'warning' as severity,
+        'nobody has made it, or enqueued to it' as detail, 'look how it is spelt: tock queue list' as hint, 1 as n
+      where not exists (select from tock.queues q where q.name = p_queue)
+      union all select t.*, 1 from tock.why_of_takers(p_queue) t
       union all select g.*, 2 from tock.why_of_gates(p_queue) g
       union all select p.*, 3 from tock.why_of_poison(p_queue) p
       union all select x.*, 4 from tock.why_of_transactions() x

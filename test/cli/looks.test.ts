@@ -50,7 +50,9 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await out('duties')).toMatch(/duty +every.*\n(.*\n)*minutes +10 s/);
     expect(await out('epochs')).toMatch(/epoch +state.*\n(.*\n)* *1 +in use /);
     expect(await out('why', 'bills')).toMatch(/warning: tasks die\n.*\n.*tock redrive bills/);
-    expect(await out('why', 'there-is-none')).toBe('Nothing holds there-is-none up.\n');
+    expect(await out('why', 'shop')).toBe('Nothing holds shop up.\n');
+    expect(await out('why', 'shpo')).toMatch(/warning: there is no queue of this name\n/);
+    expect(await out('tick')).toMatch(/^Due next at 20.*\n$|^Nothing is due next\n$/);
   });
 
   test('figures as tables and as OpenMetrics', async () => {
@@ -59,6 +61,7 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await out('metrics')).toMatch(
       /^# (HELP|TYPE) (?:.*\n)*tock_tasks_dead_total{queue="bills"} 2\n(?:.*\n)*# EOF\n$/,
     );
+    expect(await cli('series', 'shpo')).toMatchObject({ code: 3 });
     expect(await cli('series', '--step', '7')).toMatchObject({ code: 2 });
   });
 
@@ -71,7 +74,9 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await out('queue', 'pause', queue)).toBe(`${queue} is paused\n`);
     expect(await out('queue', 'list')).toMatch(new RegExp(`${queue} +0 +0 +0 +0 +paused`));
     expect(await out('queue', 'resume', queue)).toBe(`${queue} goes on\n`);
-    expect(await cli('queue', 'show', 'nowhere')).toMatchObject({ code: 3 });
+    for (const verb of ['show', 'pause', 'resume'])
+      expect(await cli('queue', verb, 'nowhere')).toMatchObject({ code: 3 });
+    expect(await out('queue', 'list')).not.toContain('nowhere');
     expect(await cli('queue', 'set', queue, 'max_attempts')).toMatchObject({ code: 2 });
     expect(await cli('queue', 'set', queue, 'max_attempts=-1')).toMatchObject({
       code: 2,

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
@@ -29,6 +29,28 @@ test('every command says what it does, and is in the table of the README', async
   const undescribed = (of: Command): string[] =>
     of.commands.flatMap((one) => [...(one.description() ? [] : [one.name()]), ...undescribed(one)]);
   expect(undescribed(program())).toEqual([]);
+});
+
+test('every command that a hint names is one', () => {
+  const names = commands(program());
+  const folders = ['sql/routines', 'cli', 'functions', 'client', 'dashboard', 'monitoring'];
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(checkout, folder), { recursive: true })
+      .map((file) => join(checkout, folder, `${file}`))
+      .filter((file) => /\.(sql|tsx?|yaml)$/.test(file) && !/built.ts$|push.secret.ts$/.test(file)),
+  );
+  const named = files.flatMap((file) => {
+    const text = readFileSync(file, 'utf8').replace(/^ *(--|\/\/|\*|\/\*\*).*/gm, '');
+    // where somebody is told to type it: not the schema or the role of that name
+    return [
+      ...text.matchAll(/(?<=[:;,'"`(] ?|\bor |\band |: |—)tock ([a-z-]+)(?: ([a-z-]+))?/g),
+    ].map(([all, first = '', second]) => ({ all, first, second, file }));
+  });
+  expect(named.length).toBeGreaterThan(40);
+  const wrong = named.filter(
+    ({ first, second }) => !names.includes(first) && !names.includes(`${first} ${second}`),
+  );
+  expect(wrong.map(({ all, file }) => `${file}: ${all}`)).toEqual([]);
 });
 
 test('a shell is offered commands, parts of them and their options', async () => {

@@ -158,7 +158,7 @@ test('a dead pg_cron', async ({ skip }) => {
   await page.getByRole('link', { name: 'reminders' }).click();
   await expectReason(reasons(page), [
     /what is due is not made ready/,
-    /4 tasks wait though they are due/,
+    /4 tasks wait though due/,
     /pg_cron runs/,
   ]);
   await expectReason(reasons(page), [/pg_cron does not run/]);

@@ -13,6 +13,13 @@ const once = 'over epochs each task is found once';
 /** What people look through: search, leases, counts, and why tasks are late. */
 export const looks: Bug[] = [
   {
+    name: 'nothing is said of a queue whose name is mistyped',
+    file: 'routines/69_why.sql',
+    find: 'where not exists (select from tock.queues q where q.name = p_queue)',
+    replace: 'where false',
+    caught: ['sql/why.test.ts', 'nothing is said of a queue'],
+  },
+  {
     ...search,
     name: 'a search shows a run that another has gone on from',
     find: '        where d.next_id is null) j',

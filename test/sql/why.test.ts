@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { client, databaseEach, db } from './own.ts';
 import {
   claim,
@@ -16,6 +16,10 @@ import {
 } from './support.ts';
 
 databaseEach();
+beforeEach(async () => {
+  for (const queue of ['q', 'other'])
+    await client.query("select tock.put_queue($1, '{}')", [queue]);
+});
 
 type Reason = { finding: string; severity: string; detail: string; hint: string };
 
@@ -35,7 +39,10 @@ const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
 const put = (policy: object) => client.query("select tock.put_queue('q', $1)", [policy]);
 
-test('nothing is said of a queue that is empty, unknown, at work, or waits for its time', async () => {
+test('nothing is said of a queue that is empty, at work, or waits for its time, and of one that is unknown, that it is', async () => {
+  expect(await why('unknown')).toEqual([
+    says('there is no queue of this name', 'warning', /nobody has made it/, /tock queue list$/),
+  ]);
   expect(await why()).toEqual([]);
   const ids = await enqueue(client, 'q', numbered(20));
   expect(await why()).toEqual([]);
@@ -122,7 +129,7 @@ test('limits that are reached are named: of what runs, and of the rate', async (
     says(
       'as many run as may',
       'note',
-      /^2 tasks run, which is max_running; 7 are ready$/,
+      /^2 tasks run, which is max_running; ready: 7$/,
       /raise max_running/,
     ),
   ]);
@@ -146,7 +153,7 @@ test('a gate that is paused, or stuck because somebody is inside for long, is na
     'a gate is paused',
     'warning',
     /^gate shut lets nobody in, and 2 tasks wait at it$/,
-    /tock gate put q shut --resume/,
+    /tock gate q shut --resume/,
   );
   expect(await why()).toEqual([paused]);
   await client.query("update tock.leases set claimed_at = now() - interval '4 minutes'");
@@ -299,7 +306,7 @@ test('what is due and is not made ready is named, and that duties are late or fa
     says(
       'what is due is not made ready',
       'critical',
-      /^2 tasks wait though they are due, the first for 5 min/,
+      /^2 tasks wait though due, the first for 5 min/,
       /pg_cron runs.*POST \/v1\/tick.*tock tick/,
     ),
     says('duties are late', 'warning', /promote \(never done\)/, /tick/),
