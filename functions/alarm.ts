@@ -1,3 +1,4 @@
+import { toArchive, wantArchive } from './archive/step.ts';
 import { type Consumers, logError } from './consumers/drain.ts';
 import type { Bindings, Connect } from './query.ts';
 import { ring } from './ring.ts';
@@ -27,6 +28,8 @@ const LONGEST_BACKOFF_MS = 5 * 60_000;
 const KILLED_MS = 60_000;
 /** So many rings for what has passed already may be of use: duties have a time of their own, ten seconds at most. */
 const LATE_RINGS = 10;
+/** From one look whether history is to go to the archive to the next; no ring is for that alone, but for more of it. */
+const ARCHIVE_MS = 60_000;
 
 /** Rings without success until now, and those for one time that has passed; kept, as an idle object is dropped. */
 type Past = { failures: number; late: number; passed_at: string | null };
@@ -45,6 +48,8 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
     readonly #storage: AlarmState['storage'];
     readonly #env: Bindings;
     #past: Past = unharmed;
+    #wantsArchive = false;
+    #archivedAt = Number.NEGATIVE_INFINITY;
 
     constructor({ storage }: AlarmState, env: Bindings) {
       this.#storage = storage;
@@ -67,7 +72,12 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
       await this.#storage.setAlarm(ifKilled);
       const past = ((await this.#storage.get('past')) as Past | undefined) ?? unharmed;
       this.#past = { ...past };
-      const next = await this.#ring();
+      if (!this.#wantsArchive) {
+        await wantArchive(connect, this.#env).then(() => {
+          this.#wantsArchive = true;
+        }, logError);
+      }
+      const next = earlier(await this.#ring(), await this.#archive());
       if (Object.entries(this.#past).some(([name, value]) => past[name as keyof Past] !== value)) {
         await this.#storage.put('past', this.#past);
       }
@@ -92,6 +102,17 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
         logError(error);
         return this.#failed();
       }
+    }
+
+    /** When to ring for what is left of it. */
+    async #archive(): Promise<number | null> {
+      if (Date.now() < this.#archivedAt + ARCHIVE_MS) return null;
+      this.#archivedAt = Date.now();
+      const more = await toArchive(connect, this.#env).catch((error) => {
+        logError(error);
+        return true;
+      });
+      return more ? this.#archivedAt + ARCHIVE_MS : null;
     }
 
     #worked(at: number | null): number | null {

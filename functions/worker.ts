@@ -1,8 +1,7 @@
 import { type Around, surrounded } from '../client/worker/handlers.ts';
 import { type AlarmClass, alarmOf } from './alarm.ts';
 import { createApp } from './app.ts';
-import { archiveFor } from './archive/step.ts';
-import { storeOf } from './archive/store.ts';
+import { toArchive, wantArchive } from './archive/step.ts';
 import type { Consumer } from './consumers/define.ts';
 import { drain, enoughOf } from './consumers/drain.ts';
 import { loans } from './consumers/loans.ts';
@@ -43,14 +42,6 @@ async function each(...duties: (() => Promise<unknown>)[]): Promise<void> {
   for (const duty of duties) await duty().catch((error) => failed.push(error));
   if (failed.length > 1) throw new AggregateError(failed, failed.map(String).join('; '));
   if (failed.length > 0) throw failed[0];
-}
-
-/** Seconds of an invocation that go to the archive, where there is a store. */
-const ARCHIVE_SECONDS = 10;
-
-async function toArchive(connect: Connect, env: Bindings): Promise<void> {
-  const store = storeOf(env);
-  if (store) await connect(env, (query) => archiveFor(query, store, ARCHIVE_SECONDS));
 }
 
 /** The HTTP door, the duties for a cron trigger, and consumers that are woken by what is enqueued. */
@@ -95,6 +86,7 @@ export function createWorker({
     },
     scheduled: (_event, env) =>
       each(
+        () => wantArchive(connect, env),
         () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
         () => drain(connect, env, all, { seconds, enough_seconds, worker: 'scheduled' }),
         () => toArchive(connect, env),

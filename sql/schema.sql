@@ -55,7 +55,7 @@ table tock.archive_objects
   last_stream integer
   last_position bigint
   constraint archive_objects_pkey PRIMARY KEY (path)
-  constraint object_state_is_known CHECK ((state = ANY (ARRAY['writing'::text, 'unwanted'::text])))
+  constraint object_state_is_known CHECK ((state = ANY (ARRAY['writing'::text, 'unwanted'::text, 'deleted'::text])))
   CREATE INDEX archive_objects_by_time ON tock.archive_objects USING btree (noted_at)
 
 table tock.archived_files
@@ -868,7 +868,7 @@ function tock.archive_files_of_task(p_task_id bigint)
 
 function tock.archive_part(p_limit integer DEFAULT 10000, p_bytes bigint DEFAULT 4194304)
   returns TABLE(epoch integer, part integer, path text, count integer, digest text, rows text)
-  -- The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. An epoch whose parts are all there is verified on the way.
+  -- The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. It calls want_archive(). An epoch whose parts are all there is verified on the way.
   -- for tock_admin, tock_edge
 
 function tock.archive_rewriting(p_path text)
@@ -3309,6 +3309,11 @@ function tock.waited_for(p_positions bigint[])
 function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
   returns text[]
   -- The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.
+
+function tock.want_archive()
+  returns boolean
+  -- Whoever has a store calls this before history is dropped: it turns the archive on where nobody has turned it on or off. Whether it is on.
+  -- for tock_admin, tock_edge
 
 function tock.watch(p_watch dependent[])
   returns void

@@ -93,10 +93,26 @@ function next(paths: Set<string>): string | null {
   return null;
 }
 
-/** The first task that is to be erased; 0 where there is none. */
+/** So many that can't be erased are passed over in a step. */
+const MOST_FAILED = 10;
+
+/** Erases the first task that is to be and can be: 0 where there is none, thrown where one can't. */
 export async function eraseFrom(query: Query, store: Store): Promise<number> {
-  const [row] = await query('select tock.archive_erasing()::text as task_id');
-  if (!row?.task_id) return 0;
-  await eraseTask(query, store, row.task_id as string);
-  return 1;
+  let after = '0';
+  const failures: unknown[] = [];
+  while (failures.length < MOST_FAILED) {
+    const [row] = await query('select tock.archive_erasing(p_after => $1)::text as task_id', [
+      after,
+    ]);
+    if (!row?.task_id) break;
+    after = row.task_id as string;
+    try {
+      await eraseTask(query, store, after);
+      return 1;
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return 0;
 }

@@ -15,7 +15,13 @@ const GROUP_ROWS = 2000;
 /** Of what is read first, from the end: the footer of a file of 10,000 runs is about 20 kB. */
 const FOOTER_BYTES = 65_536;
 
-const parsers: Partial<ParquetParsers> = { timestampFromMicroseconds: (micros) => micros };
+// A text that begins with U+FEFF keeps it.
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+const parsers: Partial<ParquetParsers> = {
+  timestampFromMicroseconds: (micros) => micros,
+  stringFromBytes: (bytes) => bytes && utf8.decode(bytes),
+};
 
 const ids = (rows: readonly Texts[]) =>
   rows

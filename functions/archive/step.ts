@@ -1,8 +1,8 @@
-import type { Query } from '../query.ts';
+import type { Bindings, Connect, Query } from '../query.ts';
 import type { Texts } from './columns.ts';
 import { eraseFrom } from './erase.ts';
 import { putVerified } from './put.ts';
-import type { Store } from './store.ts';
+import { type Store, storeOf } from './store.ts';
 
 /** What a step did; `more`, where another would go on at once. */
 export type Step = {
@@ -28,13 +28,20 @@ type Part = {
 
 const isConflict = (error: unknown) => (error as { code?: string }).code === 'TK409';
 
-/** Takes away objects that are no files of the archive; a store's refusal leaves them for the next step. */
+/** Takes away objects that are no files of the archive; what a store refuses is left for the next step, and thrown. */
 async function clear(query: Query, store: Store): Promise<number> {
   const [row] = await query('select tock.archive_unwanted() as paths');
-  const paths = (row?.paths ?? []) as string[];
-  for (const path of paths) await store.delete(path);
-  if (paths.length > 0) await query('select tock.archive_deleted(p_paths => $1)', [paths]);
-  return paths.length;
+  const gone: string[] = [];
+  const failures: unknown[] = [];
+  for (const path of (row?.paths ?? []) as string[]) {
+    await store.delete(path).then(
+      () => gone.push(path),
+      (error) => failures.push(error),
+    );
+  }
+  if (gone.length > 0) await query('select tock.archive_deleted(p_paths => $1)', [gone]);
+  if (failures.length > 0) throw failures[0];
+  return gone.length;
 }
 
 /** The next part, written and read back; false where it has changed meanwhile, or somebody else was first. */
@@ -71,24 +78,42 @@ async function nextPart(
   return { epoch: part.epoch, part: part.part, rows: part.count, bytes: written, more: true };
 }
 
-/** One bounded step: what is unwanted goes, an erased task is erased, a part is exported. What failed is noted, and thrown. */
+/**
+ * One bounded step: what is unwanted goes, an erased task is erased, a part is exported. What fails keeps none of the others
+ * from being done; it is noted, and thrown where a part was not exported.
+ */
 export async function archiveStep(query: Query, store: Store, bounds: Bounds = {}): Promise<Step> {
-  try {
-    const deleted = await clear(query, store);
-    const erased = await eraseFrom(query, store);
-    const part = await nextPart(query, store, bounds);
-    await query('select tock.archive_stepped()');
-    const more = part.more === true || erased > 0;
-    return { epoch: null, part: null, rows: 0, bytes: 0, deleted, erased, ...part, more };
-  } catch (error) {
-    const said = error instanceof Error ? error.message : String(error);
+  const failures: unknown[] = [];
+  const failed = (error: unknown) => void failures.push(error);
+  const deleted = (await clear(query, store).catch(failed)) ?? 0;
+  const erased = (await eraseFrom(query, store).catch(failed)) ?? 0;
+  const part = (await nextPart(query, store, bounds).catch(failed)) ?? {};
+  const [failure] = failures;
+  if (failures.length > 0) {
+    const said = failure instanceof Error ? failure.message : String(failure);
     await query('select tock.archive_stepped(p_error => $1)', [said]).catch(() => {});
-    throw error;
-  }
+    if (!part.more) throw failure;
+  } else await query('select tock.archive_stepped()');
+  const more = part.more === true || erased > 0;
+  return { epoch: null, part: null, rows: 0, bytes: 0, deleted, erased, ...part, more };
 }
 
-/** Steps until nothing is left to do, or the time is up. */
-export async function archiveFor(query: Query, store: Store, seconds: number): Promise<void> {
-  const until = performance.now() + seconds * 1000;
-  while ((await archiveStep(query, store)).more && performance.now() < until);
+/** Before history is dropped by whoever has a store: it goes there, unless somebody has turned that off. */
+export async function wantArchive(connect: Connect, env: Bindings): Promise<void> {
+  if (storeOf(env)) await connect(env, (query) => query('select tock.want_archive()'));
+}
+
+/** Seconds of an invocation that go to the archive. */
+const ARCHIVE_SECONDS = 10;
+
+/** Steps until nothing is left to do, or the time is up: whether there is more. Nothing where there is no store. */
+export async function toArchive(connect: Connect, env: Bindings): Promise<boolean> {
+  const store = storeOf(env);
+  if (!store) return false;
+  const until = performance.now() + ARCHIVE_SECONDS * 1000;
+  let more = true;
+  await connect(env, async (query) => {
+    while (more && performance.now() < until) ({ more } = await archiveStep(query, store));
+  });
+  return more;
 }

@@ -71,7 +71,7 @@ create table tock.archived_waits (
 create index archived_waits_by_file on tock.archived_waits (file);
 
 -- Objects that are no file of the archive: noted before they are put there, and taken away when nobody has made one of
--- them. What a part's rows come to is said with it.
+-- them; for an hour they stay noted, as a put that was given up may still arrive. What a part's rows come to is said with it.
 create table tock.archive_objects (
   path text collate "C" primary key,
   state text not null default 'writing',
@@ -82,7 +82,7 @@ create table tock.archive_objects (
   digest text,
   last_stream integer,
   last_position bigint,
-  constraint object_state_is_known check (state in ('writing', 'unwanted'))
+  constraint object_state_is_known check (state in ('writing', 'unwanted', 'deleted'))
 );
 
 create index archive_objects_by_time on tock.archive_objects (noted_at);

@@ -33,6 +33,23 @@ end $$;
 comment on function tock.put_archive is
   'Turns the archive on or off, and says under which prefix its files lie from now on ({enabled, prefix}; what is left out stays).';
 
+create or replace function tock.want_archive()
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (select from tock.archive) then
+    perform tock.put_archive('{"enabled": true}');
+  end if;
+  return tock.is_archiving();
+end $$;
+
+comment on function tock.want_archive is
+  'Whoever has a store calls this before history is dropped: it turns the archive on where nobody has turned it on or off. Whether it is on.';
+
 create or replace function tock.archive()
 returns table (
   enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamptz, exported integer, files bigint, rows bigint,

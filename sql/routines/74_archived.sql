@@ -142,7 +142,8 @@ $$;
 comment on function tock.archive_files_of_task is 'The archive''s files that may hold runs of a task, but those that only its runs lead to.';
 
 -- A writer that is still at it after an hour is none: an invocation of a Worker lasts 15 minutes at most. Said to be
--- unwanted first, as what is recorded in between must not be deleted.
+-- unwanted first, as what is recorded in between must not be deleted. What was deleted while its put may have been on
+-- its way is deleted once more then.
 create or replace function tock.archive_unwanted(p_limit integer default 20)
 returns text[]
 language plpgsql
@@ -160,7 +161,10 @@ begin
     where w.state = 'writing' and w.noted_at < pg_catalog.clock_timestamp() - interval '1 hour'
     order by w.noted_at limit p_limit for update skip locked));
   return array(
-    select o.path from tock.archive_objects o where o.state = 'unwanted' order by o.noted_at limit p_limit);
+    select o.path from tock.archive_objects o
+    where o.state = 'unwanted'
+      or o.state = 'deleted' and o.noted_at < pg_catalog.clock_timestamp() - interval '1 hour'
+    order by o.noted_at limit p_limit);
 end $$;
 
 comment on function tock.archive_unwanted is 'Objects that are to be deleted: no file of the archive any more, or never one.';
@@ -175,8 +179,10 @@ as $$
 declare
   v_count integer;
 begin
-  delete from tock.archive_objects o where o.path = any (p_paths) and o.state = 'unwanted';
+  update tock.archive_objects o set state = 'deleted' where o.path = any (p_paths) and o.state = 'unwanted';
   get diagnostics v_count = row_count;
+  delete from tock.archive_objects o
+  where o.path = any (p_paths) and o.state = 'deleted' and o.noted_at < pg_catalog.clock_timestamp() - interval '1 hour';
   return v_count;
 end $$;
 
@@ -191,7 +197,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update tock.archive_objects o set state = 'unwanted' where o.path = p_path;
+  update tock.archive_objects o set state = 'unwanted' where o.path = p_path and o.state = 'writing';
   return found;
 end $$;
 

@@ -1,54 +1,20 @@
-import { afterAll, beforeEach, expect, test } from 'vitest';
-import { rowsOf } from '../../functions/archive/parquet.ts';
-import { createWorker } from '../../functions/worker.ts';
-import { type Reply, type Service, service } from '../http/service.ts';
+import { expect, test } from 'vitest';
 import { epochs, retain } from '../sql/history.ts';
-import { claim, complete, drain, enqueue, leaseOf, rows, value } from '../sql/support.ts';
-import { Memory } from './bucket.ts';
+import { claim, complete, drain, enqueue, leaseOf, value } from '../sql/support.ts';
 import { allTasks, longAgo, secret, twoDays } from './days.ts';
+import {
+  answers,
+  archive,
+  archiveEach,
+  bucket,
+  everythingStored,
+  on,
+  standing,
+  task,
+  tock,
+} from './world.ts';
 
-let tock: Service;
-let bucket: Memory;
-const used: Service[] = [];
-
-beforeEach(async () => {
-  bucket = new Memory();
-  tock = await service({ ARCHIVE: bucket });
-  used.push(tock);
-});
-afterAll(() => Promise.all(used.map(({ database }) => database.drop())));
-
-const on = () => tock.send('PUT /v1/archive', { body: { enabled: true } });
-const step = (body = {}) => tock.send('POST /v1/archive/step', { body });
-const task = (id: string) => tock.send(`GET /v1/tasks/${id}`);
-const standing = async () => (await tock.send('GET /v1/archive')).body;
-
-/** Steps until nothing is left; what refused meanwhile is tried again. */
-async function archive(body = {}): Promise<void> {
-  for (let n = 0; n < 500; n++) {
-    const { status, body: said, text } = await step(body);
-    expect(status, text).toBe(200);
-    if (!said.more) return;
-  }
-  throw new Error('It does not come to an end.');
-}
-
-/** All that can be read out of the bucket, as text: Parquet is compressed. */
-async function everythingStored(): Promise<string> {
-  const files = await Promise.all([...bucket.objects.values()].map(rowsOf));
-  return JSON.stringify(files);
-}
-
-/** How tasks are answered, by id: with their text, as numbers of any size count. */
-async function answers(ids: string[]): Promise<Map<string, string>> {
-  const all = new Map<string, string>();
-  for (const id of ids) {
-    const reply = await task(id);
-    expect(reply.status, id).toBe(200);
-    all.set(id, reply.text);
-  }
-  return all;
-}
+archiveEach();
 
 test('what goes to the archive is dropped and reads as before, to the letter', async () => {
   const ids = await twoDays(tock.owner);
@@ -184,131 +150,6 @@ test('an erased task is empty at once, and gone from every file after a step', a
   expect((await tock.send('DELETE /v1/tasks/999999999999/payload')).status).toBe(404);
 });
 
-test.each(['refuse', 'cut', 'other', 'swallow', 'lost'] as const)(
-  'a store that does wrong (%s) is found out, and nothing is dropped for it',
-  async (fault) => {
-    const ids = await twoDays(tock.owner);
-    const before = await answers(allTasks(ids));
-    await longAgo(tock.owner);
-    await on();
-    bucket.fault = fault;
-    const failed = await step();
-    expect(failed.status).toBeGreaterThanOrEqual(500);
-    const { failures, last_error, files } = await standing();
-    expect([failures, files, typeof last_error]).toEqual([1, 0, 'string']);
-    const findings = (await tock.send('GET /v1/doctor')).body.findings;
-    expect(findings).toContainEqual(expect.objectContaining({ finding: 'the archive fails' }));
-    await retain(tock.owner);
-    expect(await epochs(tock.owner)).toContain(1);
-    await archive();
-    await retain(tock.owner);
-    expect(await epochs(tock.owner)).not.toContain(1);
-    expect(await answers(allTasks(ids))).toEqual(before);
-    // What nobody recorded is taken away.
-    await archive();
-    expect(bucket.objects.size).toBe((await standing()).files);
-  },
-);
-
-test('two who step at once archive each run once', async () => {
-  const ids = await twoDays(tock.owner);
-  const before = await answers(allTasks(ids));
-  await longAgo(tock.owner);
-  await on();
-  const one = async () => {
-    for (let more = true; more; ) {
-      const { status, body, text } = await step({ rows: 5 });
-      expect(status, text).toBe(200);
-      more = body.more;
-    }
-  };
-  await Promise.all([one(), one(), one()]);
-  await archive();
-  const runs = await value(
-    tock.owner,
-    'select count(*)::int from tock.runs where position < (select max(end_position) from tock.archives)',
-  );
-  expect((await standing()).rows).toBe(runs);
-  await retain(tock.owner);
-  expect(await answers(allTasks(ids))).toEqual(before);
-  await archive();
-  expect(bucket.objects.size).toBe((await standing()).files);
-});
-
-/** A statement of a step is done, and its answer lost: what comes after it isn't. */
-test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'tock.archive_erased'])(
-  'an answer of %s that is lost harms nothing',
-  async (verb) => {
-    const ids = await twoDays(tock.owner);
-    await longAgo(tock.owner);
-    await on();
-    if (/rewritten|erased/.test(verb)) {
-      await archive({ rows: 20 });
-      await retain(tock.owner);
-      await tock.send(`DELETE /v1/tasks/${ids.done}/payload`);
-    }
-    tock.loseAnswer(verb);
-    expect((await step({ rows: 20 })).status).toBeGreaterThanOrEqual(500);
-    await archive({ rows: 20 });
-    await tock.send(`DELETE /v1/tasks/${ids.done}/payload`);
-    await tock.send(`DELETE /v1/tasks/${ids.dead}/payload`);
-    await archive();
-    await retain(tock.owner);
-    await archive();
-    expect(await everythingStored()).not.toContain(secret);
-    expect((await task(ids.retried as string)).body.runs).toHaveLength(3);
-    // What was left over in the middle is given up after an hour.
-    await tock.owner.query("update tock.archive_objects set noted_at = now() - interval '2 hours'");
-    await archive();
-    expect(bucket.objects.size).toBe((await standing()).files);
-  },
-);
-
-test('a task that is erased between a part and its record is not recorded as it was', async () => {
-  const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
-  bucket.put = async (key, bytes) => {
-    bucket.objects.set(key, bytes.slice());
-    await tock.owner.query('select tock.erase($1)', [ids.done]);
-  };
-  expect((await step()).body).toMatchObject({ more: true, rows: 0 });
-  await archive();
-  await archive();
-  await retain(tock.owner);
-  expect((await task(ids.done as string)).body).toMatchObject({ payload: null, result: null });
-});
-
-test('a cron trigger takes steps by itself, and says what went wrong', async () => {
-  const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
-  const worker = createWorker({ connect: tock.connect });
-  const env = { ARCHIVE: bucket };
-  bucket.fault = 'refuse';
-  await expect(worker.scheduled({}, env)).rejects.toThrow('no space is left');
-  await worker.scheduled({}, env);
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).not.toContain(2);
-  expect((await task(ids.done as string)).body).toMatchObject({ state: 'done' });
-  expect(await standing()).toMatchObject({ waiting: 0, exported: 2, failures: 0 });
-});
-
-test('turned off, history goes as before; turned on again it goes to the archive', async () => {
-  const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
-  await step({ rows: 10 });
-  await tock.send('PUT /v1/archive', { body: { enabled: false } });
-  expect((await step()).body).toMatchObject({ rows: 0 });
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).not.toContain(1);
-  expect((await task(ids.plain as string)).status).toBe(404);
-  // What had been written of it is no file of the archive.
-  await archive();
-  expect(bucket.objects.size).toBe(0);
-});
-
 test('what is still in the database needs no store', async () => {
   await on();
   const [id = ''] = await enqueue(tock.owner, 'q', [{ payload: 1 }]);
@@ -318,23 +159,4 @@ test('what is still in the database needs no store', async () => {
   expect((await task(id)).body).toMatchObject({ state: 'done' });
   expect([bucket.reads, tock.statements.length - sent]).toEqual([[], 1]);
   expect(await claim(tock.owner, 'q')).toEqual([]);
-});
-
-test('without a store the archive is not turned on, and says what is missing', async () => {
-  const bare = await service();
-  used.push(bare);
-  const refused: Reply = await bare.send('PUT /v1/archive', { body: { enabled: true } });
-  expect(refused).toMatchObject({
-    status: 409,
-    body: { hint: expect.stringContaining('ARCHIVE') },
-  });
-  const half = await service({ TOCK_ARCHIVE_URL: 'https://s3.example/bucket' });
-  used.push(half);
-  const odd = await half.send('PUT /v1/archive', { body: { enabled: true } });
-  expect(odd.status).toBe(503);
-  expect(odd.text).toContain('TOCK_ARCHIVE_KEY_ID');
-  for (const body of [{ prefix: '../up' }, { prefix: '' }, { enabled: 1 }, { other: 1 }]) {
-    expect((await tock.send('PUT /v1/archive', { body })).status).toBe(422);
-  }
-  expect(await rows(tock.owner, 'select * from tock.archive')).toEqual([]);
 });

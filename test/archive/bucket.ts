@@ -1,11 +1,15 @@
 import type { Bucket } from '../../functions/archive/store.ts';
 
-type Fault = 'refuse' | 'cut' | 'other' | 'swallow' | 'lost';
+type Fault = 'refuse' | 'cut' | 'other' | 'swallow' | 'lost' | 'late';
 
 /** An R2 bucket in memory, whose next put goes wrong as it is told. */
 export class Memory implements Bucket {
   readonly objects = new Map<string, Uint8Array>();
   fault: Fault | null = null;
+  /** What was given up, and arrives when land() is called. */
+  readonly #late = new Map<string, Uint8Array>();
+  /** Objects that are refused to be deleted or read. */
+  readonly locked = new Set<string>();
   /** Ranges and whole objects that were read. */
   reads: string[] = [];
 
@@ -14,6 +18,10 @@ export class Memory implements Bucket {
     this.fault = null;
     if (fault === 'refuse') throw new Error('no space is left');
     if (fault === 'swallow') return;
+    if (fault === 'late') {
+      this.#late.set(key, bytes.slice());
+      throw new Error('R2 took over 30 s');
+    }
     const kept = fault === 'cut' ? bytes.slice(0, bytes.length / 2) : bytes.slice();
     // In the middle of what is compressed.
     if (fault === 'other') kept.fill((kept[200] ?? 0) ^ 1, 200, 201);
@@ -21,7 +29,17 @@ export class Memory implements Bucket {
     if (fault === 'lost') throw new Error('the connection broke');
   }
 
+  land(): void {
+    for (const [key, bytes] of this.#late) this.objects.set(key, bytes);
+    this.#late.clear();
+  }
+
+  #open(key: string): void {
+    if (this.locked.has(key)) throw new Error(`${key} is locked`);
+  }
+
   async get(key: string, options?: { range: { offset: number; length: number } }) {
+    this.#open(key);
     const found = this.objects.get(key);
     if (!found) return null;
     const { offset = 0, length = found.length } = options?.range ?? {};
@@ -30,6 +48,7 @@ export class Memory implements Bucket {
   }
 
   async delete(key: string): Promise<void> {
+    this.#open(key);
     this.objects.delete(key);
   }
 }

@@ -1,9 +1,45 @@
 import type { Bug } from './bugs.ts';
 
 const archive = 'archive/archive.test.ts';
+const faults = 'archive/faults.test.ts';
 
 /** What would lose history on its way out, show it to others, or keep what was to be erased. */
 export const inArchives: Bug[] = [
+  {
+    name: 'an epoch is dropped before it is said that there is a store',
+    file: 'functions/worker.ts',
+    find: '() => wantArchive(connect, env),',
+    replace: '',
+    caught: ['archive/turns.test.ts', 'a Worker with a store turns it on'],
+  },
+  {
+    name: 'a text that begins with a byte order mark loses it',
+    file: 'functions/archive/parquet.ts',
+    find: ', { ignoreBOM: true }',
+    replace: '',
+    caught: ['archive/parquet.test.ts', 'runs are read as they were written'],
+  },
+  {
+    name: 'a put that arrives late stays',
+    file: 'routines/74_archived.sql',
+    find: "o.state = 'deleted' and o.noted_at < pg_catalog.clock_timestamp() - interval '1 hour';",
+    replace: "o.state = 'deleted';",
+    caught: [faults, 'a put that was given up'],
+  },
+  {
+    name: 'what can not be erased keeps the rest from it',
+    file: 'functions/archive/erase.ts',
+    find: 'MOST_FAILED = 10',
+    replace: 'MOST_FAILED = 1',
+    caught: [faults, 'keeps nothing else from its way'],
+  },
+  {
+    name: 'what can not be deleted keeps history from its way',
+    file: 'functions/archive/step.ts',
+    find: 'await clear(query, store).catch(failed)',
+    replace: 'await clear(query, store)',
+    caught: [faults, 'keeps nothing else from its way'],
+  },
   {
     name: 'the first run that was read stands for the first there was',
     file: 'routines/60_task.sql',
@@ -16,21 +52,21 @@ export const inArchives: Bug[] = [
     file: 'routines/14_archiving.sql',
     find: "where a.epoch = p_epoch and a.state = 'verified');",
     replace: 'where a.epoch = p_epoch);',
-    caught: [archive, 'is found out, and nothing is dropped for it'],
+    caught: [faults, 'is found out, and nothing is dropped for it'],
   },
   {
     name: 'what was put is not read back',
     file: 'functions/archive/put.ts',
     find: 'const back = await store.get(path);',
     replace: 'const back: Uint8Array | null = bytes;',
-    caught: [archive, 'is found out, and nothing is dropped for it'],
+    caught: [faults, 'is found out, and nothing is dropped for it'],
   },
   {
     name: 'a part is recorded that was changed meanwhile',
     file: 'routines/74_archived.sql',
     find: 'if (v_rows.count, v_rows.digest) is distinct from (p_rows, p_digest) then',
     replace: 'if v_rows.count is null then',
-    caught: [archive, 'is erased between a part and its record'],
+    caught: [faults, 'is erased between a part and its record'],
   },
   {
     name: 'an erased task stays in its file',
