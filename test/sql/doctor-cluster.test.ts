@@ -144,6 +144,7 @@ test("jobs of pg_cron's that are missing, off, changed or too many are found, an
   expect(extra).toMatchObject({ finding: 'pg_cron has a job too many' });
   expect(extra?.detail).toMatch(/\(mine of tock: select tock.tick\(\);\), \d+ \(tock:old of tock/);
   // One too many holds nothing up.
+  await client.query("select tock.put_queue('q', '{}')");
   const why = await rows<{ finding: string }>(client, "select * from tock.why('q')");
   expect(why.map(({ finding }) => finding)).toEqual([jobs?.finding]);
   const listed = await rows<{ jobname: string; active: boolean; schedule: string }>(
