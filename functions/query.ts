@@ -34,6 +34,8 @@ export type Bindings = {
   ALARM?: AlarmNamespace;
   /** The R2 bucket of the archive. */
   ARCHIVE?: Bucket;
+  /** `manual`: only where it is turned on by hand. */
+  TOCK_ARCHIVE?: string;
   /** Where the archive lies in a store that speaks S3: https://host/bucket[/folder]; with its key, and its region (auto). */
   TOCK_ARCHIVE_URL?: string;
   TOCK_ARCHIVE_KEY_ID?: string;

@@ -7,7 +7,10 @@ import { home } from './stack/place.ts';
 
 /** The dashboard of what `npm start` serves, in both themes on desktop and phone, for people to look at. */
 const { TOCK_URL, TOCK_KEY } = readDevEnv();
-if (!TOCK_URL || !TOCK_KEY) throw new Error('Nothing is running. First: npm start');
+if (!TOCK_URL || !TOCK_KEY) {
+  process.stderr.write('Nothing is running. First: npm start\n');
+  process.exit(1);
+}
 const folder = join(home(), 'screenshots');
 mkdirSync(folder, { recursive: true });
 

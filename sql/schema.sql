@@ -868,7 +868,7 @@ function tock.archive_files_of_task(p_task_id bigint)
 
 function tock.archive_part(p_limit integer DEFAULT 10000, p_bytes bigint DEFAULT 4194304)
   returns TABLE(epoch integer, part integer, path text, count integer, digest text, rows text)
-  -- The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. It calls want_archive(). An epoch whose parts are all there is verified on the way.
+  -- The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. An epoch whose parts are all there is verified on the way.
   -- for tock_admin, tock_edge
 
 function tock.archive_rewriting(p_path text)

@@ -13,6 +13,8 @@ type Props = {
   at: readonly string[];
   lines: readonly Line[];
   show(n: number): string;
+  /** Of whole numbers, as counts are. */
+  whole?: boolean;
 };
 
 const HEIGHT = 200;
@@ -42,7 +44,13 @@ const alone: uPlot.Series.Points.Filter = (chart, series) => {
 const colourOf = (name: string) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function optionsOf({ lines, show }: Props, width: number): uPlot.Options {
+/** 1, 2, 5, 10 … */
+const wholeSteps = Array.from(
+  { length: 36 },
+  (_, n) => ([1, 2, 5][n % 3] as number) * 10 ** Math.floor(n / 3),
+);
+
+function optionsOf({ lines, show, whole }: Props, width: number): uPlot.Options {
   const [muted, line] = [colourOf('--muted'), colourOf('--line')];
   const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
   return {
@@ -56,6 +64,7 @@ function optionsOf({ lines, show }: Props, width: number): uPlot.Options {
       { ...axis, values: (_, ticks) => timesOf(ticks) },
       {
         ...axis,
+        ...(whole && { incrs: wholeSteps }),
         size: (_, names) => 20 + 7 * Math.max(4, ...(names ?? []).map((name) => name.length)),
         values: (_, ticks) => ticks.map((n) => (n < 0 ? '' : show(n))),
       },

@@ -35,6 +35,7 @@ function Charts({ points, step }: { points: Point[]; step: number }) {
         title="Depth"
         at={at}
         show={short}
+        whole
         lines={[
           { name: 'ready', colour: '--line-1', values: points.map((p) => p.ready) },
           {

@@ -98,9 +98,10 @@ export async function archiveStep(query: Query, store: Store, bounds: Bounds = {
   return { epoch: null, part: null, rows: 0, bytes: 0, deleted, erased, ...part, more };
 }
 
-/** Before history is dropped by whoever has a store: it goes there, unless somebody has turned that off. */
+/** Before history is dropped by who has a store: it goes there, unless somebody has turned that off, or will turn it on by hand. */
 export async function wantArchive(connect: Connect, env: Bindings): Promise<void> {
-  if (storeOf(env)) await connect(env, (query) => query('select tock.want_archive()'));
+  if (env.TOCK_ARCHIVE !== 'manual' && storeOf(env))
+    await connect(env, (query) => query('select tock.want_archive()'));
 }
 
 /** Seconds of an invocation that go to the archive. */

@@ -153,8 +153,7 @@ end $$;
 
 comment on function tock.verify_archive is 'Calls an epoch verified whose files hold all of its runs, and begins anew with one of which that can''t be said.';
 
--- Two who ask at once are given the same part, and write it twice: the one who comes second with it is told. Who asks has a
--- store.
+-- Two who ask at once are given the same part, and write it twice: the one who comes second with it is told.
 create or replace function tock.archive_part(p_limit integer default 10000, p_bytes bigint default 4194304)
 returns table (epoch integer, part integer, path text, count integer, digest text, rows text)
 language plpgsql
@@ -173,7 +172,6 @@ begin
   elsif p_bytes is null or p_bytes < 1 then
     perform tock.refuse(422, 'p_bytes is a positive number', 'p_bytes');
   end if;
-  perform tock.want_archive();
   for v_epoch in
     select e.* from tock.epochs e
     where tock.is_archiving() and tock.is_past_retention(e)
@@ -201,7 +199,7 @@ begin
 end $$;
 
 comment on function tock.archive_part is
-  'The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. It calls want_archive(). An epoch whose parts are all there is verified on the way.';
+  'The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. An epoch whose parts are all there is verified on the way.';
 
 create or replace function tock.archived_before(p_epoch integer, p_replaced bigint)
 returns boolean

@@ -27,7 +27,6 @@ test('a Worker with a store turns it on, and not where somebody turned it off', 
   const ids = await twoDays(tock.owner);
   await longAgo(tock.owner);
   const worker = createWorker({ connect: tock.connect });
-  expect(await standing()).toMatchObject({ enabled: false });
   await worker.scheduled({}, { ARCHIVE: bucket });
   expect(await standing()).toMatchObject({ enabled: true, exported: 2 });
   await retain(tock.owner);
@@ -35,6 +34,16 @@ test('a Worker with a store turns it on, and not where somebody turned it off', 
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
   await worker.scheduled({}, { ARCHIVE: bucket });
   expect(await standing()).toMatchObject({ enabled: false });
+});
+
+test('a Worker whose archive is manual leaves it to be turned on', async () => {
+  const worker = createWorker({ connect: tock.connect });
+  const env = { ARCHIVE: bucket, TOCK_ARCHIVE: 'manual' };
+  await worker.scheduled({}, env);
+  expect(await rows(tock.owner, 'select * from tock.archive')).toEqual([]);
+  await on();
+  await worker.scheduled({}, env);
+  expect(await standing()).toMatchObject({ enabled: true, last_step_at: expect.any(String) });
 });
 
 test('an alarm takes steps when it rings, and rings again for what failed', async () => {
