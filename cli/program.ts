@@ -38,6 +38,7 @@ import { addWhere } from './commands/where.ts';
 import { addCompletion, complete, isCompleting } from './completion.ts';
 import { Failure } from './failure.ts';
 import { optionsOf } from './output.ts';
+import { visible } from './plain.ts';
 import { refuseTwoWays } from './settings.ts';
 
 /** Of package.json, beside cli/ in the source tree and beside dist/ in the package. */
@@ -76,6 +77,7 @@ export function program(): Command {
     .addHelpText('afterAll', more)
     .showHelpAfterError('Add --help to see what it takes.')
     .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
+    .configureOutput({ outputError: (said, write) => write(visible(said)) })
     .exitOverride();
   const changes = [
     addEnqueue,
@@ -133,7 +135,7 @@ export async function run(args: string[]): Promise<number> {
     // Commander has printed what was wrong already; help and --version end with 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const { message, stack } = error as Error;
-    process.stderr.write(`${process.env.TOCK_DEBUG ? stack : message}\n`);
+    process.stderr.write(visible(`${process.env.TOCK_DEBUG ? stack : message}\n`));
     return error instanceof Failure ? error.exitCode : 1;
   }
 }

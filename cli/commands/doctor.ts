@@ -5,15 +5,14 @@ import { clocks, looked, pooling, versions } from '../diagnosis.ts';
 import { type Finding, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+import { inLine } from '../plain.ts';
 import { beneath } from '../settings.ts';
 
 const LOOK_MS = 15_000;
 
-function described({ finding, severity, detail, hint }: Finding): string {
-  return `${severity}: ${finding}\n${[detail, hint]
-    .filter(Boolean)
-    .map((said) => `  ${said}\n`)
-    .join('')}`;
+export function described({ finding, severity, detail, hint }: Finding): string {
+  const said = [detail, hint].flatMap((text) => (text ? `  ${inLine(text)}\n` : []));
+  return `${severity}: ${finding}\n${said.join('')}`;
 }
 
 /** What can't be seen from inside the database, where that can be reached from here. */

@@ -6,6 +6,7 @@ import { type Door, throughDoor } from '../doors/door.ts';
 import type { Found, FoundPage } from '../doors/looks.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+import { visible } from '../plain.ts';
 import { type Bar, withBar } from '../progress.ts';
 
 type Given = {
@@ -45,7 +46,7 @@ function cell(value: unknown): string {
 }
 
 const csv = (task: Found) => `${columns.map((name) => cell(task[name])).join()}\r\n`;
-const json = (task: object) => `${JSON.stringify(task)}\n`;
+const json = (task: object) => `${visible(JSON.stringify(task))}\n`;
 
 /** All that is known of each, in their order; those that are gone meanwhile are left out. */
 async function whole(door: Door, tasks: Found[]): Promise<object[]> {

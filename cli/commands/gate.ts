@@ -3,6 +3,7 @@ import { type Gate, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+import { inLine } from '../plain.ts';
 import { table } from '../table.ts';
 
 type Given = { limit?: number; pause?: boolean; resume?: boolean; reset?: boolean };
@@ -44,7 +45,7 @@ async function gate(queue: string, name: string, given: Options<Given>) {
   print(given, found, () => {
     const { inside, waiting, gate_limit } = found;
     const state = found.paused ? 'paused, ' : '';
-    return `${name}: ${state}${inside.length} of ${gate_limit} inside, ${waiting} waiting\n`;
+    return `${inLine(name)}: ${state}${inside.length} of ${gate_limit} inside, ${waiting} waiting\n`;
   });
 }
 

@@ -4,6 +4,7 @@ import type { Found, Internals, Lease, LeasePage, Search } from '../doors/looks.
 import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, span, table } from '../table.ts';
+import { described } from './doctor.ts';
 
 type Searching = Omit<Search, 'unique_key'> & { uniqueKey?: string; limit: number };
 
@@ -103,14 +104,7 @@ function describeEpochs({ epochs }: Internals): string {
 async function why(queue: string, options: Options) {
   const reasons = await throughDoor(options, (door) => door.why(queue));
   print(options, { reasons }, () =>
-    reasons.length === 0
-      ? `Nothing holds ${queue} up.\n`
-      : reasons
-          .map(({ finding, severity, detail, hint }) => {
-            const lines = [detail, hint].filter(Boolean).map((said) => `  ${said}\n`);
-            return `${severity}: ${finding}\n${lines.join('')}`;
-          })
-          .join(''),
+    reasons.length === 0 ? `Nothing holds ${queue} up.\n` : reasons.map(described).join(''),
   );
 }
 

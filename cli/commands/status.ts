@@ -7,6 +7,7 @@ import { sqlDoor } from '../doors/sql.ts';
 import { Failure } from '../failure.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+import { visible } from '../plain.ts';
 import { way } from '../settings.ts';
 import { span, table } from '../table.ts';
 
@@ -107,16 +108,12 @@ async function watch(seconds: number, options: Options) {
     try {
       const all = await look(options);
       const head = `${new Date().toISOString().slice(0, 19)}Z, every ${seconds} s${drift(all.queues, before, seconds)}\n\n`;
-      const clear = process.stdout.isTTY ? CLEAR : '';
-      print(
-        options,
-        { at: new Date().toISOString(), ...all },
-        () => `${clear}${head}${describe(all)}`,
-      );
+      if (process.stdout.isTTY && !options.json) process.stdout.write(CLEAR);
+      print(options, { at: new Date().toISOString(), ...all }, () => head + describe(all));
       before = all.queues;
     } catch (error) {
       if (!(error instanceof Failure) || error.exitCode !== 4) throw error;
-      process.stderr.write(`${error.message}\n`);
+      process.stderr.write(visible(`${error.message}\n`));
     }
     await pause(seconds * 1000, undefined, { signal: stop.signal }).catch(() => {});
   }

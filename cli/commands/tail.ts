@@ -5,6 +5,7 @@ import type { Found } from '../doors/looks.ts';
 import { Failure } from '../failure.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf } from '../output.ts';
+import { inLine, visible } from '../plain.ts';
 import { moment } from '../table.ts';
 
 type Given = { state?: string; tenant?: string; lines: number; every: number };
@@ -30,12 +31,12 @@ class Known {
 }
 
 function line(task: Found, json: boolean | undefined): string {
-  if (json) return `${JSON.stringify(task)}\n`;
+  if (json) return `${visible(JSON.stringify(task))}\n`;
   const { id, queue, state, attempt, worker, error, ...at } = task;
   const words = [moment(at.ended_at ?? at.run_at ?? at.created_at), queue, id, state];
   if (attempt > 1) words.push(`attempt ${attempt}`);
-  if (worker) words.push(worker);
-  if (error) words.push(error);
+  if (worker) words.push(inLine(worker));
+  if (error) words.push(inLine(error));
   return `${words.join('  ')}\n`;
 }
 
@@ -63,7 +64,7 @@ async function tail(queue: string | undefined, options: Options<Given>) {
       first = false;
     } catch (error) {
       if (!(error instanceof Failure) || error.exitCode !== 4) throw error;
-      process.stderr.write(`${error.message}\n`);
+      process.stderr.write(visible(`${error.message}\n`));
       failures++;
     }
     const ms = Math.min(LONGEST_PAUSE_MS, every * 1000 * 2 ** failures);
