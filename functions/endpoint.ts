@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { bearerKey } from './authorize.ts';
 import { readBody } from './body.ts';
 import { refusal } from './problem.ts';
-import type { Bindings, Connect } from './query.ts';
+import { type Bindings, type Connect, roomy } from './query.ts';
 import { requestIdOf } from './request_id.ts';
 import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
 import { enter, type Grown, loaded, refuseIfFull, type Share, within } from './shed.ts';
@@ -93,6 +93,9 @@ export type Endpoint<
 };
 
 type Shape = { body?: z.ZodType; batchKey?: string };
+
+/** Of what is sent twice escaped. */
+const isLarge = (value: unknown) => typeof value === 'string' && value.length > 1_000_000;
 
 const nothing = { text: '{}', json: {} };
 
@@ -254,7 +257,7 @@ export function serve<
     if (further) {
       const run = (statement: string, given: unknown[]) =>
         within(share, env, call.gone, () =>
-          connect(env, async (query) => {
+          connect(given.some(isLarge) ? roomy(env) : env, async (query) => {
             const [row] = await query(statement, [key, ...given]);
             return (row?.body as string | undefined) ?? null;
           }),

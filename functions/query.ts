@@ -77,7 +77,7 @@ export function chooseWay(env: Bindings): Connect {
       'set it with: wrangler secret put DATABASE_URL; or bind HYPERDRIVE',
     );
   }
-  const way = drivers.get(env.TOCK_DRIVER || (isNeon(env.DATABASE_URL) ? 'neon-http' : 'pg'));
+  const way = drivers.get(driverOf(env));
   if (way) return way;
   // Not what it is: somebody may have put a secret there.
   throw misconfigured(
@@ -85,6 +85,13 @@ export function chooseWay(env: Bindings): Connect {
     `set TOCK_DRIVER to one of ${[...drivers.keys()].join(', ')}, or leave it out`,
   );
 }
+
+const driverOf = ({ TOCK_DRIVER, DATABASE_URL = '' }: Bindings) =>
+  TOCK_DRIVER || (isNeon(DATABASE_URL) ? 'neon-http' : 'pg');
+
+/** To the same database, for answers of any size: over HTTPS Neon gives 10 MiB. */
+export const roomy = (env: Bindings): Bindings =>
+  !env.HYPERDRIVE && driverOf(env) === 'neon-http' ? { ...env, TOCK_DRIVER: 'neon-ws' } : env;
 
 /** By the way that the bindings ask for. */
 export const connect: Connect = async (env, use) => chooseWay(env)(env, use);

@@ -1,4 +1,4 @@
-import type { Bindings, Connect, Query } from '../query.ts';
+import { type Bindings, type Connect, type Query, roomy } from '../query.ts';
 import type { Texts } from './columns.ts';
 import { eraseFrom } from './erase.ts';
 import { putVerified } from './put.ts';
@@ -113,7 +113,7 @@ export async function toArchive(connect: Connect, env: Bindings): Promise<boolea
   if (!store) return false;
   const until = performance.now() + ARCHIVE_SECONDS * 1000;
   let more = true;
-  await connect(env, async (query) => {
+  await connect(roomy(env), async (query) => {
     while (more && performance.now() < until) ({ more } = await archiveStep(query, store));
   });
   return more;

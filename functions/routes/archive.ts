@@ -5,7 +5,7 @@ import { type Store, storeOf } from '../archive/store.ts';
 import { authorized, everyQueue, ownTenant } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import { refusal } from '../problem.ts';
-import type { Bindings, Connect } from '../query.ts';
+import { type Bindings, type Connect, roomy } from '../query.ts';
 import * as s from '../schemas.ts';
 
 const moment = s.moment.nullable();
@@ -112,7 +112,7 @@ export function archive(app: App, connect: Connect): void {
     finish: async (body, env) => {
       const { rows } = JSON.parse(body) as { rows: number | null };
       const bounds = { rows: rows ?? undefined };
-      const work = connect(env, (query) => archiveStep(query, storeIn(env), bounds));
+      const work = connect(roomy(env), (query) => archiveStep(query, storeIn(env), bounds));
       return JSON.stringify(await work.catch(failed));
     },
     answer: step,

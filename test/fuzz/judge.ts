@@ -63,7 +63,7 @@ export async function lostOf({ plan, status, text, answer }: Sent, { tock }: Tar
     const { rows } = await tock.owner.query(keptBySql, [text, JSON.parse(answer).ids, changing]);
     return rows.length === 0 ? null : `of task ${rows[0].n} something is not as it was sent`;
   }
-  if (!/^(PUT \/v1\/(queues|schedules)|PATCH .*gate|POST \/v1\/keys)/.test(plan.name)) return null;
+  if (!/^(PUT \/v1\/(queues|schedules)|PATCH .*gate|POST \/v1\/keys$)/.test(plan.name)) return null;
   const { rows } = await tock.owner.query(shownBySql, [text, answer]);
   return rows.length === 0 ? null : `${rows[0].n} is not as it was sent`;
 }
