@@ -82,14 +82,14 @@ test('who has no mouse gets everywhere, and into a dialog and out of it', async 
   await page.reload();
   await page.getByRole('table', { name: 'Queues' }).waitFor();
   await page.keyboard.press('Tab');
-  expect(await focus()).toBe('Skip to the content');
+  await expect.poll(focus).toBe('Skip to the content');
   await page.keyboard.press('Enter');
-  expect(await focus()).toBe('Overview');
+  await expect.poll(focus).toBe('Overview');
   // To the first queue of the table.
   for (let n = 0; n < 30 && (await focus()) !== 'emails'; n++) await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'emails' }).waitFor();
-  expect(await focus()).toBe('emails');
+  await expect.poll(focus).toBe('emails');
   await page.getByRole('button', { name: 'Pause' }).waitFor();
   for (let n = 0; n < 30 && (await focus()) !== 'Pause'; n++) await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
@@ -104,7 +104,7 @@ test('who has no mouse gets everywhere, and into a dialog and out of it', async 
   }
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
-  expect(await focus()).toBe('Pause');
+  await expect.poll(focus).toBe('Pause');
 });
 
 test('what a screen reader says of a chart is in a table, and of a time the instant', async () => {
