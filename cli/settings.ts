@@ -56,7 +56,7 @@ export function databaseUrl(options: GlobalOptions): string {
   if (url) {
     const name = options.url === undefined ? 'TOCK_URL' : '--url';
     throw new Failure(
-      `${name} is a way over HTTP, and migrate and key go to the database.`,
+      `${name} is a way over HTTP, and this goes to the database.`,
       `Give --database-url, or DATABASE_URL without ${name}.`,
       2,
     );
@@ -71,6 +71,10 @@ export function databaseUrl(options: GlobalOptions): string {
 /** HTTP before SQL where one place has both. */
 export function way(options: GlobalOptions): Way {
   const { url, key, database, keyIsFromThere } = nearest(options);
+  if (url && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
+    const name = options.url === undefined ? 'TOCK_URL' : '--url';
+    throw new Failure(`${name} is no address.`, 'It is like http://127.0.0.1:8787.', 2);
+  }
   if (url && key !== undefined) {
     const own = keyIsFromThere && database ? database : null;
     return { kind: 'http', url: url.replace(/\/+$/, ''), key, database: own };

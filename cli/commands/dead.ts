@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Dead, throughDoor } from '../doors/door.ts';
+import { type Dead, mustHave, throughDoor } from '../doors/door.ts';
 import { number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
@@ -18,7 +18,11 @@ export function addDead(program: Command): void {
     .option('--limit <count>', 'so many errors at most', number, 100)
     .action(async (queue: string, _given, command: Command) => {
       const options: Options<{ limit: number }> = optionsOf(command);
-      const dead = await throughDoor(options, (door) => door.dead(queue, options.limit));
+      const dead = await throughDoor(options, async (door) => {
+        const found = await door.dead(queue, options.limit);
+        if (found.groups.length === 0) await mustHave(door, queue);
+        return found;
+      });
       print(options, dead, () => describe(dead));
     });
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { type Door, throughDoor } from '../doors/door.ts';
+import { type Door, mustHave, throughDoor } from '../doors/door.ts';
 import type { Found, FoundPage } from '../doors/looks.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
@@ -83,6 +83,7 @@ async function write(queue: string, options: Options<Given>, to: Writable, shown
       shown.add(page.tasks.length);
       cursor = page.cursor;
     } while (cursor !== null);
+    if (count === 0 && options.cursor === undefined) await mustHave(door, queue);
   });
   return count;
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Gate, throughDoor } from '../doors/door.ts';
+import { type Gate, mustHave, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
@@ -9,7 +9,11 @@ import { table } from '../table.ts';
 type Given = { limit?: number; pause?: boolean; resume?: boolean; reset?: boolean };
 
 async function gates(queue: string, options: Options) {
-  const found = await throughDoor(options, (door) => door.gates(queue));
+  const found = await throughDoor(options, async (door) => {
+    const all = await door.gates(queue);
+    if (all.length === 0) await mustHave(door, queue);
+    return all;
+  });
   print(options, { gates: found }, () =>
     found.length === 0
       ? 'No task has named a gate.\n'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Hour, throughDoor } from '../doors/door.ts';
+import { type Hour, mustHave, throughDoor } from '../doors/door.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { span, table } from '../table.ts';
 
@@ -19,7 +19,11 @@ function describe(queue: string, hours: Hour[]): string {
 
 async function show(queue: string, options: Options<Given>) {
   const { from = null, to = null } = options;
-  const hours = await throughDoor(options, (door) => door.hours(queue, from, to));
+  const hours = await throughDoor(options, async (door) => {
+    const found = await door.hours(queue, from, to);
+    if (found.length === 0) await mustHave(door, queue);
+    return found;
+  });
   print(options, hours, () => describe(queue, hours));
 }
 

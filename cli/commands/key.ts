@@ -1,36 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { withDatabase } from '../connect.ts';
-import { ask } from '../doors/ask.ts';
+import { throughDatabaseFirst } from '../doors/door.ts';
+import type { AskedKey, Key, NewKey } from '../doors/keys.ts';
 import { Failure } from '../failure.ts';
 import { number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
-import { databaseUrl } from '../settings.ts';
 import { moment, table } from '../table.ts';
 
-type Key = {
-  prefix: string;
-  name: string;
-  scopes: string[];
-  queues: string[] | null;
-  tenants: string[] | null;
-  rate_limit: number | null;
-  rate_seconds: number | null;
-  created_at: Date;
-  expires_at: Date | null;
-  replaces: string | null;
-};
-type Listed = Key & {
-  revoked_at: Date | null;
-  replaced_by: string | null;
-  last_used_at: Date | null;
-  uses: string;
-};
 type Rate = [limit: number, seconds: number] | 'none';
-
-const made =
-  'key, prefix, name, scopes, queues, tenants, rate_limit, rate_seconds, created_at, expires_at, replaces';
-const listed =
-  'prefix, name, scopes, queues, tenants, rate_limit, rate_seconds, created_at, expires_at, revoked_at, replaces, replaced_by, last_used_at, uses';
 
 const scopes = ['enqueue', 'claim', 'read', 'admin'];
 
@@ -40,7 +16,8 @@ const list = (value: string, before: string[] = []) => [
   ...value.split(',').filter(Boolean),
 ];
 
-const rateOf = (key: Key) => key.rate_limit && `${key.rate_limit}/${key.rate_seconds}`;
+const rateOf = (key: Pick<Key, 'rate_limit' | 'rate_seconds'>) =>
+  key.rate_limit && `${key.rate_limit}/${key.rate_seconds}`;
 
 /** 100/60: a hundred requests in a minute. */
 function rate(value: string): Rate {
@@ -60,32 +37,20 @@ type Created = {
   rate?: Rate;
 };
 
-const shown = (key: (Key & { key: string }) | undefined) =>
-  `${key?.key}\nThis key is shown this once: keep it now.\n`;
+const shown = ({ key }: NewKey) => `${key}\nThis key is shown this once: keep it now.\n`;
 
 async function create(name: string, options: Options<Created>) {
-  const { scope, queue = null, tenant = null, expiresIn = null } = options;
-  const [limit, seconds] = options.rate && options.rate !== 'none' ? options.rate : [null, null];
-  const [key] = await withDatabase(databaseUrl(options), (client) =>
-    ask<Key & { key: string }>(
-      client,
-      `select ${made}
-       from tock.create_key(p_name => $1, p_scopes => $2, p_queues => $3, p_tenants => $4, p_expires_in_seconds => $5,
-         p_rate_limit => $6, p_rate_seconds => $7)`,
-      [name, scope, queue, tenant, expiresIn, limit, seconds],
-    ),
-  );
+  const { scope, queue, tenant, expiresIn } = options;
+  const [rate_limit, rate_seconds] = options.rate && options.rate !== 'none' ? options.rate : [];
+  const limits = { expires_in_seconds: expiresIn, rate_limit, rate_seconds };
+  const asked = { name, scopes: scope, queues: queue, tenants: tenant, ...limits } as AskedKey;
+  const key = await throughDatabaseFirst(options, (door) => door.createKey(asked));
   print(options, key, () => shown(key));
 }
 
 async function rotate(prefix: string, options: Options<{ overlap?: number }>) {
-  const [key] = await withDatabase(databaseUrl(options), (client) =>
-    ask<Key & { key: string }>(
-      client,
-      `select ${made} from tock.rotate_key(p_prefix => $1, p_overlap_seconds => $2)`,
-      [prefix, options.overlap ?? 86_400],
-    ),
-  );
+  const { overlap = 86_400 } = options;
+  const key = await throughDatabaseFirst(options, (door) => door.rotateKey(prefix, overlap));
   if (!key) throw unknown(prefix);
   print(options, key, () => shown(key));
 }
@@ -104,11 +69,8 @@ async function change(prefix: string, options: Options<Changed>) {
   if (Object.keys(changes).length === 0) {
     throw new Failure('Give --name, --expires-in or --rate.', undefined, 2);
   }
-  const [key] = await withDatabase(databaseUrl(options), (client) =>
-    ask<Listed>(client, `select ${listed} from tock.update_key(p_prefix => $1, p_changes => $2)`, [
-      prefix,
-      JSON.stringify(changes),
-    ]),
+  const key = await throughDatabaseFirst(options, (door) =>
+    door.changeKey(prefix, JSON.stringify(changes)),
   );
   if (!key) throw unknown(prefix);
   print(options, key, () => `Changed ${prefix}.\n`);
@@ -118,9 +80,7 @@ const unknown = (prefix: string) =>
   new Failure(`There is no key with the prefix ${prefix}.`, 'See: tock key list', 3);
 
 async function show(options: Options) {
-  const keys = await withDatabase(databaseUrl(options), (client) =>
-    ask<Listed>(client, `select ${listed} from tock.keys_list()`),
-  );
+  const keys = await throughDatabaseFirst(options, (door) => door.keys());
   const rows = keys.map((key) => [
     key.prefix,
     key.name,
@@ -141,12 +101,8 @@ async function show(options: Options) {
 }
 
 async function revoke(prefix: string, options: Options) {
-  const [row] = await withDatabase(databaseUrl(options), (client) =>
-    ask<{ revoked: boolean }>(client, 'select tock.revoke_key(p_prefix => $1) as revoked', [
-      prefix,
-    ]),
-  );
-  if (!row?.revoked) throw unknown(prefix);
+  const revoked = await throughDatabaseFirst(options, (door) => door.revokeKey(prefix));
+  if (!revoked) throw unknown(prefix);
   print(options, { prefix, revoked: true }, () => `Revoked ${prefix}.\n`);
 }
 

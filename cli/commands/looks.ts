@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
+import { mustHave, throughDoor } from '../doors/door.ts';
 import type { Found, Internals, Lease, LeasePage, Search } from '../doors/looks.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
@@ -32,6 +32,7 @@ async function search(options: Options<Searching>) {
       cursor = page.cursor;
       calls++;
     } while (cursor !== null && tasks.length < limit && calls < mostCalls);
+    if (queue && tasks.length === 0) await mustHave(door, queue);
   });
   const more =
     cursor === null ? '' : `There may be more: --limit ${limit * 10}, or a narrower search.\n`;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Purged, throughDoor } from '../doors/door.ts';
+import { mustHave, type Purged, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
@@ -24,6 +24,7 @@ async function purge(queue: string, options: Options<{ state?: string }>) {
           await new Promise((wake) => setTimeout(wake, 100));
         }
       }
+      if (all.ready + all.waiting === 0) await mustHave(door, queue);
     });
   await withBar(options, `Tasks of ${queue}`, null, work);
   print(options, all, () => `${all.ready} ready and ${all.waiting} waiting tasks are cancelled\n`);

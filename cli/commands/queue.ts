@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
+import { mustHave, throughDoor } from '../doors/door.ts';
 import type { Policy } from '../doors/looks.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
@@ -11,9 +11,9 @@ const shown = (value: unknown) =>
   typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 function describe(policy: Policy): string {
-  const settings = Object.entries(policy).filter(
-    ([name, value]) => !apart.includes(name) && value !== null,
-  );
+  const settings = Object.entries(policy)
+    .filter(([name, value]) => !apart.includes(name) && value !== null)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   return table([
     ['setting', policy.name],
     ...settings.map(([name, value]) => [name, shown(value)]),
@@ -52,20 +52,15 @@ async function put(queue: string, settings: object, options: Options, said?: str
   print(options, policy, () => (said ? `${said}\n` : describe(policy)));
 }
 
-async function found(queue: string, options: Options): Promise<Policy> {
-  const policy = await throughDoor(options, (door) => door.policy(queue));
-  if (!policy) throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
-  return policy;
-}
-
 /** Of one that is there: one whose name is mistyped would be made, and the other go on. */
 async function pause(queue: string, paused: boolean, options: Options) {
-  await found(queue, options);
+  await throughDoor(options, (door) => mustHave(door, queue));
   await put(queue, { paused }, options, `${queue} ${paused ? 'is paused' : 'goes on'}`);
 }
 
 async function show(queue: string, options: Options) {
-  const policy = await found(queue, options);
+  const policy = await throughDoor(options, (door) => door.policy(queue));
+  if (!policy) throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
   print(options, policy, () => describe(policy));
 }
 

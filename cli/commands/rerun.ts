@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { type Rerun, throughDoor } from '../doors/door.ts';
+import { mustHave, type Rerun, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { checkedId } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
@@ -52,6 +52,7 @@ async function redrive(queue: string, options: Options<Redriving>) {
         shown.add(part.ids.length);
         cursor = part.cursor;
       } while (cursor !== null);
+      if (ids.length === 0) await mustHave(door, queue);
     });
   await withBar(options, `Dead tasks of ${queue} that run again`, null, work);
   print(options, { redriven: ids.length, ids }, () => `${ids.length} dead tasks run again\n`);

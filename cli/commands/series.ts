@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
+import { mustHave, throughDoor } from '../doors/door.ts';
 import type { Point, Span } from '../doors/looks.ts';
-import { Failure } from '../failure.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
@@ -27,13 +26,22 @@ const counted = [
 ] as const;
 const heading = ['time (UTC)', ...counted, 'wait p95', 'run p95'];
 
+const isAny = (point: Point) => counted.some((name) => point[name]);
+
 async function series(queue: string | undefined, options: Options<Span>) {
   const { from, to, step } = options;
-  const all = await throughDoor(options, (door) => door.series(queue ?? null, { from, to, step }));
-  const some = all.points.some((point) => counted.some((name) => point[name]));
-  if (queue !== undefined && !some && !(await throughDoor(options, (door) => door.policy(queue))))
-    throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
-  print(options, all, () => table([heading, ...all.points.map(row)]));
+  const all = await throughDoor(options, async (door) => {
+    const found = await door.series(queue ?? null, { from, to, step });
+    if (queue !== undefined && !found.points.some(isAny)) await mustHave(door, queue);
+    return found;
+  });
+  // Before Tock counted there is nothing to show.
+  const first = all.points.findIndex((point) => isAny(point) || point.ready !== null);
+  print(options, all, () =>
+    first < 0
+      ? 'Nothing was counted then.\n'
+      : table([heading, ...all.points.slice(first).map(row)]),
+  );
 }
 
 export function addSeries(program: Command): void {

@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { withDatabase } from '../connect.ts';
 import { ask } from '../doors/ask.ts';
-import { type QueueStats, throughDoor } from '../doors/door.ts';
+import { type Door, type QueueStats, throughDoor } from '../doors/door.ts';
 import { sqlDoor } from '../doors/sql.ts';
 import { Failure } from '../failure.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { visible } from '../plain.ts';
-import { way } from '../settings.ts';
+import { beneath } from '../settings.ts';
 import { span, table } from '../table.ts';
 
 type Duty = {
@@ -20,7 +20,8 @@ type Duty = {
   last_error: string | null;
 };
 
-type Epochs = { current: number; ahead: number; positions_left: number };
+/** HTTP doesn't say how many positions are left. */
+type Epochs = { current: number; ahead: number; positions_left: number | null };
 
 type Status = { queues: QueueStats[]; duties: Duty[] | null; epochs: Epochs | null };
 
@@ -68,20 +69,36 @@ function describeDuties(duties: Duty[]): string {
 
 function describe({ queues, duties, epochs }: Status): string {
   if (!duties || !epochs) {
-    return `${describeQueues(queues)}\nDuties and epochs need --database-url, or DATABASE_URL.\n`;
+    return `${describeQueues(queues)}\nDuties and epochs are for keys of all queues.\n`;
   }
-  const left = epochs.positions_left.toLocaleString('en');
-  const ahead = `Epoch ${epochs.current}, ${epochs.ahead} ahead, ${left} positions left.`;
-  return `${describeQueues(queues)}\n${describeDuties(duties)}\n${ahead}\n`;
+  const { current, ahead, positions_left: positions } = epochs;
+  const left = positions === null ? '' : `, ${positions.toLocaleString('en')} positions left`;
+  return `${describeQueues(queues)}\n${describeDuties(duties)}\nEpoch ${current}, ${ahead} ahead${left}.\n`;
+}
+
+async function overHttp(door: Door): Promise<Status> {
+  const queues = await door.stats();
+  const inside = await door.internals().catch((error) => {
+    // A key that is for some queues only.
+    if (error instanceof Failure && error.exitCode === 1) return null;
+    throw error;
+  });
+  if (!inside) return { queues, duties: null, epochs: null };
+  const duties = inside.duties.map(({ last_ok_at, late_seconds, ...duty }) => ({
+    ...duty,
+    last_ok_seconds: last_ok_at && (Date.now() - Date.parse(last_ok_at)) / 1000,
+    late_seconds: late_seconds ?? 0,
+  })) as Duty[];
+  const current = Math.max(
+    ...inside.epochs.flatMap(({ number, state }) => (state === 'ahead' ? [] : [number])),
+  );
+  const ahead = inside.epochs.filter(({ state }) => state === 'ahead').length;
+  return { queues, duties, epochs: { current, ahead, positions_left: null } };
 }
 
 async function look(options: Options): Promise<Status> {
-  const found = way(options);
-  const database = found.kind === 'sql' ? found.url : found.database;
-  const all: Status = database
-    ? await ofDatabase(database)
-    : { queues: await throughDoor(options, (d) => d.stats()), duties: null, epochs: null };
-  return all;
+  const { database } = beneath(options);
+  return database ? ofDatabase(database) : throughDoor(options, overHttp);
 }
 
 async function status(options: Options) {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Listed, throughDoor } from '../doors/door.ts';
+import { type Listed, mustHave, throughDoor } from '../doors/door.ts';
 import { number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
@@ -33,6 +33,7 @@ async function tasks(queue: string, options: Options<Given>) {
       found.push(...page.tasks);
       cursor = page.cursor;
     } while (cursor !== null && found.length < limit);
+    if (found.length === 0) await mustHave(door, queue);
   });
   const more = cursor === null ? '' : `There may be more: --limit ${limit * 10} looks for them.\n`;
   print(options, { tasks: found, cursor }, () =>

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
+import { mustHave, throughDoor } from '../doors/door.ts';
 import { number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
@@ -19,6 +19,7 @@ async function changeWhere(queue: string, options: Options<Given>, priority?: nu
         shown.add(part.changed);
         cursor = part.cursor;
       } while (cursor !== null);
+      if (changed === 0) await mustHave(door, queue);
     });
   await withBar(options, `Tasks of ${queue}`, null, work);
   const done = priority === undefined ? 'cancelled' : `given priority ${priority}`;

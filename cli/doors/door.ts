@@ -1,7 +1,9 @@
 import { withDatabase } from '../connect.ts';
-import { type GlobalOptions, way } from '../settings.ts';
+import { Failure } from '../failure.ts';
+import { beneath, type GlobalOptions, way } from '../settings.ts';
 import type { Archive } from './archive.ts';
 import { httpDoor } from './http.ts';
+import type { Keys } from './keys.ts';
 import type { Leases } from './leases.ts';
 import type { Looks } from './looks.ts';
 import type { Pools } from './pools.ts';
@@ -145,7 +147,7 @@ export type Gate = {
 /** One that a task comes after. */
 export type Parent = { n: number; id: string; name: string | null; state: string; result: unknown };
 
-type Work = Archive & Leases & Looks & Pools & Push & Schedules;
+type Work = Archive & Keys & Leases & Looks & Pools & Push & Schedules;
 
 /** The same few verbs, over HTTP or in SQL. */
 export type Door = Work & {
@@ -193,4 +195,24 @@ export async function throughDoor<T>(
   const found = way(options);
   if (found.kind === 'http') return work(httpDoor(found.url, found.key));
   return withDatabase(found.url, (client) => work(sqlDoor(client)));
+}
+
+/** Straight in where the place names the database too, as no key may be there yet; else as any. */
+export async function throughDatabaseFirst<T>(
+  options: GlobalOptions,
+  work: (door: Door) => Promise<T>,
+): Promise<T> {
+  const { database } = beneath(options);
+  if (!database) return throughDoor(options, work);
+  return withDatabase(database, (client) => work(sqlDoor(client)));
+}
+
+/** The queue is there, as far as the key may see: for what says nothing of one whose name is mistyped. */
+export async function mustHave(door: Door, queue: string): Promise<void> {
+  const unseen = (error: unknown) => {
+    if (error instanceof Failure && error.exitCode === 1) return true;
+    throw error;
+  };
+  if (await door.policy(queue).catch(unseen)) return;
+  throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
 }

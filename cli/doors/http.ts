@@ -15,6 +15,7 @@ import {
   type Redriven,
   type Task,
 } from './door.ts';
+import { httpKeys } from './keys.ts';
 import { httpLeases } from './leases.ts';
 import { httpLooks } from './looks.ts';
 import { httpPools } from './pools.ts';
@@ -47,7 +48,7 @@ function refused(url: string, error: unknown): unknown {
   if (!(error instanceof TockError)) return error;
   const { status, message, problem } = error;
   if (status === 0) {
-    return new Failure(`${message}.`, 'Start it (npm start), or correct TOCK_URL.', 4);
+    return new Failure(`${message}.`, 'Start it (npm start), or correct --url or TOCK_URL.', 4);
   }
   const { title, detail, field, hint, errors = [] } = problem;
   // The first one is the detail.
@@ -59,8 +60,8 @@ function refused(url: string, error: unknown): unknown {
 }
 
 /** Enqueueing and claiming carry a request id and changing twice is changing once: any call may be repeated. */
-function caller(url: string, key: string) {
-  const options = { url, key, retries: 2, timeout_seconds: 60, deadline_seconds: 180 };
+function caller(url: string, key: string, retries = 2) {
+  const options = { url, key, retries, timeout_seconds: 60, deadline_seconds: 180 };
   const plain = client(options);
   return async <T>(route: string, body?: string, parse?: Parse): Promise<T> => {
     const [method = 'GET', path = '/'] = route.split(' ');
@@ -96,6 +97,7 @@ export function httpDoor(origin: string, key: string): Door {
   const at = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}`;
   return {
     ...httpArchive({ found, query: queryString }),
+    ...httpKeys({ found, foundOrNull, once: caller(origin, key, 0), query: queryString }),
     ...httpLeases(found),
     ...httpLooks({ found, foundOrNull, query: queryString }),
     ...httpPools({ found, foundOrNull }),

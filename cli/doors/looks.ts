@@ -157,7 +157,7 @@ export function httpLooks({ found, foundOrNull, query }: Call): Looks {
   };
 }
 
-const policyOf = 'select to_jsonb(q) as policy from';
+const policyOf = "select to_jsonb(q) - array['heavy', 'push_generation'] as policy from";
 
 export function sqlLooks(client: pg.Client): Looks {
   const one = async <T extends object>(sql: string, values: unknown[] = []) =>

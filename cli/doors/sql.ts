@@ -21,6 +21,7 @@ import {
   type Rerun,
   type Task,
 } from './door.ts';
+import { sqlKeys } from './keys.ts';
 import { sqlLeases } from './leases.ts';
 import { sqlLooks } from './looks.ts';
 import { sqlPools } from './pools.ts';
@@ -41,6 +42,7 @@ export function sqlDoor(client: pg.Client): Door {
     ...sqlLeases(client),
     ...sqlLooks(client),
     ...sqlPools(client),
+    ...sqlKeys(client),
     ...sqlPush(client),
     ...sqlSchedules(client),
     async enqueue(queue, tasks, requestId) {

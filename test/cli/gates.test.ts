@@ -10,6 +10,8 @@ describe.each(doors)('over %s', (_name, env) => {
 
   test('gates are listed, resized, paused and reset', async () => {
     const queue = `gates${++count}`;
+    expect(await cli('gates', queue)).toMatchObject({ code: 3 });
+    await cli('enqueue', queue);
     expect((await cli('gates', queue)).out).toBe('No task has named a gate.\n');
     for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--gate', 'user 1');
     const client = await connect();

@@ -32,11 +32,14 @@ test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY
     state: 'ready',
   });
   const status = await cli(['status']);
-  expect(status.out).toMatch(/\nmail +1 +0 +0 +0 +\d+ s\n\nDuties and epochs need --database-url/);
+  expect(status.out).toMatch(
+    /\nmail +1 +0 +0 +0 +\d+ s\n\nduty +every .*\n(.*\n)*Epoch 1, \d+ ahead\.\n$/,
+  );
   expect(server.calls).toEqual([
     'POST /v1/queues/mail/tasks',
     `GET /v1/tasks/${id}`,
     'GET /v1/queues',
+    'GET /v1/duties',
   ]);
 });
 
@@ -77,6 +80,7 @@ test.each([
   ).toMatchObject([
     { done: 4, failed: 1, lost: 2, total_seconds: 10, mean_seconds: 2.5, partial: false },
   ]);
+  await cli(['enqueue', 'shop', '1']);
   expect((await cli(['hours', 'shop'], { env: env() })).out).toBe(
     'Nothing ended in shop in these hours.\n',
   );

@@ -74,8 +74,25 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await out('queue', 'pause', queue)).toBe(`${queue} is paused\n`);
     expect(await out('queue', 'list')).toMatch(new RegExp(`${queue} +0 +0 +0 +0 +paused`));
     expect(await out('queue', 'resume', queue)).toBe(`${queue} goes on\n`);
-    for (const verb of ['show', 'pause', 'resume'])
-      expect(await cli('queue', verb, 'nowhere')).toMatchObject({ code: 3 });
+    expect(await json('queue', 'show', queue)).not.toHaveProperty('push_generation');
+    for (const command of [
+      'queue show',
+      'queue pause',
+      'queue resume',
+      'tasks',
+      'dead',
+      'gates',
+      'hours',
+      'search --queue',
+      'purge',
+      'redrive',
+      'cancel-where',
+      'export',
+    ])
+      expect(await cli(...command.split(' '), 'nowhere'), command).toMatchObject({
+        code: 3,
+        err: 'There is no queue nowhere.\nSee: tock queue list\n',
+      });
     expect(await out('queue', 'list')).not.toContain('nowhere');
     expect(await cli('queue', 'set', queue, 'max_attempts')).toMatchObject({ code: 2 });
     expect(await cli('queue', 'set', queue, 'max_attempts=-1')).toMatchObject({
