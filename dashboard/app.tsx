@@ -14,15 +14,16 @@ import { type Session, SessionProvider, storedKey, storeKey } from './session.ts
 import { ThemeSwitch } from './theme.tsx';
 import type { Who } from './types.ts';
 
+/** Those with `all` look at every queue and tenant. */
 const pages = [
-  ['', 'Overview'],
-  ['tasks', 'Tasks'],
-  ['leases', 'Leases'],
-  ['schedules', 'Schedules'],
-  ['gates', 'Gates'],
-  ['pools', 'Pools'],
-  ['system', 'System'],
-] as const;
+  { path: '', name: 'Overview' },
+  { path: 'tasks', name: 'Tasks' },
+  { path: 'leases', name: 'Leases', all: true },
+  { path: 'schedules', name: 'Schedules', all: true },
+  { path: 'gates', name: 'Gates' },
+  { path: 'pools', name: 'Pools', all: true },
+  { path: 'system', name: 'System', all: true },
+];
 
 function Page({ place }: { place: Place }) {
   const [first = '', second] = place.path;
@@ -62,6 +63,7 @@ function Frame({ session }: { session: Session }) {
   useArrival(place);
   const { who } = session;
   const here = place.path[0] === 'queues' ? '' : (place.path[0] ?? '');
+  const offered = pages.filter(({ all }) => !all || (who.queues ?? who.tenants) === null);
   const touches = who.scopes.some((scope) => scope === 'admin' || scope === 'enqueue');
   return (
     <>
@@ -73,7 +75,7 @@ function Frame({ session }: { session: Session }) {
           Tock
         </a>
         <nav aria-label="Pages">
-          {pages.map(([path, name]) => (
+          {offered.map(({ path, name }) => (
             <a key={path} href={href([path])} aria-current={path === here ? 'page' : undefined}>
               {name}
             </a>

@@ -39,6 +39,7 @@ function Message({ text, bad, close }: { text: string; bad?: boolean; close(): v
 export const sentences = ({ message, problem }: Refused) =>
   [message, ...(problem.errors ?? []).slice(1).map(({ field, detail }) => `${field}: ${detail}`)]
     .concat(problem.hint ?? [])
+    .map((one) => (/[.!?]$/.test(one) ? one : `${one}.`))
     .join(' ');
 
 export type Act = <T>(

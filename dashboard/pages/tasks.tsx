@@ -136,7 +136,13 @@ function Form({ wish }: { wish: Wish }) {
 }
 
 export function Tasks({ place }: { place: Place }) {
-  const wish = Object.fromEntries(place.query) as Wish;
+  const { who } = useSession();
+  // What the key is for, where it is for some.
+  const own: Wish = {
+    ...(who.queues?.[0] && { queue: who.queues[0] }),
+    ...(who.tenants?.[1] && { tenant: who.tenants[0] as string }),
+  };
+  const wish: Wish = { ...own, ...Object.fromEntries(place.query) };
   const { rows, cursor, busy, error, more } = useSearch(wish);
   return (
     <>

@@ -6,6 +6,7 @@ import { Ago, Shown, State, Updated } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { GateTable, LeaseTable } from '../parts/tables.tsx';
 import { href, type Place } from '../route.ts';
+import { useSession } from '../session.tsx';
 import type { Gate, Lease } from '../types.ts';
 
 export function Leases() {
@@ -48,8 +49,10 @@ export function Leases() {
 
 /** Gates belong to a queue: the one that is chosen. */
 export function Gates({ place }: { place: Place }) {
-  const queues = useLive<{ queues: { name: string }[] }>('/v1/overview', 30_000);
-  const queue = place.query.get('queue') ?? queues.data?.queues[0]?.name ?? null;
+  const { who } = useSession();
+  const all = useLive<{ queues: { name: string }[] }>(who.queues ? null : '/v1/overview', 30_000);
+  const queues = who.queues ?? all.data?.queues.map(({ name }) => name) ?? [];
+  const queue = place.query.get('queue') ?? queues[0] ?? null;
   const live = useLive<{ gates: Gate[] }>(
     queue === null ? null : `/v1/queues/${encodeURIComponent(queue)}/gates`,
     5000,
@@ -72,7 +75,7 @@ export function Gates({ place }: { place: Place }) {
             location.hash = href(['gates'], { queue: currentTarget.value });
           }}
         >
-          {(queues.data?.queues ?? []).map(({ name }) => (
+          {queues.map((name) => (
             <option key={name} value={name}>
               {name}
             </option>
@@ -81,7 +84,7 @@ export function Gates({ place }: { place: Place }) {
       </label>
       <section class="panel" aria-label="Gates">
         {queue === null ? (
-          <p class="none">There is no queue yet.</p>
+          <Shown live={all}>{() => <p class="none">There is no queue yet.</p>}</Shown>
         ) : (
           <Shown live={live}>
             {({ gates }) => (
@@ -107,7 +110,9 @@ type Held = {
 };
 
 function OnePool({ pool }: { pool: string }) {
-  const live = useLive<{ places: Held[] }>(`/v1/pools/${encodeURIComponent(pool)}?limit=100`, 5000);
+  const path = `/v1/pools/${encodeURIComponent(pool)}?limit=100`;
+  const live = useLive<{ places: Held[] }>(path, 5000);
+  const line = useLive<{ places: Held[] }>(`${path}&waiting=true`, 5000);
   return (
     <section class="panel">
       <header>
@@ -120,13 +125,27 @@ function OnePool({ pool }: { pool: string }) {
             label={`Workers of ${pool}`}
             rows={places}
             id={({ worker, task }) => `${worker} ${task}`}
-            none="Nobody is there."
+            none="No worker is there."
             columns={[
               { name: 'Worker', show: ({ worker }) => worker ?? '–' },
               { name: 'State', show: ({ state }) => <State state={state} /> },
               { name: 'Task', show: ({ task }) => task ?? '–' },
               { name: 'Since', show: ({ since }) => <Ago at={since} /> },
               { name: 'Until', show: ({ leased_until }) => <Ago at={leased_until} /> },
+            ]}
+          />
+        )}
+      </Shown>
+      <Shown live={line}>
+        {({ places }) => (
+          <Table
+            label={`Tasks that wait in ${pool}`}
+            rows={places}
+            id={({ task }) => `${task}`}
+            none="No task waits for a worker."
+            columns={[
+              { name: 'Task that waits', show: ({ task }) => task },
+              { name: 'Since', show: ({ since }) => <Ago at={since} /> },
             ]}
           />
         )}

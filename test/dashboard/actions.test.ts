@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claim, enqueue, fail, leaseOf, numbered, task, value } from '../sql/support.ts';
-import { type Dashboard, dashboard, goTo, signIn } from './browser.ts';
+import { type Dashboard, dashboard, goTo, phone, signIn } from './browser.ts';
 
 let made: Dashboard;
 let all: string;
@@ -194,6 +194,15 @@ test('a key for one queue, or for one tenant, finds its own', async () => {
   await page.getByRole('link', { name: 'mine' }).click();
   await page.getByRole('heading', { name: 'mine' }).waitFor();
   await page.locator('.tiles').getByText('2', { exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+  await page.getByText('2 shown').waitFor();
+  await page.getByRole('link', { name: 'Gates' }).click();
+  await page.getByText('No task of this queue has named a gate.').waitFor();
+  // What it may not see it is not sent to.
+  const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
+  expect(offered).toEqual(['Overview', 'Tasks', 'Gates']);
+  await goTo(page, 'leases');
+  await page.getByText(/\(403\).*\. .*\.$/).waitFor();
   const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
   const other = await made.open(tenantKey);
   await goTo(other, 'tasks');
@@ -225,6 +234,31 @@ test('hostile words are words, wherever they come from', async () => {
   await goTo(page, `queues/${encodeURIComponent(hostile)}`);
   await page.locator('.problem').first().waitFor();
   expect(made.complaints()).toEqual([]);
+});
+
+test('one long word makes no table of blanks, on a phone neither', async () => {
+  const word = 'w'.repeat(180);
+  await enqueue(made.client, 'long', [{ payload: 1, tenant: word, max_attempts: 1 }]);
+  const lease = leaseOf(await claim(made.client, 'long', { worker: word }));
+  await fail(made.client, lease, { error: { message: `${word} and ${'some words '.repeat(9)}` } });
+  for (const look of [{}, { size: phone }]) {
+    const page = await made.open(all, look);
+    await goTo(page, 'tasks?queue=long');
+    const row = page.getByRole('row').filter({ hasText: 'dead' });
+    await row.waitFor();
+    expect((await row.boundingBox())?.height).toBeLessThan(300);
+  }
+});
+
+test('a pool shows its workers, and the tasks that wait for one', async () => {
+  const { client } = made;
+  await client.query("select tock.join_pool('crew', 'ann')");
+  for (const name of ['first', 'second'])
+    await client.query("select tock.assign('crew', $1, p_wait => true)", [name]);
+  const page = await made.open(read);
+  await goTo(page, 'pools/crew');
+  await page.getByRole('row', { name: /ann .*held .*first/ }).waitFor();
+  await page.getByRole('table', { name: 'Tasks that wait in crew' }).getByText('second').waitFor();
 });
 
 test('tasks are found by what is known of them, and more of them part by part', async () => {
