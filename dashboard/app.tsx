@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { call, Refused } from './api.ts';
 import { Overview } from './pages/overview.tsx';
 import { Queue } from './pages/queue.tsx';
@@ -42,6 +42,23 @@ function Page({ place }: { place: Place }) {
       <p>
         <a href="#/">Go to the overview</a>
       </p>
+    </>
+  );
+}
+
+/** A page that fails takes no other with it: the next one is shown. */
+function Guarded({ place }: { place: Place }) {
+  const [error, reset] = useErrorBoundary((thrown) => console.error(thrown));
+  const failed = useRef<Place | null>(null);
+  useEffect(() => {
+    if (error && failed.current && failed.current !== place) reset();
+    failed.current = error ? place : null;
+  }, [place, error]);
+  if (!error) return <Page place={place} />;
+  return (
+    <>
+      <h1 tabIndex={-1}>This page failed</h1>
+      <p class="problem">{String(error)}</p>
     </>
   );
 }
@@ -94,7 +111,7 @@ function Frame({ session }: { session: Session }) {
       </header>
       <SayProvider>
         <main id="main">
-          <Page place={place} />
+          <Guarded place={place} />
         </main>
       </SayProvider>
     </>

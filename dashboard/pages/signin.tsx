@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ThemeSwitch } from '../theme.tsx';
 
 type Props = { signIn(key: string): void; why: string | null; trying: boolean };
@@ -6,6 +6,9 @@ type Props = { signIn(key: string): void; why: string | null; trying: boolean };
 /** The key stays in this tab: it is sent to this server alone, and gone with the tab. */
 export function SignIn({ signIn, why, trying }: Props) {
   const [key, setKey] = useState('');
+  useEffect(() => {
+    document.title = 'Tock';
+  }, []);
   return (
     <main class="signin" id="main">
       <form

@@ -16,7 +16,7 @@ const fields = [
   ['unique_key', 'Unique key'],
   ['gate', 'Gate'],
   ['worker', 'Worker'],
-  ['error', 'Error'],
+  ['error', 'Error, in full'],
   ['from', 'Created from'],
   ['to', 'Created before'],
 ] as const;
@@ -28,8 +28,14 @@ const LIMIT = 50;
 
 type Page = { tasks: Listed[]; cursor: string | null };
 
-/** A time of the form's, in the reader's own zone. */
-const instant = (local: string | undefined) => (local ? new Date(local).toISOString() : undefined);
+/** A time of the form's, in the reader's own zone; what is none goes as it is, and is refused by its name. */
+function instant(local: string | undefined): string | undefined {
+  const at = new Date(local ?? '');
+  return Number.isNaN(at.getTime()) ? local : at.toISOString();
+}
+
+/** So many calls that find nothing are followed by another. */
+const MOST_CALLS = 20;
 
 function useSearch(wish: Wish) {
   const { key } = useSession();
@@ -47,9 +53,13 @@ function useSearch(wish: Wish) {
     try {
       const path = archive ? '/v1/archive/tasks' : '/v1/search';
       const query = { ...filter, cursor: after ?? undefined, limit: LIMIT };
-      const page = await call<Page>(key, 'GET', withQuery(path, query), {
+      let page = await call<Page>(key, 'GET', withQuery(path, query), {
         ...(signal && { signal }),
       });
+      for (let n = 1; page.cursor && page.tasks.length === 0 && n < MOST_CALLS; n++) {
+        const next = withQuery(path, { ...query, cursor: page.cursor });
+        page = await call<Page>(key, 'GET', next, { ...(signal && { signal }) });
+      }
       setRows([...before, ...page.tasks]);
       setCursor(page.cursor);
     } catch (thrown) {

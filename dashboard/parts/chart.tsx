@@ -13,6 +13,8 @@ type Props = {
   at: readonly string[];
   lines: readonly Line[];
   show(n: number): string;
+  /** What the axis reaches at least. */
+  least?: number;
   /** Of whole numbers, as counts are. */
   whole?: boolean;
 };
@@ -50,7 +52,7 @@ const wholeSteps = Array.from(
   (_, n) => ([1, 2, 5][n % 3] as number) * 10 ** Math.floor(n / 3),
 );
 
-function optionsOf({ lines, show, whole }: Props, width: number): uPlot.Options {
+function optionsOf({ lines, show, whole, least = 0 }: Props, width: number): uPlot.Options {
   const [muted, line] = [colourOf('--muted'), colourOf('--line')];
   const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
   return {
@@ -59,7 +61,7 @@ function optionsOf({ lines, show, whole }: Props, width: number): uPlot.Options 
     title: '',
     legend: { live: true },
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    scales: { y: { range: (_, _low, high) => [0, Math.max(least, high > 0 ? high * 1.1 : 1)] } },
     axes: [
       { ...axis, values: (_, ticks) => timesOf(ticks) },
       {

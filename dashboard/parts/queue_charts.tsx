@@ -64,6 +64,7 @@ function Charts({ points, step }: { points: Point[]; step: number }) {
         title="By the second"
         at={at}
         show={rate}
+        least={0.1}
         lines={[
           { name: 'enqueued', colour: '--line-1', values: bySecond((p) => p.enqueued) },
           { name: 'done', colour: '--line-4', values: bySecond((p) => p.done) },

@@ -236,6 +236,22 @@ test('hostile words are words, wherever they come from', async () => {
   expect(made.complaints()).toEqual([]);
 });
 
+test('what is no time is refused by its name, and a page that fails takes no other with it', async () => {
+  const page = await made.open(read);
+  await goTo(page, 'tasks?from=abc');
+  await page.getByText(/\(422\).*from:/).waitFor();
+  await page.route('**/v1/leases*', (route) => route.fulfill({ json: { leases: 'none' } }));
+  await goTo(page, 'leases');
+  await page.getByRole('heading', { name: 'This page failed' }).waitFor();
+  await goTo(page, 'gates');
+  await page.getByRole('heading', { name: 'Gates' }).waitFor();
+  await goTo(page, 'leases');
+  await page.getByRole('heading', { name: 'This page failed' }).waitFor();
+  await goTo(page, '');
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  expect(made.complaints().length).toBeGreaterThan(0);
+});
+
 test('one long word makes no table of blanks, on a phone neither', async () => {
   const word = 'w'.repeat(180);
   await enqueue(made.client, 'long', [{ payload: 1, tenant: word, max_attempts: 1 }]);
