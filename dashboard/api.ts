@@ -24,6 +24,10 @@ const unreached = {
   detail: 'The server is out of reach.',
   hint: 'It is tried again by itself. See that the Worker runs and that you are online.',
 };
+const unanswered = {
+  detail: 'The server did not answer.',
+  hint: 'Whether it was done is not known: look, and try again. See that the Worker runs and that you are online.',
+};
 
 function problemOf(status: number, text: string): Problem {
   try {
@@ -59,7 +63,7 @@ export async function call<T>(
     said = await answer.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Refused(0, unreached);
+    throw new Refused(0, method === 'GET' ? unreached : unanswered);
   }
   if (!answer.ok) throw new Refused(answer.status, problemOf(answer.status, said));
   return exactly(said) as T;
