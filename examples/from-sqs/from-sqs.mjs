@@ -1,4 +1,5 @@
 // Moves messages from SQS to a queue of Tock: node from-sqs.mjs QUEUE
+import { setTimeout as pause } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
 import { createTock } from 'tock/client';
 import { stopSignal } from 'tock/client/node';
@@ -41,8 +42,17 @@ async function sqs(action, body) {
     body: JSON.stringify({ QueueUrl: SQS_QUEUE_URL, ...body }),
     signal: AbortSignal.timeout(30_000),
   });
-  if (!response.ok) throw new Error(`${action}: ${response.status} ${await response.text()}`);
+  const { ok, status } = response;
+  if (!ok)
+    throw Object.assign(new Error(`${action}: ${status} ${await response.text()}`), { status });
   return response.json();
+}
+
+/** What is refused is refused again; what did not answer may. */
+async function unreceived(error) {
+  console.error(`${error}`);
+  if (error.status < 500) process.exit(1);
+  await pause(5000, undefined, { signal: stop }).catch(() => {});
 }
 
 function payloadOf({ Body }) {
@@ -82,11 +92,13 @@ async function moveAll(messages) {
 
 let count = 0;
 while (!stop.aborted) {
-  const { Messages: messages = [] } = await sqs('ReceiveMessage', {
+  const received = await sqs('ReceiveMessage', {
     MaxNumberOfMessages: 10,
     WaitTimeSeconds: wait_seconds,
     MessageSystemAttributeNames: ['MessageGroupId'],
-  });
+  }).catch(unreceived);
+  if (!received) continue;
+  const { Messages: messages = [] } = received;
   if (messages.length === 0 && UNTIL_EMPTY) break;
   const through = await moveAll(messages);
   if (through.length > 0) {

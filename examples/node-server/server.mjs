@@ -6,7 +6,11 @@ import { createWorker } from 'tock/worker';
 
 // Consumers of your own go in here, as in a Worker: createWorker({ consumers }).
 const tock = createWorker();
-const { PORT = '8787', HOST = '127.0.0.1' } = process.env;
+const { DATABASE_URL, PORT = '8787', HOST = '127.0.0.1' } = process.env;
+if (!DATABASE_URL) {
+  console.error('Set DATABASE_URL to where tock_edge logs in.');
+  process.exit(2);
+}
 
 const log = (error) => console.error(error);
 
@@ -86,6 +90,10 @@ async function answer(incoming, outgoing) {
 
 const server = createServer((incoming, outgoing) => waitUntil(answer(incoming, outgoing)));
 
+server.once('error', ({ message }) => {
+  console.error(`${message}. Give another PORT or HOST, or end what listens there.`);
+  process.exit(1);
+});
 server.listen(Number(PORT), HOST, () => {
   console.log(`Tock listens on http://${HOST}:${server.address().port}`);
   // What fell due while nothing ran.

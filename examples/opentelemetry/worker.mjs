@@ -13,6 +13,7 @@ async function send({ id, payload }, { signal }) {
   return { status: response.status };
 }
 
+// With TOCK_UNTIL=empty it ends when nothing is left; who exports spans in batches then calls the SDK's shutdown().
 await tock.work('orders', send, {
   around,
   ...(TOCK_UNTIL === 'empty' && { until: 'empty' }),

@@ -14,9 +14,12 @@ let url: string;
 let messages: Message[] = [];
 /** So many deletions get lost. */
 let losing = 0;
+/** So many times nothing is to be had. */
+let silent = 0;
 
 async function answered(target: string, body: { Entries: { ReceiptHandle: string }[] }) {
   if (target === 'AmazonSQS.ReceiveMessage') {
+    if (silent-- > 0) return null;
     const given = messages.slice(0, 10);
     return given.map((one) => ({ ...one, ReceiptHandle: `receipt ${one.MessageId}` }));
   }
@@ -50,7 +53,7 @@ afterAll(async () => {
   await tock.drop();
 });
 
-async function run(name: string) {
+async function run(name: string, more = {}) {
   const { key } = (
     await tock.owner.query(
       "select key from tock.create_key(p_name => 'm', p_scopes => '{enqueue}', p_queues => '{moved,ordered}')",
@@ -64,20 +67,22 @@ async function run(name: string) {
     AWS_SECRET_ACCESS_KEY: 'secret',
     SQS_QUEUE_URL: `${url}/1234/${name}`,
     UNTIL_EMPTY: '1',
+    ...more,
   };
   const queue = name.endsWith('.fifo') ? 'ordered' : 'moved';
   return started([process.execPath, 'from-sqs.mjs', queue], folder, env).ended;
 }
 
-test('each message becomes one task, though it comes twice and deletions are lost', async () => {
+test('each message becomes one task, though it comes twice, deletions are lost and SQS is away for a while', async () => {
   messages = Array.from({ length: 23 }, (_, n) => ({
     MessageId: `m${n}`,
     Body: n === 0 ? 'no JSON' : JSON.stringify({ n }),
   }));
   losing = 2;
+  silent = 1;
   const { code, out, err } = await run('jobs');
   expect({ code, messages }).toEqual({ code: 0, messages: [] });
-  expect(err.match(/fetch failed/g)).toHaveLength(2);
+  expect(err.match(/fetch failed/g)).toHaveLength(3);
   expect(out).toContain('messages are tasks of moved now.');
   const payloads = (
     await tock.owner.query(
@@ -86,6 +91,11 @@ test('each message becomes one task, though it comes twice and deletions are los
   ).rows.map(({ payload }) => JSON.stringify(payload));
   const wanted = ['"no JSON"', ...Array.from({ length: 22 }, (_, n) => `{"n":${n + 1}}`)];
   expect(payloads.sort()).toEqual(wanted.sort());
+});
+
+test('what SQS refuses ends it', async () => {
+  const { code, err } = await run('jobs', { AWS_ACCESS_KEY_ID: 'OTHER' });
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('ReceiveMessage: 403') });
 });
 
 test('a group of a FIFO queue is a gate, and what is refused stays with those after it', async () => {

@@ -68,6 +68,17 @@ test('bodies come through as they are, and those that are too large are refused'
   expect((await post('/v1/nothing', '{}')).status).toBe(404);
 });
 
+test('without a database, or where somebody listens already, it says so and ends', async () => {
+  const { port: PORT } = new URL(url);
+  for (const [env, code, said] of [
+    [{ PORT: '0' }, 2, /^Set DATABASE_URL.*\n$/],
+    [{ DATABASE_URL: db.edgeUrl, PORT }, 1, /^listen EADDRINUSE.*PORT.*\n$/],
+  ] as const) {
+    const { ended } = started([process.execPath, 'server.mjs'], folder, env);
+    expect(await ended).toMatchObject({ code, err: expect.stringMatching(said) });
+  }
+});
+
 test('on SIGTERM it answers what is under way and ends with 0, whoever keeps a connection', async () => {
   const idle = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
   await once(idle, 'connect');
