@@ -30,3 +30,7 @@ export function span(seconds: number): string {
 export function moment(at: unknown): string | null {
   return at ? new Date(at as string).toISOString().replace('T', ' ').slice(0, 19) : null;
 }
+
+/** Of a list that may go on behind the last of as many as were asked for. */
+export const moreAfter = (count: number, most: number, name: string | null | undefined): string =>
+  count < most ? '' : `There may be more: --after ${JSON.stringify(name)}\n`;

@@ -31,7 +31,7 @@ function Page({ place }: { place: Place }) {
   if (first === 'queues' && second) return <Queue key={second} queue={second} place={place} />;
   if (first === 'tasks' && second) return <Task key={second} id={second} />;
   if (first === 'tasks') return <Tasks place={place} />;
-  if (first === 'leases') return <Leases />;
+  if (first === 'leases') return <Leases place={place} />;
   if (first === 'schedules') return <Schedules />;
   if (first === 'gates') return <Gates place={place} />;
   if (first === 'pools') return <Pools pool={second} />;

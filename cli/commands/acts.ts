@@ -11,18 +11,23 @@ async function acts(options: Options<Given>) {
   const found = await throughDatabaseFirst(options, (door) =>
     door.acts({ key: by, verb, object, before, limit }),
   );
-  print(options, found, () =>
-    table([
-      ['number', 'at', 'who', 'verb', 'object', ''],
-      ...found.map((act) => [
-        act.number,
-        moment(act.at),
-        act.key ? `${act.key} (${act.key_name})` : act.role,
-        act.verb,
-        act.object,
-        JSON.stringify(act.detail),
-      ]),
-    ]),
+  const last = found.at(-1)?.number;
+  const more = found.length < limit ? '' : `There may be more: --before ${last}\n`;
+  print(
+    options,
+    found,
+    () =>
+      table([
+        ['number', 'at', 'who', 'verb', 'object', ''],
+        ...found.map((act) => [
+          act.number,
+          moment(act.at),
+          act.key ? `${act.key} (${act.key_name})` : act.role,
+          act.verb,
+          act.object,
+          JSON.stringify(act.detail),
+        ]),
+      ]) + more,
   );
 }
 

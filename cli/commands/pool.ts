@@ -4,7 +4,7 @@ import type { Place, Pool } from '../doors/pools.ts';
 import { Failure } from '../failure.ts';
 import { checkedId, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
-import { moment, table } from '../table.ts';
+import { moment, moreAfter, table } from '../table.ts';
 
 const counted = (pools: Pool[]) =>
   pools.length === 0
@@ -42,7 +42,9 @@ async function list(pool: string | undefined, options: Options<Look>) {
     print(options, { pools }, () => counted(pools));
   } else {
     const places = await throughDoor(options, (door) => door.pool(pool, look));
-    print(options, { places }, () => shown(places));
+    const last = places.at(-1);
+    const name = waiting ? last?.task : last?.worker;
+    print(options, { places }, () => shown(places) + moreAfter(places.length, limit ?? 1000, name));
   }
 }
 

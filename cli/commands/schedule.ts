@@ -5,7 +5,7 @@ import type { Schedule } from '../doors/schedules.ts';
 import { Failure } from '../failure.ts';
 import { givenJson, givenPayload, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
-import { moment, table } from '../table.ts';
+import { moment, moreAfter, table } from '../table.ts';
 
 type Given = {
   cron?: string;
@@ -84,7 +84,7 @@ async function list(options: Options<Given>) {
   print(options, { schedules: found }, () =>
     found.length === 0
       ? 'There are no schedules.\n'
-      : table([
+      : `${table([
           ['schedule', 'state', 'queue', 'when', 'next', 'last', ''],
           ...found.map((one) => [
             one.name,
@@ -95,7 +95,7 @@ async function list(options: Options<Given>) {
             moment(one.last_fired_at),
             one.failures > 0 ? 'fails' : (one.last_outcome ?? ''),
           ]),
-        ]),
+        ])}${moreAfter(found.length, limit ?? 100, found.at(-1)?.name)}`,
   );
 }
 

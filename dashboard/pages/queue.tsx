@@ -239,7 +239,7 @@ export function Queue({ queue, place }: { queue: string; place: Place }) {
   const at = `/v1/queues/${encodeURIComponent(queue)}`;
   const live = useLive<Policy>(at);
   const gates = useLive<{ gates: Gate[] }>(`${at}/gates`, 10_000);
-  const leases = useLive<{ leases: Lease[] }>(
+  const leases = useLive<{ leases: Lease[]; cursor: string | null }>(
     `/v1/leases?queue=${encodeURIComponent(queue)}&limit=20`,
     5000,
   );
@@ -258,11 +258,21 @@ export function Queue({ queue, place }: { queue: string; place: Place }) {
       <QueueCharts queue={queue} place={place} />
       <Deaths queue={queue} />
       <Panel title="Who runs what" side={<Updated at={leases.at} />}>
-        <Shown live={leases}>{({ leases: rows }) => <LeaseTable rows={rows} />}</Shown>
+        <Shown live={leases}>
+          {({ leases: rows, cursor }) => (
+            <>
+              <LeaseTable rows={rows} />
+              {cursor && <a href={href(['leases'], { queue })}>See all of them</a>}
+            </>
+          )}
+        </Shown>
       </Panel>
       {gates.data && gates.data.gates.length > 0 && (
         <Panel title="Gates" side={<Updated at={gates.at} />}>
           <GateTable queue={queue} rows={gates.data.gates.slice(0, 100)} onChange={gates.refresh} />
+          {gates.data.gates.length > 100 && (
+            <p class="hint">100 of {count(gates.data.gates.length)} are shown.</p>
+          )}
         </Panel>
       )}
       {limits.data && (

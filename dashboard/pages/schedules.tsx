@@ -1,6 +1,8 @@
+import { useState } from 'preact/hooks';
+import { withQuery } from '../api.ts';
 import { duration } from '../format.ts';
 import { useLive } from '../live.ts';
-import { Ago, QueueLink, Shown, State, TaskLink, Updated } from '../parts/small.tsx';
+import { Ago, Further, QueueLink, Shown, State, TaskLink, Updated } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { useAct } from '../say.tsx';
 import { useMay } from '../session.tsx';
@@ -17,8 +19,12 @@ function when({ cron, every_seconds, time_zone }: Schedule) {
   return every_seconds ? `every ${duration(every_seconds)}` : 'once';
 }
 
+const MOST = 100;
+
 export function Schedules() {
-  const live = useLive<{ schedules: Schedule[] }>('/v1/schedules?limit=100', 5000);
+  const [after, setAfter] = useState<string | undefined>();
+  const path = withQuery('/v1/schedules', { after, limit: MOST });
+  const live = useLive<{ schedules: Schedule[] }>(path, 5000);
   const may = useMay();
   const act = useAct();
   const deed = async (name: string, verb: 'pause' | 'resume' | 'run', said: string) => {
@@ -40,68 +46,78 @@ export function Schedules() {
       <section class="panel" aria-label="Schedules">
         <Shown live={live}>
           {({ schedules }) => (
-            <Table
-              label="Schedules"
-              rows={schedules}
-              id={({ name }) => name}
-              none="There is no schedule: PUT /v1/schedules/:name, or tock schedule put, makes one."
-              columns={[
-                {
-                  name: 'Name',
-                  by: ({ name }) => name,
-                  show: ({ name, state }) => (
-                    <>
-                      {name} {state !== 'active' && <State state={state} />}
-                    </>
-                  ),
-                },
-                { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
-                { name: 'When', show: when },
-                {
-                  name: 'Next fire',
-                  by: ({ next_fire_at }) => next_fire_at ?? '9',
-                  show: ({ next_fire_at }) => <Ago at={next_fire_at} />,
-                },
-                {
-                  name: 'Last fire',
-                  show: (s) => (
-                    <>
-                      <Ago at={s.last_fire_at} /> {s.last_outcome}{' '}
-                      {s.last_task_id && <TaskLink id={s.last_task_id} />}
-                      {s.last_error && <span class="error"> {s.last_error}</span>}
-                    </>
-                  ),
-                },
-                {
-                  name: 'Actions',
-                  show: ({ name, queue, state }) =>
-                    may('admin', queue) ? (
-                      <span class="buttons">
-                        <button type="button" onClick={() => deed(name, 'run', `${name} was run.`)}>
-                          Run now<span class="hidden">: {name}</span>
-                        </button>
-                        {state === 'paused' ? (
-                          <button
-                            type="button"
-                            onClick={() => deed(name, 'resume', `${name} goes on.`)}
-                          >
-                            Resume<span class="hidden"> {name}</span>
-                          </button>
-                        ) : (
-                          <button
-                            type="button"
-                            onClick={() => deed(name, 'pause', `${name} is paused.`)}
-                          >
-                            Pause<span class="hidden"> {name}</span>
-                          </button>
-                        )}
-                      </span>
-                    ) : (
-                      '–'
+            <>
+              <Table
+                label="Schedules"
+                rows={schedules}
+                id={({ name }) => name}
+                none="There is no schedule: PUT /v1/schedules/:name, or tock schedule put, makes one."
+                columns={[
+                  {
+                    name: 'Name',
+                    by: ({ name }) => name,
+                    show: ({ name, state }) => (
+                      <>
+                        {name} {state !== 'active' && <State state={state} />}
+                      </>
                     ),
-                },
-              ]}
-            />
+                  },
+                  { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
+                  { name: 'When', show: when },
+                  {
+                    name: 'Next fire',
+                    by: ({ next_fire_at }) => next_fire_at ?? '9',
+                    show: ({ next_fire_at }) => <Ago at={next_fire_at} />,
+                  },
+                  {
+                    name: 'Last fire',
+                    show: (s) => (
+                      <>
+                        <Ago at={s.last_fire_at} /> {s.last_outcome}{' '}
+                        {s.last_task_id && <TaskLink id={s.last_task_id} />}
+                        {s.last_error && <span class="error"> {s.last_error}</span>}
+                      </>
+                    ),
+                  },
+                  {
+                    name: 'Actions',
+                    show: ({ name, queue, state }) =>
+                      may('admin', queue) ? (
+                        <span class="buttons">
+                          <button
+                            type="button"
+                            onClick={() => deed(name, 'run', `${name} was run.`)}
+                          >
+                            Run now<span class="hidden">: {name}</span>
+                          </button>
+                          {state === 'paused' ? (
+                            <button
+                              type="button"
+                              onClick={() => deed(name, 'resume', `${name} goes on.`)}
+                            >
+                              Resume<span class="hidden"> {name}</span>
+                            </button>
+                          ) : (
+                            <button
+                              type="button"
+                              onClick={() => deed(name, 'pause', `${name} is paused.`)}
+                            >
+                              Pause<span class="hidden"> {name}</span>
+                            </button>
+                          )}
+                        </span>
+                      ) : (
+                        '–'
+                      ),
+                  },
+                ]}
+              />
+              <Further
+                after={after}
+                next={schedules.length < MOST ? null : schedules.at(-1)?.name}
+                go={setAfter}
+              />
+            </>
           )}
         </Shown>
       </section>

@@ -2,23 +2,24 @@ import { useState } from 'preact/hooks';
 import { withQuery } from '../api.ts';
 import { count } from '../format.ts';
 import { useLive } from '../live.ts';
-import { Ago, Shown, State, Updated } from '../parts/small.tsx';
-import { Table } from '../parts/table.tsx';
+import { Ago, Further, Shown, State, Updated } from '../parts/small.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { GateTable, LeaseTable } from '../parts/tables.tsx';
 import { href, type Place } from '../route.ts';
 import { useSession } from '../session.tsx';
 import type { Gate, Lease } from '../types.ts';
 
-export function Leases() {
+export function Leases({ place }: { place: Place }) {
   const [after, setAfter] = useState<string | undefined>();
+  const queue = place.query.get('queue') ?? undefined;
   const live = useLive<{ leases: Lease[]; cursor: string | null }>(
-    withQuery('/v1/leases', { cursor: after, limit: 50 }),
+    withQuery('/v1/leases', { queue, cursor: after, limit: 50 }),
     5000,
   );
   return (
     <>
       <div class="heading">
-        <h1 tabIndex={-1}>Leases</h1>
+        <h1 tabIndex={-1}>Leases{queue && ` of ${queue}`}</h1>
         <Updated at={live.at} />
       </div>
       <p class="lead">Who runs what at this moment, the lease that ends first at the top.</p>
@@ -27,18 +28,7 @@ export function Leases() {
           {({ leases, cursor }) => (
             <>
               <LeaseTable rows={leases} queues />
-              <p class="buttons">
-                {after && (
-                  <button type="button" onClick={() => setAfter(undefined)}>
-                    From the beginning
-                  </button>
-                )}
-                {cursor && (
-                  <button type="button" onClick={() => setAfter(cursor)}>
-                    Go on
-                  </button>
-                )}
-              </p>
+              <Further after={after} next={cursor} go={setAfter} />
             </>
           )}
         </Shown>
@@ -109,47 +99,66 @@ type Held = {
   leased_until: string | null;
 };
 
-function OnePool({ pool }: { pool: string }) {
-  const path = `/v1/pools/${encodeURIComponent(pool)}?limit=100`;
+const MOST = 100;
+
+/** Where the next part of a list by name begins; null where this one was not full. */
+const nextOf = (names: (string | null)[]) => (names.length < MOST ? null : names.at(-1));
+
+function Places({ pool, waiting }: { pool: string; waiting: boolean }) {
+  const [after, setAfter] = useState<string | undefined>();
+  const path = withQuery(`/v1/pools/${encodeURIComponent(pool)}`, {
+    after,
+    limit: MOST,
+    waiting: waiting ? 'true' : undefined,
+  });
   const live = useLive<{ places: Held[] }>(path, 5000);
-  const line = useLive<{ places: Held[] }>(`${path}&waiting=true`, 5000);
+  const since: Column<Held> = { name: 'Since', show: (one) => <Ago at={one.since} /> };
+  return (
+    <Shown live={live}>
+      {({ places }) => (
+        <>
+          {waiting ? (
+            <Table
+              label={`Tasks that wait in ${pool}`}
+              rows={places}
+              id={({ task }) => `${task}`}
+              none="No task waits for a worker."
+              columns={[{ name: 'Task that waits', show: ({ task }) => task }, since]}
+            />
+          ) : (
+            <Table
+              label={`Workers of ${pool}`}
+              rows={places}
+              id={({ worker, task }) => `${worker} ${task}`}
+              none="No worker is there."
+              columns={[
+                { name: 'Worker', show: ({ worker }) => worker ?? '–' },
+                { name: 'State', show: ({ state }) => <State state={state} /> },
+                { name: 'Task', show: ({ task }) => task ?? '–' },
+                since,
+                { name: 'Until', show: ({ leased_until }) => <Ago at={leased_until} /> },
+              ]}
+            />
+          )}
+          <Further
+            after={after}
+            next={nextOf(places.map(({ worker, task }) => (waiting ? task : worker)))}
+            go={setAfter}
+          />
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function OnePool({ pool }: { pool: string }) {
   return (
     <section class="panel">
       <header>
         <h2>{pool}</h2>
-        <Updated at={live.at} />
       </header>
-      <Shown live={live}>
-        {({ places }) => (
-          <Table
-            label={`Workers of ${pool}`}
-            rows={places}
-            id={({ worker, task }) => `${worker} ${task}`}
-            none="No worker is there."
-            columns={[
-              { name: 'Worker', show: ({ worker }) => worker ?? '–' },
-              { name: 'State', show: ({ state }) => <State state={state} /> },
-              { name: 'Task', show: ({ task }) => task ?? '–' },
-              { name: 'Since', show: ({ since }) => <Ago at={since} /> },
-              { name: 'Until', show: ({ leased_until }) => <Ago at={leased_until} /> },
-            ]}
-          />
-        )}
-      </Shown>
-      <Shown live={line}>
-        {({ places }) => (
-          <Table
-            label={`Tasks that wait in ${pool}`}
-            rows={places}
-            id={({ task }) => `${task}`}
-            none="No task waits for a worker."
-            columns={[
-              { name: 'Task that waits', show: ({ task }) => task },
-              { name: 'Since', show: ({ since }) => <Ago at={since} /> },
-            ]}
-          />
-        )}
-      </Shown>
+      <Places pool={pool} waiting={false} />
+      <Places pool={pool} waiting />
     </section>
   );
 }
@@ -163,7 +172,7 @@ export function Pools({ pool }: { pool: string | undefined }) {
         <Updated at={live.at} />
       </div>
       <p class="lead">A worker of a pool holds one task at most.</p>
-      {pool && <OnePool pool={pool} />}
+      {pool && <OnePool key={pool} pool={pool} />}
       <section class="panel" aria-label="Pools">
         <Shown live={live}>
           {({ pools }) => (

@@ -118,3 +118,30 @@ export function Updated({ at }: { at: number | null }) {
     </span>
   );
 }
+
+/** The way through a list that is asked for a part at a time: `next` is where the next one begins. */
+export function Further({
+  after,
+  next,
+  go,
+}: {
+  after: string | undefined;
+  next: string | null | undefined;
+  go(after: string | undefined): void;
+}) {
+  if (!after && !next) return null;
+  return (
+    <p class="buttons">
+      {after && (
+        <button type="button" onClick={() => go(undefined)}>
+          From the beginning
+        </button>
+      )}
+      {next && (
+        <button type="button" onClick={() => go(next)}>
+          Go on
+        </button>
+      )}
+    </p>
+  );
+}

@@ -277,6 +277,29 @@ test('a pool shows its workers, and the tasks that wait for one', async () => {
   await page.getByRole('table', { name: 'Tasks that wait in crew' }).getByText('second').waitFor();
 });
 
+test('long lists go on: schedules, workers of a pool, who runs what in a queue', async () => {
+  const { client } = made;
+  await client.query(
+    `select tock.put_schedule('s' || lpad(n::text, 3, '0'), '{"queue": "timed", "every_seconds": 9000}'),
+       tock.join_pool('crowd', 'w' || lpad(n::text, 3, '0')) from generate_series(1, 101) n`,
+  );
+  await enqueue(client, 'crowded', numbered(21));
+  for (let n = 0; n < 21; n++) await claim(client, 'crowded', { worker: `w${n}`, limit: 1 });
+  const page = await made.open(read);
+  await goTo(page, 'schedules');
+  await button(page, 'Go on').click();
+  await page.getByText('s101').waitFor();
+  await button(page, 'From the beginning').click();
+  await page.getByText('s001').waitFor();
+  await goTo(page, 'pools/crowd');
+  await button(page, 'Go on').click();
+  await page.getByText('w101').waitFor();
+  await goTo(page, 'queues/crowded');
+  await page.getByRole('link', { name: 'See all of them' }).click();
+  await page.getByRole('heading', { name: 'Leases of crowded' }).waitFor();
+  expect(await page.getByRole('table', { name: 'Leases' }).locator('tbody tr').count()).toBe(21);
+});
+
 test('tasks are found by what is known of them, and more of them part by part', async () => {
   await enqueue(made.client, 'found', numbered(120, 0, { tenant: 'acme' }));
   const [keyed = ''] = await enqueue(made.client, 'found', [
