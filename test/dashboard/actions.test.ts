@@ -297,7 +297,8 @@ test('long lists go on: schedules, workers of a pool, who runs what in a queue',
   await goTo(page, 'queues/crowded');
   await page.getByRole('link', { name: 'See all of them' }).click();
   await page.getByRole('heading', { name: 'Leases of crowded' }).waitFor();
-  expect(await page.getByRole('table', { name: 'Leases' }).locator('tbody tr').count()).toBe(21);
+  const rows = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
+  await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(21);
 });
 
 test('tasks are found by what is known of them, and more of them part by part', async () => {
