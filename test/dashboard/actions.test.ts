@@ -79,7 +79,7 @@ test('a task is enqueued, and what is wrong with it is said beside it', async ()
 test('a queue is paused, goes on and is purged; what runs elsewhere shows by itself', async () => {
   const page = await made.open(all);
   await goTo(page, 'queues/shop');
-  await page.getByText('There is no queue of this name').waitFor();
+  await page.locator('.problem').getByText('There is no queue of this name').waitFor();
   await enqueue(made.client, 'shop', numbered(7));
   await page.reload();
   await button(page, 'Pause').click();
