@@ -89,9 +89,11 @@ export function chooseWay(env: Bindings): Connect {
 const driverOf = ({ TOCK_DRIVER, DATABASE_URL = '' }: Bindings) =>
   TOCK_DRIVER || (isNeon(DATABASE_URL) ? 'neon-http' : 'pg');
 
-/** To the same database, for answers of any size: over HTTPS Neon gives 10 MiB. */
-export const roomy = (env: Bindings): Bindings =>
-  !env.HYPERDRIVE && driverOf(env) === 'neon-http' ? { ...env, TOCK_DRIVER: 'neon-ws' } : env;
+/** To the same database, for answers of any size: over HTTPS Neon gives 10 MiB. (Node has WebSocket from 22 on.) */
+export function roomy(env: Bindings): Bindings {
+  const isByHttps = !env.HYPERDRIVE && driverOf(env) === 'neon-http';
+  return isByHttps && 'WebSocket' in globalThis ? { ...env, TOCK_DRIVER: 'neon-ws' } : env;
+}
 
 /** By the way that the bindings ask for. */
 export const connect: Connect = async (env, use) => chooseWay(env)(env, use);

@@ -76,8 +76,9 @@ export function woken(
     const several = queues.size > 1 || env.TOCK_PUSH_SECRET;
     if (!env.ALARM && several && left > LEAST_SECONDS) all(hold, left);
   }
-  const byQueue = Map.groupBy(consumers, ({ queue }) => queue);
-  const queues = new Map([...byQueue].map(([queue, of]) => [queue, wake(of)]));
+  const names = new Set(consumers.map(({ queue }) => queue));
+  const of = (name: string) => consumers.filter(({ queue }) => queue === name);
+  const queues = new Map([...names].map((name) => [name, wake(of(name))]));
   const all = wake(andPush(consumers), QUIET_MS);
   // As many as there are queues with push: only of those it is said that they have.
   const pushing = (queue: string) => {

@@ -31,6 +31,12 @@ test('every command says what it does, and is in the table of the README', async
   expect(undescribed(program())).toEqual([]);
 });
 
+test('two dashes before a lease are no question of a shell', async () => {
+  const lease = '00000001-0000-4000-8000-000000000001';
+  const env = { DATABASE_URL: 'postgres://t:word@127.0.0.1:1/x' };
+  expect(await tock(['complete', '--', lease], { env })).toMatchObject({ code: 4 });
+});
+
 test('every command that a hint names is one', () => {
   const names = commands(program());
   const folders = ['sql/routines', 'cli', 'functions', 'client', 'dashboard', 'monitoring'];
@@ -55,7 +61,7 @@ test('every command that a hint names is one', () => {
 
 test('a shell is offered commands, parts of them and their options', async () => {
   const offers = async (...typed: string[]) => {
-    const { out } = await tockAlone(['complete', '--', ...typed]);
+    const { out } = await tockAlone(['__complete', ...typed]);
     return out.split('\n').map((line) => line.split('\t')[0]);
   };
   expect(await offers('sta')).toEqual(expect.arrayContaining(['status']));
@@ -63,12 +69,20 @@ test('a shell is offered commands, parts of them and their options', async () =>
   expect(await offers('search', '--uni')).toEqual(expect.arrayContaining(['--unique-key']));
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { out, code } = await tockAlone(['completion', shell]);
-    expect([code, out]).toEqual([0, expect.stringContaining('tock complete --')]);
+    expect([code, out]).toEqual([0, expect.stringContaining('tock __complete ')]);
     if (!existsSync(`/bin/${shell}`)) continue;
     // What the shell itself says of it.
     const { status, stderr } = spawnSync(`/bin/${shell}`, ['-n'], { input: out });
     expect([status, `${stderr}`]).toEqual([0, '']);
   }
+  // As bash does on Tab, twice sourced and without the package bash-completion.
+  const main = join(checkout, 'cli', 'main.ts');
+  const tab = `tock() { ${process.execPath} ${main} "$@"; }
+    eval "$(tock completion bash)"; eval "$(tock completion bash)"
+    compopt() { :; }  # outside of a real Tab it fails
+    COMP_WORDS=(tock queue pa) COMP_CWORD=2; __tock_complete; echo "\${COMPREPLY[*]}"`;
+  const typed = spawnSync('/bin/bash', ['--norc', '-c', tab]);
+  expect([`${typed.stderr}`, `${typed.stdout}`]).toEqual(['', 'pause\n']);
   expect(await tock(['completion', 'tcsh'])).toMatchObject({ code: 2 });
 });
 
