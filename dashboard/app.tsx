@@ -118,6 +118,9 @@ function Frame({ session }: { session: Session }) {
   );
 }
 
+/** Until a server that did not answer is asked again. */
+const RETRY_MS = 3000;
+
 export function App() {
   const [signed, setSigned] = useState<{ key: string; who: Who } | null>(null);
   const [why, setWhy] = useState<string | null>(null);
@@ -146,6 +149,8 @@ export function App() {
     } catch (error) {
       const said = error instanceof Refused ? error : null;
       if (said?.status === 401) storeKey(null);
+      // The tab's own key is good, and nobody has to type it again.
+      else if (key === storedKey()) setTimeout(() => void signIn(key), RETRY_MS);
       setWhy(said?.status === 401 ? 'Tock knows no such key.' : (said?.message ?? String(error)));
     } finally {
       setTrying(false);

@@ -23,7 +23,7 @@ const columns: Column<Row>[] = [
     by: ({ name }) => name,
     show: (row) => (
       <>
-        <QueueLink queue={row.name} /> {row.paused && <State state="paused" />}
+        <QueueLink queue={row.name} /> {row.paused && <State state="paused" />}{' '}
         {isLate(row) && (
           <a class="late" href={href(['queues', row.name])}>
             late: why?<span class="hidden"> Queue {row.name}</span>

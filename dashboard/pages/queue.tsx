@@ -131,12 +131,13 @@ function Deaths({ queue }: { queue: string }) {
   const live = useLive<{ groups: Group[]; counted_all: boolean }>(`${at}/dead?limit=20`, 10_000);
   const may = useMay();
   const act = useAct();
-  const redrive = async (error: string | null) => {
+  // Without an error it would be all that are dead.
+  const redrive = async (error: string) => {
     type Part = { redriven: number; cursor: string | null };
     let cursor: string | null = null;
     let redriven = 0;
     do {
-      const body: object = { error: error ?? undefined, cursor: cursor ?? undefined };
+      const body: object = { error, cursor: cursor ?? undefined };
       const part: Part | null = await act<Part>(
         'POST',
         `${at}/redrive`,
@@ -173,16 +174,17 @@ function Deaths({ queue }: { queue: string }) {
                       <a
                         href={href(['tasks'], { queue, state: 'dead', error: error ?? undefined })}
                       >
-                        See them<span class="hidden">: {error}</span>
+                        {error === null ? 'See all that are dead' : 'See them'}
+                        <span class="hidden">: {error}</span>
                       </a>
-                      {may('enqueue', queue) && (
+                      {error !== null && may('enqueue', queue) && (
                         <Asked
                           label="Redrive"
                           title={`Run ${count(tasks)} dead tasks again?`}
                           go="Redrive"
                           onGo={() => redrive(error)}
                         >
-                          <p class="error">{error ?? '(no error)'}</p>
+                          <p class="error">{error}</p>
                         </Asked>
                       )}
                     </span>

@@ -18,7 +18,9 @@ export function SignIn({ signIn, why, trying }: Props) {
         }}
       >
         <h1 tabIndex={-1}>Tock</h1>
-        <p>Sign in with a key. One with the scope read sees everything and touches nothing.</p>
+        <p>
+          Sign in with a key. One with the scope read looks at queues and tasks and touches nothing.
+        </p>
         <label>
           Key
           <input

@@ -120,6 +120,7 @@ type Key = {
   name: string;
   scopes: string[];
   queues: string[] | null;
+  tenants: string[] | null;
   expires_at: string | null;
   revoked_at: string | null;
   last_used_at: string | null;
@@ -141,6 +142,7 @@ function Keys() {
               { name: 'Name', show: ({ name }) => name },
               { name: 'May', show: ({ scopes }) => scopes.join(', ') },
               { name: 'Queues', show: ({ queues }) => queues?.join(', ') ?? 'all' },
+              { name: 'Tenants', show: ({ tenants }) => tenants?.join(', ') ?? 'all' },
               { name: 'Last used', show: ({ last_used_at }) => <Ago at={last_used_at} /> },
               { name: 'Expires', show: ({ expires_at }) => <Ago at={expires_at} /> },
             ]}

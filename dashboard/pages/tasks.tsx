@@ -37,6 +37,19 @@ function instant(local: string | undefined): string | undefined {
 /** So many calls that find nothing are followed by another. */
 const MOST_CALLS = 20;
 
+/** What the archive is looked through by. */
+const inArchive: readonly string[] = ['queue', 'state', 'tenant', 'from', 'to', 'archive'];
+
+/** Why there is no use in asking; null where there is. */
+function impossible(wish: Wish): string | null {
+  if (!wish.archive) return null;
+  if (!wish.queue) return 'Name a queue: the archive is looked through by queue.';
+  const [other] = fields.filter(([name]) => wish[name] && !inArchive.includes(name));
+  return other
+    ? `The archive is not looked through by ${other[1].toLowerCase()}: leave it out.`
+    : null;
+}
+
 function useSearch(wish: Wish) {
   const { key } = useSession();
   const [rows, setRows] = useState<Listed[]>([]);
@@ -73,7 +86,8 @@ function useSearch(wish: Wish) {
     const control = new AbortController();
     setRows([]);
     setCursor(null);
-    void go(null, [], control.signal);
+    setError(null);
+    if (impossible(wish) === null) void go(null, [], control.signal);
     return () => control.abort();
   }, [asked]);
 
@@ -159,6 +173,7 @@ export function Tasks({ place }: { place: Place }) {
       <h1 tabIndex={-1}>Tasks</h1>
       <Form wish={wish} />
       {error && <Problem error={error} />}
+      {impossible(wish) && <p class="problem">{impossible(wish)}</p>}
       <section class="panel" aria-busy={busy}>
         <header>
           <h2>{wish.archive ? 'In the archive' : 'Newest run first'}</h2>

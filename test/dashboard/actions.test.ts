@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claim, enqueue, fail, leaseOf, numbered, task, value } from '../sql/support.ts';
-import { type Dashboard, dashboard, goTo, phone, signIn } from './browser.ts';
+import { type Dashboard, dashboard, goTo, signIn } from './browser.ts';
 
 let made: Dashboard;
 let all: string;
@@ -187,28 +187,6 @@ test('a key that only reads sees all of it and is offered nothing to touch', asy
   expect(status).toBe(403);
 });
 
-test('a key for one queue, or for one tenant, finds its own', async () => {
-  await enqueue(made.client, 'mine', [{ payload: 1 }, { payload: 2, tenant: 'acme' }]);
-  const queueKey = await made.makeKey(['read', 'enqueue'], { queues: ['mine'] });
-  const page = await made.open(queueKey);
-  await page.getByRole('link', { name: 'mine' }).click();
-  await page.getByRole('heading', { name: 'mine' }).waitFor();
-  await page.locator('.tiles').getByText('2', { exact: true }).waitFor();
-  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
-  await page.getByText('2 shown').waitFor();
-  await page.getByRole('link', { name: 'Gates' }).click();
-  await page.getByText('No task of this queue has named a gate.').waitFor();
-  // What it may not see it is not sent to.
-  const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
-  expect(offered).toEqual(['Overview', 'Tasks', 'Gates']);
-  await goTo(page, 'leases');
-  await page.getByText(/\(403\).*\. .*\.$/).waitFor();
-  const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
-  const other = await made.open(tenantKey);
-  await goTo(other, 'tasks');
-  await other.getByText('1 shown').waitFor();
-});
-
 test('hostile words are words, wherever they come from', async () => {
   const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}\u202e`;
   const [id] = await enqueue(made.client, 'x.y', [
@@ -234,71 +212,6 @@ test('hostile words are words, wherever they come from', async () => {
   await goTo(page, `queues/${encodeURIComponent(hostile)}`);
   await page.locator('.problem').first().waitFor();
   expect(made.complaints()).toEqual([]);
-});
-
-test('what is no time is refused by its name, and a page that fails takes no other with it', async () => {
-  const page = await made.open(read);
-  await goTo(page, 'tasks?from=abc');
-  await page.getByText(/\(422\).*from:/).waitFor();
-  await page.route('**/v1/leases*', (route) => route.fulfill({ json: { leases: 'none' } }));
-  await goTo(page, 'leases');
-  await page.getByRole('heading', { name: 'This page failed' }).waitFor();
-  await goTo(page, 'gates');
-  await page.getByRole('heading', { name: 'Gates' }).waitFor();
-  await goTo(page, 'leases');
-  await page.getByRole('heading', { name: 'This page failed' }).waitFor();
-  await goTo(page, '');
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  expect(made.complaints().length).toBeGreaterThan(0);
-});
-
-test('one long word makes no table of blanks, on a phone neither', async () => {
-  const word = 'w'.repeat(180);
-  await enqueue(made.client, 'long', [{ payload: 1, tenant: word, max_attempts: 1 }]);
-  const lease = leaseOf(await claim(made.client, 'long', { worker: word }));
-  await fail(made.client, lease, { error: { message: `${word} and ${'some words '.repeat(9)}` } });
-  for (const look of [{}, { size: phone }]) {
-    const page = await made.open(all, look);
-    await goTo(page, 'tasks?queue=long');
-    const row = page.getByRole('row').filter({ hasText: 'dead' });
-    await row.waitFor();
-    expect((await row.boundingBox())?.height).toBeLessThan(300);
-  }
-});
-
-test('a pool shows its workers, and the tasks that wait for one', async () => {
-  const { client } = made;
-  await client.query("select tock.join_pool('crew', 'ann')");
-  for (const name of ['first', 'second'])
-    await client.query("select tock.assign('crew', $1, p_wait => true)", [name]);
-  const page = await made.open(read);
-  await goTo(page, 'pools/crew');
-  await page.getByRole('row', { name: /ann .*held .*first/ }).waitFor();
-  await page.getByRole('table', { name: 'Tasks that wait in crew' }).getByText('second').waitFor();
-});
-
-test('long lists go on: schedules, workers of a pool, who runs what in a queue', async () => {
-  const { client } = made;
-  await client.query(
-    `select tock.put_schedule('s' || lpad(n::text, 3, '0'), '{"queue": "timed", "every_seconds": 9000}'),
-       tock.join_pool('crowd', 'w' || lpad(n::text, 3, '0')) from generate_series(1, 101) n`,
-  );
-  await enqueue(client, 'crowded', numbered(21));
-  for (let n = 0; n < 21; n++) await claim(client, 'crowded', { worker: `w${n}`, limit: 1 });
-  const page = await made.open(read);
-  await goTo(page, 'schedules');
-  await button(page, 'Go on').click();
-  await page.getByText('s101').waitFor();
-  await button(page, 'From the beginning').click();
-  await page.getByText('s001').waitFor();
-  await goTo(page, 'pools/crowd');
-  await button(page, 'Go on').click();
-  await page.getByText('w101').waitFor();
-  await goTo(page, 'queues/crowded');
-  await page.getByRole('link', { name: 'See all of them' }).click();
-  await page.getByRole('heading', { name: 'Leases of crowded' }).waitFor();
-  const rows = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
-  await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(21);
 });
 
 test('tasks are found by what is known of them, and more of them part by part', async () => {

@@ -1,0 +1,141 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { claim, enqueue, fail, leaseOf, numbered } from '../sql/support.ts';
+import { type Dashboard, dashboard, goTo, phone } from './browser.ts';
+
+let made: Dashboard;
+let all: string;
+let read: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+  read = await made.makeKey(['read']);
+});
+
+afterAll(() => made?.close());
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+
+test('dead tasks without an error are not run again as all that are dead', async () => {
+  await enqueue(made.client, 'silent', numbered(3, 0, { max_attempts: 1 }));
+  const lease = leaseOf(await claim(made.client, 'silent', { limit: 1 }));
+  await fail(made.client, lease, { error: { message: 'loud' } });
+  await fail(made.client, leaseOf(await claim(made.client, 'silent', { limit: 2 })));
+  const page = await made.open(all);
+  await goTo(page, 'queues/silent');
+  const row = (name: RegExp) => page.getByRole('row', { name });
+  await row(/^loud/).getByRole('button', { name: 'Redrive' }).waitFor();
+  expect(
+    await row(/^\(none\) .*2/)
+      .getByRole('button')
+      .count(),
+  ).toBe(0);
+});
+
+test('who reloads while nothing answers is signed in when something does', async () => {
+  const page = await made.open(read);
+  await page.route('**/v1/**', (route) =>
+    route.fulfill({ status: 503, json: { detail: 'Away.' } }),
+  );
+  await page.reload();
+  await page.getByText('Away.').waitFor();
+  await page.unroute('**/v1/**');
+  await page.getByRole('table', { name: 'Queues' }).waitFor();
+  expect(made.complaints().every((one) => one.includes('503'))).toBe(true);
+});
+
+test('the archive is looked through by what it can be', async () => {
+  const page = await made.open(read);
+  await goTo(page, 'tasks?archive=1');
+  await page.getByText('Name a queue').waitFor();
+  await goTo(page, 'tasks?archive=1&queue=shop&worker=w');
+  await page.getByText('not looked through by worker').waitFor();
+});
+
+test('a key for one queue, or for one tenant, finds its own', async () => {
+  await enqueue(made.client, 'mine', [{ payload: 1 }, { payload: 2, tenant: 'acme' }]);
+  const queueKey = await made.makeKey(['read', 'enqueue'], { queues: ['mine'] });
+  const page = await made.open(queueKey);
+  await page.getByRole('link', { name: 'mine' }).click();
+  await page.getByRole('heading', { name: 'mine' }).waitFor();
+  await page.locator('.tiles').getByText('2', { exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+  await page.getByText('2 shown').waitFor();
+  await page.getByRole('link', { name: 'Gates' }).click();
+  await page.getByText('No task of this queue has named a gate.').waitFor();
+  // What it may not see it is not sent to.
+  const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
+  expect(offered).toEqual(['Overview', 'Tasks', 'Gates']);
+  await goTo(page, 'leases');
+  await page.getByText(/\(403\).*\. .*\.$/).waitFor();
+  const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
+  const other = await made.open(tenantKey);
+  await goTo(other, 'tasks');
+  await other.getByText('1 shown').waitFor();
+});
+
+test('what is no time is refused by its name, and a page that fails takes no other with it', async () => {
+  const page = await made.open(read);
+  await goTo(page, 'tasks?from=abc');
+  await page.getByText(/\(422\).*from:/).waitFor();
+  await page.route('**/v1/leases*', (route) => route.fulfill({ json: { leases: 'none' } }));
+  await goTo(page, 'leases');
+  await page.getByRole('heading', { name: 'This page failed' }).waitFor();
+  await goTo(page, 'gates');
+  await page.getByRole('heading', { name: 'Gates' }).waitFor();
+  await goTo(page, 'leases');
+  await page.getByRole('heading', { name: 'This page failed' }).waitFor();
+  await goTo(page, '');
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  expect(made.complaints().length).toBeGreaterThan(0);
+});
+
+test('one long word makes no table of blanks, on a phone neither', async () => {
+  const word = 'w'.repeat(180);
+  await enqueue(made.client, 'long', [{ payload: 1, tenant: word, max_attempts: 1 }]);
+  const lease = leaseOf(await claim(made.client, 'long', { worker: word }));
+  await fail(made.client, lease, { error: { message: `${word} and ${'some words '.repeat(9)}` } });
+  for (const look of [{}, { size: phone }]) {
+    const page = await made.open(all, look);
+    await goTo(page, 'tasks?queue=long');
+    const row = page.getByRole('row').filter({ hasText: 'dead' });
+    await row.waitFor();
+    expect((await row.boundingBox())?.height).toBeLessThan(300);
+  }
+});
+
+test('a pool shows its workers, and the tasks that wait for one', async () => {
+  const { client } = made;
+  await client.query("select tock.join_pool('crew', 'ann')");
+  for (const name of ['first', 'second'])
+    await client.query("select tock.assign('crew', $1, p_wait => true)", [name]);
+  const page = await made.open(read);
+  await goTo(page, 'pools/crew');
+  await page.getByRole('row', { name: /ann .*held .*first/ }).waitFor();
+  await page.getByRole('table', { name: 'Tasks that wait in crew' }).getByText('second').waitFor();
+});
+
+test('long lists go on: schedules, workers of a pool, who runs what in a queue', async () => {
+  const { client } = made;
+  await client.query(
+    `select tock.put_schedule('s' || lpad(n::text, 3, '0'), '{"queue": "timed", "every_seconds": 9000}'),
+       tock.join_pool('crowd', 'w' || lpad(n::text, 3, '0')) from generate_series(1, 101) n`,
+  );
+  await enqueue(client, 'crowded', numbered(21));
+  for (let n = 0; n < 21; n++) await claim(client, 'crowded', { worker: `w${n}`, limit: 1 });
+  const page = await made.open(read);
+  await goTo(page, 'schedules');
+  await button(page, 'Go on').click();
+  await page.getByText('s101').waitFor();
+  await button(page, 'From the beginning').click();
+  await page.getByText('s001').waitFor();
+  await goTo(page, 'pools/crowd');
+  await button(page, 'Go on').click();
+  await page.getByText('w101').waitFor();
+  await goTo(page, 'queues/crowded');
+  await page.getByRole('link', { name: 'See all of them' }).click();
+  await page.getByRole('heading', { name: 'Leases of crowded' }).waitFor();
+  const rows = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
+  await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(21);
+});
