@@ -46,6 +46,10 @@ declare
 begin
   if not pg_catalog.isfinite(p_from) or not pg_catalog.isfinite(p_to) then
     perform tock.refuse(422, 'from and to are instants', 'from');
+  elsif p_to < '1970-01-02T00:00:00Z' then
+    perform tock.refuse(422, 'to is later than 1970 began', 'to');
+  elsif p_from < '1970-01-01T00:00:00Z' then
+    perform tock.refuse(422, 'from is not before 1970', 'from');
   elsif p_to <= p_from then
     perform tock.refuse(422, 'to is later than from', 'to');
   elsif p_step_seconds not between 60 and 31536000 or p_step_seconds % 60 <> 0 then

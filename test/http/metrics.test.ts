@@ -177,3 +177,16 @@ test('what the dashboard and the alerts name is there, under the labels they nam
     expect(annotations.summary, alert).toBeTruthy();
   }
 });
+
+test.each([
+  ['to=0001-01-01T00:00:00Z', 'to'],
+  ['from=1969-12-31T23:59:59Z', 'from'],
+  ['from=2030-01-02T00:00:00Z&to=2030-01-01T00:00:00Z', 'to'],
+  ['step_seconds=61', 'step_seconds'],
+  ['from=2000-01-01T00:00:00Z&step_seconds=3600', 'step_seconds'],
+])('a series is of instants from 1970 on, and of so many points: not %s', async (query, field) => {
+  for (const path of ['/v1/series', '/v1/queues/q/series']) {
+    const { status, body } = await tock.send(`GET ${path}?${query}`);
+    expect([path, status, body.field]).toEqual([path, 422, field]);
+  }
+});
