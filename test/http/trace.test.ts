@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '../../functions/app.ts';
 import type { Bindings } from '../../functions/query.ts';
@@ -161,7 +162,12 @@ test.each([
   ['tracestate', 'a=1=2', false],
   ['tracestate', `a=${'x'.repeat(256)},b=${'x'.repeat(255)}`, false],
   ['tracestate', Array.from({ length: 33 }, (_, n) => `k${n}=1`).join(), false],
+  ['tracestate', ' a=1\t', true],
   ['baggage', 'a=1;p;q=2, b=%20', true],
+  ['baggage', ' a = 1 ; p ; q = ; r\t= 2 ,, b =', true],
+  ['baggage', 'a=1;', false],
+  ['baggage', 'a=1;=2', false],
+  ['baggage', 'a;p=1', false],
   ['baggage', 'a', false],
   ['baggage', 'a=1 2', false],
   ['baggage', 'a="1"', false],
@@ -171,4 +177,16 @@ test.each([
   const given: Record<string, string> = { traceparent, [name]: value };
   const trace = traceOf((one) => given[one], {});
   expect(trace).toEqual(good ? given : { traceparent });
+});
+
+test.each([
+  ['tracestate', `a=${' '.repeat(500)}=`],
+  ['tracestate', `${' '.repeat(200_000)}=`],
+  ['baggage', `a=b${';c= '.repeat(900)};"`],
+  ['baggage', `a=${' '.repeat(4000)}"`],
+  ['baggage', `a=1${',b = 1 ; c = 2 '.repeat(20_000)}"`],
+])('a hostile %s comes to an end', (name, value) => {
+  const given: Record<string, string> = { traceparent, [name]: value };
+  const read = () => traceOf((one) => given[one], {});
+  expect(runInNewContext('read()', { read }, { timeout: 10_000 })).toEqual({ traceparent });
 });
