@@ -61,8 +61,7 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
           {refused && (
             <div class="problem">
               <p>
-                {refused.problem.field && <code>{refused.problem.field}</code>} {refused.message}{' '}
-                {refused.problem.hint}
+                {refused.message} {refused.problem.hint}
               </p>
               {problems.length > 1 && (
                 <ul>

@@ -42,8 +42,12 @@ const instant = (micros: string | null) =>
 function errorText(json: string | null): string | null {
   if (json === null) return null;
   const error: unknown = JSON.parse(json);
-  const { message = error } = (error ?? {}) as { message?: unknown };
-  return (typeof message === 'string' ? message : json).slice(0, MOST_TEXT);
+  const message = (error as { message?: unknown } | null)?.message ?? error;
+  const said = message === error ? json : JSON.stringify(message);
+  const text = typeof message === 'string' ? message : said;
+  return Array.from(text.slice(0, 2 * MOST_TEXT))
+    .slice(0, MOST_TEXT)
+    .join('');
 }
 
 /** How a task ended, by its last run. */

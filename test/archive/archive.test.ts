@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { epochs, retain } from '../sql/history.ts';
-import { claim, complete, drain, enqueue, leaseOf, value } from '../sql/support.ts';
+import { epochs, pass, retain, settle } from '../sql/history.ts';
+import { claim, complete, drain, enqueue, fail, leaseOf, value } from '../sql/support.ts';
 import { allTasks, longAgo, secret, twoDays } from './days.ts';
 import {
   answers,
@@ -103,6 +103,37 @@ test('tasks are found in the files, the newest epoch first, part by part', async
     [ids.retried, ids.waited].sort(),
   );
   expect((await tock.send('GET /v1/archive/tasks?queue=many&cursor=00')).status).toBe(422);
+});
+
+test('an error reads in the archive as it does in the database', async () => {
+  const errors: unknown[] = [
+    'plain',
+    { message: 'said', code: 1 },
+    { message: null },
+    { message: 7 },
+    { code: 1 },
+    ['a', 1],
+    null,
+    { message: `${'x'.repeat(199)}😀 no half of a letter` },
+    '😀'.repeat(300),
+  ];
+  for (const error of errors) {
+    await enqueue(tock.owner, 'errors', [{ max_attempts: 1 }]);
+    await fail(tock.owner, leaseOf(await claim(tock.owner, 'errors')), { error });
+  }
+  const ofErrors = ({ body }: { body: { tasks: { id: string; error: string | null }[] } }) =>
+    body.tasks.map(({ id, error }) => [id, error]).sort();
+  const before = ofErrors(await tock.send('GET /v1/search?queue=errors&state=dead'));
+  expect(before).toHaveLength(errors.length);
+  await pass(tock.owner);
+  await settle(tock.owner);
+  await longAgo(tock.owner);
+  await on();
+  await archive();
+  await retain(tock.owner);
+  expect(ofErrors(await tock.send('GET /v1/archive/tasks?queue=errors&state=dead'))).toEqual(
+    before,
+  );
 });
 
 test('whose a task is, is judged in the archive as it was before', async () => {

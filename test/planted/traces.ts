@@ -17,7 +17,7 @@ export const traces: Bug[] = [
     file: 'functions/trace.ts',
     find: 'pair.test(first)',
     replace: '/^([ \\t]*[a-z=]*)*$/.test(first)',
-    caught: [traced, 'a hostile baggage comes to an end'],
+    caught: [traced, 'comes to an end'],
   },
   {
     name: 'a task with a trace of its own gets the rest of its request',
