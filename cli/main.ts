@@ -1,6 +1,11 @@
 #!/usr/bin/env node
 import { run } from './program.ts';
 
-// A reader that has seen enough, such as head, is no failure.
-process.stdout.on('error', () => process.exit(0));
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  // A reader that has seen enough, such as head, is no failure.
+  if (code === 'EPIPE') process.exit(0);
+  process.stderr.write(`stdout can't be written: ${message}.\n`);
+  process.exit(1);
+});
+process.stderr.on('error', () => {});
 process.exitCode = await run(process.argv.slice(2));

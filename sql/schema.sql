@@ -887,7 +887,7 @@ function tock.archive_rows(p_epoch integer, p_stream integer, p_position bigint,
 
 function tock.archive_search(p_queue text, p_from timestamp with time zone, p_to timestamp with time zone, p_epoch integer DEFAULT NULL::integer, p_part integer DEFAULT NULL::integer, p_limit integer DEFAULT 4)
   returns TABLE(files jsonb, erased text[])
-  -- The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; and the tasks that are to be erased from them.
+  -- The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; and the tasks that are to be erased: null when they are too many to name.
   -- for tock_admin, tock_edge
 
 function tock.archive_statement(p_epoch integer)
@@ -2715,6 +2715,11 @@ function tock.queue_stats(p_queue text DEFAULT NULL::text)
   -- How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is; waiting is counted up to a million.
   -- for tock_admin, tock_edge
 
+function tock.queues_of_key(p_key text)
+  returns text[]
+  -- The queues that a key is for; null for all of them.
+  -- for tock_edge
+
 function tock.queues_with_dead()
   returns text[]
   -- Up to 20 queues in which tasks have died lately, by 200 streams of the two newest epochs.
@@ -3332,9 +3337,9 @@ function tock.whoami(p_key text)
   -- What a key may: its scopes, queues, tenants, rate and end. TK401 when it is none.
   -- for tock_edge
 
-function tock.why(p_queue text)
+function tock.why(p_queue text, p_sessions boolean DEFAULT true)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Why tasks of a queue are late at this moment, the worst first, and what to do about each: paused, no worker, a limit, a gate, tasks that fail, an open transaction, or time that stands still. No row when nothing holds it up.
+  -- Why tasks of a queue are late at this moment, the worst first, and what to do about each: paused, no worker, a limit, a gate, tasks that fail, an open transaction, or time that stands still. No row when nothing holds it up. Without p_sessions whose sessions those are is left out.
   -- for tock_admin, tock_edge
 
 function tock.why_of_gates(p_queue text, p_age interval DEFAULT '00:00:05'::interval)

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
+import { stat, truncate, unlink } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { type Door, mustHave, throughDoor } from '../doors/door.ts';
@@ -37,10 +38,10 @@ const columns = [
   'error',
 ] as const;
 
-/** RFC 4180; a cell that a spreadsheet would take for a formula begins with an apostrophe. */
+/** RFC 4180; a cell that a spreadsheet would take for a formula begins with an apostrophe, and no terminal obeys one. */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '';
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const text = visible(typeof value === 'object' ? JSON.stringify(value) : String(value));
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
@@ -60,46 +61,73 @@ async function whole(door: Door, tasks: Found[]): Promise<object[]> {
 }
 
 /** No faster than it is read, or lands on the disk. */
-async function put(to: Writable, text: string): Promise<void> {
-  if (!to.write(text)) await once(to, 'drain');
-}
+const put = (to: Writable, text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    to.write(text, (error) => (error ? reject(error) : resolve()));
+  });
 
-async function write(queue: string, options: Options<Given>, to: Writable, shown: Bar) {
+/** Where what is written is all of some pages: the rest of the export begins there. */
+type Reached = { count: number; bytes: number; cursor: string | null };
+
+async function write(
+  queue: string,
+  options: Options<Given>,
+  to: Writable,
+  reached: Reached,
+  shown: Bar,
+): Promise<void> {
   const { state, tenant, from, to: until, format, payloads } = options;
   const filter = { queue, state, tenant, from, to: until };
-  let cursor: string | null = options.cursor ?? null;
-  let count = 0;
-  if (format === 'csv' && cursor === null) await put(to, `${columns.join()}\r\n`);
+  let head = format === 'csv' && reached.cursor === null ? `${columns.join()}\r\n` : '';
   await throughDoor(options, async (door) => {
     do {
-      const page: FoundPage = await door.search(filter, cursor, inAPage).catch((error: unknown) => {
-        if (!(error instanceof Failure) || cursor === null) throw error;
-        const next = `${count} tasks are written. To go on: --cursor ${cursor}`;
-        throw new Failure(error.message, next, error.exitCode);
-      });
+      const page: FoundPage = await door.search(filter, reached.cursor, inAPage);
       const rows = payloads ? await whole(door, page.tasks) : page.tasks;
-      await put(to, rows.map((row) => (format === 'csv' ? csv(row as Found) : json(row))).join(''));
-      count += rows.length;
+      const text = `${head}${rows.map((row) => (format === 'csv' ? csv(row as Found) : json(row))).join('')}`;
+      await put(to, text);
+      head = '';
+      reached.count += rows.length;
+      reached.bytes += Buffer.byteLength(text);
+      reached.cursor = page.cursor;
       shown.add(page.tasks.length);
-      cursor = page.cursor;
-    } while (cursor !== null);
-    if (count === 0 && options.cursor === undefined) await mustHave(door, queue);
+    } while (reached.cursor !== null);
+    if (reached.count === 0 && options.cursor === undefined) await mustHave(door, queue);
   });
-  return count;
+}
+
+/** A file ends with its last whole page then, and one without any goes; what somebody read is theirs to know. */
+async function brokenOff(error: unknown, { count, bytes, cursor }: Reached, out?: string) {
+  if (out) await (cursor === null ? unlink(out) : truncate(out, bytes)).catch(() => {});
+  const { code, message } = error as NodeJS.ErrnoException;
+  const own = error instanceof Failure;
+  if ((own && cursor === null) || (!own && code === undefined)) return error;
+  const what = code === 'EPIPE' ? 'Who reads the export has gone.' : message;
+  const next =
+    cursor === null ? undefined : `${count} tasks are written. To go on: --cursor ${cursor}`;
+  return new Failure(what, next, own ? error.exitCode : 1);
 }
 
 async function exported(queue: string, options: Options<Given>) {
-  const { out, payloads, format, cursor } = options;
+  const { out, payloads, format, cursor = null } = options;
   if (payloads && format === 'csv') {
     throw new Failure('--payloads is for --format jsonl.', undefined, 2);
   }
-  const to = out ? await opened(out, cursor !== undefined) : process.stdout;
-  const count = await withBar(options, `Tasks of ${queue}`, null, (shown) =>
-    write(queue, options, to, shown),
-  );
+  const to = out ? await opened(out, cursor !== null) : process.stdout;
+  // Each write says itself how it went: a part of an export is none.
+  to.removeAllListeners('error').on('error', () => {});
+  const reached: Reached = { count: 0, bytes: out ? (await stat(out)).size : 0, cursor };
+  try {
+    await withBar(options, `Tasks of ${queue}`, null, (shown) =>
+      write(queue, options, to, reached, shown),
+    );
+  } catch (error) {
+    if (out) to.destroy();
+    throw await brokenOff(error, reached, out);
+  }
   if (to === process.stdout) return;
   to.end();
   await once(to, 'close');
+  const { count } = reached;
   print(options, { tasks: count, out }, () => `${count} tasks are in ${out}\n`);
 }
 

@@ -35,9 +35,9 @@ function line(task: Found, json: boolean | undefined): string {
   const { id, queue, state, attempt, worker, error, ...at } = task;
   const words = [moment(at.ended_at ?? at.run_at ?? at.created_at), queue, id, state];
   if (attempt > 1) words.push(`attempt ${attempt}`);
-  if (worker) words.push(inLine(worker));
-  if (error) words.push(inLine(error));
-  return `${words.join('  ')}\n`;
+  if (worker) words.push(worker);
+  if (error) words.push(error);
+  return `${inLine(words.join('  '))}\n`;
 }
 
 /** The newest tasks, oldest first, that haven't been said as they are now. */

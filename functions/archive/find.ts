@@ -74,12 +74,11 @@ function foundOf(row: Texts, isErased: boolean): Found {
   };
 }
 
-function fits(row: Texts, { queue, state, tenant, from, to }: Wish): boolean {
+function fits(row: Texts, { state, tenant, from, to }: Wish): boolean {
   const created = milliseconds(at(row, 'created_at') ?? '0');
   return (
     at(row, 'next_id') === null &&
     at(row, 'state') !== 'late' &&
-    at(row, 'queue') === queue &&
     (state === null || stateOf(row) === state) &&
     (tenant === null || at(row, 'tenant') === tenant) &&
     (from === null || created >= Date.parse(from)) &&
@@ -87,19 +86,21 @@ function fits(row: Texts, { queue, state, tenant, from, to }: Wish): boolean {
   );
 }
 
-/** The tasks of a file that fit, the newest run first, each by its last run. */
+/** The tasks of a file that fit, the newest run first, each by its last run; and how many runs of the queue it has. */
 export async function tasksIn(
   store: Store,
   file: File,
   wish: Wish,
-  erased: ReadonlySet<string>,
-): Promise<Found[]> {
+  isErased: (taskId: string) => boolean,
+): Promise<{ tasks: Found[]; looked: number }> {
   const bytes = await store.get(file.path);
   if (!bytes) {
     throw refusal(503, `The archive's store does not have ${file.path}.`, {
       hint: 'See what became of it; what is archived lies nowhere else.',
     });
   }
-  const rows = (await rowsOf(bytes)).filter((row) => fits(row, wish));
-  return rows.reverse().map((row) => foundOf(row, erased.has(at(row, 'task_id') ?? '')));
+  const rows = (await rowsOf(bytes)).filter((row) => at(row, 'queue') === wish.queue);
+  const found = rows.filter((row) => fits(row, wish)).reverse();
+  const tasks = found.map((row) => foundOf(row, isErased(at(row, 'task_id') ?? '')));
+  return { tasks, looked: rows.length };
 }

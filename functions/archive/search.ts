@@ -8,8 +8,14 @@ export const MOST_FILES = 4;
 /** Where to go on: a file, and how many of its tasks have been given. */
 type Place = [epoch: number, part: number, skip: number];
 
-/** Of archive_search(), with what was asked. */
-export type Search = Wish & { files: File[]; erased: string[]; skip: number; limit: number };
+/** Of archive_search(), with what was asked; who may not hear how much others have `counts` what was given. */
+export type Search = Wish & {
+  files: File[];
+  erased: string[] | null;
+  counts: boolean;
+  skip: number;
+  limit: number;
+};
 
 const hex = (text: string) =>
   [...text].map((letter) => letter.charCodeAt(0).toString(16).padStart(2, '0')).join('');
@@ -28,25 +34,27 @@ const cursorOf = (...place: Place) => hex(place.join('.'));
 /** As many tasks as were asked for out of the files, and where to go on. */
 export async function searchFiles(store: Store, asked: Search) {
   const { files, limit } = asked;
-  const erased = new Set(asked.erased);
+  const erased = asked.erased && new Set(asked.erased);
+  const isErased = (id: string) => erased?.has(id) ?? true;
   const tasks: Found[] = [];
-  let looked_at = 0;
+  let seen = 0;
+  const page = (cursor: string | null) => ({
+    tasks,
+    cursor,
+    looked_at: asked.counts ? seen : tasks.length,
+  });
   for (const [n, file] of files.entries()) {
-    const all = await tasksIn(store, file, asked, erased);
+    const { tasks: all, looked } = await tasksIn(store, file, asked, isErased);
     const skip = n === 0 ? asked.skip : 0;
     const upto = Math.min(all.length, skip + limit - tasks.length);
     tasks.push(...all.slice(skip, upto));
-    looked_at += file.rows;
-    if (upto < all.length) {
-      return { tasks, cursor: cursorOf(file.epoch, file.part, upto), looked_at };
-    }
+    seen += looked;
+    if (upto < all.length) return page(cursorOf(file.epoch, file.part, upto));
     const next = files[n + 1];
-    if (next && tasks.length >= limit) {
-      return { tasks, cursor: cursorOf(next.epoch, next.part, 0), looked_at };
-    }
+    if (next && tasks.length >= limit) return page(cursorOf(next.epoch, next.part, 0));
   }
   const last = files.at(-1);
   // Those before its part; of part 0 none, so of the epochs before.
   const more = last && files.length === MOST_FILES;
-  return { tasks, cursor: more ? cursorOf(last.epoch, last.part - 1, 0) : null, looked_at };
+  return page(more ? cursorOf(last.epoch, last.part - 1, 0) : null);
 }

@@ -193,7 +193,8 @@ export function looks(app: App, connect: Connect): void {
       'read',
       '$2',
       "coalesce(json_agg(w), '[]') as reasons",
-      '(select y.finding, y.severity, y.detail, y.hint from tock.why(p_queue => $2) as y) as w',
+      `(select y.finding, y.severity, y.detail, y.hint
+        from tock.why(p_queue => $2, p_sessions => tock.queues_of_key(p_key => $1) is null) as y) as w`,
     ),
     values: ({ params }) => [params.queue],
     answer: z.strictObject({ reasons: z.array(finding) }),

@@ -278,7 +278,7 @@ $$;
 
 comment on function tock.why_of_time is 'Whether time does what it must: tasks of a queue that are due and still wait, pg_cron, and late duties.';
 
-create or replace function tock.why(p_queue text)
+create or replace function tock.why(p_queue text, p_sessions boolean default true)
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
 volatile
@@ -297,12 +297,16 @@ begin
       union all select t.*, 1 from tock.why_of_takers(p_queue) t
       union all select g.*, 2 from tock.why_of_gates(p_queue) g
       union all select p.*, 3 from tock.why_of_poison(p_queue) p
-      union all select x.*, 4 from tock.why_of_transactions() x
-      union all select h.*, 4 from tock.why_of_hidden() h
+      union all select s.* from (
+        select x.*, 4 from tock.why_of_transactions() x
+        union all select h.*, 4 from tock.why_of_hidden() h) s where p_sessions
+      union all select distinct o.finding, o.severity, 'somebody has written to Tock in a transaction that stays open',
+        'have it commit, or end it: a key for all queues is told whose it is', 4
+      from (select * from tock.why_of_transactions() union all select * from tock.why_of_hidden()) o where p_sessions is not true
       union all select m.*, 5 from tock.why_of_time(p_queue) m) w
     cross join lateral (select w.finding, w.severity, w.detail, w.hint) r
     order by pg_catalog.array_position(array['critical', 'warning', 'note'], w.severity), w.n, w.detail;
 end $$;
 
 comment on function tock.why is
-  'Why tasks of a queue are late at this moment, the worst first, and what to do about each: paused, no worker, a limit, a gate, tasks that fail, an open transaction, or time that stands still. No row when nothing holds it up.';
+  'Why tasks of a queue are late at this moment, the worst first, and what to do about each: paused, no worker, a limit, a gate, tasks that fail, an open transaction, or time that stands still. No row when nothing holds it up. Without p_sessions whose sessions those are is left out.';

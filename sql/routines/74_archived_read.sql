@@ -157,9 +157,12 @@ begin
       where p_queue = any (f.queues) and (p_epoch is null or (f.epoch, f.part) <= (p_epoch, p_part))
         and (p_from is null or f.last_created_at >= p_from) and (p_to is null or f.first_created_at < p_to)
       order by f.epoch desc, f.part desc limit p_limit) f);
-  erased := array(select e.task_id::text from tock.archive_erasures e where e.erased_at is null limit 10000);
+  erased := array(select e.task_id::text from tock.archive_erasures e where e.erased_at is null limit 10001);
+  if pg_catalog.cardinality(erased) > 10000 then
+    erased := null;
+  end if;
   return next;
 end $$;
 
 comment on function tock.archive_search is
-  'The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; and the tasks that are to be erased from them.';
+  'The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; and the tasks that are to be erased: null when they are too many to name.';

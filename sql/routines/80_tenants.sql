@@ -10,6 +10,18 @@ $$;
 
 comment on function tock.tenants_of_key is 'The tenants that a key is for; null for all of them.';
 
+create or replace function tock.queues_of_key(p_key text)
+returns text[]
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))
+$$;
+
+comment on function tock.queues_of_key is 'The queues that a key is for; null for all of them.';
+
 -- All runs of a task are its tenant's. Where the epoch of the one that is asked for is gone, what it led on to says it.
 create or replace function tock.tenant_of_task(p_id bigint)
 returns text

@@ -152,7 +152,10 @@ test('whose a task is, is judged in the archive as it was before', async () => {
   expect((await tock.send(`GET /v1/tasks/${ids.retried}`, { key })).status).toBe(200);
   expect((await tock.send(`GET /v1/tasks/${ids.done}`, { key })).status).toBe(404);
   const listed = await tock.send('GET /v1/archive/tasks?queue=shop', { key });
-  expect(listed.body.tasks).toEqual([]);
+  // Nor how many others have.
+  expect(listed.body).toMatchObject({ tasks: [], looked_at: 0 });
+  const many = await tock.send('GET /v1/archive/tasks?queue=many&limit=1', { key: one });
+  expect(many.body).toMatchObject({ tasks: [{}], looked_at: 50 });
   expect((await tock.send('GET /v1/archive/tasks?queue=shop', { key: one })).status).toBe(403);
 });
 
@@ -172,6 +175,13 @@ test('an erased task is empty at once, and gone from every file after a step', a
   const listed = await tock.send('GET /v1/archive/tasks?queue=bills');
   expect(listed.text).not.toContain(secret);
   expect(await standing()).toMatchObject({ erasures_pending: 2 });
+  // Nor where others that are to be erased are so many that they are not all named.
+  await tock.owner.query(
+    "insert into tock.archive_erasures (task_id, queue) select n, 'q' from generate_series(1, 10001) n",
+  );
+  const dead = await tock.send('GET /v1/archive/tasks?queue=bills&state=dead');
+  expect(dead.body.tasks).toMatchObject([{ id: ids.dead, error: null }]);
+  await tock.owner.query("delete from tock.archive_erasures where queue = 'q'");
   const { files } = await standing();
   await archive();
   expect(await everythingStored()).not.toContain(secret);

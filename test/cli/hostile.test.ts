@@ -8,7 +8,7 @@ const { doors, connect } = bothDoors('enqueue,claim,read,admin');
 const hostile = '\x1b[31mred\x1b]0;title\x07\x9b2J\r\nid  done\tx\u202e\u2066\u2028\x7f';
 /** What a terminal obeys, but for lines and tabs. */
 const obeyed = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
-const quiet = (text: string) => text.replaceAll(/[\n\t]/g, '');
+const quiet = (text: string) => text.replaceAll(/\r?\n|\t/g, '');
 
 let dead: string;
 beforeAll(async () => {
@@ -47,6 +47,13 @@ describe.each(doors)('over %s', (_, env) => {
     const { out: json } = await tock([...args, '--json'], { env: env() });
     expect(quiet(json)).not.toMatch(obeyed);
     if (args[0] !== 'export') JSON.parse(json);
+  });
+
+  test('a CSV has what strangers wrote, lines too, and no terminal obeys it', async () => {
+    const { code, out } = await tock(['export', 'evil', '--format', 'csv'], { env: env() });
+    expect(code).toBe(0);
+    expect(quiet(out)).not.toMatch(obeyed);
+    expect(out).toContain('\\u001b[31mred');
   });
 
   test('a task is shown whole, and as JSON to the letter', async () => {

@@ -63,9 +63,10 @@ export function tock(args: string[], options: Options = {}): Promise<Outcome> {
   });
 }
 
+export const main = join(process.env.TOCK_CLI_DIRECTORY ?? join(checkout, 'cli'), 'main.ts');
+
 /** The same as a process of its own. */
 export function tockAlone(args: string[], options: Options = {}): Promise<Outcome> {
-  const main = join(checkout, 'cli', 'main.ts');
   const env = { ...unset, NODE_COMPILE_CACHE: compiled, ...options.env };
   return execute([process.execPath, main, ...args], { cwd: tmpdir(), ...options, env });
 }

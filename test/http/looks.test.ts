@@ -134,6 +134,32 @@ test('a key for one queue looks at that one', async () => {
     expect([path, (await get(path, writes)).status]).toEqual([path, 403]);
 });
 
+test('whose transaction holds tasks back only a key for all queues is told', async () => {
+  const key = await makeKey(`'{read}', p_queues => '{other}'`);
+  const somebody = await tock.database.connect();
+  await somebody.query("set application_name = 'payroll'; begin");
+  await somebody.query(`select tock.enqueue('q', '[{}]')`);
+  const { rows } = await somebody.query('select pg_backend_pid() as pid');
+  const reasons = async (own?: string) => (await get('/v1/queues/other/why', own)).body.reasons;
+  await expect.poll(reasons, { timeout: 20_000 }).toMatchObject([
+    {
+      finding: 'an open transaction holds tasks back',
+      detail: expect.stringContaining('payroll'),
+      hint: expect.stringContaining(`${rows[0].pid}`),
+    },
+  ]);
+  expect(await reasons(key)).toEqual([
+    {
+      finding: 'an open transaction holds tasks back',
+      severity: 'warning',
+      detail: 'somebody has written to Tock in a transaction that stays open',
+      hint: 'have it commit, or end it: a key for all queues is told whose it is',
+    },
+  ]);
+  await somebody.query('rollback');
+  await somebody.end();
+});
+
 test('leases, duties and reasons are told as they are, and no token', async () => {
   const { body, text } = await get('/v1/leases?queue=q');
   expect(body.leases).toMatchObject([

@@ -90,6 +90,20 @@ export const inArchives: Bug[] = [
     caught: [archive, 'judged in the archive as it was before'],
   },
   {
+    name: 'a search of the archive tells a key how much others have',
+    file: 'functions/archive/search.ts',
+    find: 'asked.counts ? seen : tasks.length',
+    replace: 'seen',
+    caught: [archive, 'judged in the archive as it was before'],
+  },
+  {
+    name: 'errors that are to be erased are shown where such tasks are many',
+    file: 'functions/archive/search.ts',
+    find: 'erased?.has(id) ?? true',
+    replace: 'erased?.has(id) ?? false',
+    caught: [archive, 'is empty at once, and gone from every file'],
+  },
+  {
     name: 'runs that have been counted are counted again',
     file: 'routines/71_count_some.sql',
     find: 'where r.stream = b.number and r.position > b.runs_to',

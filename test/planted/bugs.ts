@@ -12,6 +12,7 @@ import { edges } from './edges.ts';
 import { ends } from './ends.ts';
 import { epochs } from './epochs.ts';
 import { inExamples } from './examples.ts';
+import { exported } from './exports.ts';
 import { gateLocks } from './gate_locks.ts';
 import { gateRetries } from './gate_retries.ts';
 import { atGates } from './gates.ts';
@@ -75,6 +76,7 @@ export const bugs: Bug[] = [
   ...spawns,
   ...streams,
   ...marks,
+  ...exported,
   ...traces,
   ...wishes,
   ...minds,

@@ -20,6 +20,13 @@ export const looks: Bug[] = [
     caught: ['sql/why.test.ts', 'nothing is said of a queue'],
   },
   {
+    name: 'a key for one queue is told whose transaction holds it up',
+    file: 'functions/routes/looks.ts',
+    find: 'p_sessions => tock.queues_of_key(p_key => $1) is null',
+    replace: 'p_sessions => true',
+    caught: ['http/looks.test.ts', 'whose transaction holds tasks back'],
+  },
+  {
     ...search,
     name: 'a search shows a run that another has gone on from',
     find: '        where d.next_id is null) j',

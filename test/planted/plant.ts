@@ -5,8 +5,14 @@ import type { Bug } from './bugs.ts';
 
 /** What is copied as a whole; a file below none of the others is one of sql/. */
 const folderOf = ({ file }: Bug) =>
-  ['client', 'functions', 'examples', 'bench', 'docs'].find((one) => file.startsWith(`${one}/`)) ??
-  'sql';
+  ['client', 'functions', 'cli', 'examples', 'bench', 'docs'].find((one) =>
+    file.startsWith(`${one}/`),
+  ) ?? 'sql';
+/** What a folder's files import from beside it. */
+const beside: Record<string, string[]> = {
+  functions: ['client', 'node_modules'],
+  cli: ['client', 'functions', 'sql', 'package.json', 'node_modules'],
+};
 const pathOf = (bug: Bug) => (folderOf(bug) === 'sql' ? join('sql', bug.file) : bug.file);
 
 /** The text of the bug's file with the bug in it. */
@@ -28,11 +34,6 @@ export function plant(bug: Bug, folder: string): Record<string, string> {
   const filter = (path: string) => !path.includes('node_modules');
   cpSync(join(checkout, name), directory, { recursive: true, filter });
   writeFileSync(join(folder, pathOf(bug)), planted(bug));
-  // What functions/ imports from beside it.
-  if (name === 'functions') {
-    for (const one of ['client', 'node_modules']) {
-      symlinkSync(join(checkout, one), join(folder, one));
-    }
-  }
+  for (const one of beside[name] ?? []) symlinkSync(join(checkout, one), join(folder, one));
   return { [`TOCK_${name.toUpperCase()}_DIRECTORY`]: directory };
 }
