@@ -66,7 +66,8 @@ $$;
 
 comment on function tock.news_epochs is 'The epochs that may hold something that has not been counted.';
 
--- Reads only what is unfinished; what died in settled epochs was counted when they were settled.
+-- Reads only what is unfinished; what died in settled epochs was counted when they were settled. One statement: a task
+-- that moves meanwhile would be in none of the counts, or in two, and a queue be empty that never was.
 create or replace function tock.queue_stats(p_queue text default null)
 returns table (
   queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamptz)
@@ -78,36 +79,21 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 as $$
-#variable_conflict use_column
 declare
-  v_epochs integer[] := tock.unsettled_epochs();
-  v_epoch integer;
-  v_part jsonb;
-  v_parts jsonb;
+  v_unfinished text := (
+    select coalesce(pg_catalog.string_agg(pg_catalog.format($q$
+      union all
+      select s.queue, 0, null, l.runs - (
+        select count(*) from tock.results_%1$s e
+        where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position), 0
+      from tock.leases_%1$s l join tock.streams s on s.number = l.stream
+      where l.closed_at is null and ($1 is null or s.queue = $1)
+      union all
+      select d.key, 0, null, 0, d.value::bigint from pg_catalog.jsonb_each_text(tock.dead_in(%1$s)) d
+      where $1 is null or d.key = $1$q$, n), ''), '')
+    from unnest(tock.unsettled_epochs()) n);
 begin
-  execute pg_catalog.format($q$
-    select coalesce(pg_catalog.jsonb_agg(p), '[]') from (
-      select r.queue, sum(r.runs) as ready, min(r.oldest) as oldest, 0 as running, 0 as dead
-      from (%s) r group by r.queue) p$q$, tock.ready_statement(tock.news_epochs())) into v_parts using p_queue;
-  foreach v_epoch in array v_epochs loop
-    execute pg_catalog.format($q$
-      with running as (
-        select s.queue, sum(l.runs - (
-          select count(*) from tock.results_%1$s e
-          where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position)) as runs
-        from tock.leases_%1$s l join tock.streams s on s.number = l.stream
-        where l.closed_at is null and ($1 is null or s.queue = $1)
-        group by s.queue
-      ), dead as (
-        select d.key as queue, d.value::bigint as runs from pg_catalog.jsonb_each_text(tock.dead_in(%1$s)) d
-      )
-      select coalesce(pg_catalog.jsonb_agg(p), '[]') from (
-        select u.queue, 0 as ready, null as oldest, u.runs as running, 0 as dead from running u
-        union all select d.queue, 0, null, 0, d.runs from dead d where $1 is null or d.queue = $1) p$q$, v_epoch)
-      into v_part using p_queue;
-    v_parts := v_parts || v_part;
-  end loop;
-  return query
+  return query execute pg_catalog.format($q$
     select q.name, tock.is_paused(q), coalesce(p.ready, 0)::bigint, coalesce(p.running, 0)::bigint,
       (select count(*) from (select from tock.waiting w where w.queue = q.name limit 1000000) w),
       (coalesce(p.dead, 0) + coalesce((
@@ -115,11 +101,11 @@ begin
     from tock.queues q
     left join (
       select x.queue, sum(x.ready) as ready, sum(x.running) as running, sum(x.dead) as dead, min(x.oldest) as oldest
-      from pg_catalog.jsonb_to_recordset(v_parts)
-        x (queue text, ready bigint, oldest timestamptz, running bigint, dead bigint)
+      from (select r.queue, r.runs as ready, r.oldest, 0 as running, 0 as dead from (%s) r %s) x
       group by x.queue) p on p.queue = q.name
-    where q.name <> '*' and (p_queue is null or q.name = p_queue)
-    order by q.name;
+    where q.name <> '*' and ($1 is null or q.name = $1)
+    order by q.name$q$, tock.ready_statement(tock.news_epochs()), v_unfinished)
+  using p_queue;
 end $$;
 
 comment on function tock.queue_stats is 'How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is; waiting is counted up to a million.';

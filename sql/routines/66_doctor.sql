@@ -132,7 +132,7 @@ begin
       return query select 'the doctor could not look', 'warning',
         pg_catalog.format('%s: %s %s', pg_catalog.substr(v_part, 11), sqlstate, sqlerrm),
         'ask again in a moment; when it stays so, ' || case sqlstate
-          when '55P03' then 'see who has the lock: select pid, relation::regclass from pg_locks where granted and mode = ''AccessExclusiveLock'''
+          when '55P03' then 'see who has the lock: select pid, relation::regclass from pg_locks where granted and mode = ''AccessExclusiveLock'' and database = (select oid from pg_database where datname = current_database())'
           else 'mend what it says' end;
     end;
   end loop;

@@ -10,8 +10,8 @@ export const shown: Bug[] = [
   {
     ...shows,
     name: 'what ended before its lease still counts as running',
-    find: 'e.position <= l.last_position)) as runs',
-    replace: 'e.position <= l.after_position)) as runs',
+    find: 'e.position <= l.last_position), 0',
+    replace: 'e.position <= l.after_position), 0',
   },
   {
     ...shows,

@@ -164,3 +164,29 @@ test('a transaction sees its own, others what is committed', async () => {
   await other.query('commit');
   await agree('done');
 });
+
+test('a task that goes on while it is counted is in one of the counts', async () => {
+  const [id = ''] = await enqueue(client, 'a', numbered(1));
+  const other = await db.connect();
+  let ended = false;
+  const count = async () => {
+    const seen = new Set<string>();
+    for (let n = 0; n < 500 || seen.size < 3; n++) {
+      const [row] = await rows<Stats>(other, 'select * from tock.queue_stats()');
+      const { ready, running, waiting } = numbersOf(row as Stats);
+      if (ready + running + waiting !== 1) return { ready, running, waiting };
+      seen.add(`${ready}${running}${waiting}`);
+    }
+    return 'always one';
+  };
+  const counted = count().finally(() => {
+    ended = true;
+  });
+  while (!ended) {
+    await release(client, leaseOf(await claim(client, 'a')));
+    await change(client, [id], { delay_seconds: 1000 });
+    await makeDue(client, 'a');
+    await promote(client);
+  }
+  expect(await counted).toBe('always one');
+});
