@@ -41,8 +41,10 @@ table tock.archive_erasures
   queue text not null
   noted_at timestamp with time zone not null default now()
   erased_at timestamp with time zone
+  tried_at timestamp with time zone
+  file bigint not null default 0
   constraint archive_erasures_pkey PRIMARY KEY (task_id)
-  CREATE INDEX archive_erasures_pending ON tock.archive_erasures USING btree (noted_at) WHERE (erased_at IS NULL)
+  CREATE INDEX archive_erasures_pending ON tock.archive_erasures USING btree (tried_at NULLS FIRST, task_id) WHERE (erased_at IS NULL)
 
 table tock.archive_objects
   path text not null
@@ -82,14 +84,14 @@ table tock.archived_files
   constraint part_once UNIQUE (epoch, part)
   CREATE INDEX archived_files_by_queue ON tock.archived_files USING gin (queues)
 
-table tock.archived_waits
-  task_epoch integer not null
+table tock.archived_tasks
   file bigint not null
   first_position bigint not null
   last_position bigint not null
-  constraint archived_waits_file_fkey FOREIGN KEY (file) REFERENCES archived_files(number) ON DELETE CASCADE
-  constraint archived_waits_pkey PRIMARY KEY (task_epoch, file)
-  CREATE INDEX archived_waits_by_file ON tock.archived_waits USING btree (file)
+  filter bytea
+  constraint archived_tasks_file_fkey FOREIGN KEY (file) REFERENCES archived_files(number) ON DELETE CASCADE
+  constraint archived_tasks_pkey PRIMARY KEY (file, first_position)
+  CREATE INDEX archived_tasks_by_position ON tock.archived_tasks USING gist (int8range(first_position, last_position, '[]'::text))
 
 table tock.archives
   epoch integer not null
@@ -713,7 +715,7 @@ type tock.again (n bigint, stream integer, position bigint, task_id bigint, atte
 
 type tock.allowance (number bigint, taken_at timestamp with time zone, seen_at timestamp with time zone, level double precision, running integer, leases uuid[], allowed integer, after_seconds integer, unwritten boolean)
 
-type tock.archive_rows (count integer, digest text, texts text, last_stream integer, last_position bigint, first_created_at timestamp with time zone, last_created_at timestamp with time zone, queues text[], waited bigint[])
+type tock.archive_rows (count integer, digest text, texts text, last_stream integer, last_position bigint, first_created_at timestamp with time zone, last_created_at timestamp with time zone, queues text[], begun bigint[])
 
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
@@ -846,24 +848,14 @@ function tock.archive_epoch_of(p_position bigint)
   returns integer
   -- The number of the epoch that a position lies or lay in; 0 when none is known.
 
-function tock.archive_erased(p_task_id bigint)
+function tock.archive_erased(p_task_id bigint, p_file bigint)
   returns boolean
-  -- Notes that no file holds more of a task than it may.
+  -- Notes that none of the files up to one hold more of a task than they may: true when that were all of them.
   -- for tock_admin, tock_edge
 
-function tock.archive_erasing(p_after bigint DEFAULT 0)
-  returns bigint
-  -- The next task after one that is still to be erased from the archive; null when there is none.
-  -- for tock_admin, tock_edge
-
-function tock.archive_files(p_id bigint, p_task_id bigint)
-  returns TABLE(epoch integer, path text, bytes bigint)
-  -- The archive's files that may hold a run of a task, or what its waiting entry became: paths and sizes.
-  -- for tock_admin, tock_edge
-
-function tock.archive_files_of_task(p_task_id bigint)
-  returns TABLE(path text)
-  -- The archive's files that may hold runs of a task, but those that only its runs lead to.
+function tock.archive_erasing(p_limit integer DEFAULT 4)
+  returns TABLE(task_id bigint, files jsonb, erased bigint[])
+  -- The task whose turn it is to be erased from the archive, the next files that may hold runs of it, and all tasks that are to be; no row when there is none.
   -- for tock_admin, tock_edge
 
 function tock.archive_part(p_limit integer DEFAULT 10000, p_bytes bigint DEFAULT 4194304)
@@ -872,8 +864,8 @@ function tock.archive_part(p_limit integer DEFAULT 10000, p_bytes bigint DEFAULT
   -- for tock_admin, tock_edge
 
 function tock.archive_rewriting(p_path text)
-  returns TABLE(path text, erased bigint[])
-  -- The path noted for a file that is to stand for another one, and the tasks to be erased in it; no row when that is no file any more.
+  returns text
+  -- The path noted for a file that is to stand for another one; null when that is no file any more.
   -- for tock_admin, tock_edge
 
 function tock.archive_rewritten(p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
@@ -886,8 +878,8 @@ function tock.archive_rows(p_epoch integer, p_stream integer, p_position bigint,
   -- The runs of an epoch after a place in it, up to another, up to p_limit and about p_bytes, and what they come to.
 
 function tock.archive_search(p_queue text, p_from timestamp with time zone, p_to timestamp with time zone, p_epoch integer DEFAULT NULL::integer, p_part integer DEFAULT NULL::integer, p_limit integer DEFAULT 4)
-  returns TABLE(files jsonb, erased text[])
-  -- The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; and the tasks that are to be erased: null when they are too many to name.
+  returns TABLE(files jsonb, erased text[], from_micros text, to_micros text)
+  -- The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; the tasks that are to be erased (null when they are too many to name), and that time in microseconds.
   -- for tock_admin, tock_edge
 
 function tock.archive_statement(p_epoch integer)
@@ -1695,9 +1687,29 @@ function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.file_of_run(p_id bigint)
+  returns SETOF archived_files
+  -- The archive's file in whose range a run lies.
+
 function tock.files_of(p_id bigint, p_task_id bigint)
   returns SETOF archived_files
-  -- The archive's files that may hold a run of a task, or what its waiting entry became.
+  -- The archive's files that may hold a run of a task, or what its waiting entry became: 101 where they are more than a look-up reads.
+
+function tock.files_of_begun(p_position bigint)
+  returns SETOF archived_files
+  -- The archive's files that may hold later runs of what began at a position.
+
+function tock.files_to_erase(p_erasure archive_erasures)
+  returns SETOF archived_files
+  -- The archive's files that may hold runs of a task that is to be erased, and have not been looked at.
+
+function tock.filter_bits(p_value bigint, p_bits bigint)
+  returns SETOF bigint
+  -- The bits that stand for a number in a filter of so many.
+
+function tock.filter_of(p_values bigint[])
+  returns bytea
+  -- A filter that lets through what is among the numbers, and little else.
 
 function tock.fire_all(p_fires fires[], p_now timestamp with time zone)
   returns void
@@ -1748,9 +1760,9 @@ function tock.forget_archive(p_epoch integer)
   returns void
   -- Takes an epoch's files out of the archive.
 
-function tock.forget_progress(p_epoch integer, p_limit integer)
+function tock.forget_progress(p_limit integer)
   returns integer
-  -- Deletes what was said of the runs of an epoch, up to p_limit rows; returns how many.
+  -- Deletes what was said of runs older than all epochs there are, up to p_limit rows; returns how many.
 
 function tock.forget_promotions(p_epoch integer, p_limit integer)
   returns integer
@@ -2207,6 +2219,10 @@ function tock.let_go_of(p_places places[])
 function tock.lets_in(p_key text, p_scope text, p_queue text)
   returns boolean
   -- True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
+
+function tock.lets_through(p_filter bytea, p_value bigint)
+  returns boolean
+  -- Whether a number may be among those of a filter.
 
 function tock.limits(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)

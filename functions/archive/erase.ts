@@ -2,7 +2,7 @@ import type { Query } from '../query.ts';
 import { type Column, placeOf, type Texts } from './columns.ts';
 import { digestOf } from './digest.ts';
 import { rowsOf } from './parquet.ts';
-import { putVerified } from './put.ts';
+import { isConflict, putVerified } from './put.ts';
 import type { Store } from './store.ts';
 
 const emptied: Column[] = ['payload', 'result', 'error', 'note'];
@@ -37,82 +37,46 @@ async function rewrite(query: Query, store: Store, path: string, rows: Texts[], 
   await query('select tock.archive_deleted(p_paths => $1)', [[path]]);
 }
 
-/** A file's runs after all that is to be erased from it has been. */
-async function eraseFile(query: Query, store: Store, path: string): Promise<Texts[]> {
-  const [row] = await query('select r.path, r.erased from tock.archive_rewriting(p_path => $1) r', [
-    path,
-  ]);
-  if (!row) throw new Error(`${path} is no file of the archive any more`);
+/** Erases tasks from a file: false where somebody else has rewritten it meanwhile. */
+async function eraseFile(query: Query, store: Store, path: string, erased: Set<string>) {
+  const bytes = await store.get(path);
+  const fewer = bytes && (await without(query, await rowsOf(bytes), erased));
+  if (bytes && !fewer) return true;
+  const [row] = await query('select tock.archive_rewriting(p_path => $1) as path', [path]);
+  if (!row?.path) return false;
   const to = row.path as string;
   try {
-    const bytes = await store.get(path);
-    if (!bytes) throw new Error(`the store does not have ${path}, a file of the archive`);
-    const rows = await rowsOf(bytes);
-    const fewer = await without(query, rows, new Set((row.erased as unknown[]).map(String)));
-    if (fewer) await rewrite(query, store, path, fewer, to);
-    return rows;
-  } finally {
-    // Where it has become a file it is none of those that are given up.
+    if (!fewer) throw new Error(`the store does not have ${path}, a file of the archive`);
+    await rewrite(query, store, path, fewer, to);
+    return true;
+  } catch (error) {
     await query('select tock.archive_abandoned(p_path => $1)', [to]).catch(() => {});
+    if (isConflict(error)) return false;
+    throw error;
   }
 }
 
-async function filesOf(query: Query, id: string, taskId: string): Promise<string[]> {
-  const found = await query(
-    'select f.path from tock.archive_files(p_id => $1, p_task_id => $2) f',
-    [id, taskId],
+type Erasing = { task_id: string; files: { number: number; path: string }[]; erased: unknown[] };
+
+/**
+ * Erases the task whose turn it is from the next few of the files that may hold runs of it: 1 where it is gone from all
+ * of them, 0 where there is more to do, null where nothing is to be erased.
+ */
+export async function eraseFrom(query: Query, store: Store): Promise<number | null> {
+  const [row] = await query(
+    'select e.task_id::text as task_id, e.files, e.erased from tock.archive_erasing() e',
   );
-  return found.map(({ path }) => path as string);
-}
-
-/** Erases a task from all files that hold runs of it, one after the other along its runs. */
-export async function eraseTask(query: Query, store: Store, taskId: string): Promise<void> {
-  const first = await query('select f.path from tock.archive_files_of_task(p_task_id => $1) f', [
+  if (!row) return null;
+  const { task_id: taskId, files, erased } = row as Erasing;
+  const tasks = new Set(erased.map(String));
+  let last = 0;
+  for (const { number, path } of files) {
+    if (!(await eraseFile(query, store, path, tasks))) break;
+    last = number;
+  }
+  const [end] = await query('select tock.archive_erased(p_task_id => $1, p_file => $2) as whole', [
     taskId,
+    last,
   ]);
-  const paths = new Set(first.map(({ path }) => path as string));
-  const known = new Map<string, string | null>();
-  for (let path = next(paths); path !== null; path = next(paths)) {
-    for (const row of await eraseFile(query, store, path)) {
-      if (at(row, 'task_id') === taskId) known.set(at(row, 'id') ?? '', at(row, 'next_id'));
-    }
-    for (const id of [...known.values()]) {
-      if (id === null || known.has(id)) continue;
-      known.set(id, null);
-      for (const found of await filesOf(query, id, taskId)) paths.add(found);
-    }
-  }
-  await query('select tock.archive_erased(p_task_id => $1)', [taskId]);
-}
-
-function next(paths: Set<string>): string | null {
-  for (const path of paths) {
-    paths.delete(path);
-    return path;
-  }
-  return null;
-}
-
-/** So many that can't be erased are passed over in a step. */
-const MOST_FAILED = 10;
-
-/** Erases the first task that is to be and can be: 0 where there is none, thrown where one can't. */
-export async function eraseFrom(query: Query, store: Store): Promise<number> {
-  let after = '0';
-  const failures: unknown[] = [];
-  while (failures.length < MOST_FAILED) {
-    const [row] = await query('select tock.archive_erasing(p_after => $1)::text as task_id', [
-      after,
-    ]);
-    if (!row?.task_id) break;
-    after = row.task_id as string;
-    try {
-      await eraseTask(query, store, after);
-      return 1;
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0) throw failures[0];
-  return 0;
+  return end?.whole ? 1 : 0;
 }

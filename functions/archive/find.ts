@@ -5,7 +5,7 @@ import type { Store } from './store.ts';
 
 export type File = { epoch: number; part: number; path: string; bytes: number; rows: number };
 
-/** What a search asks of a task; instants as texts, null for any. */
+/** What a search asks of a task; from and to in microseconds, as texts, null for any. */
 export type Wish = {
   queue: string;
   state: string | null;
@@ -31,12 +31,19 @@ export type Found = {
 
 const MOST_TEXT = 200;
 
+/** What to do where the store does not have a file: an erasure that puts another in its place takes it away. */
+export const gone =
+  'Ask again, as a task may just have been erased from it. Where it stays so, see what became of it: what is archived lies nowhere else.';
+
 const at = (row: Texts, column: Column) => row[placeOf(column)] ?? null;
 
-const milliseconds = (micros: string) => Number(BigInt(micros) / 1000n);
-
-const instant = (micros: string | null) =>
-  micros === null ? null : new Date(milliseconds(micros)).toISOString();
+/** As PostgreSQL writes it in JSON: to the microsecond, without zeros at its end. */
+function instant(micros: string | null): string | null {
+  if (micros === null) return null;
+  const seconds = new Date(Number(BigInt(micros) / 1000n)).toISOString().slice(0, 19);
+  const fraction = (BigInt(micros) % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, '');
+  return `${seconds}${fraction && `.${fraction}`}+00:00`;
+}
 
 /** What an error says, as tock.error_text() has it. */
 function errorText(json: string | null): string | null {
@@ -75,14 +82,14 @@ function foundOf(row: Texts, isErased: boolean): Found {
 }
 
 function fits(row: Texts, { state, tenant, from, to }: Wish): boolean {
-  const created = milliseconds(at(row, 'created_at') ?? '0');
+  const created = BigInt(at(row, 'created_at') ?? 0);
   return (
     at(row, 'next_id') === null &&
     at(row, 'state') !== 'late' &&
     (state === null || stateOf(row) === state) &&
     (tenant === null || at(row, 'tenant') === tenant) &&
-    (from === null || created >= Date.parse(from)) &&
-    (to === null || created < Date.parse(to))
+    (from === null || created >= BigInt(from)) &&
+    (to === null || created < BigInt(to))
   );
 }
 
@@ -96,7 +103,7 @@ export async function tasksIn(
   const bytes = await store.get(file.path);
   if (!bytes) {
     throw refusal(503, `The archive's store does not have ${file.path}.`, {
-      hint: 'See what became of it; what is archived lies nowhere else.',
+      hint: gone,
     });
   }
   const rows = (await rowsOf(bytes)).filter((row) => at(row, 'queue') === wish.queue);

@@ -1,6 +1,7 @@
 import type { AsyncBuffer } from 'hyparquet';
 import { refusal } from '../problem.ts';
 import { columns, placeOf, type Texts } from './columns.ts';
+import { gone } from './find.ts';
 import { rowsWith } from './parquet.ts';
 import type { Store } from './store.ts';
 
@@ -13,6 +14,9 @@ type Missing = {
 
 /** Asks the database again, with the runs that were read (as JSON) and the ids that were looked for in vain. */
 export type Ask = (rows: string, looked: string[]) => Promise<string | null>;
+
+/** Files that may have a run, of which the database names one more where there are too many. */
+const MOST_FILES = 100;
 
 /** More rounds than a task that failed each day of three months has. */
 const MOST_ROUNDS = 100;
@@ -27,7 +31,7 @@ function fileOf(store: Store, path: string, byteLength: number): AsyncBuffer {
       const found = await store.range(path, start, end);
       if (found?.byteLength === end - start) return found;
       throw refusal(503, `The archive's store does not have all of ${path}.`, {
-        hint: 'See what became of it; what is archived lies nowhere else.',
+        hint: gone,
       });
     },
   };
@@ -49,6 +53,9 @@ async function findIn(file: AsyncBuffer, { id, task_id }: Missing): Promise<Text
 
 /** The first epoch that has it; all of its files, as in one of them the first run may lie, and in another the next. */
 async function find(store: Store, missing: Missing): Promise<Texts[]> {
+  if (missing.files.length > MOST_FILES) {
+    throw refusal(503, `More than ${MOST_FILES} files of the archive may have this task.`);
+  }
   let found: Texts[] = [];
   let epoch: number | null = null;
   for (const file of missing.files) {

@@ -3,6 +3,9 @@ import { digestOf, sha256 } from './digest.ts';
 import { parquetOf, rowsOf } from './parquet.ts';
 import type { Store } from './store.ts';
 
+/** What the database says where somebody else was first. */
+export const isConflict = (error: unknown) => (error as { code?: string }).code === 'TK409';
+
 export type Written = { bytes: number; sha256: string };
 
 /** Writes runs to the store and reads them back: throws unless what came back is what they come to. */

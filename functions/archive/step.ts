@@ -1,7 +1,7 @@
 import { type Bindings, type Connect, type Query, roomy } from '../query.ts';
 import type { Texts } from './columns.ts';
 import { eraseFrom } from './erase.ts';
-import { putVerified } from './put.ts';
+import { isConflict, putVerified } from './put.ts';
 import { type Store, storeOf } from './store.ts';
 
 /** What a step did; `more`, where another would go on at once. */
@@ -25,8 +25,6 @@ type Part = {
   digest: string;
   rows: string;
 };
-
-const isConflict = (error: unknown) => (error as { code?: string }).code === 'TK409';
 
 /** Takes away objects that are no files of the archive; what a store refuses is left for the next step, and thrown. */
 async function clear(query: Query, store: Store): Promise<number> {
@@ -79,14 +77,14 @@ async function nextPart(
 }
 
 /**
- * One bounded step: what is unwanted goes, an erased task is erased, a part is exported. What fails keeps none of the others
+ * One bounded step: what is unwanted goes, an erased task is erased from a few files, a part is exported. What fails keeps none of the others
  * from being done; it is noted, and thrown where a part was not exported.
  */
 export async function archiveStep(query: Query, store: Store, bounds: Bounds = {}): Promise<Step> {
   const failures: unknown[] = [];
   const failed = (error: unknown) => void failures.push(error);
   const deleted = (await clear(query, store).catch(failed)) ?? 0;
-  const erased = (await eraseFrom(query, store).catch(failed)) ?? 0;
+  const erased = (await eraseFrom(query, store).catch(failed)) ?? null;
   const part = (await nextPart(query, store, bounds).catch(failed)) ?? {};
   const [failure] = failures;
   if (failures.length > 0) {
@@ -94,8 +92,17 @@ export async function archiveStep(query: Query, store: Store, bounds: Bounds = {
     await query('select tock.archive_stepped(p_error => $1)', [said]).catch(() => {});
     if (!part.more) throw failure;
   } else await query('select tock.archive_stepped()');
-  const more = part.more === true || erased > 0;
-  return { epoch: null, part: null, rows: 0, bytes: 0, deleted, erased, ...part, more };
+  const more = part.more === true || erased !== null;
+  return {
+    epoch: null,
+    part: null,
+    rows: 0,
+    bytes: 0,
+    deleted,
+    erased: erased ?? 0,
+    ...part,
+    more,
+  };
 }
 
 /** Before history is dropped by who has a store: it goes there, unless somebody has turned that off, or will turn it on by hand. */

@@ -136,7 +136,7 @@ export function archive(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       '$2',
-      `f.files, f.erased, tock.tenants_of_key(p_key => $1) is null as counts, $2::text as queue, ${ownTenant('$3')} as tenant, $4::text as state, $5::text as "from", $6::text as "to",
+      `f.files, f.erased, tock.tenants_of_key(p_key => $1) is null as counts, $2::text as queue, ${ownTenant('$3')} as tenant, $4::text as state, f.from_micros as "from", f.to_micros as "to",
         coalesce($9::integer, 0) as skip, coalesce($10::integer, 100) as limit`,
       `tock.archive_search(p_queue => $2, p_from => $5::text::timestamptz, p_to => $6::text::timestamptz,
         p_epoch => $7::integer, p_part => $8::integer, p_limit => ${MOST_FILES}) as f`,

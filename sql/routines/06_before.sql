@@ -46,6 +46,13 @@ drop function if exists tock.authorize(text, text, text);
 drop function if exists tock.doctor_of_sessions();
 drop function if exists tock.looked_at_queues();
 drop function if exists tock.looked_at_stream(integer);
+drop function if exists tock.forget_progress(integer, integer);
+drop function if exists tock.archive_files(bigint, bigint);
+drop function if exists tock.archive_files_of_task(bigint);
+drop function if exists tock.archive_erasing(bigint);
+drop function if exists tock.archive_erased(bigint);
+drop function if exists tock.archive_rewriting(text);
+drop function if exists tock.archive_search(text, timestamptz, timestamptz, integer, integer, integer);
 do $$
 begin
   -- it says since 0009 whether it did anything

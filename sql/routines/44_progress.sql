@@ -104,7 +104,8 @@ end $$;
 
 comment on function tock.keep_progress is 'Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.';
 
-create or replace function tock.forget_progress(p_epoch integer, p_limit integer)
+-- After the drop, and not before it: an epoch that is to be dropped may be archived first, when that is turned on meanwhile.
+create or replace function tock.forget_progress(p_limit integer)
 returns integer
 language plpgsql
 volatile
@@ -112,17 +113,15 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
+  v_oldest bigint := (select min(e.first_position) from tock.epochs e);
   v_forgotten integer;
 begin
   delete from tock.progress p using (
-    select o.position, o.stream, o.of_all from tock.epochs e
-    cross join lateral (
-      select k.position, k.stream, k.of_all from tock.progress k
-      where k.position >= e.first_position and k.position < e.end_position order by k.position limit p_limit offset 0) o
-    where e.number = p_epoch) f
+    select k.position, k.stream, k.of_all from tock.progress k
+    where k.position < v_oldest order by k.position limit p_limit offset 0) f
   where p.position = f.position and p.stream = f.stream and p.of_all = f.of_all;
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
 end $$;
 
-comment on function tock.forget_progress is 'Deletes what was said of the runs of an epoch, up to p_limit rows; returns how many.';
+comment on function tock.forget_progress is 'Deletes what was said of runs older than all epochs there are, up to p_limit rows; returns how many.';

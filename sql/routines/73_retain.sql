@@ -16,6 +16,9 @@ declare
   v_left integer;
   v_replaced bigint;
 begin
+  if tock.forget_progress(100000) > 0 then
+    return 1;
+  end if;
   for v_epoch in
     select e.* from tock.epochs e
     where tock.is_past_retention(e) and coalesce(e.drop_after, '-infinity') < pg_catalog.now()

@@ -1,6 +1,6 @@
 -- A run as the archive has it: texts, in this order, which functions/archive/columns.ts has too. JSON is PostgreSQL's own
 -- text, times are microseconds. What a settled epoch shows as ready was passed over: a replacement that came too late, no
--- part of its task, which may be noted meanwhile. A retry that waited goes by the run that it became.
+-- part of its task, which may be noted meanwhile. A retry that waited stays what waited: what it became may be gone by now.
 -- $1 and $2 the stream and position to go on after, $3 and $4 the last ones, $5 how many
 create or replace function tock.archive_statement(p_epoch integer)
 returns text
@@ -10,8 +10,7 @@ as $$
   select pg_catalog.format($q$
     select r.stream, r.position, r.task_id as begun, r.created_at, s.queue, array[
       (r.position << 20 | r.stream)::text, coalesce(r.task_id, r.position << 20 | r.stream)::text,
-      coalesce(case when d.next_id & 1048575 = 0 then (select p.run_id from tock.promotions p where p.position = d.next_id >> 20) end,
-        d.next_id)::text, s.queue, case when a.late then 'late' else d.state end, s.priority::text, r.tenant, r.attempt::text,
+      d.next_id::text, s.queue, case when a.late then 'late' else d.state end, s.priority::text, r.tenant, r.attempt::text,
       r.max_attempts::text, r.lost::text, tock.micros(r.created_at), tock.micros(l.claimed_at), tock.micros(l.leased_until),
       tock.micros(case when not a.late then d.ended_at end), l.worker, r.payload::text, e.result::text, nullif(e.error, 'null')::text, r.options::text,
       g.progress::text, g.note, d.cancel_requested::text,
@@ -66,10 +65,9 @@ declare
   v_plain text[] := '{}';
   v_bytes bigint := 0;
   v_text text;
-  v_first bigint := (select e.first_position from tock.epochs e where e.number = p_epoch);
 begin
   v_rows.queues := '{}';
-  v_rows.waited := '{}';
+  v_rows.begun := '{}';
   for v_row in execute tock.archive_statement(p_epoch) using p_stream, p_position, p_last_stream, p_last_position, p_limit loop
     v_text := pg_catalog.to_json(v_row.texts)::text;
     v_texts := pg_catalog.array_append(v_texts, v_text);
@@ -81,8 +79,8 @@ begin
     if v_row.queue <> all (v_rows.queues) then
       v_rows.queues := v_rows.queues || v_row.queue;
     end if;
-    if v_row.begun & 1048575 = 0 or v_row.begun >> 20 < v_first then
-      v_rows.waited := v_rows.waited || (v_row.begun >> 20);
+    if v_row.begun is not null then
+      v_rows.begun := v_rows.begun || (v_row.begun >> 20);
     end if;
     v_bytes := v_bytes + pg_catalog.octet_length(v_text);
     exit when v_bytes >= p_bytes;

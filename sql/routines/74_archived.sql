@@ -57,8 +57,9 @@ begin
     values (v_object.epoch, v_object.part, p_path, p_bytes, p_sha256, p_digest, p_rows, v_archive.stream, v_archive.position,
       v_object.last_stream, v_object.last_position, v_rows.first_created_at, v_rows.last_created_at, v_rows.queues)
     returning number into v_file;
-  insert into tock.archived_waits (task_epoch, file, first_position, last_position)
-    select tock.archive_epoch_of(w), v_file, min(w), max(w) from unnest(v_rows.waited) w group by 1;
+  insert into tock.archived_tasks (file, first_position, last_position, filter)
+    select v_file, min(b), max(b), tock.filter_of(pg_catalog.array_agg(b)) from unnest(v_rows.begun) b
+    group by tock.archive_epoch_of(b);
   update tock.archives a set stream = v_object.last_stream, position = v_object.last_position, parts = v_object.part,
     rows = a.rows + p_rows
   where a.epoch = v_object.epoch;
@@ -84,8 +85,75 @@ end $$;
 
 comment on function tock.archive_epoch_of is 'The number of the epoch that a position lies or lay in; 0 when none is known.';
 
--- A run's file by its stream and position. What waited has become a run of its task since, in a file that names the task;
--- the oldest epoch comes first.
+-- B. H. Bloom, Space/time trade-offs in hash coding with allowable errors (1970): with 16 bits and 4 hashes for each, one
+-- of 400 others is let through.
+create or replace function tock.filter_bits(p_value bigint, p_bits bigint)
+returns setof bigint
+language sql
+immutable
+as $$
+  select (pg_catalog.hashint8extended(p_value, n) & 9223372036854775807) % p_bits from pg_catalog.generate_series(1, 4) n
+$$;
+
+comment on function tock.filter_bits is 'The bits that stand for a number in a filter of so many.';
+
+create or replace function tock.filter_of(p_values bigint[])
+returns bytea
+language sql
+immutable
+as $$
+  select pg_catalog.string_agg(pg_catalog.set_byte('\x00', 0, coalesce(b.bits, 0)), '' order by n)
+  from pg_catalog.generate_series(0, 2 * pg_catalog.cardinality(p_values) - 1) n
+  left join (
+    select i / 8 as byte, bit_or(1 << (i % 8)::integer) as bits
+    from unnest(p_values) v cross join tock.filter_bits(v, 16 * pg_catalog.cardinality(p_values)) i
+    group by 1) b on b.byte = n
+$$;
+
+comment on function tock.filter_of is 'A filter that lets through what is among the numbers, and little else.';
+
+create or replace function tock.lets_through(p_filter bytea, p_value bigint)
+returns boolean
+language sql
+immutable
+as $$
+  select not exists (
+    select from tock.filter_bits(p_value, 8 * pg_catalog.octet_length(p_filter)) i
+    where pg_catalog.get_bit(p_filter, i) = 0)
+$$;
+
+comment on function tock.lets_through is 'Whether a number may be among those of a filter.';
+
+create or replace function tock.files_of_begun(p_position bigint)
+returns setof tock.archived_files
+language sql
+stable
+as $$
+  select f.* from tock.archived_files f
+  where f.number in (
+    select t.file from tock.archived_tasks t
+    where pg_catalog.int8range(t.first_position, t.last_position, '[]') @> p_position
+      and (t.filter is null or tock.lets_through(t.filter, p_position)))
+$$;
+
+comment on function tock.files_of_begun is 'The archive''s files that may hold later runs of what began at a position.';
+
+create or replace function tock.file_of_run(p_id bigint)
+returns setof tock.archived_files
+language sql
+stable
+as $$
+  select l.* from (
+    select f.* from tock.archived_files f
+    where f.epoch = tock.archive_epoch_of(p_id >> 20)
+      and (f.first_stream, f.first_position) < ((p_id & 1048575)::integer, p_id >> 20)
+    order by f.first_stream desc, f.first_position desc limit 1) l
+  where (l.last_stream, l.last_position) >= ((p_id & 1048575)::integer, p_id >> 20)
+$$;
+
+comment on function tock.file_of_run is 'The archive''s file in whose range a run lies.';
+
+-- What waited has become a run of its task since; what is still here as well is found here, and may not be there as a whole.
 create or replace function tock.files_of(p_id bigint, p_task_id bigint)
 returns setof tock.archived_files
 language plpgsql
@@ -94,52 +162,16 @@ as $$
 begin
   if p_id & 1048575 = 0 then
     return query
-      select f.* from tock.archived_waits w
-      join tock.archived_files f on f.number = w.file
-      -- what is still here as well is found here, and may not be there as a whole
+      select f.* from tock.files_of_begun(p_task_id >> 20) f
       join tock.archives a on a.epoch = f.epoch and a.state = 'dropped' and a.end_position > p_id >> 20
-      where w.task_epoch in (tock.archive_epoch_of(p_task_id >> 20), 0) and p_task_id >> 20 between w.first_position and w.last_position
-      order by f.epoch, f.part limit 100;
+      order by f.epoch, f.part limit 101;
   else
-    return query
-      select l.* from (
-        select f.* from tock.archived_files f
-        where f.epoch = tock.archive_epoch_of(p_id >> 20)
-          and (f.first_stream, f.first_position) < ((p_id & 1048575)::integer, p_id >> 20)
-        order by f.first_stream desc, f.first_position desc limit 1) l
-      where (l.last_stream, l.last_position) >= ((p_id & 1048575)::integer, p_id >> 20);
+    return query select f.* from tock.file_of_run(p_id) f;
   end if;
 end $$;
 
-comment on function tock.files_of is 'The archive''s files that may hold a run of a task, or what its waiting entry became.';
-
-create or replace function tock.archive_files(p_id bigint, p_task_id bigint)
-returns table (epoch integer, path text, bytes bigint)
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-  select f.epoch, f.path, f.bytes from tock.files_of(p_id, p_task_id) f
-$$;
-
-comment on function tock.archive_files is 'The archive''s files that may hold a run of a task, or what its waiting entry became: paths and sizes.';
-
--- All but those that only its runs lead to: a retry in the epoch in which it began.
-create or replace function tock.archive_files_of_task(p_task_id bigint)
-returns table (path text)
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-  select f.path from tock.files_of(p_task_id, p_task_id) f
-  union
-  select f.path from tock.archived_waits w join tock.archived_files f on f.number = w.file
-  where w.task_epoch in (tock.archive_epoch_of(p_task_id >> 20), 0) and p_task_id >> 20 between w.first_position and w.last_position
-$$;
-
-comment on function tock.archive_files_of_task is 'The archive''s files that may hold runs of a task, but those that only its runs lead to.';
+comment on function tock.files_of is
+  'The archive''s files that may hold a run of a task, or what its waiting entry became: 101 where they are more than a look-up reads.';
 
 -- A writer that is still at it after an hour is none: an invocation of a Worker lasts 15 minutes at most. Said to be
 -- unwanted first, as what is recorded in between must not be deleted. What was deleted while its put may have been on

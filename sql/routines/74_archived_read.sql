@@ -136,7 +136,7 @@ comment on function tock.http_task is
 -- Newest first; a cursor is the file that comes next. What is still in the database is found there.
 create or replace function tock.archive_search(
   p_queue text, p_from timestamptz, p_to timestamptz, p_epoch integer default null, p_part integer default null, p_limit integer default 4)
-returns table (files jsonb, erased text[])
+returns table (files jsonb, erased text[], from_micros text, to_micros text)
 language plpgsql
 volatile
 security definer
@@ -161,8 +161,10 @@ begin
   if pg_catalog.cardinality(erased) > 10000 then
     erased := null;
   end if;
+  from_micros := tock.micros(p_from);
+  to_micros := tock.micros(p_to);
   return next;
 end $$;
 
 comment on function tock.archive_search is
-  'The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; and the tasks that are to be erased: null when they are too many to name.';
+  'The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; the tasks that are to be erased (null when they are too many to name), and that time in microseconds.';

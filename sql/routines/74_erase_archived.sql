@@ -5,7 +5,7 @@ volatile
 as $$
 begin
   insert into tock.archive_erasures (task_id, queue) values (p_task_id, p_queue)
-    on conflict (task_id) do update set erased_at = null;
+    on conflict (task_id) do update set erased_at = null, tried_at = null, file = 0;
 end $$;
 
 comment on function tock.note_erasure is 'Notes that a task is to be erased from the archive.';
@@ -39,35 +39,21 @@ end $$;
 comment on function tock.http_erase_archived is
   'DELETE /v1/tasks/:id/payload of a task that only the archive has: notes it, so that nobody reads it from there any more; {erased} or {missing}, null when there is no such task.';
 
-create or replace function tock.archive_erasing(p_after bigint default 0)
-returns bigint
+create or replace function tock.files_to_erase(p_erasure tock.archive_erasures)
+returns setof tock.archived_files
 language sql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
+stable
 as $$
-  select e.task_id from tock.archive_erasures e
-  where e.erased_at is null and e.task_id > p_after order by e.task_id limit 1
+  select f.* from tock.files_of_begun(p_erasure.task_id >> 20) f where f.number > p_erasure.file
+  union
+  select f.* from tock.file_of_run(p_erasure.task_id) f where f.number > p_erasure.file and p_erasure.task_id & 1048575 <> 0
 $$;
 
-comment on function tock.archive_erasing is 'The next task after one that is still to be erased from the archive; null when there is none.';
+comment on function tock.files_to_erase is 'The archive''s files that may hold runs of a task that is to be erased, and have not been looked at.';
 
-create or replace function tock.archive_erased(p_task_id bigint)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update tock.archive_erasures e set erased_at = pg_catalog.clock_timestamp() where e.task_id = p_task_id and e.erased_at is null;
-  return found;
-end $$;
-
-comment on function tock.archive_erased is 'Notes that no file holds more of a task than it may.';
-
-create or replace function tock.archive_rewriting(p_path text)
-returns table (path text, erased bigint[])
+-- What was not tried yet comes first, then what was tried longest ago: one that can't be done is in no other's way.
+create or replace function tock.archive_erasing(p_limit integer default 4)
+returns table (task_id bigint, files jsonb, erased bigint[])
 language plpgsql
 volatile
 security definer
@@ -75,18 +61,68 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  v_file tock.archived_files;
+  v_erasure tock.archive_erasures;
 begin
-  select f.* into v_file from tock.archived_files f where f.path = p_path;
+  if p_limit is null or p_limit not between 1 and 100 then
+    perform tock.refuse(422, 'p_limit is a whole number from 1 to 100', 'p_limit');
+  end if;
+  update tock.archive_erasures e set tried_at = pg_catalog.clock_timestamp()
+  where e.task_id = (
+    select n.task_id from tock.archive_erasures n
+    where n.erased_at is null order by n.tried_at nulls first, n.task_id limit 1 for update skip locked)
+  returning e.* into v_erasure;
   if found then
-    path := substring(p_path from '^(.*/part-\d+)\.') || '.' || pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8) || '.parquet';
-    insert into tock.archive_objects (path, epoch, part) values (path, v_file.epoch, v_file.part);
-    erased := array(select e.task_id from tock.archive_erasures e where e.erased_at is null order by e.task_id limit 10000);
+    task_id := v_erasure.task_id;
+    files := (
+      select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('number', f.number, 'path', f.path) order by f.number), '[]')
+      from (select t.* from tock.files_to_erase(v_erasure) t order by t.number limit p_limit) f);
+    erased := array(select e.task_id from tock.archive_erasures e where e.erased_at is null order by e.task_id limit 10000)
+      || task_id;
     return next;
   end if;
 end $$;
 
-comment on function tock.archive_rewriting is 'The path noted for a file that is to stand for another one, and the tasks to be erased in it; no row when that is no file any more.';
+comment on function tock.archive_erasing is
+  'The task whose turn it is to be erased from the archive, the next files that may hold runs of it, and all tasks that are to be; no row when there is none.';
+
+create or replace function tock.archive_erased(p_task_id bigint, p_file bigint)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_erasure tock.archive_erasures;
+begin
+  update tock.archive_erasures e set file = greatest(e.file, p_file)
+  where e.task_id = p_task_id and e.erased_at is null
+  returning e.* into v_erasure;
+  if not found or exists (select from tock.files_to_erase(v_erasure)) then
+    return false;
+  end if;
+  update tock.archive_erasures e set erased_at = pg_catalog.clock_timestamp() where e.task_id = p_task_id;
+  return true;
+end $$;
+
+comment on function tock.archive_erased is
+  'Notes that none of the files up to one hold more of a task than they may: true when that were all of them.';
+
+create or replace function tock.archive_rewriting(p_path text)
+returns text
+language sql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into tock.archive_objects (path, epoch, part)
+  select substring(f.path from '^(.*/part-\d+)\.') || '.' || pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8) || '.parquet',
+    f.epoch, f.part
+  from tock.archived_files f where f.path = p_path
+  returning path
+$$;
+
+comment on function tock.archive_rewriting is 'The path noted for a file that is to stand for another one; null when that is no file any more.';
 
 -- The old object is unwanted by the same statement that puts the new one in its place.
 create or replace function tock.archive_rewritten(p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)

@@ -11,9 +11,6 @@ begin
     v_done := tock.forget_promotions(p_epoch, p_limit);
   end if;
   if v_done = 0 then
-    v_done := tock.forget_progress(p_epoch, p_limit);
-  end if;
-  if v_done = 0 then
     v_done := tock.judge_replacements(p_epoch, p_limit);
   end if;
   return v_done;

@@ -97,6 +97,19 @@ test('tasks are found in the files, the newest epoch first, part by part', async
   expect(acme.body.tasks).toMatchObject([{ id: ids.done, state: 'done' }]);
   const late = await tock.send('GET /v1/archive/tasks?queue=shop&from=2099-01-01T00:00:00Z');
   expect(late.body.tasks).toEqual([]);
+  // To the microsecond, as in the database.
+  const { created_at } = (await task(ids.done as string)).body;
+  const at = encodeURIComponent(created_at);
+  const next = encodeURIComponent(
+    await value(tock.owner, "select to_json($1::timestamptz + interval '1 microsecond') #>> '{}'", [
+      created_at,
+    ]),
+  );
+  const between = async (from: string, to: string) =>
+    (await tock.send(`GET /v1/archive/tasks?queue=shop&tenant=acme&from=${from}&to=${to}`)).body
+      .tasks;
+  expect(await between(at, next)).toMatchObject([{ id: ids.done, created_at }]);
+  expect(await between(at, at)).toEqual([]);
   // A task that went on has one row, by its last run.
   const slow = await tock.send('GET /v1/archive/tasks?queue=slow');
   expect(slow.body.tasks.map(({ id }: { id: string }) => id).sort()).toEqual(

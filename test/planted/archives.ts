@@ -2,6 +2,7 @@ import type { Bug } from './bugs.ts';
 
 const archive = 'archive/archive.test.ts';
 const faults = 'archive/faults.test.ts';
+const chains = 'archive/chains.test.ts';
 
 /** What would lose history on its way out, show it to others, or keep what was to be erased. */
 export const inArchives: Bug[] = [
@@ -28,9 +29,9 @@ export const inArchives: Bug[] = [
   },
   {
     name: 'what can not be erased keeps the rest from it',
-    file: 'functions/archive/erase.ts',
-    find: 'MOST_FAILED = 10',
-    replace: 'MOST_FAILED = 1',
+    file: 'routines/74_erase_archived.sql',
+    find: 'order by n.tried_at nulls first, n.task_id',
+    replace: 'order by n.task_id',
     caught: [faults, 'keeps nothing else from its way'],
   },
   {
@@ -102,6 +103,42 @@ export const inArchives: Bug[] = [
     find: 'erased?.has(id) ?? true',
     replace: 'erased?.has(id) ?? false',
     caught: [archive, 'is empty at once, and gone from every file'],
+  },
+  {
+    name: 'an erasure is over after its first files',
+    file: 'routines/74_erase_archived.sql',
+    find: 'if not found or exists (select from tock.files_to_erase(v_erasure)) then',
+    replace: 'if not found then',
+    caught: [faults, 'a task with more files than a step rewrites'],
+  },
+  {
+    name: 'who is second to rewrite a file has erased it',
+    file: 'functions/archive/erase.ts',
+    find: 'if (isConflict(error)) return false;',
+    replace: 'if (isConflict(error)) return true;',
+    caught: [faults, 'who is overtaken in a file'],
+  },
+  {
+    name: 'what a retry became is looked up when it is archived',
+    file: 'routines/74_archive_part.sql',
+    find: 'd.next_id::text, s.queue,',
+    replace:
+      'coalesce((select p.run_id from tock.promotions p where p.position = d.next_id >> 20), d.next_id)::text, s.queue,',
+    caught: [chains, 'epochs that are dropped in another order'],
+  },
+  {
+    name: 'a retry is filed only where it waited',
+    file: 'routines/74_archive_part.sql',
+    find: 'if v_row.begun is not null then',
+    replace: 'if v_row.begun & 1048575 = 0 then',
+    caught: [chains, 'about to be dropped when the archive was turned on'],
+  },
+  {
+    name: 'a look-up reads every file that may have a task by its range',
+    file: 'routines/74_archived.sql',
+    find: 'and (t.filter is null or tock.lets_through(t.filter, p_position))',
+    replace: '',
+    caught: [chains, 'among the files of very many that did'],
   },
   {
     name: 'runs that have been counted are counted again',

@@ -63,16 +63,16 @@ export const told: Bug[] = [
   },
   {
     name: 'progress stays when its epoch goes',
-    file: 'routines/74_let_go.sql',
-    find: 'v_done := tock.forget_progress(p_epoch, p_limit);',
-    replace: 'v_done := 0;',
+    file: 'routines/73_retain.sql',
+    find: 'if tock.forget_progress(100000) > 0 then',
+    replace: 'if false then',
     caught: ['sql/progress-kept.test.ts', 'in an epoch that is over'],
   },
   {
     name: 'progress goes with whichever epoch goes',
     file: 'routines/44_progress.sql',
-    find: 'k.position >= e.first_position and k.position < e.end_position',
-    replace: 'k.position >= e.first_position',
+    find: 'where k.position < v_oldest order',
+    replace: 'where k.position > v_oldest order',
     caught: ['sql/progress-kept.test.ts', 'in an epoch that is over'],
   },
   {

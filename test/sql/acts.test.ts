@@ -177,7 +177,7 @@ const clockwork =
   );
 
 const archiving =
-  `archive want_archive archived archive_part archive_stepped archive_files archive_files_of_task archive_search archive_unwanted archive_deleted
+  `archive want_archive archived archive_part archive_stepped archive_search archive_unwanted archive_deleted
   archive_abandoned archive_emptied archive_erasing archive_erased archive_rewriting archive_rewritten`.split(
     /\s+/,
   );
