@@ -197,8 +197,7 @@ export type Search = Partial<Omit<Filter, 'rerun'>> & {
   unique_key?: string;
   gate?: string;
 };
-export type Archived = Pick<Filter, 'queue' | 'state' | 'tenant' | 'cursor' | 'limit'> &
-  Pick<Search, 'from' | 'to'>;
+export type Archived = Omit<Search, 'gate'>;
 export type Found = Omit<Page, 'tasks'> & { tasks: Omit<Listed, 'rerun'>[] };
 
 /** An open lease, without its token, or what is of one stream of it; `tasks` are up to ten of those that have not ended. */

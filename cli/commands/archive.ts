@@ -56,16 +56,17 @@ async function run(options: Options) {
   });
 }
 
-type Search = Omit<Asked, 'queue'> & { limit: number };
+type Search = Omit<Asked, 'queue' | 'unique_key'> & { uniqueKey?: string; limit: number };
 
 async function ls(queue: string, options: Options<Search>) {
-  const { state, tenant, from, to, limit } = options;
+  const { state, tenant, uniqueKey: unique_key, worker, error, from, to, limit } = options;
+  const asked = { queue, state, tenant, unique_key, worker, error, from, to };
   const tasks: Found[] = [];
   let cursor: string | null = null;
   await throughDoor(options, async (door) => {
     do {
       const most = Math.min(1000, limit - tasks.length);
-      const page = await door.searchArchive({ queue, state, tenant, from, to }, cursor, most);
+      const page = await door.searchArchive(asked, cursor, most);
       tasks.push(...page.tasks);
       cursor = page.cursor;
     } while (cursor !== null && tasks.length < limit);
@@ -113,6 +114,9 @@ export function addArchive(program: Command): void {
     .description('archived tasks of a queue, the newest epochs first')
     .option('--state <state>', 'done, dead, cancelled or expired')
     .option('--tenant <tenant>', 'whose tasks')
+    .option('--unique-key <key>', 'that had this key')
+    .option('--worker <worker>', 'whose worker had them last')
+    .option('--error <text>', 'dead of this, in full')
     .option('--from <instant>', 'made then or later')
     .option('--to <instant>', 'made before that')
     .option('--limit <count>', 'so many at most', whole(1, 1_000_000), 100)

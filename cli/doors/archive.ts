@@ -34,6 +34,9 @@ export type Asked = {
   queue: string;
   state?: string | undefined;
   tenant?: string | undefined;
+  unique_key?: string | undefined;
+  worker?: string | undefined;
+  error?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
 };

@@ -37,17 +37,11 @@ function instant(local: string | undefined): string | undefined {
 /** So many calls that find nothing are followed by another. */
 const MOST_CALLS = 20;
 
-/** What the archive is looked through by. */
-const inArchive: readonly string[] = ['queue', 'state', 'tenant', 'from', 'to', 'archive'];
-
 /** Why there is no use in asking; null where there is. */
 function impossible(wish: Wish): string | null {
   if (!wish.archive) return null;
   if (!wish.queue) return 'Name a queue: the archive is looked through by queue.';
-  const [other] = fields.filter(([name]) => wish[name] && !inArchive.includes(name));
-  return other
-    ? `The archive is not looked through by ${other[1].toLowerCase()}: leave it out.`
-    : null;
+  return wish.gate ? 'The archive is not looked through by gate: leave it out.' : null;
 }
 
 function useSearch(wish: Wish) {

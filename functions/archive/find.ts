@@ -10,6 +10,9 @@ export type Wish = {
   queue: string;
   state: string | null;
   tenant: string | null;
+  unique_key: string | null;
+  worker: string | null;
+  error: string | null;
   from: string | null;
   to: string | null;
 };
@@ -57,19 +60,26 @@ function errorText(json: string | null): string | null {
     .join('');
 }
 
+function uniqueKey(options: string | null): string | null {
+  const { unique_key = null } = JSON.parse(options ?? '{}') as { unique_key?: string };
+  return unique_key;
+}
+
 /** How a task ended, by its last run. */
 function stateOf(row: Texts): string {
   const state = at(row, 'state') ?? '';
   return ['failed', 'lost', 'superseded'].includes(state) ? 'dead' : state;
 }
 
+const saidBy = (row: Texts, isErased: boolean) =>
+  stateOf(row) === 'dead' && !isErased ? errorText(at(row, 'error')) : null;
+
 function foundOf(row: Texts, isErased: boolean): Found {
-  const state = stateOf(row);
   return {
     id: at(row, 'task_id') ?? '',
     run_id: at(row, 'id') ?? '',
     queue: at(row, 'queue') ?? '',
-    state,
+    state: stateOf(row),
     priority: Number(at(row, 'priority')),
     tenant: at(row, 'tenant'),
     attempt: Number(at(row, 'attempt')),
@@ -77,17 +87,23 @@ function foundOf(row: Texts, isErased: boolean): Found {
     run_at: null,
     ended_at: instant(at(row, 'ended_at')),
     worker: at(row, 'worker'),
-    error: state === 'dead' && !isErased ? errorText(at(row, 'error')) : null,
+    error: saidBy(row, isErased),
   };
 }
 
-function fits(row: Texts, { state, tenant, from, to }: Wish): boolean {
+/** What was erased is found by nothing that was in it. */
+function fits(row: Texts, wish: Wish, isErased: boolean): boolean {
+  const { state, tenant, worker, error, from, to } = wish;
   const created = BigInt(at(row, 'created_at') ?? 0);
   return (
     at(row, 'next_id') === null &&
     at(row, 'state') !== 'late' &&
     (state === null || stateOf(row) === state) &&
     (tenant === null || at(row, 'tenant') === tenant) &&
+    (worker === null || at(row, 'worker') === worker) &&
+    (error === null || saidBy(row, isErased) === error) &&
+    (wish.unique_key === null ||
+      (!isErased && uniqueKey(at(row, 'options')) === wish.unique_key)) &&
     (from === null || created >= BigInt(from)) &&
     (to === null || created < BigInt(to))
   );
@@ -107,7 +123,7 @@ export async function tasksIn(
     });
   }
   const rows = (await rowsOf(bytes)).filter((row) => at(row, 'queue') === wish.queue);
-  const found = rows.filter((row) => fits(row, wish)).reverse();
-  const tasks = found.map((row) => foundOf(row, isErased(at(row, 'task_id') ?? '')));
-  return { tasks, looked: rows.length };
+  const judged = rows.map((row) => ({ row, erased: isErased(at(row, 'task_id') ?? '') }));
+  const found = judged.filter(({ row, erased }) => fits(row, wish, erased)).reverse();
+  return { tasks: found.map(({ row, erased }) => foundOf(row, erased)), looked: rows.length };
 }

@@ -35,6 +35,15 @@ const cursorOf = (...place: Place) => hex(place.join('.'));
 export async function searchFiles(store: Store, asked: Search) {
   const { files, limit } = asked;
   const erased = asked.erased && new Set(asked.erased);
+  if (!erased && (asked.unique_key ?? asked.error) !== null) {
+    throw refusal(
+      503,
+      'So many tasks are to be erased that no key or error can be looked for now.',
+      {
+        hint: 'Ask again when tock archive status, or GET /v1/archive, shows fewer of them.',
+      },
+    );
+  }
   const isErased = (id: string) => erased?.has(id) ?? true;
   const tasks: Found[] = [];
   let seen = 0;

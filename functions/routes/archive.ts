@@ -128,6 +128,9 @@ export function archive(app: App, connect: Connect): void {
       queue: s.queueName,
       state: s.taskState.optional(),
       tenant: s.text(200).optional(),
+      unique_key: s.text(500).optional(),
+      worker: s.text(200).optional(),
+      error: s.text(200).optional(),
       from: s.instant.optional(),
       to: s.instant.optional(),
       cursor: s.cursor.optional(),
@@ -137,14 +140,15 @@ export function archive(app: App, connect: Connect): void {
       'read',
       '$2',
       `f.files, f.erased, tock.tenants_of_key(p_key => $1) is null as counts, $2::text as queue, ${ownTenant('$3')} as tenant, $4::text as state, f.from_micros as "from", f.to_micros as "to",
-        coalesce($9::integer, 0) as skip, coalesce($10::integer, 100) as limit`,
+        $11::text as unique_key, $12::text as worker, $13::text as error, coalesce($9::integer, 0) as skip, coalesce($10::integer, 100) as limit`,
       `tock.archive_search(p_queue => $2, p_from => $5::text::timestamptz, p_to => $6::text::timestamptz,
         p_epoch => $7::integer, p_part => $8::integer, p_limit => ${MOST_FILES}) as f`,
       'own tasks',
     ),
-    values: ({ query: { queue, tenant, state, from, to, cursor, limit } }) => {
-      const [epoch, part, skip] = placeOf(cursor) ?? [null, null, null];
-      return [queue, tenant, state, from, to, epoch, part, skip, limit];
+    values: ({ query: q }) => {
+      const [epoch, part, skip] = placeOf(q.cursor) ?? [null, null, null];
+      const place = [epoch, part, skip, q.limit];
+      return [q.queue, q.tenant, q.state, q.from, q.to, ...place, q.unique_key, q.worker, q.error];
     },
     finish: async (body, env) =>
       JSON.stringify(await searchFiles(storeIn(env), JSON.parse(body) as Search)),

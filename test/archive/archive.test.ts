@@ -110,6 +110,15 @@ test('tasks are found in the files, the newest epoch first, part by part', async
       .tasks;
   expect(await between(at, next)).toMatchObject([{ id: ids.done, created_at }]);
   expect(await between(at, at)).toEqual([]);
+  const by = async (queue: string, wish: string) =>
+    (await tock.send(`GET /v1/archive/tasks?queue=${queue}&${wish}`)).body.tasks;
+  expect(await by('later', 'unique_key=k-1')).toMatchObject([{ id: ids.delayed }]);
+  expect(await by('later', 'unique_key=k-2')).toEqual([]);
+  expect(await by('shop', 'worker=w-shop&tenant=acme')).toMatchObject([{ id: ids.done }]);
+  expect(await by('shop', 'worker=w-bills')).toEqual([]);
+  const closed = encodeURIComponent(`the bank is closed ${secret}`);
+  expect(await by('bills', `error=${closed}`)).toMatchObject([{ id: ids.dead }]);
+  expect(await by('bills', 'error=closed')).toEqual([]);
   // A task that went on has one row, by its last run.
   const slow = await tock.send('GET /v1/archive/tasks?queue=slow');
   expect(slow.body.tasks.map(({ id }: { id: string }) => id).sort()).toEqual(
@@ -187,13 +196,23 @@ test('an erased task is empty at once, and gone from every file after a step', a
   expect((await task(ids.dead as string)).text).not.toContain(secret);
   const listed = await tock.send('GET /v1/archive/tasks?queue=bills');
   expect(listed.text).not.toContain(secret);
-  expect(await standing()).toMatchObject({ erasures_pending: 2 });
+  // By nothing that was in them.
+  const closed = encodeURIComponent(`the bank is closed ${secret}`);
+  expect((await tock.send(`GET /v1/archive/tasks?queue=bills&error=${closed}`)).body.tasks).toEqual(
+    [],
+  );
+  await tock.send(`DELETE /v1/tasks/${ids.delayed}/payload`);
+  expect((await tock.send('GET /v1/archive/tasks?queue=later&unique_key=k-1')).body.tasks).toEqual(
+    [],
+  );
+  expect(await standing()).toMatchObject({ erasures_pending: 3 });
   // Nor where others that are to be erased are so many that they are not all named.
   await tock.owner.query(
     "insert into tock.archive_erasures (task_id, queue) select n, 'q' from generate_series(1, 10001) n",
   );
   const dead = await tock.send('GET /v1/archive/tasks?queue=bills&state=dead');
   expect(dead.body.tasks).toMatchObject([{ id: ids.dead, error: null }]);
+  expect((await tock.send('GET /v1/archive/tasks?queue=later&unique_key=k-1')).status).toBe(503);
   await tock.owner.query("delete from tock.archive_erasures where queue = 'q'");
   const { files } = await standing();
   await archive();

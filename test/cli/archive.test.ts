@@ -47,7 +47,7 @@ test('the archive is turned on, filled, looked at and turned off', async () => {
   expect(ran.out).toMatch(/^\d\d runs exported, 0\.\d MiB; 0 tasks erased\n$/);
   await retain(made.owner);
   expect((await cli('status')).out).toMatch(/\n2 epochs in 2 files: \d\d runs.*\n0 epochs wait/);
-  const dead = await cli('ls', 'bills', '--state', 'dead');
+  const dead = await cli('ls', 'bills', '--state', 'dead', '--worker', 'w-bills');
   expect(dead.out).toMatch(new RegExp(`\n${ids.dead} +dead +- +1 +w-bills`));
   const all = await cli('ls', 'many', '--limit', '30', '--json');
   expect(JSON.parse(all.out).tasks).toHaveLength(30);

@@ -49,8 +49,8 @@ test('the archive is looked through by what it can be', async () => {
   const page = await made.open(read);
   await goTo(page, 'tasks?archive=1');
   await page.getByText('Name a queue').waitFor();
-  await goTo(page, 'tasks?archive=1&queue=shop&worker=w');
-  await page.getByText('not looked through by worker').waitFor();
+  await goTo(page, 'tasks?archive=1&queue=shop&gate=g');
+  await page.getByText('not looked through by gate').waitFor();
 });
 
 test('a key for one queue, or for one tenant, finds its own', async () => {

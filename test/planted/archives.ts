@@ -98,6 +98,13 @@ export const inArchives: Bug[] = [
     caught: [archive, 'judged in the archive as it was before'],
   },
   {
+    name: 'the archive finds an erased task by its unique key',
+    file: 'functions/archive/find.ts',
+    find: '(!isErased && uniqueKey(',
+    replace: '(uniqueKey(',
+    caught: [archive, 'is empty at once, and gone from every file'],
+  },
+  {
     name: 'errors that are to be erased are shown where such tasks are many',
     file: 'functions/archive/search.ts',
     find: 'erased?.has(id) ?? true',
