@@ -2753,6 +2753,16 @@ function tock.read_on_from(p_positions bigint[])
   returns void
   -- Has promotion read on from these waiting entries, which stay there and are due at another time from now on.
 
+function tock.readable(p_key text, p_ids bigint[])
+  returns bigint[]
+  -- The ids, among these, of tasks that a key may read, with what each was run again as.
+  -- for tock_edge
+
+function tock.readable_links(p_key text, p_options jsonb, p_error jsonb, p_rerun_of bigint, p_reruns jsonb, OUT options jsonb, OUT error jsonb, OUT rerun_of text, OUT reruns jsonb)
+  returns record
+  -- What a task says of others, its options, error and reruns, without those that a key may not read.
+  -- for tock_edge
+
 function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
   returns timestamp with time zone
   -- Since when a run of a task that waited, or that goes on, has been ready or due; null when that can't be seen.

@@ -34,6 +34,11 @@ const found = z.strictObject({
   error: text,
 });
 
+/** By its unique key a task is found wherever it has gone on to, also where the key is not for. */
+const ofOwnQueues = `case when $9::text is null then t.tasks else coalesce((
+    select jsonb_agg(x.task) from jsonb_array_elements(t.tasks) as x (task)
+    where k.queues is null or x.task ->> 'queue' = any (k.queues)), '[]') end as tasks`;
+
 const lease = z.strictObject({
   queue: s.queueName,
   worker: text,
@@ -117,8 +122,8 @@ export function looks(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       `coalesce($2, ${everyQueue})`,
-      `t.tasks, t.cursor, ${lookedAt('t.looked_at', 'jsonb_array_length(t.tasks)')}`,
-      `tock.search(p_filter => jsonb_build_object('queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')},
+      `${ofOwnQueues}, t.cursor, ${lookedAt('t.looked_at', 'jsonb_array_length(t.tasks)')}`,
+      `(select tock.queues_of_key(p_key => $1) as queues) as k cross join tock.search(p_filter => jsonb_build_object('queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')},
         'error', $5::text, 'worker', $6::text, 'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'gate', $10::text),
         p_cursor => $11, p_limit => coalesce($12::integer, 100)) as t`,
       'own tasks',

@@ -12,11 +12,12 @@ const parent = z.strictObject({
   result: s.anything,
 });
 
-const listed = `(select coalesce(json_agg(json_build_object('n', l.n, 'id', l.id::text, 'name', l.name, 'state', l.state,
-  'result', l.result) order by l.n), '[]') as parents
-  from tock.parents(p_id => ${ownTask}, p_limit => coalesce($3::integer, 1000), p_after => coalesce($4::integer, 0)) as l
-  cross join (select tock.tenants_of_key(p_key => $1) as tenants offset 0) as k
-  where k.tenants is null or tock.tenant_of_task(p_id => l.id) = any (k.tenants))`;
+const listed = `(with p as materialized (
+    select l.n, l.id, l.name, l.state, l.result
+    from tock.parents(p_id => ${ownTask}, p_limit => coalesce($3::integer, 1000), p_after => coalesce($4::integer, 0)) as l)
+  select coalesce(json_agg(json_build_object('n', p.n, 'id', p.id::text, 'name', p.name, 'state', p.state,
+    'result', p.result) order by p.n), '[]') as parents
+  from p join unnest(tock.readable(p_key => $1, p_ids => array(select i.id from p as i))) as r (id) on r.id = p.id)`;
 
 /** GET /v1/tasks/:id/parents */
 export function parents(app: App, connect: Connect): void {
@@ -24,7 +25,8 @@ export function parents(app: App, connect: Connect): void {
     method: 'get',
     path: '/v1/tasks/{id}/parents',
     summary: 'The tasks that a task comes after, with their states and results',
-    description: 'Of one that was run again, the state and result of that one.',
+    description:
+      'Of one that was run again, the state and result of that one. Those that the key may not read, by their queue or tenant, are left out.',
     params: z.strictObject({ id: s.id }),
     query: s.options({
       limit: s.wholeText(1, 10_000).optional(),

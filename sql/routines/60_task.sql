@@ -79,7 +79,8 @@ immutable
 as $$
   select pg_catalog.jsonb_build_object('name', case p_options -> 'cancelled_for' ->> 'state' when 'waiting for it' then 'WaitsForItself'
     else 'ParentFailed' end, 'message',
-    pg_catalog.format('task %s, which it comes after, is %s', p_options -> 'cancelled_for' ->> 'id', p_options -> 'cancelled_for' ->> 'state'))
+    pg_catalog.format('%s is %s', coalesce('task ' || (p_options -> 'cancelled_for' ->> 'id') || ', which it comes after,', 'a task that it comes after'),
+      p_options -> 'cancelled_for' ->> 'state'))
   where p_options ? 'cancelled_for'
 $$;
 

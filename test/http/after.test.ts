@@ -66,6 +66,56 @@ test('a key for some queues names no parents of others', async () => {
   expect((await post('queues/open/tasks', task)).status).toBe(201);
 });
 
+test('a key for some queues sees no results, errors or ids of tasks in others by way of its own', async () => {
+  const key = await tock.makeKey(['read'], ['mine']);
+  const see = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`, { key })).body;
+  const parentsOf = async (id: string, by = key) =>
+    (await tock.send(`GET /v1/tasks/${id}/parents`, { key: by })).body.parents;
+  const end = async (queue: string, how: 'complete' | 'fail', body: object) =>
+    post(`leases/${(await claim(queue)).lease}/${how}`, body);
+  const fatal = { error: { message: 'secret' }, fatal: true };
+  const add = async (queue: string, task: object) =>
+    (await post(`queues/${queue}/tasks`, task)).body.ids[0];
+
+  const foreign = await add('theirs', { payload: 1 });
+  await end('theirs', 'complete', { results: [{ id: foreign, result: 'secret' }] });
+  const own = await add('mine', { payload: 1 });
+  await end('mine', 'complete', { results: [{ id: own, result: 'open' }] });
+  // Dead in its own queue, and run again in another.
+  const sent = await add('mine', {});
+  await end('mine', 'fail', fatal);
+  const redriven = await post('queues/mine/redrive', { to_queue: 'theirs' });
+  const [again] = redriven.body.ids;
+  await end('theirs', 'complete', { results: [{ id: again, result: 'secret' }] });
+  const after = [foreign, own, sent];
+  const child = await add('mine', { after, on_parent_failure: 'run', delay_seconds: 600 });
+  expect(await parentsOf(child)).toEqual([
+    { n: 2, id: own, name: null, state: 'done', result: 'open' },
+  ]);
+  expect(await parentsOf(child, tock.key)).toHaveLength(3);
+  expect((await see(child)).options.after).toEqual([own]);
+  expect(await see(sent)).toMatchObject({ id: sent, reruns: [] });
+  expect((await tock.send(`GET /v1/tasks/${sent}`)).body.reruns).toMatchObject([{ id: again }]);
+
+  const dies = await add('theirs', {});
+  const cancelled = await add('mine', { after: [dies] });
+  await end('theirs', 'fail', fatal);
+  const seen = await see(cancelled);
+  expect(seen).toMatchObject({ state: 'cancelled', options: { after: [] } });
+  expect(seen.error).toEqual({
+    name: 'ParentFailed',
+    message: 'a task that it comes after is dead',
+  });
+  expect(JSON.stringify(seen)).not.toContain(dies);
+
+  const staged = await add('mine', { unique_key: 'k', pipeline: ['mine', 'theirs'] });
+  const search = 'GET /v1/search?queue=mine&unique_key=k';
+  expect((await tock.send(search, { key })).body.tasks).toMatchObject([{ id: staged }]);
+  await end('mine', 'complete', { results: [{ id: staged, result: 'secret' }] });
+  await end('theirs', 'fail', fatal);
+  expect((await tock.send(search, { key })).body.tasks).toEqual([]);
+});
+
 test('an id that is still to come is not within the reach of a key for some queues', async () => {
   const key = await tock.makeKey(['enqueue', 'read'], ['open']);
   // Such as it has while it waits. Over HTTP this is a race: the id is given after the key was judged.
