@@ -13,16 +13,28 @@ const checks: { name: string; argv: string[] }[] = [
   { name: 'types', argv: ['tsc', '--noEmit'] },
 ];
 
-const args = process.argv.slice(2);
+const given = process.argv.slice(2);
+const all = given.includes('--all');
+const args = given.filter((arg) => arg !== '--all');
 const asked = Number(process.env.TOCK_TEST_POSTGRES);
 const total = { passed: 0, failed: 0 };
 
-/** The files that are named, on one PostgreSQL; else everything on ours and the rest on the others. */
+/** Of what takes as long as it is told to: enough to see that it works. */
+const short = {
+  TOCK_TEST_QUICK: '1',
+  TOCK_MODEL_RUNS: '2',
+  TOCK_BESIDE_RUNS: '1',
+  TOCK_FUZZ_RUNS: '15',
+};
+
+/** The files that are named, or the quick ones, on one PostgreSQL; by --all everything on ours and the rest on the others. */
 async function tests(): Promise<(Outcome | Version)[]> {
   if (asked && args.length === 0) return [await onVersion(asked)];
   process.stdout.write(`- tests: vitest run ${args.join(' ')}\n`);
-  const own = await suite(args.length > 0 ? args.join(' ') : 'all tests', args);
-  if (args.length > 0 || !own.stack) return [own];
+  if (args.length > 0) return [await suite(args.join(' '), args)];
+  if (!all) return [await suite('the quick tests', [], { ...short, ...process.env })];
+  const own = await suite('all tests', []);
+  if (!own.stack) return [own];
   if (!process.env.TOCK_TEST_DATABASE_URL) return [own, ...(await onOthers(own.stack.major))];
   process.stdout.write('TOCK_TEST_DATABASE_URL is set: no other PostgreSQL was tested.\n');
   return [own];
@@ -59,5 +71,11 @@ for (const result of results) {
   total.passed += result.passed;
   total.failed += result.failed;
 }
-process.stdout.write(`${summary(results)}${known}${total.passed} passed, ${total.failed} failed\n`);
+const rest =
+  all || asked || args.length > 0
+    ? ''
+    : 'Not run: loads, races, faults, other versions. Run: npm test -- --all\n';
+process.stdout.write(
+  `${summary(results)}${known}${rest}${total.passed} passed, ${total.failed} failed\n`,
+);
 process.exit(total.failed > 0 ? 1 : 0);

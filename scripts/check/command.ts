@@ -12,7 +12,7 @@ export type Ran = { succeeded: boolean; seconds: number };
 /** Runs a command of a check with its output shown; one ended by a signal ends us. */
 export async function command(
   [program = '', ...args]: string[],
-  env: Record<string, string> = {},
+  env: NodeJS.ProcessEnv = {},
 ): Promise<Ran> {
   const started = performance.now();
   const options = { cwd: checkout, stdio: 'inherit', env: { ...process.env, ...env } } as const;

@@ -7,12 +7,18 @@ import { command } from './command.ts';
 /** One run of vitest on one PostgreSQL, and what of the tests it was. */
 export type Outcome = Report & { what: string; seconds: number };
 
-/** Runs tests, on the PostgreSQL of a version or on the machine's own; all unless `args` name some. */
-export async function suite(what: string, args: string[], postgres?: number): Promise<Outcome> {
+/** Runs tests as the environment says; all unless `args` name some. */
+export async function suite(
+  what: string,
+  args: string[],
+  settings: NodeJS.ProcessEnv = {},
+): Promise<Outcome> {
   const file = join(home(), `report-${process.pid}.json`);
   rmSync(file, { force: true });
-  const env = { TOCK_TEST_REPORT: file, ...(postgres && { TOCK_TEST_POSTGRES: String(postgres) }) };
-  const { succeeded, seconds } = await command(['vitest', 'run', ...args], env);
+  const { succeeded, seconds } = await command(['vitest', 'run', ...args], {
+    ...settings,
+    TOCK_TEST_REPORT: file,
+  });
   const report = read(file);
   rmSync(file, { force: true });
   // What broke without a test's failing, or before there was a report, is a failure too.

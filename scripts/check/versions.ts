@@ -45,7 +45,7 @@ export async function onVersion(major: number, quick = false): Promise<Version> 
   const paths = quick ? [...short, ...(hasCron ? cron : [])] : all;
   const what = quick ? `${paths.length} of the files in ${all.join(' ')}` : all.join(' ');
   process.stdout.write(`- tests on PostgreSQL ${major}: ${what}\n`);
-  return { major, ...(await suite(what, paths, major)) };
+  return { major, ...(await suite(what, paths, { TOCK_TEST_POSTGRES: String(major) })) };
 }
 
 /** Makes a Debian's folder while others are tested. When it can't, the tests that need it say why. */

@@ -5,8 +5,10 @@ import {
   mkdirSync,
   readFileSync,
   realpathSync,
+  statfsSync,
   writeFileSync,
 } from 'node:fs';
+import { freemem } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { canEnter, type DatabaseUser, ownFolder } from './user.ts';
 
@@ -42,6 +44,31 @@ export async function databaseParent(user: DatabaseUser): Promise<string> {
 
 export async function databaseFolder(name: string, user: DatabaseUser): Promise<string> {
   const path = join(await databaseParent(user), name);
+  ownFolder(path, user);
+  return path;
+}
+
+// A clone of the template is 566 files: 95 ms of a core on ext4, 15 in memory.
+const memory = '/dev/shm';
+const enough = 6e9;
+
+function hasRoom(): boolean {
+  if (!existsSync(memory)) return false;
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize > enough && freemem() > enough;
+}
+
+/** The folder in memory, if there is one yet, that holds what this checkout throws away. */
+export function memoryParent(): string {
+  const hash = createHash('sha256').update(home()).digest('hex').slice(0, 12);
+  return join(memory, `tock-${hash}`);
+}
+
+/** As databaseFolder(), for what is thrown away: in memory where there is plenty of it. */
+export async function passingFolder(name: string, user: DatabaseUser): Promise<string> {
+  if (!hasRoom()) return databaseFolder(name, user);
+  mkdirSync(memoryParent(), { recursive: true, mode: 0o755 });
+  const path = join(memoryParent(), name);
   ownFolder(path, user);
   return path;
 }

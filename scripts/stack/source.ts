@@ -6,9 +6,9 @@ import type { Host } from './host.ts';
 import { machine } from './machine.ts';
 import { npmPostgres } from './npm.ts';
 import { type Installed, installedPostgres, packaged } from './packages.ts';
-import { databaseFolder, databaseParent } from './place.ts';
+import { databaseFolder, databaseParent, passingFolder } from './place.ts';
 import type { Say } from './say.ts';
-import { databaseUser, ownFolder } from './user.ts';
+import { type DatabaseUser, databaseUser, ownFolder } from './user.ts';
 import { noDebian, wayTo } from './ways.ts';
 
 export type HostOptions = {
@@ -23,6 +23,9 @@ export type HostOptions = {
   /** The version of PostgreSQL; the machine's own, or in Docker 17, unless it is said. */
   postgres?: number;
 };
+
+const folderOf = ({ kept, name }: HostOptions, user: DatabaseUser) =>
+  kept ? databaseFolder(name, user) : passingFolder(name, user);
 
 const systems = "from the system's packages";
 
@@ -51,15 +54,15 @@ async function inFolder(options: HostOptions, major: number): Promise<Host> {
 }
 
 async function fromNpm(options: HostOptions, major: number): Promise<Host> {
-  const { say, signal, name } = options;
+  const { say, signal } = options;
   const user = await databaseUser();
   const installed = await npmPostgres(major, await databaseParent(user), say, signal);
-  const folder = await databaseFolder(name, user);
+  const folder = await folderOf(options, user);
   return machine({ installed, origin: 'from npm', user, folder, signal });
 }
 
 async function ofVersion(options: HostOptions, major: number): Promise<Host> {
-  const { say, signal, name } = options;
+  const { say, signal } = options;
   // The database user and PgBouncer are the system's, wherever PostgreSQL itself is from.
   const mayInstall = process.getuid?.() === 0 && !(await dockerAnswers());
   if (mayInstall) await packaged(say, signal);
@@ -71,7 +74,7 @@ async function ofVersion(options: HostOptions, major: number): Promise<Host> {
   const installed = installedPostgres(major);
   if (!installed) return inFolder(options, major);
   const user = await databaseUser();
-  const folder = await databaseFolder(name, user);
+  const folder = await folderOf(options, user);
   return machine({ installed, origin: systems, user, folder, signal });
 }
 
@@ -80,7 +83,7 @@ async function ofVersion(options: HostOptions, major: number): Promise<Host> {
  * by TOCK_TEST_POSTGRES to have another version.
  */
 export async function openHost(options: HostOptions): Promise<Host> {
-  const { say, signal, name } = options;
+  const { say, signal } = options;
   const asked = options.kept ? undefined : Number(process.env.TOCK_TEST_POSTGRES) || undefined;
   const major = options.postgres ?? asked;
   if (major) return ofVersion({ ...options, postgres: major }, major);
@@ -88,6 +91,6 @@ export async function openHost(options: HostOptions): Promise<Host> {
   if (host) return host;
   const installed = await packaged(say, signal);
   const user = await databaseUser();
-  const folder = await databaseFolder(name, user);
+  const folder = await folderOf(options, user);
   return machine({ installed: sameAs(folder) ?? installed, origin: systems, user, folder, signal });
 }

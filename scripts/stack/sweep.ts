@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { databasesOf, debianFolders } from './debian.ts';
-import { databaseParent } from './place.ts';
+import { databaseParent, memoryParent } from './place.ts';
 import { gone, signal, workingUnder } from './processes.ts';
 import { databaseUser, hasDatabaseUser } from './user.ts';
 
@@ -18,7 +18,7 @@ function running(pid: number): boolean {
 export async function sweepTests(): Promise<void> {
   if (!(await hasDatabaseUser())) return;
   const own = await databaseParent(await databaseUser());
-  for (const parent of [own, ...debianFolders().map(databasesOf)]) {
+  for (const parent of [own, memoryParent(), ...debianFolders().map(databasesOf)]) {
     if (!existsSync(parent)) continue;
     for (const name of readdirSync(parent)) {
       const pid = /^test-(\d+)-/.exec(name)?.[1];

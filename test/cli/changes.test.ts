@@ -63,7 +63,7 @@ describe.each(doors)('over %s', (_name, env) => {
     const unknown = await cli(['cancel', '9223372036854775807', ready]);
     expect(unknown).toMatchObject({ code: 3, out: `${ready} was already cancelled\n` });
     expect(unknown.err).toMatch(/^There is no task 9223372036854775807\.\n/);
-  }, 90_000);
+  });
 
   test('a task is changed as it was typed', async () => {
     const { queue, ids } = await enqueue({ payload: 1 }, { delay_seconds: 60 });
@@ -89,7 +89,7 @@ describe.each(doors)('over %s', (_name, env) => {
 
     const running = await claim(queue, false);
     expect((await cli(['change', running, '--priority', '1'])).out).toMatch(/its next attempt/);
-  }, 90_000);
+  });
 
   test('what has ended is not changed, but erased', async () => {
     const { queue, ids } = await enqueue({ payload: 'secret' });
@@ -108,7 +108,7 @@ describe.each(doors)('over %s', (_name, env) => {
     expect((await cli(['erase', id])).out).toMatch(
       /: (1 row is|(0|[2-9]|\d\d+) rows are) emptied\n$/,
     );
-  }, 90_000);
+  });
 
   test('the doctor is silent when all is well, and ends with 1 when something is not', async () => {
     const client = await connect();
@@ -125,7 +125,7 @@ describe.each(doors)('over %s', (_name, env) => {
     if (before.findings.length === 0) {
       expect(await cli(['doctor'])).toEqual({ code: 0, out: 'All is well.\n', err: '' });
     }
-  }, 90_000);
+  });
 
   test('mistakes are told before anything is done, with what to do', async () => {
     const { ids } = await enqueue({});
@@ -161,7 +161,7 @@ describe.each(doors)('over %s', (_name, env) => {
       expect({ args, code: outcome.code, out: outcome.out }).toEqual({ args, code, out: '' });
     }
     expect((await json(['task', id])).state).toBe('ready');
-  }, 90_000);
+  });
 });
 
 test("a task is cancelled by its run's id too", async () => {

@@ -43,7 +43,7 @@ describe.each(doors)('over %s', (name, env) => {
     expect((await cli('complete', first as string)).out).toBe('2 completed\n');
     expect((await cli('release', second as string, ids[1][1] as string)).out).toBe('1 released\n');
     expect(await json('task', ids[1][0] as string)).toMatchObject({ state: 'running' });
-  }, 60_000);
+  });
 
   test('as JSON it is what HTTP answers', async () => {
     const { queues, ids } = await fresh('json', [], ['x']);
@@ -75,7 +75,7 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await claim('1,1000', 'x')).toEqual(drawn[0]);
     const other = await claim('1000,1', 'x');
     expect(other).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^--request-id/) });
-  }, 60_000);
+  });
 
   test('what is found nowhere is told with the best that a queue said', async () => {
     const { client, queues } = await fresh('nothing', ['a'], []);
@@ -91,7 +91,7 @@ describe.each(doors)('over %s', (name, env) => {
       out: '',
       err: expect.stringMatching(/^Nothing to claim: paused\./),
     });
-  }, 60_000);
+  });
 
   test('a claim that waits gets what comes to any of them', async () => {
     const { client, queues } = await fresh('wait', [], []);
@@ -130,7 +130,7 @@ describe.each(doors)('over %s', (name, env) => {
       expect(err).toMatch(said);
       expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
     }
-  }, 60_000);
+  });
 });
 
 test('a claim whose answer is lost is made again, and has the same leases', async () => {
@@ -155,4 +155,4 @@ test('bad weights are told before anything is done', async () => {
       err: `--weights ${weights}: ${allowed}`,
     });
   }
-}, 60_000);
+});

@@ -68,9 +68,7 @@ test('a task is waited for until it has ended, or so long', async () => {
   const shown = cli(['task', id, '--wait', '60']);
   const asking = `select from pg_stat_activity
     where pid <> pg_backend_pid() and datname = current_database() and query ~ 'tock\\.task\\(p_id'`;
-  await expect
-    .poll(async () => (await client.query(asking)).rowCount, { timeout: 10_000 })
-    .toBeGreaterThan(0);
+  await expect.poll(async () => (await client.query(asking)).rowCount).toBeGreaterThan(0);
   await client.query('select * from tock.complete(p_lease => $1, p_results => $2)', [
     lease,
     JSON.stringify([{ id, result: 'late' }]),
@@ -151,7 +149,7 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
     expect(err).not.toMatch(/\n +at /);
     expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
   }
-}, 90_000);
+});
 
 test('no such task is exit code 3, no such server is 4, nowhere to go is 2', async () => {
   expect(await cli(['task', '5242880'])).toMatchObject({ code: 3, out: '' });
@@ -201,7 +199,7 @@ test('a connection that ends at work is exit code 4', async () => {
   const cut = cli(['status']);
   const end = `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name = 'tock' and wait_event_type = 'Lock'`;
-  await expect.poll(async () => (await other.query(end)).rowCount, { timeout: 20_000 }).toBe(1);
+  await expect.poll(async () => (await other.query(end)).rowCount).toBe(1);
   expect(await cut).toMatchObject({ code: 4, out: '' });
 });
 

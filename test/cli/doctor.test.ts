@@ -16,7 +16,7 @@ beforeAll(async () => {
   await client.query('select tock.tick()');
   const create = ['key', 'create', 'all', '--scope', 'read', '--json'];
   key = JSON.parse((await tock(create, { env: { DATABASE_URL: db.url } })).out).key;
-}, 60_000);
+});
 
 afterAll(async () => {
   server?.close();
@@ -40,7 +40,7 @@ test('a note is shown and no failure, a warning beside it is', async () => {
   expect(ill.out).not.toContain('All is well');
   await client.query('alter sequence tock.positions cache 1');
   await client.query('update tock.duties set last_ok_at = now(), last_started_at = now()');
-}, 60_000);
+});
 
 test('a pooler that is out of reach is a finding beside the others', async () => {
   await client.query('alter sequence tock.positions cache 50');
@@ -51,7 +51,7 @@ test('a pooler that is out of reach is a finding beside the others', async () =>
   expect(out).toContain('the pooler: ');
   expect(out).not.toContain('secret');
   await client.query('alter sequence tock.positions cache 1');
-}, 60_000);
+});
 
 test('over HTTP what only this machine sees is looked at too, where its place has the database', async () => {
   await client.query(`insert into tock.migrations (number, name, checksum) values (9999, 'x', '')`);
@@ -61,4 +61,4 @@ test('over HTTP what only this machine sees is looked at too, where its place ha
     'the database is of a newer Tock',
   ]);
   await client.query('delete from tock.migrations where number = 9999');
-}, 60_000);
+});

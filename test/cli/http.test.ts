@@ -49,7 +49,7 @@ test("a wait over HTTP is the server's, by up to 30 seconds a call", async () =>
   const lease = (await client.query("select lease from tock.claim(p_queue => 'waited')")).rows[0];
   server.calls.length = 0;
   const shown = cli(['task', id, '--wait', '100', '--json']);
-  await expect.poll(() => server.calls.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => server.calls.length).toBe(1);
   await client.query('select * from tock.complete(p_lease => $1)', [lease.lease]);
   expect(JSON.parse((await shown).out)).toMatchObject({ id, state: 'done' });
   expect(server.calls).toEqual([`GET /v1/tasks/${id}?wait_seconds=30`]);

@@ -34,5 +34,5 @@ describe.each(doors)('over %s', (name, env) => {
       expect(unknown.err).toMatch(/^There is no queue nobody that has a limit\./);
     }
     expect(await cli(['limits', '--reset'])).toMatchObject({ code: 2, out: '' });
-  }, 60_000);
+  });
 });

@@ -75,7 +75,7 @@ test('with pg_cron every job is scheduled, once however often it migrates', asyn
   } finally {
     await db.drop();
   }
-}, 180_000);
+});
 
 test('it works through a transaction pooler', async ({ skip }) => {
   const { poolHost, poolPort } = stackInfo();

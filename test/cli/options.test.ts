@@ -44,7 +44,7 @@ describe.each(doors)('over %s', (_name, env) => {
     await client.query('select tock.complete(p_lease => $1)', [lease]);
     const period = ['--unique-key', 'p', '--unique-policy', 'period', '--unique-seconds', '1000'];
     expect(await added('2', ...period)).toBe(await added('1', ...period));
-  }, 60_000);
+  });
 
   test('the newer task of a key is put off, throttled or too old', async () => {
     const late = ['--unique-key', 'd', '--on-conflict', 'debounce', '--debounce-max', '600'];
@@ -73,7 +73,7 @@ describe.each(doors)('over %s', (_name, env) => {
     const newest = await added('2', ...doc, '2026-01-02T00:00:00Z');
     expect(await added('1', ...doc, '2026-01-01T00:00:00Z')).toBe(newest);
     expect((await show(newest)).payload).toBe(2);
-  }, 90_000);
+  });
 
   test('mistakes name the option, and what is allowed', async () => {
     const key = ['--unique-key', 'k'];
@@ -95,7 +95,7 @@ describe.each(doors)('over %s', (_name, env) => {
       expect(err).toMatch(said);
       expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
     }
-  }, 90_000);
+  });
 });
 
 test('a backoff that is no JSON is refused before anything is done', async () => {

@@ -88,4 +88,4 @@ test('the packed package migrates from an empty folder, without a source tree, a
   );
   expect(await run(['npx', '--no', 'tock', 'migrate'], app, more)).toContain('No new migrations.');
   expect(await run(['npx', '--no', 'tock', 'enqueue', 'mail', '1'], app, more)).toMatch(/^\d+\n$/);
-}, 180_000);
+});

@@ -33,14 +33,14 @@ describe.each(doors)('over %s', (_name, env) => {
     expect(shown).toMatch(/state +done/);
     for (const stage of [stages[0], stages[2]])
       expect(shown).toMatch(new RegExp(`${stage} +1 +done`));
-  }, 60_000);
+  });
 
   test('a task is ended before its last stage', async () => {
     const id = await add();
     const [lease] = await claim(0);
     await printed('complete', lease, id, '--end');
     expect(await printed('task', id)).toMatch(/state +done/);
-  }, 60_000);
+  });
 
   test('mistakes name the option', async () => {
     const id = await add();
@@ -61,5 +61,5 @@ describe.each(doors)('over %s', (_name, env) => {
       expect(err).toMatch(said);
       expect([code === 0, out]).toEqual([false, '']);
     }
-  }, 60_000);
+  });
 });

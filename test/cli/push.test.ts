@@ -20,7 +20,7 @@ describe.each(doors)('over %s', (name, env) => {
     const refused = await cli('enqueue', queue, '1');
     expect(refused).toMatchObject({ code: 2, out: '' });
     expect(refused.err).toMatch(/give --push-url/i);
-  }, 60_000);
+  });
 });
 
 test('a secret is the same by SQL as by the Worker, and rotated with the one before', async () => {
@@ -44,4 +44,4 @@ test('a secret is the same by SQL as by the Worker, and rotated with the one bef
   const without = await tock(['push-secret', 'signed'], { env: { ...env, TOCK_PUSH_SECRET: '' } });
   expect([without.code, without.err]).toEqual([2, expect.stringMatching(/^There is no TOCK_PUSH/)]);
   expect((await tock(['push-secret', 'signed', '--overlap', '1'], { env })).code).toBe(2);
-}, 60_000);
+});

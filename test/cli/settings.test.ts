@@ -52,7 +52,7 @@ test("a key that is given goes to dev.env's server, whatever dev.env has", async
   const kept = home({ TOCK_URL: server.url });
   const own = await tock(enqueue, { env: { TOCK_HOME: kept, TOCK_KEY: key } });
   expect(own).toMatchObject({ code: 0, err: '' });
-}, 60_000);
+});
 
 test("a database that is given comes before dev.env's server, and takes no key", async () => {
   const TOCK_HOME = home({ TOCK_URL: away, TOCK_KEY: 'k', DATABASE_URL: awayDatabase });
@@ -64,7 +64,7 @@ test("a database that is given comes before dev.env's server, and takes no key",
   const keyed = await tock([...args, '--key', 'bad'], { env });
   expect(keyed).toMatchObject({ code: 2, out: '' });
   expect(keyed.err).toMatch(/^--key is for HTTP, and this goes to the database\.\n/);
-}, 60_000);
+});
 
 test('a server without any key is not passed over', async () => {
   const TOCK_HOME = home({ DATABASE_URL: db.url });
@@ -89,7 +89,7 @@ test("dev.env's database is left alone when a server is given", async () => {
   const shell = { TOCK_URL: away, TOCK_KEY: key, DATABASE_URL: db.url };
   expect(await tock(['key', 'list'], { env: shell })).toMatchObject({ code: 0, err: '' });
   expect(await tock(['key', 'list', '--url', away], { env: shell })).toMatchObject({ code: 4 });
-}, 60_000);
+});
 
 test('what is no address is said', async () => {
   for (const url of ['nonsense', 'postgres://a/b', 'tock.example']) {
@@ -115,7 +115,7 @@ test('two ways are refused by each command', async () => {
     const err = '--url and --database-url are two ways: give one.\n';
     expect({ command, ...outcome }).toEqual({ command, code: 2, out: '', err });
   }
-}, 60_000);
+});
 
 test('status takes all it shows from one way', async () => {
   const TOCK_HOME = home({ DATABASE_URL: db.url });
@@ -134,4 +134,4 @@ test('status takes all it shows from one way', async () => {
   expect(option).toEqual(overHttp);
   expect(await status({ TOCK_HOME: home() })).toEqual(inSql);
   expect(await status({ TOCK_HOME: other }, '--database-url', db.url)).toEqual(inSql);
-}, 60_000);
+});

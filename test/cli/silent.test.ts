@@ -22,11 +22,11 @@ test('a database that falls silent ends a command, and says where', async () => 
   const asked = withDatabase(url, (client) => client.query('select 1'));
   await expect(asked).rejects.toThrow(/127\.0\.0\.1:\d+\/d fell silent\./);
   await expect(asked).rejects.toBeInstanceOf(Failure);
-  await expect.poll(hole.open, { timeout: 10_000 }).toBe(0);
+  await expect.poll(hole.open).toBe(0);
 });
 
 test('nor does its farewell hold a command up', async () => {
   const [url, hole] = await silent(letIn);
   expect(await withDatabase(url, () => Promise.resolve('done'))).toBe('done');
-  await expect.poll(hole.open, { timeout: 10_000 }).toBe(0);
+  await expect.poll(hole.open).toBe(0);
 });

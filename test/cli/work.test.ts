@@ -92,7 +92,7 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await json('task', first)).toMatchObject({ state: 'done', result: { sent: 2 } });
     expect((await json('task', second)).state).toBe('cancelled');
     expect(await json('task', third)).toMatchObject({ state: 'ready', attempt: 1 });
-  }, 90_000);
+  });
 
   test('a failed task is tried again when its worker says', async () => {
     const { queue, ids } = await fresh('retry', [{}]);
@@ -122,7 +122,7 @@ describe.each(doors)('over %s', (name, env) => {
       expect([verb, code, out]).toEqual([verb, 1, '']);
       expect(err).toMatch(/^This lease is no longer yours: .*\nDrop the work and claim again; /);
     }
-  }, 60_000);
+  });
 
   test('a claim that finds nothing says so, and one that waits gets what comes', async () => {
     const queue = `wait-${name}`;
@@ -162,7 +162,7 @@ describe.each(doors)('over %s', (name, env) => {
       [['extend', lease, ...ids, '--progress', '-1'], /^--progress.* a number from 0 to 100\n/],
       [['extend', lease, '--note', 'n'.repeat(501)], /^--note: .*string of up to 500 characters\n/],
     ]);
-  }, 60_000);
+  });
 });
 
 test('a claim and a completion whose answers are lost are made again, and change nothing', async () => {
@@ -193,4 +193,4 @@ test('other mistakes are told before anything is done', async () => {
     [['extend', lease, '--lease', '0'], /'--lease <seconds>' .* number from 1 to 86400\./],
     [['extend', lease, '5'], /^A lease is extended as a whole: ids go with --progress or/],
   ]);
-}, 60_000);
+});

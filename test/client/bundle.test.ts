@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { clientBundle } from './bundle.ts';
 
@@ -20,7 +21,7 @@ afterAll(async () => {
 async function serve(code: string, texts: Record<string, string>, path: string): Promise<string> {
   const worker = await serveBundle(code, texts);
   served.push(worker);
-  await vi.waitFor(() => fetch(`${worker.url}${path}`), { timeout: 20_000 });
+  await vi.waitFor(() => fetch(`${worker.url}${path}`), { timeout: patience });
   return worker.url;
 }
 

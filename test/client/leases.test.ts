@@ -24,8 +24,7 @@ async function takeBack(): Promise<void> {
 test('a heartbeat keeps a lease past its length', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
-  const lasts = async () =>
-    void (await expect.poll(() => pastItsLease(there, id), { timeout: 10_000 }).toBe(true));
+  const lasts = async () => void (await expect.poll(() => pastItsLease(there, id)).toBe(true));
   const worked = await tock.work(q, lasts, { until: 'empty', lease_seconds: 1 });
   expect(worked).toEqual({ ...nothing, done: 1 });
   expect((await tock.task(id))?.runs).toHaveLength(1);
@@ -106,7 +105,7 @@ test('a lease whose time was over is kept no longer, so that what was dropped of
       stop.abort();
       // Time enough for a heartbeat that is tried again, before anybody takes the lease back.
       await new Promise((resolve) => setTimeout(resolve, 3000));
-      await expect.poll(again, { timeout: 2000 }).toBe('ready');
+      await expect.poll(again).toBe('ready');
     },
     { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
   );
@@ -143,10 +142,10 @@ test('progress is told while the handler runs', async () => {
     q,
     async (_, { progress }) => {
       progress(40, 'half way');
-      await expect.poll(told, { timeout: 5000 }).toEqual({ progress: 40, note: 'half way' });
+      await expect.poll(told).toEqual({ progress: 40, note: 'half way' });
       progress(900, `${'x'.repeat(498)}\ud800\0 and more`);
       const note = `${'x'.repeat(498)}\ufffd\ufffd`;
-      await expect.poll(told, { timeout: 5000 }).toEqual({ progress: 100, note });
+      await expect.poll(told).toEqual({ progress: 100, note });
     },
     { until: 'empty' },
   );

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Served, served } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { commandOf, runtimes } from './runtimes.ts';
 import { startScript } from './scripts.ts';
 
@@ -36,7 +37,7 @@ const start = (entry: string, command?: string[]) =>
 
 async function works(command?: string[]): Promise<void> {
   const { child, out, ended } = await start('tock/client/node', command);
-  await vi.waitUntil(() => out().includes('to bob@b.example: Later\n'), { timeout: 20_000 });
+  await vi.waitUntil(() => out().includes('to bob@b.example: Later\n'), { timeout: patience });
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   const [first, second, ...worked] = out().trimEnd().split('\n');
@@ -53,7 +54,7 @@ for (const name of Object.keys(runtimes)) {
   test(`so it does in ${name}`, async ({ skip }) => {
     skip(!linux, 'It is fetched for Linux on x64 only.');
     await works(await commandOf(name));
-  }, 120_000);
+  });
 }
 
 test("the README's worker in transactions does each order once", async () => {

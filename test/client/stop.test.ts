@@ -50,7 +50,7 @@ test('a worker that is told to stop keeps alive what runs', async () => {
     q,
     async () => {
       stop.abort();
-      await expect.poll(() => pastItsLease(there, id), { timeout: 10_000 }).toBe(true);
+      await expect.poll(() => pastItsLease(there, id)).toBe(true);
     },
     { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
   );

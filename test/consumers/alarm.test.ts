@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { patience } from '../patience.ts';
 import { type Consuming, consumingWorker } from './served.ts';
 
 const storage = mkdtempSync(join(tmpdir(), 'tock-alarm-'));
@@ -38,7 +39,7 @@ async function quiet(): Promise<void> {
 
 /** Seconds from a call to a handler's start. */
 async function begun(id: string, from: number): Promise<number> {
-  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: 15_000, interval: 5 });
+  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: patience, interval: 5 });
   return (performance.now() - from) / 1000;
 }
 
@@ -76,10 +77,10 @@ test('what is due sooner than the alarm moves it forward', async () => {
 test('a schedule wakes the database once for each time that it fires', async () => {
   await there.tock.call('PUT', '/v1/schedules/often', { queue: 'quick', every_seconds: 2 });
   const fires = (count: number) => () => there.told.length >= count;
-  await vi.waitUntil(fires(1), { timeout: 15_000 });
+  await vi.waitUntil(fires(1), { timeout: patience });
   await sleep(1100);
   const [before, fired] = [wakes, there.told.length];
-  await vi.waitUntil(fires(fired + 2), { timeout: 15_000 });
+  await vi.waitUntil(fires(fired + 2), { timeout: patience });
   expect(wakes - before).toBe(there.told.length - fired);
   await there.tock.call('DELETE', '/v1/schedules/often');
 });

@@ -5,6 +5,7 @@ import { vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { type Tapped, tapped } from '../worker/proxy.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 
@@ -67,7 +68,7 @@ export async function consumingWorker(storage?: string): Promise<Consuming> {
     },
     async start() {
       served = await serveBundle(code, { DATABASE_URL: way.url, LISTENER }, storage);
-      await vi.waitUntil(() => fetchOf('/openapi.json').catch(() => null), { timeout: 20_000 });
+      await vi.waitUntil(() => fetchOf('/openapi.json').catch(() => null), { timeout: patience });
     },
     kill,
     scheduled: () => fetchOf('/scheduled'),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { patience } from '../patience.ts';
 import { type Consuming, consumingWorker } from './served.ts';
 
 let there: Consuming;
@@ -40,7 +41,7 @@ test('a burst of enqueues makes few drains, and leaves nothing behind', async ()
   there.proxy.hears = { sent: (text, connection) => isClaim(text) && claimed.add(connection) };
   const burst = 300;
   await Promise.all(Array.from({ length: burst }, (_, n) => there.tock.enqueue('quick', n)));
-  await vi.waitUntil(() => new Set(there.told).size === burst, { timeout: 10_000 });
+  await vi.waitUntil(() => new Set(there.told).size === burst, { timeout: patience });
   expect(there.told).toHaveLength(burst);
   expect(claimed.size).toBeLessThan(burst / 10);
 });
@@ -48,13 +49,13 @@ test('a burst of enqueues makes few drains, and leaves nothing behind', async ()
 test('a call that makes tasks ready otherwise wakes their consumers too', async () => {
   const id = await there.tock.enqueue('other', 1);
   await there.tock.move([id], 'quick');
-  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: 5000 });
+  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: patience });
   await vi.waitUntil(done([id]));
 });
 
 test('what a woken consumer leaves behind in another queue is begun too', async () => {
   await there.tock.enqueue('leads', 1);
-  await vi.waitUntil(() => there.told.length > 0, { timeout: 5000 });
+  await vi.waitUntil(() => there.told.length > 0, { timeout: patience });
   expect(there.told[0]).toMatch(/quick/);
 });
 

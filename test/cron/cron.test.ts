@@ -26,7 +26,7 @@ beforeAll(async () => {
   if (!cron) return;
   db = await cronDatabase();
   client = await db.connect();
-}, 200_000);
+});
 
 beforeEach(({ skip }) => skip(!cron, `${name} has no pg_cron in the database tock_cron`));
 
@@ -111,15 +111,11 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   // Last, or a tick may come before there is anything for its duties.
   await makeDutiesDue(client);
 
-  const promoted = await until(
-    'the delayed task is ready and the lost ones are back',
-    async () => {
-      const found = await task(client, late as string);
-      const back = await task(client, ids[2] as string);
-      return found?.state === 'ready' && back?.state === 'ready' && found;
-    },
-    110,
-  );
+  const promoted = await until('the delayed task is ready and the lost ones are back', async () => {
+    const found = await task(client, late as string);
+    const back = await task(client, ids[2] as string);
+    return found?.state === 'ready' && back?.state === 'ready' && found;
+  });
   expect(promoted.payload).toBe('late');
   expect(await task(client, ids[0] as string)).toMatchObject({
     lost: 1,
@@ -127,17 +123,13 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   });
   expect((await rows(client, 'select * from tock.complete($1)', [lease])).length).toBe(0);
 
-  const done = await until(
-    'each duty but the one at work elsewhere is recorded',
-    async () => {
-      const all = await rows<{ last_ok_at: Date | null; last_error: string | null }>(
-        client,
-        "select last_ok_at, last_error from tock.duties where name <> 'rest'",
-      );
-      return all.every((duty) => duty.last_ok_at) && all;
-    },
-    70,
-  );
+  const done = await until('each duty but the one at work elsewhere is recorded', async () => {
+    const all = await rows<{ last_ok_at: Date | null; last_error: string | null }>(
+      client,
+      "select last_ok_at, last_error from tock.duties where name <> 'rest'",
+    );
+    return all.every((duty) => duty.last_ok_at) && all;
+  });
   expect(done.filter((duty) => duty.last_error !== null)).toEqual([]);
   expect(await value(client, rested, ['rest'])).toEqual(before);
   await resting.query('commit');
@@ -168,7 +160,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   expect(details.filter((row) => row.status !== 'succeeded')).toEqual([]);
   await admin.query('delete from cron.job_run_details where jobid = 0');
   await expectWhole(client);
-}, 200_000);
+});
 
 test('tick runs as often as this pg_cron can', async () => {
   const runs = `
@@ -178,9 +170,7 @@ test('tick runs as often as this pg_cron can', async () => {
     where j.jobname = 'tock:tick' and d.status = 'succeeded' order by 1 desc limit 1`;
   // Four within a minute are by seconds; by minutes one is all to wait for.
   const often = await bySeconds();
-  await until(
-    'tick has run',
-    async () => (await rows(client, runs)).some((row) => row.close || !often),
-    110,
+  await until('tick has run', async () =>
+    (await rows(client, runs)).some((row) => row.close || !often),
   );
-}, 120_000);
+});

@@ -5,6 +5,7 @@ import { vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { browserPath } from '../../scripts/stack/browser.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -61,7 +62,7 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
   let said: string[] = [];
   const health = () => fetch(`${served.url}/v1/health`).then((response) => response.ok);
   try {
-    await vi.waitUntil(() => health().catch(() => false), { timeout: 10_000 });
+    await vi.waitUntil(() => health().catch(() => false), { timeout: patience });
   } catch (error) {
     await Promise.all([browser.close(), served.stop()]);
     throw error;
@@ -81,7 +82,7 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
       const context = await browser.newContext({ viewport: size, colorScheme: theme });
       contexts.push(context);
       const page = await context.newPage();
-      page.setDefaultTimeout(15_000);
+      page.setDefaultTimeout(patience);
       listen(page, said);
       await page.goto(served.url);
       if (key) await signIn(page, key);

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster, stackInfo } from '../database.ts';
+import { patience } from '../patience.ts';
 import { claim, enqueue, expire, leaseOf, numbered, reap } from '../sql/support.ts';
 import { type Dashboard, dashboard } from './browser.ts';
 
@@ -47,7 +48,7 @@ async function expectReason(items: Locator, words: RegExp[]): Promise<void> {
   const texts = () => items.allInnerTexts();
   await expect
     .poll(async () => (await texts()).filter((text) => words.every((word) => word.test(text))), {
-      timeout: 15_000,
+      timeout: patience,
     })
     .toHaveLength(1);
 }

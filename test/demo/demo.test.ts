@@ -34,7 +34,7 @@ test('the demo starts a stack, loses a worker, and every task is done right and 
   expect(out).toMatch(/kill -9 of worker-\d/);
   expect(out).toMatch(/taken back by (pg_cron's tock:(reap|tick)|the Worker's alarm)/);
   expect(processesOf(home)).toEqual([]);
-}, 300_000);
+});
 
 test('a count that is none is refused', async () => {
   const { code, out } = await execute([process.execPath, 'scripts/demo.ts', '--files', 'many'], {

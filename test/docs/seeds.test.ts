@@ -51,7 +51,7 @@ test('the blocks for pg_cron run where there is one', async ({ skip }) => {
   const blocks = sqlOf(read()).map((sql) => (needsCron(sql) ? sql : null));
   ofCron = await printed(own.url, blocks).finally(own.drop);
   expect(ofCron.join('')).toContain('tock:tick');
-}, 200_000);
+});
 
 // `vitest run test/docs -u` writes the answers anew.
 test('psql prints what the page says', async ({ skip }) => {

@@ -105,7 +105,7 @@ test('a group of a FIFO queue is a gate, and what is refused stays with those af
     Attributes: { MessageGroupId: 'user 7' },
   }));
   const ending = run('jobs.fifo');
-  await expect.poll(() => messages.length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => messages.length).toBe(2);
   messages = [];
   const { err } = await ending;
   expect(err).toContain('message f2: TockError');

@@ -2,6 +2,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import { patience } from '../patience.ts';
 import { type Against, against, copied, type Process, started } from './copied.ts';
 import { type Web, web } from './web.ts';
 
@@ -68,7 +69,7 @@ test('a workflow is red when a task has died', async () => {
 test('a workflow that is cancelled gives back what it has, within the time that it gets', async () => {
   const [id] = await tock.enqueue('links', [link('/held')], { max_attempts: 1 });
   const { child, ended } = job();
-  await vi.waitUntil(() => pages.asked.includes('/held'), { timeout: 20_000 });
+  await vi.waitUntil(() => pages.asked.includes('/held'), { timeout: patience });
   child.kill('SIGINT');
   // As the runner does.
   const timers = [

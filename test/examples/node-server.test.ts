@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { copied, type Process, started } from './copied.ts';
 
 let db: Database;
@@ -24,10 +25,10 @@ beforeAll(async () => {
   const settings = { DATABASE_URL: db.poolUrl ?? db.edgeUrl, PORT: '0' };
   server = started([process.execPath, 'server.mjs'], folder, settings);
   const said = /listens on (\S+)/;
-  await vi.waitUntil(() => said.test(server.out()) || server.err(), { timeout: 15_000 });
+  await vi.waitUntil(() => said.test(server.out()) || server.err(), { timeout: patience });
   url = said.exec(server.out())?.[1] ?? server.err();
   tock = createTock({ url, key, retries: 0 });
-}, 30_000);
+});
 afterAll(async () => {
   server.child.kill('SIGKILL');
   rmSync(folder, { recursive: true });
@@ -56,7 +57,7 @@ test('what falls due is promoted by its timer, with nobody claiming', async () =
     const id = await tock.enqueue('later', null, { run_at });
     await vi.waitUntil(
       async () => (await owner.query(timely)) && (await tock.task(id))?.state === 'ready',
-      { timeout: 4000, interval: 50 },
+      { timeout: patience, interval: 50 },
     );
   }
 });
@@ -102,4 +103,4 @@ test('on SIGTERM it answers what is under way and ends with 0, whoever keeps a c
   expect(answer.headers.get('connection')).toBe('close');
   // It would be minutes until the idle connection is given up.
   expect(await server.ended).toMatchObject({ code: 0, err: '' });
-}, 15_000);
+});

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { patience } from '../patience.ts';
 import { type Against, against, copied, type Process, started } from './copied.ts';
 
 type Span = {
@@ -49,7 +50,7 @@ beforeAll(async () => {
   });
   server = run('server.mjs', { PORT: '0' });
   const begun = () => expect(server.out()).toMatch(/^on \d+/);
-  await vi.waitFor(begun, { timeout: 10_000 });
+  await vi.waitFor(begun, { timeout: patience });
   shop = `http://127.0.0.1:${/\d+/.exec(server.out())?.[0]}`;
 });
 afterAll(async () => {

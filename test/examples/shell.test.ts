@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { alive, mark } from '../../scripts/stack/processes.ts';
+import { patience } from '../patience.ts';
 import { type Against, against, copied, type Process, started } from './copied.ts';
 import { cannotHave } from './programs.ts';
 
@@ -15,7 +16,7 @@ beforeAll(async () => {
   lacking = await cannotHave(['curl', 'jq']);
   tock = await against(queue);
   folder = await copied('shell');
-}, 180_000);
+});
 afterAll(async () => {
   rmSync(folder, { recursive: true });
   await tock.drop();
@@ -99,7 +100,7 @@ test('a command that takes longer than its lease keeps it', async () => {
   const past = `select now() > (runs -> 0 ->> 'started_at')::timestamptz + interval '3 s' as past
     from tock.task(p_id => $1)`;
   const isPast = async () => (await tock.owner.query(past, [id])).rows[0].past;
-  await vi.waitUntil(isPast, { timeout: 20_000 });
+  await vi.waitUntil(isPast, { timeout: patience });
   await tock.owner.query('select tock.reap(p_sweep => true)');
   writeFileSync(join(folder, 'over'), '');
   expect((await running.ended).code).toBe(0);
@@ -110,7 +111,7 @@ test('a command is ended with what it started when its task is cancelled', async
   const [id] = await tock.enqueue(queue, ['cancel']);
   const script = 'sleep 300 & echo $! >pid; wait; echo never >never';
   const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '1' });
-  await vi.waitUntil(() => exists('pid'), { timeout: 20_000 });
+  await vi.waitUntil(() => exists('pid'), { timeout: patience });
   await tock.owner.query('select tock.cancel(p_ids => $1)', [[id]]);
   expect((await running.ended).code).toBe(0);
   expect(await tock.states([id as string])).toEqual(['cancelled']);
@@ -122,12 +123,12 @@ test('a worker that is told to stop gives back what does not end in time, as no 
   const [quick, slow] = [await tock.enqueue(queue, ['quick']), await tock.enqueue(queue, ['slow'])];
   const script = `cat >now; [[ $(cat now) == '"slow"' ]] && sleep 300; sleep 1; echo 1`;
   const first = worker(script, { STOP_SECONDS: '20' });
-  await vi.waitUntil(() => exists('now') && read('now') === '"quick"\n', { timeout: 20_000 });
+  await vi.waitUntil(() => exists('now') && read('now') === '"quick"\n', { timeout: patience });
   first.child.kill('SIGTERM');
   expect((await first.ended).code).toBe(0);
   expect(await tock.states([...quick, ...slow])).toEqual(['done', 'ready']);
   const second = worker(script, { STOP_SECONDS: '0' });
-  await vi.waitUntil(() => read('now') === '"slow"\n', { timeout: 20_000 });
+  await vi.waitUntil(() => read('now') === '"slow"\n', { timeout: patience });
   second.child.kill('SIGTERM');
   expect((await second.ended).code).toBe(0);
   expect(await tock.task(slow[0])).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });

@@ -7,6 +7,7 @@ import { createTock, type Tock } from '../../client/index.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { run } from '../../scripts/stack/run.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { copied } from './copied.ts';
 
@@ -41,7 +42,7 @@ beforeAll(async () => {
     DATABASE_URL: db.poolUrl ?? db.edgeUrl,
     RATES_URL,
   });
-  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: 20_000 });
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: patience });
   const made =
     "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'read'])";
   tock = createTock({ url: served.url, key: (await owner.query(made)).rows[0].key });

@@ -18,7 +18,7 @@ let db: OwnCluster;
 
 beforeAll(async () => {
   db = await ownCluster();
-}, 120_000);
+});
 
 afterAll(() => db.drop());
 
@@ -104,7 +104,7 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
     }
     await expectWhole(client);
   }
-}, 120_000);
+});
 
 test('a completion acknowledged just before a crash holds, with nothing else written since', async () => {
   // What was committed asynchronously would be written within 0.2 s: here it would be lost for sure.
@@ -136,7 +136,7 @@ test('a completion acknowledged just before a crash holds, with nothing else wri
   expect(again.filter((id) => completed.has(id))).toEqual([]);
   // A completion may have been made durable whose answer never came.
   expect(again.length + completed.size).toBeGreaterThanOrEqual(4000 - workers.length);
-}, 120_000);
+});
 
 test('a limit holds after a crash: what was claimed just before keeps its places', async () => {
   const client = await db.connect();
@@ -156,7 +156,7 @@ test('a limit holds after a crash: what was claimed just before keeps its places
   expect(limits).toMatchObject({ running: 3 });
   expect(limits?.level).toBeLessThan(2);
   await expectWhole(again);
-}, 120_000);
+});
 
 test('a prepared task and a prepared claim survive a crash', async () => {
   const writer = await db.connect();

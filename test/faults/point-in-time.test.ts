@@ -62,7 +62,7 @@ beforeAll(async () => {
     value<boolean>(watcher, 'select not pg_is_in_recovery()'),
   );
   stored = await newestStored(watcher);
-}, 120_000);
+});
 
 afterAll(() => all.close());
 

@@ -8,7 +8,7 @@ let db: OwnCluster;
 
 beforeAll(async () => {
   db = await ownCluster();
-}, 120_000);
+});
 
 afterAll(() => db.drop());
 

@@ -19,7 +19,7 @@ beforeAll(async () => {
   [source, target] = await Promise.all([all.make({ wal_level: 'logical' }), all.make({}, true)]);
   const client = await source.connect();
   await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
-}, 120_000);
+});
 
 afterAll(() => all?.close());
 
@@ -87,7 +87,7 @@ test('a dump taken under load and restored into another cluster goes on above al
   const kept = await dumped(file);
   await restored(file, target.superUrl());
   await expectGoesOn(() => target.connect(), copied(ledger), { ...kept, held: new Map() });
-}, 60_000);
+});
 
 test('a dump restored into another database of its own cluster is told apart too', async () => {
   const file = `${all.host.folder}/beside.dump`;
@@ -96,7 +96,7 @@ test('a dump restored into another database of its own cluster is told apart too
   await restored(file, source.superUrl('beside'));
   const connect = () => source.connect(source.url('beside'));
   await expectGoesOn(connect, copied(ledger), { ...kept, held: new Map() });
-}, 60_000);
+});
 
 test('rows restored without the sequence are never met by a new task below a cursor', async () => {
   const file = `${all.host.folder}/data.dump`;
@@ -108,7 +108,7 @@ test('rows restored without the sequence are never met by a new task below a cur
   const stored = await expectMended('data_only');
   const connect = () => target.connect(target.url('data_only'));
   await expectGoesOn(connect, copied(ledger), { ...kept, held: new Map() }, stored);
-}, 60_000);
+});
 
 test('a database taken over by logical replication goes on above its rows', async () => {
   const admin = await emptied('replica');
@@ -134,4 +134,4 @@ test('a database taken over by logical replication goes on above its rows', asyn
   const stored = await expectMended('replica');
   const connect = () => target.connect(target.url('replica'));
   await expectGoesOn(connect, ledger, copied(ledger), stored);
-}, 60_000);
+});

@@ -9,7 +9,7 @@ let cluster: OwnCluster;
 
 beforeAll(async () => {
   cluster = await ownCluster();
-}, 120_000);
+});
 
 afterAll(() => cluster?.drop());
 
@@ -83,4 +83,4 @@ test('a database that was stopped over twenty fires catches up by the rules, wit
     expect(Number(next_fire_at) / 1000, name).toBeGreaterThanOrEqual(now - 1);
   }
   await expectWhole(one);
-}, 90_000);
+});

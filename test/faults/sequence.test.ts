@@ -14,6 +14,7 @@ import {
   pidOf,
   promote,
   rows,
+  until,
   value,
 } from '../sql/support.ts';
 import { findings, more, reached } from './aftermath.ts';
@@ -210,34 +211,34 @@ test('doctor says that a sequence is behind, and no more once it is mended', asy
   expect(await doctor()).not.toMatch(/positions is/);
 });
 
-test('a sequence tampered with under load costs no task', async () => {
+test.each([
+  "select setval('tock.positions', 1)",
+  'alter sequence tock.positions cache 50',
+  "select setval('tock.positions', last_value - 50) from tock.positions",
+])('after %s a load costs no task, before the guard has come and after it', async (tampering) => {
   const ledger = openLedger();
   await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
-  const load = startLoad(ledger, () => db.connect());
-  for (const tampering of [
-    "select setval('tock.positions', 1)",
-    'alter sequence tock.positions cache 50',
-    "select setval('tock.positions', last_value - 50) from tock.positions",
-  ]) {
-    await more(ledger, 60);
-    await client.query(tampering);
-    await client.query('select pg_sleep(0.1)');
-    await client.query("select tock.run_duty('guard')");
-  }
+  const load = () => startLoad(ledger, () => db.connect());
+  const first = load();
   await more(ledger, 60);
-  await load.stop();
-  // An id that still waits is refused by its key. Who reads the sequence while it is altered may find its old file
-  // gone: PostgreSQL writes it anew, and doesn't lock out readers (XX001, 'could not read block 0').
-  const refusals = ['TK503', '23505', 'XX001'];
+  await first.stop();
+  await client.query(tampering);
+  const second = load();
+  // A tick of the load may be at it, whose look came before.
+  await until('the guard has come', async () => {
+    return (await value(client, "select tock.run_duty('guard')")) !== null;
+  });
+  await more(ledger, 60);
+  await second.stop();
+  // Who reads the sequence while the guard alters it may find its old file gone: PostgreSQL writes it anew, and
+  // doesn't lock out readers (XX001, 'could not read block 0').
+  const refusals = ['TK503', 'XX001'];
   expect([...ledger.refused.keys()].filter((code) => !refusals.includes(code))).toEqual([]);
   await finish(client, 'load');
-  // Set back just between a writer's look at it and its next position, the sequence gives one below a cursor.
   await pass(client);
   await settle(client);
   await audit(client);
   await finish(client, 'load');
   expect((await expectOwn(client, ledger)).size).toBe(ledger.accepted.size);
-  // Where that was within a leased range, its lease holds one more than it handed out.
-  const fits = 'a lease holds another number of runs than its range';
-  await expectDone(client, ledger.accepted.keys(), [fits]);
+  await expectDone(client, ledger.accepted.keys());
 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
   primary = await all.make();
   const client = await primary.connect();
   await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
-}, 120_000);
+});
 
 afterAll(() => all.close());
 
@@ -59,7 +59,7 @@ test('a server killed and started again is the same one: no jump, no pause, no r
   expect(await findings(client)).toEqual([]);
   await finish(client, 'careful');
   await expectWhole(client);
-}, 60_000);
+});
 
 test('with a synchronous standby nothing acknowledged is lost when the primary dies', async () => {
   const standby = await standbyOf(primary, 'first');
@@ -80,7 +80,7 @@ test('with a synchronous standby nothing acknowledged is lost when the primary d
   expect(await value(client, 'select pg_promote()')).toBe(true);
   // A claim is not acknowledged work: it commits asynchronously, and one lost makes its tasks ready.
   await takeOver(standby, { ...copied(ledger), held: new Map() });
-}, 60_000);
+});
 
 test('a promoted standby gives out no id that the old primary gave, though the tail is lost', async () => {
   ledger.completed.clear();
@@ -112,4 +112,4 @@ test('a promoted standby gives out no id that the old primary gave, though the t
   // More is lost than the 32 positions that the log of a sequence runs ahead.
   expect(await newestStored(client)).toBeLessThan(ledger.newest - 100);
   await takeOver(standby, kept);
-}, 60_000);
+});

@@ -16,4 +16,4 @@ test('a while over HTTP, with everything killed, torn and held up, loses and dou
     expect(text).toContain(`fault kill -9 of ${victim}`);
   }
   expect(text).toContain('complete: 200');
-}, 400_000);
+});

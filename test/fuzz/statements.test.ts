@@ -53,4 +53,4 @@ test("no text of a caller's becomes part of a statement, however deep", async ()
   const made = [...texts].filter((text) => /tock\.runs_\d/.test(text));
   expect(made.length).toBeGreaterThan(10);
   expect(await value(at.tock.owner, 'select count(*) > 0 from tock.runs')).toBe(true);
-}, 600_000);
+});

@@ -109,7 +109,7 @@ test('a claim that waits at a limit starts its task when another has ended', asy
   const first = await claim('next');
   const from = tock.statements.length;
   const waiting = claim('next', { wait_seconds: 20 });
-  await expect.poll(() => tock.statements.length - from, { timeout: 5000 }).toBeGreaterThan(2);
+  await expect.poll(() => tock.statements.length - from).toBeGreaterThan(2);
   await tock.send(`POST /v1/leases/${first.lease}/complete`);
   expect(await waiting).toMatchObject({ state: 'found', tasks: [{}] });
 });

@@ -141,7 +141,7 @@ test('whose transaction holds tasks back only a key for all queues is told', asy
   await somebody.query(`select tock.enqueue('q', '[{}]')`);
   const { rows } = await somebody.query('select pg_backend_pid() as pid');
   const reasons = async (own?: string) => (await get('/v1/queues/other/why', own)).body.reasons;
-  await expect.poll(reasons, { timeout: 20_000 }).toMatchObject([
+  await expect.poll(reasons).toMatchObject([
     {
       finding: 'an open transaction holds tasks back',
       detail: expect.stringContaining('payroll'),

@@ -16,8 +16,7 @@ function held() {
   const app = createApp((_env, use) => use(query));
   const send = (path: string, env: Bindings, body: BodyInit = '{}') =>
     app.request(path, { method: 'POST', headers, body, duplex: 'half' } as RequestInit, env);
-  const arrived = (count: number) =>
-    expect.poll(() => waiting.length, { timeout: 10_000 }).toBe(count);
+  const arrived = (count: number) => expect.poll(() => waiting.length).toBe(count);
   const release = () => {
     for (const go of waiting.splice(0)) go();
   };

@@ -24,7 +24,7 @@ async function claimed(queue: string): Promise<string> {
 async function waiting(id: string, seconds = 20, signal?: AbortSignal) {
   const from = tock.statements.length;
   const answer = tock.send(`GET /v1/tasks/${id}?wait_seconds=${seconds}`, signal ? { signal } : {});
-  await expect.poll(() => tock.statements.length - from, { timeout: 5000 }).toBeGreaterThan(3);
+  await expect.poll(() => tock.statements.length - from).toBeGreaterThan(3);
   return { answer };
 }
 

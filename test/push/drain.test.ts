@@ -72,7 +72,7 @@ test('nothing is read of an answer once its push has ended', async () => {
   });
   await pushed('more', [{ payload: 1 }]);
   expect(await drained()).toMatchObject({ done: 1 });
-  await expect.poll(() => there.open(), { timeout: 1000 }).toBe(0);
+  await expect.poll(() => there.open()).toBe(0);
 });
 
 test('a task goes where it says itself, rather than where its queue says', async () => {

@@ -8,6 +8,7 @@ import { postByFetch } from '../../functions/push/post.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
+import { patience } from '../patience.ts';
 import { claimed } from './receiver.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-readme-push-'));
@@ -33,7 +34,7 @@ test("the README's receiver takes what its secret signed, and nothing else", asy
   const given = { ...process.env, PORT: String(port), PUSH_SECRET: good.current[0] };
   child = spawn(process.execPath, [file], { env: given, stdio: 'inherit' });
   const url = `http://127.0.0.1:${port}/`;
-  await vi.waitUntil(() => fetch(url).catch(() => null), { timeout: 10_000 });
+  await vi.waitUntil(() => fetch(url).catch(() => null), { timeout: patience });
   const push = async (generation: number) => {
     const signal = AbortSignal.timeout(5000);
     const delivery = { env, post: postByFetch, secrets: await secrets(generation), signal };

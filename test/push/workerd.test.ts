@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { expire, reap, rows, value } from '../sql/support.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { type Receiver, receiver, verify } from './receiver.ts';
@@ -21,7 +22,7 @@ const bindings = () => ({
 
 async function start(): Promise<void> {
   served = await serveBundle(code, bindings());
-  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: 20_000 });
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: patience });
   tock = createTock({ url: served.url, key });
 }
 
@@ -98,7 +99,7 @@ test('a Worker that dies between push and completion pushes again, under the sam
     else void served.stop();
   });
   const id = await tock.enqueue('killed', 1).catch(() => null);
-  await vi.waitUntil(() => there.at('/killed').length === 1, { timeout: 5000 });
+  await vi.waitUntil(() => there.at('/killed').length === 1, { timeout: patience });
   const leases = `select l.token from tock.leases l join tock.streams s on s.number = l.stream
     where l.closed_at is null and s.queue = 'killed'`;
   const [open] = await vi.waitUntil(async () => {
@@ -109,7 +110,7 @@ test('a Worker that dies between push and completion pushes again, under the sam
   await reap(owner);
   await start();
   await call('POST', '/v1/tick', {});
-  await vi.waitUntil(() => there.at('/killed').length === 2, { timeout: 5000 });
+  await vi.waitUntil(() => there.at('/killed').length === 2, { timeout: patience });
   const sent = there.at('/killed').map(({ headers }) => headers['webhook-id']);
   expect(sent).toEqual([id ?? sent[0], id ?? sent[0]]);
   await vi.waitUntil(async () => (await call('GET', `/v1/tasks/${sent[0]}`)).body.state === 'done');
@@ -119,7 +120,7 @@ test('a private address is refused in workerd too', async () => {
   await served.stop();
   const { TOCK_PUSH_PRIVATE, ...guarded } = bindings();
   served = await serveBundle(code, guarded);
-  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: 20_000 });
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: patience });
   tock = createTock({ url: served.url, key });
   const push_url = 'https://[::ffff:127.0.0.1]/';
   const { body } = await ended(await tock.enqueue('open', 1, { push_url }));

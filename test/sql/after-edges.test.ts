@@ -169,5 +169,5 @@ test('an expired child of a parent that never ends doesn’t stay for ever', asy
     await promote(client);
     return value(client, 'select count(*)::integer from tock.waiting');
   };
-  await expect.poll(waiting, { timeout: 5000 }).toBe(0);
+  await expect.poll(waiting).toBe(0);
 });

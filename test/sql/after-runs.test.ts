@@ -43,9 +43,7 @@ test('a child that watches a replacement which came too late sees its parent end
   ).toBe(true);
   await other.query('commit');
   await complete(client, lease);
-  await expect
-    .poll(() => promote(client).then(() => stateOf(child)), { timeout: 5000 })
-    .toBe('ready');
+  await expect.poll(() => promote(client).then(() => stateOf(child))).toBe('ready');
 });
 
 test('a child of a parent that goes on, waits, is changed and goes on, sees it end', async () => {

@@ -32,7 +32,7 @@ async function becomes(id: string, state: string): Promise<void> {
     await promote(client);
     return stateOf(id);
   };
-  await expect.poll(look, { timeout: 5000 }).toBe(state);
+  await expect.poll(look).toBe(state);
 }
 
 /** Claims the one task that is ready. */

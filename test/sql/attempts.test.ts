@@ -145,7 +145,7 @@ test('100 attempts are told one by one, in order, wherever their epochs are', as
     expect(await look(chain.told[n]?.id as string)).toEqual(found);
   }
   await expectWhole(client);
-}, 60_000);
+});
 
 test('a run in which an attempt is under way, ready or waited for comes last', async () => {
   const chain = await begin();

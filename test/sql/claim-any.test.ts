@@ -68,7 +68,7 @@ test('shares follow the weights while all have work, and an empty queue gives it
   const [none, d = 0, e = 0] = await shares(100, ['empty', 'b', 'c'], [1000, 1, 1]);
   expect([none, d + e]).toEqual([0, 100]);
   expect(Math.abs(d - 50)).toBeLessThan(30);
-}, 30_000);
+});
 
 test('paused, limited and locked queues hold up nobody', async () => {
   for (const queue of ['paused', 'limited', 'locked', 'free']) {
@@ -218,7 +218,7 @@ test("an answer's size is bounded over all queues, and whoever comes first may b
   expect(first.map((run) => run.queue)).toEqual(['a', 'd', 'd']);
   expect((await claimAny(client, queues, { limit: 2 })).map((run) => run.queue)).toEqual(['a']);
   expect((await claimAny(client, queues, { limit: 2 })).map((run) => run.queue)).toEqual(['b']);
-}, 30_000);
+});
 
 test('eight workers empty five queues together, each task once', async () => {
   const queues = ['a', 'b', 'c', 'd', 'e'];
@@ -249,4 +249,4 @@ test('eight workers empty five queues together, each task once', async () => {
   expect(await reap(client)).toBe(0);
   expect((await task(client, sent[0] as string))?.state).toBe('done');
   await expectWhole(client);
-}, 60_000);
+});

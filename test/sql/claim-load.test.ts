@@ -75,5 +75,4 @@ test.each([
     ).toBe(0);
     await expectWhole(client);
   },
-  90_000,
 );

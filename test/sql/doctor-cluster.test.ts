@@ -20,7 +20,7 @@ beforeAll(async () => {
   cluster = await ownCluster();
   await connect();
   await client.query('select tock.tick()');
-}, 200_000);
+});
 
 afterAll(() => cluster?.drop());
 
@@ -321,4 +321,4 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   await restart(Object.fromEntries(Object.keys(harmful).map((name) => [name, null])));
   expect(await named()).toEqual([]);
   expect(await part('vacuum(10)')).toMatchObject([{ finding: 'transaction numbers run out' }]);
-}, 120_000);
+});

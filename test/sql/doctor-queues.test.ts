@@ -264,5 +264,4 @@ test.each(statistics)(
     );
     expect(bad).toEqual([]);
   },
-  60_000,
 );

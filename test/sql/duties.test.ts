@@ -166,13 +166,13 @@ test('a duty that hangs is canceled by the next one, and only a duty is', async 
   const canceled = hung.query('select pg_sleep(60) /* tock.tick() */').catch((error) => error.code);
   const working = busy.query('select pg_sleep(60)').catch((error) => error.code);
   const cancel = () => value<number>(client, 'select tock.cancel_overdue(0)');
-  await expect.poll(cancel, { timeout: 10_000 }).toBe(1);
+  await expect.poll(cancel).toBe(1);
   expect(await canceled).toBe('57014');
   await hung.query('rollback');
   expect(await cancel()).toBe(0);
   const sleeping = () =>
     value<string>(client, 'select wait_event from pg_stat_activity where pid = $1', [pid]);
-  await expect.poll(sleeping, { timeout: 10_000 }).toBe('PgSleep');
+  await expect.poll(sleeping).toBe('PgSleep');
   await client.query('select pg_terminate_backend($1)', [pid]);
   expect(await working).toBe('57P01');
 });

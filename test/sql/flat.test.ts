@@ -86,7 +86,7 @@ test('promotions, and the look of every claim, are as cheap for the last of 50,0
     "update tock.duties set last_started_at = clock_timestamp() + interval '1 hour'",
   );
   expect(await fewest("tock.claim('other', p_alone => true)")).toBeLessThan(100);
-}, 120_000);
+});
 
 test('coming to gates, and a look for who is late, are as cheap for the last of 6,000 tasks', async () => {
   await client.query("select tock.put_queue('q')");
@@ -127,7 +127,7 @@ test('a task fails, waits and comes back at the same price for the hundredth tim
   expectFlat('claim of one', claiming);
   expectFlat('empty claim', empty);
   await expectWhole(client);
-}, 120_000);
+});
 
 test('reaping reads on from where it came to, and wakes nobody for what is done', async () => {
   await enqueue(client, 'q', numbered(3000));
@@ -149,7 +149,7 @@ test('reaping reads on from where it came to, and wakes nobody for what is done'
   expect(await fewest(nothing)).toBeLessThan(100);
   expect(await fewest('tock.next_wake_at()')).toBeLessThan(100);
   await expectWhole(client);
-}, 120_000);
+});
 
 test('what commits late is swept all the same: a delayed task and a lease below where reading goes on', async () => {
   await client.query("select tock.put_queue('q')");
@@ -179,7 +179,7 @@ test('what commits late is swept all the same: a delayed task and a lease below 
   const again = (await claim(client, 'q', { limit: 3000 })).map((one) => one.id);
   expect(again).toContain(run?.id);
   await expectWhole(client);
-}, 60_000);
+});
 
 test('a claim at a limit is as cheap for the three hundredth time', async () => {
   await client.query(
@@ -203,7 +203,7 @@ test('a claim at a limit is as cheap for the three hundredth time', async () => 
   expectFlat('claim at a limit', claiming);
   expectFlat('claim in vain', limited);
   await expectWhole(client);
-}, 120_000);
+});
 
 test('empty streams of tasks with options cost a claim what empty plain ones do', async () => {
   for (const [queue, options] of Object.entries({ plain: {}, asks: { timeout_seconds: 60 } })) {
@@ -239,4 +239,4 @@ test('empty streams of tasks with options cost a claim what empty plain ones do'
   const [plain, asks] = [await fewest("tock.claim('plain')"), await fewest("tock.claim('asks')")];
   expect([plain, asks, asks < plain * 1.05 + 10]).toEqual([plain, asks, true]);
   await expectWhole(client);
-}, 60_000);
+});

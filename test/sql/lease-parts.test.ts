@@ -69,7 +69,7 @@ test('a lease of 1,000 completed one by one over eight connections is done, each
   expect(counted).toEqual({ results: 1000, different: 1000, done: true });
   expect(await claim(client, 'q')).toEqual([]);
   await expectWhole(client);
-}, 60_000);
+});
 
 test('workers and the reaper at an expired lease: each task is done or lost, never both', async () => {
   const ids = await enqueue(client, 'q', numbered(1000));
@@ -101,7 +101,7 @@ test('workers and the reaper at an expired lease: each task is done or lost, nev
   expect(again.filter((id) => done.has(id))).toEqual([]);
   expect(await outcomes(lease)).toEqual([{ outcome: done.size === 1000 ? 'done' : 'lost' }]);
   await expectWhole(client);
-}, 60_000);
+});
 
 test('two last completers that do not see each other: the lease is closed by the reaper, nothing runs again', async () => {
   const ids = await enqueue(client, 'q', numbered(2));

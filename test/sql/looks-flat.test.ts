@@ -82,7 +82,7 @@ test('history, a backlog and a transaction held open leave looks cheap', async (
     expect([call, touched, touched < most]).toEqual([call, touched, true]);
   }
   await holder.query('rollback');
-}, 120_000);
+});
 
 test('one stream that is busier than two thousand others is read in few steps', async () => {
   await more(10_000, streams, true);

@@ -174,7 +174,7 @@ test('a task changed hundreds of times is claimed once, with the last change', a
   await complete(client, leaseOf(got));
   expect((await task(client, id))?.runs).toHaveLength(251);
   await expectWhole(client);
-}, 60_000);
+});
 
 test.each(['repeatable read', 'serializable'])(
   'under a %s snapshot a claim does not take a replacement whose original has started since',

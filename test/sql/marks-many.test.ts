@@ -55,7 +55,7 @@ test('10,000 tasks in all states are cancelled at once', async () => {
     0,
   );
   await expectWhole(client);
-}, 60_000);
+});
 
 test('10,000 tasks in all states are changed at once', async () => {
   const q = queue();
@@ -75,4 +75,4 @@ test('10,000 tasks in all states are changed at once', async () => {
   expect(new Set(got.map((run) => run.id)).size).toBe(9000);
   expect(new Set(got.map((run) => `${run.priority} ${run.payload}`))).toEqual(new Set(['3 all']));
   await expectWhole(client);
-}, 60_000);
+});

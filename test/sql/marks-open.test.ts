@@ -114,7 +114,7 @@ test('changes left open in twenty transactions hold up no claim, and come too la
   const last = (await drain(client, 'q')).flat().map((run) => run.id);
   expect(last.toSorted()).toEqual(later.toSorted());
   await expectWhole(client);
-}, 90_000);
+});
 
 test.each(['committed', 'prepared'])(
   'what is %s beside claims holds for all that was not taken yet',
@@ -150,7 +150,6 @@ test.each(['committed', 'prepared'])(
     }
     await expectWhole(client);
   },
-  90_000,
 );
 
 test.each(['repeatable read', 'serializable'])(

@@ -70,7 +70,7 @@ beforeAll(async () => {
   await enqueue(owner, 'hot', numbered(10_000, 0, { delay_seconds: 5000 }));
   await makeDue(owner, 'none');
   await promote(owner);
-}, 180_000);
+});
 
 afterAll(() => db.drop());
 
@@ -83,7 +83,7 @@ const bad = (on: pg.Client) =>
 
 test('a session that planned on empty tables finds what it changes by an index', async () => {
   expect(await bad(old)).toEqual([]);
-}, 60_000);
+});
 
 describe.each(statistics)('with 80,000 runs, 60,000 marks and %s statistics', (_, statements) => {
   test.each(['auto', 'force_generic_plan'])(
@@ -92,6 +92,5 @@ describe.each(statistics)('with 80,000 runs, 60,000 marks and %s statistics', (_
       const on = await planning(db, statements, mode);
       expect(await bad(on)).toEqual([]);
     },
-    60_000,
   );
 });

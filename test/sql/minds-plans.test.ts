@@ -56,7 +56,7 @@ beforeAll(async () => {
   for (let call = 0; call < 4; call++) await enqueue(owner, 'large', numbered(5000));
   await enqueue(owner, 'large', numbered(10_000, 0, { delay_seconds: 5000 }));
   for (let call = 0; call < 300; call++) await claim(owner, 'large', { lease_seconds: 9999 });
-}, 120_000);
+});
 
 afterAll(() => db.drop());
 
@@ -69,7 +69,7 @@ const bad = (on: pg.Client) =>
 
 test('a session that planned on empty tables finds tasks by what they are', async () => {
   expect(await bad(old)).toEqual([]);
-}, 60_000);
+});
 
 describe.each(statistics)('with 60,000 runs and %s statistics', (_, statements) => {
   test.each(['auto', 'force_generic_plan'])(
@@ -78,6 +78,5 @@ describe.each(statistics)('with 60,000 runs and %s statistics', (_, statements) 
       const on = await planning(db, statements, mode);
       expect(await bad(on)).toEqual([]);
     },
-    60_000,
   );
 });

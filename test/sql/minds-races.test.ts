@@ -198,7 +198,7 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
   expect(states.filter(({ state }) => state === 'done').length).toBeGreaterThan(10);
   expect(purged).toBeGreaterThan(10);
   await expectWhole(client);
-}, 60_000);
+});
 
 test('tasks that are moved to and fro while they are claimed run once, in one queue', async () => {
   const queues = [queue(), queue(), queue()] as [string, string, string];
@@ -256,4 +256,4 @@ test('tasks that are moved to and fro while they are claimed run once, in one qu
   );
   expect(odd).toEqual([]);
   await expectWhole(client);
-}, 60_000);
+});

@@ -159,5 +159,4 @@ test.each([
     ]);
     await expectWhole(client);
   },
-  180_000,
 );

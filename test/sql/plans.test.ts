@@ -60,7 +60,7 @@ beforeAll(async () => {
     `insert into tock.requests (verb, queue, request_id, digest, ids)
      select 'enqueue', 'hot', 'r' || n, n, '{1}' from generate_series(1, 2000) n`,
   );
-}, 120_000);
+});
 
 afterAll(() => db.drop());
 
@@ -154,7 +154,7 @@ const bad = (on: pg.Client, days: number) =>
 
 test('with 110,000 rows a session that planned on empty tables finds its rows by an index', async () => {
   expect(await bad(old, 2)).toEqual([]);
-}, 60_000);
+});
 
 describe.each(statistics)('with 110,000 rows and %s statistics', (_, statements) => {
   test.each(['auto', 'force_generic_plan'])(
@@ -164,6 +164,5 @@ describe.each(statistics)('with 110,000 rows and %s statistics', (_, statements)
       // Seven times: from the sixth on, 'auto' may go over to a generic plan.
       expect(await bad(on, mode === 'auto' ? 7 : 2)).toEqual([]);
     },
-    60_000,
   );
 });

@@ -43,7 +43,7 @@ test('a worker that comes anew by all doors at once has one place, and nobody an
     return stand.filter(([, task]) => task && name.test(task)).length;
   }) as [() => Promise<number>, () => Promise<number>];
   expect([await waiting(), await own()]).toEqual([400, 0]);
-}, 60_000);
+});
 
 test('a task that is offered and assigned at once has one worker', async () => {
   await join(client, 'both', 'w0');

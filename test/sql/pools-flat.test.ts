@@ -45,7 +45,7 @@ test('beside an open transaction the last of 10,000 elections reads as much as t
   const [, firstTake = 0] = taking;
   expect([assigning, (assigning.at(-1) ?? 0) < firstAssign * 1.3 + 40]).toEqual([assigning, true]);
   expect([taking, (taking.at(-1) ?? 0) < firstTake * 1.3 + 40]).toEqual([taking, true]);
-}, 120_000);
+});
 
 test.each(statistics)(
   'no statement scans a pool of 5,000 and more, with %s statistics',

@@ -93,4 +93,4 @@ test('a long list of tasks that wait keeps few locks', async () => {
   await open.query('commit');
   // Those that no worker was left for are still in line, and as they were.
   expect(await take(client, 'many', 'me')).toMatchObject({ state: 'taken', task: 't2001' });
-}, 20_000);
+});

@@ -65,7 +65,7 @@ test('sixteen who assign, end, beat and leave: nobody has two tasks, no task two
   const stand = await standing(client, 'load');
   expect(stand.filter(([, , state]) => state !== 'free')).toEqual([]);
   expect(await places('load')).toBe(stand.length);
-}, 60_000);
+});
 
 test('of 800 unknown workers that come at once to 300 tasks each task has one', async () => {
   await offer(

@@ -73,7 +73,7 @@ test('two databases of a new cluster are migrated at once, and share the roles',
     expect(await Promise.all(urls.map(mayCall))).toEqual([granted, granted]);
     await dropAll(['one', 'two']);
   }
-}, 120_000);
+});
 
 test('who may not create roles is told what an administrator has to run, all of it at once', async () => {
   const url = await database('three');

@@ -54,7 +54,7 @@ test('each role tries every routine: its verbs let it in, all else is refused', 
     const letIn = all.filter((_, n) => codes[n] !== '42501').map((one) => one.name);
     expect(byName(letIn), role).toEqual(byName(mayCall[role] ?? []));
   }
-}, 120_000);
+});
 
 test('no role gets at a table or sequence in any way', async () => {
   await owner.query('select tock.rotate(p_ahead => 4, p_width => 1000)');
@@ -100,7 +100,7 @@ test('no role gets at a table or sequence in any way', async () => {
       role,
     ).toEqual([]);
   }
-}, 120_000);
+});
 
 test('no role makes, changes or drops anything in the schema', async () => {
   const ways = [

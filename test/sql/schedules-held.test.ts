@@ -119,4 +119,4 @@ test('who can not have a schedule, as somebody is firing it, is told so', async 
     });
   }
   await other.query('rollback');
-}, 20_000);
+});

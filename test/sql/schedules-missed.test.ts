@@ -12,7 +12,7 @@ const nominal = (all: Fired[], outcome: string) =>
 async function after(name: string, rule: object) {
   // In one minute, so that none of them comes meanwhile.
   const second = () => value(client, 'select extract(second from clock_timestamp())::float8');
-  await expect.poll(second, { timeout: 20_000, interval: 200 }).toBeLessThan(55);
+  await expect.poll(second, { interval: 200 }).toBeLessThan(55);
   await put(client, name, { queue: name, cron: '* * * * *', ...rule });
   await stopped(client, name, 1200);
   const from = Number((await show(client, name)).next_fire_at) / 1000;

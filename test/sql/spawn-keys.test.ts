@@ -110,7 +110,7 @@ test('completions whose spawns name keys in opposite order do not deadlock', asy
     );
   }
   for (const other of others) await other.end();
-}, 30_000);
+});
 
 test('many runs of a call may leave behind one task, and each has it for its child', async () => {
   const [queue, children] = [newQueue(), newQueue()];

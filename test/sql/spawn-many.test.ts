@@ -25,4 +25,4 @@ async function perChild(n: number): Promise<number> {
 test('what a child costs at its parent’s turn is the same for few and for many', async () => {
   await perChild(10);
   expect(await perChild(6000)).toBeLessThan(2.5 * (await perChild(600)));
-}, 60_000);
+});

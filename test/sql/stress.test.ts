@@ -93,4 +93,4 @@ test('whatever writers, claimers and duties do at once, each task ends exactly o
   const edges = await value<number>(client, 'select tock.epoch_of(last_value) from tock.positions');
   expect(edges).toBeGreaterThan(3);
   console.log(`seed ${seed}: ${load.accepted.size} tasks, up to epoch ${edges}`);
-}, 90_000);
+});

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { patience } from '../patience.ts';
 
 export type Options = {
   worker?: string | null;
@@ -220,12 +221,12 @@ export async function refusal(promise: Promise<unknown>): Promise<Refusal> {
 type Found<T> = Exclude<T, false | null | undefined>;
 
 /** Waits until the condition gives something true. */
-export async function until<T>(what: string, condition: () => Promise<T>, seconds = 20) {
-  const end = Date.now() + seconds * 1000;
+export async function until<T>(what: string, condition: () => Promise<T>) {
+  const end = Date.now() + patience;
   for (;;) {
     const found = await condition();
     if (found) return found as Found<T>;
-    if (Date.now() > end) throw new Error(`Waited ${seconds} s in vain until ${what}.`);
+    if (Date.now() > end) throw new Error(`Waited ${patience / 1000} s in vain until ${what}.`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

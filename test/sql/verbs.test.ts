@@ -209,4 +209,4 @@ test('whatever a verb is called with, it answers, or refuses in its own words, a
   expect(
     await value(owner, "select count(*)::int from tock.claim(p_queue => 'apart', p_limit => 5)"),
   ).toBe(2);
-}, 600_000);
+});

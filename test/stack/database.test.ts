@@ -29,7 +29,7 @@ test("pg_cron runs in its own database and the owner has only a customer's right
   } finally {
     await database.drop();
   }
-}, 180_000);
+});
 
 test('a cluster of its own survives kill -9 of everything in it', async () => {
   const own = await ownCluster();

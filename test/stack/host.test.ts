@@ -17,7 +17,7 @@ let host: Host;
 beforeAll(async () => {
   const name = `test-${process.pid}-host-${randomBytes(3).toString('hex')}`;
   host = await openHost({ name, ports: [], say: softly, kept: false });
-}, 120_000);
+});
 
 afterAll(async () => {
   await host.remove(host.folder);
@@ -63,8 +63,8 @@ test('a cluster ends with the process that started it, and its folder is swept',
   const over = new Promise((resolve) => starter.once('close', resolve));
   starter.kill('SIGKILL');
   await over;
-  await expect.poll(() => alive(postmaster), { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => alive(postmaster)).toBe(false);
   expect(existsSync(data)).toBe(true);
   await sweepTests();
   expect(existsSync(dirname(data))).toBe(false);
-}, 60_000);
+});

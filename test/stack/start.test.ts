@@ -16,7 +16,7 @@ afterAll(async () => {
 const ready = 'Ctrl-C stops everything';
 
 function nobodyLeft(): Promise<void> {
-  return expect.poll(() => processesOf(home), { timeout: 15_000, interval: 50 }).toEqual([]);
+  return expect.poll(() => processesOf(home), { interval: 50 }).toEqual([]);
 }
 
 test('Ctrl-C in the middle of start-up leaves no process behind', async () => {

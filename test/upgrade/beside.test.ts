@@ -25,7 +25,7 @@ const start = (db: Database, load: Load) =>
 
 const goesOn = async (load: Load) => {
   const before = load.completed.size;
-  await until('work goes on', async () => load.completed.size > before + 100, 60);
+  await until('work goes on', async () => load.completed.size > before + 100);
 };
 
 /** Whatever was accepted has been or is handed out once, and is done. */
@@ -59,7 +59,7 @@ test('work goes on while it migrates, also when that has to wait', async () => {
   await reader.query('begin; select count(*) from tock.leases');
   const lines: string[] = [];
   const migrated = upgrade(db, { lockSeconds: 60, log: (line) => lines.push(line) });
-  await until('it waits', async () => lines.some((line) => line.startsWith('Waiting for')), 60);
+  await until('it waits', async () => lines.some((line) => line.startsWith('Waiting for')));
   await goesOn(load);
   await reader.query('commit');
   await migrated;
@@ -78,7 +78,7 @@ test('work goes on while it migrates, also when that has to wait', async () => {
   expect(load.short).toEqual([]);
   await settle(owner, load);
   expect([...load.handed].filter(([, times]) => times !== 1)).toEqual([]);
-}, 240_000);
+});
 
 const inTheWay: [string, (other: pg.Client) => Promise<unknown>][] = [
   ['a transaction that has enqueued', (other) => enqueue(other, 'held', numbered(2))],
@@ -132,7 +132,7 @@ for (const [who, does] of inTheWay) {
     expect(judged(load).other).toEqual([]);
     for (const runs of await drain(owner, 'held')) await complete(owner, leaseOf(runs));
     await settle(owner, load);
-  }, 240_000);
+  });
 }
 
 test('work goes on over the edges of small epochs', async () => {
@@ -143,9 +143,9 @@ test('work goes on over the edges of small epochs', async () => {
   await owner.query('select tock.rotate(p_ahead => 8, p_width => 500)');
   const load = newLoad();
   const stopped = start(db, load);
-  await until('three epochs are over', async () => load.accepted.size > 1200, 60);
+  await until('three epochs are over', async () => load.accepted.size > 1200);
   await upgrade(db, { lockSeconds: 60 });
-  await until('three more are', async () => load.accepted.size > 2700, 60);
+  await until('three more are', async () => load.accepted.size > 2700);
   load.going = false;
   await stopped;
   expect(judged(load).other).toEqual([]);
@@ -155,4 +155,4 @@ test('work goes on over the edges of small epochs', async () => {
   );
   await owner.query('select tock.reap(p_sweep => true)');
   await settle(owner, load);
-}, 240_000);
+});

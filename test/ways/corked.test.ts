@@ -2,6 +2,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { corked } from '../../functions/ways/corked.ts';
 import { bundle } from '../../scripts/bundle.ts';
+import { patience } from '../patience.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { placeOf } from './bridge.ts';
 import { type Setting, setting } from './setting.ts';
@@ -31,7 +32,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   url.port = String((proxy.address() as { port: number }).port);
   served = await serveBundle((await bundle()).code, { DATABASE_URL: url.href });
-  await vi.waitFor(() => fetch(`${served.url}/openapi.json`), { timeout: 20_000 });
+  await vi.waitFor(() => fetch(`${served.url}/openapi.json`), { timeout: patience });
 });
 
 afterAll(async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Bindings } from '../../functions/query.ts';
 import { bundle } from '../../scripts/bundle.ts';
+import { patience } from '../patience.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { behaves } from './behaviour.ts';
 import { setting, type WayName } from './setting.ts';
@@ -14,7 +15,7 @@ const ways: WayName[] = ['hyperdrive', 'neon-http', 'neon-ws'];
 
 async function serve(bindings: Bindings): Promise<Served> {
   const worker = await serveBundle(code, bindings);
-  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: 20_000 });
+  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: patience });
   return worker;
 }
 

@@ -53,7 +53,7 @@ beforeAll(async () => {
   });
   const worker = { pid: child.pid ?? 0, log, ended: ended(child), stop: async () => {} };
   await healthy(url, worker, new AbortController().signal);
-}, 90_000);
+});
 
 afterAll(async () => {
   if (child?.pid) {

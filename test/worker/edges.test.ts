@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
+import { patience } from '../patience.ts';
 import { blackHole, type Hole } from '../ways/black_hole.ts';
 import { type Served, serveBundle } from './workerd.ts';
 
@@ -11,7 +12,7 @@ beforeAll(async () => {
   const { code } = await bundle();
   const DATABASE_URL = `postgres://u:p@127.0.0.1:${hole.port}/d`;
   worker = await serveBundle(code, { DATABASE_URL });
-  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: 20_000 });
+  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: patience });
 });
 afterAll(async () => {
   await worker?.stop();
@@ -86,5 +87,5 @@ test('in workerd too a database that never answers is a 503', async () => {
   const reply = await fetch(`${worker.url}/v1/queues`, { headers });
   expect(reply.status).toBe(503);
   expect(reply.headers.get('retry-after')).toBe('1');
-  await expect.poll(hole.open, { timeout: 10_000 }).toBe(0);
+  await expect.poll(hole.open).toBe(0);
 });

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { beforeAll, expect, test, vi } from 'vitest';
 import type { Database } from '../database.ts';
 import { rowCounts } from '../http/service.ts';
+import { patience } from '../patience.ts';
 import type { Served } from './workerd.ts';
 
 type At = { served: Served; database: Database };
@@ -84,7 +85,7 @@ export function wire(place: () => At): void {
         ({ status }) => status,
         () => 0,
       );
-    await vi.waitUntil(async () => (await health()) === 200, { timeout: 30_000 });
+    await vi.waitUntil(async () => (await health()) === 200, { timeout: patience });
   });
 
   test('requests one behind the other on a connection are answered in turn, also after a refusal', async () => {
@@ -122,7 +123,7 @@ export function wire(place: () => At): void {
       expect(await sent(post(task.length) + task)).toEqual([201]);
       for (const socket of sockets) socket.write('l');
       expect(await sent(post(task.length) + task)).toEqual([201]);
-      await expect.poll(open, { timeout: 10_000 }).toBe(0);
+      await expect.poll(open).toBe(0);
       expect(sockets.filter((socket) => socket.destroyed)).toEqual([]);
     } finally {
       for (const socket of sockets) socket.destroy();

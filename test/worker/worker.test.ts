@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { makeDutiesDue } from '../sql/support.ts';
 import { removeHome, temporaryHome } from '../stack/started.ts';
 
@@ -95,5 +96,5 @@ test('a call that changes something is heard by the alarm, which ticks', async (
   await makeDutiesDue(owner);
   await post('/v1/queues/later/tasks', { payload: 1, delay_seconds: 1 });
   const ok = 'select count(*)::int as n from tock.duties where last_ok_at is not null';
-  await vi.waitUntil(async () => (await owner.query(ok)).rows[0].n > 0, { timeout: 10_000 });
+  await vi.waitUntil(async () => (await owner.query(ok)).rows[0].n > 0, { timeout: patience });
 });

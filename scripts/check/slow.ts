@@ -1,0 +1,20 @@
+/**
+ * What `npm test` leaves to `npm test -- --all`. A new test file is quick unless a pattern here takes it: put it here
+ * when it takes more than about five seconds of a quiet core.
+ */
+export const slow = [
+  // Other places, other versions, programs from start to end.
+  'test/{bench,cron,demo,examples,faults,fuzz,stack,torture,upgrade,ways}/*.test.ts',
+  // Load, races and size, wherever they are.
+  'test/**/*{-load,-races,-large,-many,-repeats,flat,plans,stress}.test.ts',
+  // The browser and workerd are met once each: by dashboard/pages and worker/worker.
+  'test/dashboard/{actions,edges,late}.test.ts',
+  'test/worker/{archive,edges}.test.ts',
+  'test/client/{bundle,kills,readme}.test.ts',
+  'test/consumers/{alarm,readme,worker}.test.ts',
+  'test/push/{readme,workerd}.test.ts',
+  'test/docs/{deploy,seeds,supply}.test.ts',
+  'test/cli/{export,migrate-together,migrate-refusals,package,work}.test.ts',
+  'test/archive/{archive,chains,faults,lives}.test.ts',
+  'test/sql/{after-open,after-told,cron-library,doctor-cluster,epochs,gate-order,large,leaves,let-go,locks,marks-passing,overtaken,roles-cluster,roles-hostile,schedules-held,streams,upgrade}.test.ts',
+];
