@@ -367,9 +367,13 @@ table tock.moves
   constraint moves_pkey PRIMARY KEY (id)
 
 table tock.nudges
-  id uuid not null default gen_random_uuid()
-  child bigint not null
-  constraint nudges_pkey PRIMARY KEY (id)
+  number bigint not null
+  child bigint
+  after_position bigint
+  upto bigint
+  stream integer
+  constraint nudge_names_a_child_or_runs CHECK (((num_nulls(child, stream) = 1) AND (num_nulls(stream, after_position, upto) = ANY (ARRAY[0, 3]))))
+  constraint nudges_pkey PRIMARY KEY (number)
 
 table tock.open_counts
   stream integer not null
@@ -703,6 +707,8 @@ sequence tock.fired_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
 
+sequence tock.nudges_number_seq 1 to 9223372036854775807 cache 1
+
 sequence tock.place_numbers 1 to 9223372036854775807 cache 1
 
 sequence tock.positions 1 to 8796093022207 cache 1
@@ -997,6 +1003,10 @@ function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_f
 function tock.behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
   -- Those of some waiting entries that are due at a gate which come after one that is not among them.
+
+function tock.being_ended(p_ids bigint[])
+  returns bigint[]
+  -- Which of these runs and waiting entries another transaction may be about to end, or make a run.
 
 function tock.bound_of(p_at jsonb)
   returns bigint
@@ -1859,9 +1869,9 @@ function tock.heavy_tenant(p_stream integer)
   returns text
   -- The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.
 
-function tock.heed_nudges()
+function tock.heed_nudges(p_sweep boolean)
   returns void
-  -- Has promotion look at those that could not be told before.
+  -- Has promotion look at the children that could not be told before.
 
 function tock.heed_wishes(p_again going[])
   returns going[]
@@ -2200,6 +2210,10 @@ function tock.led_to(p_next_id bigint)
   returns text
   -- The queue where a task went on with its next run or waiting entry; null when it didn't.
 
+function tock.left_behind(p_limit integer DEFAULT 200)
+  returns bigint[]
+  -- Of up to p_limit children that wait, those whose watched parent has ended or gone on, and that look at it again no sooner than in two seconds.
+
 function tock.left_behind_in(p_pool text)
   returns integer
   -- How many workers of a pool, of the first 1,000 to be looked at, are past their end and have not been let go.
@@ -2437,6 +2451,10 @@ function tock.note_erasure(p_task_id bigint, p_queue text)
 function tock.note_key_uses(p_limit integer DEFAULT 500)
   returns integer
   -- Writes down which of up to p_limit keys were used since it was there last, and makes and drops what counts them; returns how many were.
+
+function tock.nudged_from(p_count integer DEFAULT 1000)
+  returns bigint
+  -- After which number the newest p_count nudges lie.
 
 function tock.offer(p_pool text, p_tasks text[])
   returns integer
@@ -3031,6 +3049,10 @@ function tock.seen_statement(p_epoch integer, p_source text)
   returns text
   -- The statement that gives the runs of an epoch that a listing looks at.
 
+function tock.sees_all()
+  returns boolean
+  -- Whether each statement of the transaction has a snapshot of its own.
+
 function tock.sees_all_marks(p_epoch integer, p_stream integer, p_after bigint, p_upto bigint)
   returns boolean
   -- Whether a claim under an old snapshot may go on: 40001 when a run that it would draw was replaced since, false when one is being replaced.
@@ -3340,6 +3362,10 @@ function tock.waited_for(p_positions bigint[])
 function tock.waiting_writers(p_age interval DEFAULT '00:00:00'::interval)
   returns text[]
   -- The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.
+
+function tock.waits_on(p_position bigint)
+  returns bigint
+  -- The waiting entry that a waiting entry waits for, by its parents or at its gate.
 
 function tock.want_archive()
   returns boolean

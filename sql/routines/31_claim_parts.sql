@@ -50,7 +50,8 @@ end $$;
 
 comment on function tock.late_from is 'From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.';
 
--- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late.
+-- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late. None of it may
+-- fail the claim or hold it up for long: what goes wrong here goes wrong in the duties too, and is on record there.
 create or replace function tock.ride_along()
 returns boolean
 language plpgsql
@@ -61,6 +62,7 @@ declare
   v_late text[];
   v_due boolean;
   v_fires boolean;
+  v_limit integer := 100;
 begin
   select
     array(
@@ -76,7 +78,8 @@ begin
       where w.due_at <= v_now and w.due_at >= coalesce(
         (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
-      order by w.due_at limit 1),
+      order by w.due_at limit 1)
+      or (select n.number from tock.nudges n where n.number > tock.nudged_from(20) order by n.number limit 1) is not null,
     exists (
       select from tock.fires f
       where f.due_at <= v_now and (f.due_at, f.schedule) >= (
@@ -88,11 +91,18 @@ begin
       order by f.due_at, f.schedule limit 1)
     into v_late, v_due, v_fires;
   perform tock.run_duty(d, 0) from unnest(v_late) d;
-  if v_fires then
-    perform tock.fire_schedules(100);
-  end if;
-  if v_due then
-    perform tock.promote(1000);
+  if v_fires or v_due then
+    begin
+      if v_fires then
+        perform tock.fire_schedules(100);
+      end if;
+      -- in growing batches, for a twentieth of a second
+      while v_due and tock.promote(v_limit) = v_limit and pg_catalog.clock_timestamp() < v_now + interval '0.05 s' loop
+        v_limit := least(1000, v_limit * 3);
+      end loop;
+    exception when others then
+      raise warning 'tock: what a claim does on the way failed: % %', sqlstate, sqlerrm;
+    end;
   end if;
   return v_due or v_fires or pg_catalog.cardinality(v_late) > 0;
 end $$;

@@ -26,7 +26,10 @@ begin
   if p_limit < 0 then
     perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
   end if;
-  perform tock.heed_nudges();
+  perform tock.heed_nudges(p_sweep);
+  if p_sweep then
+    perform tock.look_soon(tock.left_behind());
+  end if;
   if not p_sweep then
     v_from := coalesce(
       (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
@@ -170,7 +173,11 @@ begin
   if p_cancelled then
     delete from tock.watches x where x.child = any (p_positions);
   end if;
-  -- who waits for one of these waits for its run now; a child that somebody has will see so itself
+  if not tock.sees_all() then
+    insert into tock.nudges (stream, after_position, upto) select 0, p - 1, p from unnest(p_positions) p;
+  end if;
+  -- A child of one of these watches its run from now on. One whose row is locked can't be moved: whoever has it may have
+  -- looked before this promotion commits, and nothing would tell it of the run's end. It gets a nudge.
   if (select x.position from tock.watches x
     where x.stream = 0 and x.position >= (select min(p) from unnest(p_positions) p)
       and x.position <= (select max(p) from unnest(p_positions) p)
@@ -183,6 +190,8 @@ begin
         select y.child from tock.watches y where y.stream = 0 and y.position = any (p_positions)))
       order by w.position for update skip locked) c, tock.promotions p
     where x.stream = 0 and x.position = any (p_positions) and x.child = c.position and p.position = x.position;
+    perform tock.look_soon(array(
+      select y.child from tock.watches y where y.stream = 0 and y.position = any (p_positions)));
     if p_cancelled then
       perform tock.parents_passed((p.run_id & 1048575)::integer, (p.run_id >> 20) - 1, p.run_id >> 20)
       from tock.promotions p where p.position = any (p_positions);

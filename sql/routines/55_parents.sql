@@ -2,8 +2,9 @@
 -- in its list, as what was enqueued last mostly ends last. When that one ends, or goes on as another run, whoever
 -- ended it looks at the child, which becomes ready or watches the next: so of ten thousand parents few are looked
 -- at twice, and none has a row that all of them would write. What ends at the same moment, in a transaction that
--- the look doesn't see, is seen by a later look: the child is due for one a tenth of a second later, and after as long as
--- it has watched the same one since, up to an hour. Promotion makes these looks.
+-- the look doesn't see, is seen by a later look: the child is due for one a tenth of a second later, each second while
+-- somebody holds what it watches (being_ended()), and else after as long as it has watched the same one, up to an hour.
+-- Promotion makes these looks.
 
 -- A task that was run again stands for the one that didn't end well. Whether a cancelled or expired run is over is
 -- asked as for gates; p_lock lets that take its stream's lock, and null leaves it open. What was cancelled for its parents never was anybody's.
@@ -109,6 +110,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
   v_children bigint[] := p_children;
   v_open tock.dependent[];
   v_watch tock.dependent[];
@@ -118,7 +120,8 @@ declare
   v_freed integer := 0;
 begin
   for v_round in 1 .. 100 loop
-    exit when v_children = '{}';
+    -- a claim may be waiting for a promotion
+    exit when v_children = '{}' or p_lock and pg_catalog.clock_timestamp() > v_now + interval '0.1 s';
     v_watch := '{}';
     v_off := '{}';
     v_children := tock.still_wanted(v_children);

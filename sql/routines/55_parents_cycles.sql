@@ -1,7 +1,6 @@
 -- Tasks that wait for each other would wait for ever. What a completion would close to a cycle is refused with it. Two that
--- are open at the same moment don't see each other, and some of what a task comes after it watches later: so whoever is
--- looked at by promotion follows what it waits for, entry by entry, until that is a run or waits for its time. The
--- youngest entry of a cycle is cancelled: whoever looks, it is one.
+-- are open at the same moment don't see each other, and some of what a task comes after it watches later: so promotion
+-- looks for cycles too, see closing_cycles(). The youngest entry of a cycle is cancelled.
 create or replace function tock.waited_for(p_positions bigint[])
 returns bigint[]
 language plpgsql
@@ -60,6 +59,30 @@ end $$;
 
 comment on function tock.inside_alone is 'The waiting entry of the task inside a gate that lets in one.';
 
+-- One at most: a child watches one parent at a time.
+create or replace function tock.waits_on(p_position bigint)
+returns bigint
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_row tock.waiting := (select w from tock.waiting w where w.position = p_position);
+begin
+  if v_row.after_due is not null then
+    return (select x.position from tock.watches x where x.child = p_position and x.stream = 0 limit 1);
+  elsif v_row.gate is not null then
+    return tock.inside_alone(v_row.queue, v_row.gate);
+  end if;
+  return null;
+end $$;
+
+comment on function tock.waits_on is 'The waiting entry that a waiting entry waits for, by its parents or at its gate.';
+
+-- What is enqueued after others has a younger entry than they. So the youngest of a cycle is waited for by an older one,
+-- which spawned it, or by tasks at the gate that it kept while it waits. Only there is anything followed, and through up
+-- to a thousand entries for all children of a call: a claim may be waiting for it. The others' turn is the next look.
 create or replace function tock.closing_cycles(p_watch tock.dependent[])
 returns tock.dependent[]
 language plpgsql
@@ -69,21 +92,40 @@ set enable_bitmapscan = off
 as $$
 declare
   v_one tock.dependent;
-  v_cycle bigint[];
+  v_at bigint;
+  v_passed bigint[];
+  v_steps integer := 1000;
   v_closing tock.dependent[] := '{}';
 begin
-  foreach v_one in array p_watch loop
-    -- most that watch what waits have it over soon
-    continue when v_one.state <> 'waiting' or not exists (
-      select from tock.watches x
-      where x.child = v_one.position and x.watched_at < pg_catalog.clock_timestamp() - interval '1 second');
-    v_cycle := tock.waited_for(array[v_one.position]);
-    if v_one.position = any (v_cycle) and v_one.position = (
-      select max(w.position) from tock.waiting w where w.position = any (v_cycle) and w.after_due is not null)
+  for v_one in
+    select o.* from unnest(p_watch) o
+    join tock.waiting w on w.position = o.position
+    where o.state = 'waiting'
+      -- most that watch what waits have it over soon
+      and exists (
+        select from tock.watches x
+        where x.child = o.position and x.watched_at < pg_catalog.clock_timestamp() - interval '1 second')
+      and ((w.gate is not null and w.options ? 'resume')
+        or (select x.child from tock.watches x where x.stream = 0 and x.position = o.position and x.child < o.position limit 1)
+          is not null)
+    order by pg_catalog.random()
+  loop
+    v_passed := '{}';
+    v_at := v_one.position;
+    loop
+      v_at := tock.waits_on(v_at);
+      v_steps := v_steps - 1;
+      exit when v_at is null or v_at = any (v_passed) or v_steps <= 0;
+      v_passed := v_passed || v_at;
+      exit when v_at = v_one.position;
+    end loop;
+    if v_at = v_one.position and v_at = (
+      select max(w.position) from tock.waiting w where w.position = any (v_passed) and w.after_due is not null)
     then
       v_one.state := 'waiting for it';
       v_closing := v_closing || v_one;
     end if;
+    exit when v_steps <= 0;
   end loop;
   return v_closing;
 end $$;
@@ -104,6 +146,7 @@ declare
     select t.n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
     where t.task ->> 'unique_key' is not null or p_ids[t.n] & 1048575 = 0 order by t.n);
   v_ats tock.whereabout[];
+  v_half tock.whereabout[];
   v_at tock.whereabout;
 begin
   select w.* into v_row from tock.waiting w where w.position = p_position and w.after_due is not null;
@@ -127,12 +170,14 @@ begin
   if not p_position = any (tock.waited_for(array(select a.current_id >> 20 from unnest(v_ats) a))) then
     return;
   end if;
-  foreach v_at in array v_ats loop
-    if p_position = any (tock.waited_for(array[v_at.current_id >> 20])) then
-      perform tock.refuse(422, 'this task waits for the one that is to wait for it', pg_catalog.format('%s[%s]', p_field, v_some[v_at.n] - 1),
-        'leave out wait, or what it comes after');
-    end if;
+  -- which of them, by halves: each may have a thousand before it
+  while pg_catalog.cardinality(v_ats) > 1 loop
+    v_half := v_ats[1 : pg_catalog.cardinality(v_ats) / 2];
+    v_ats := case when p_position = any (tock.waited_for(array(select a.current_id >> 20 from unnest(v_half) a)))
+      then v_half else v_ats[pg_catalog.cardinality(v_half) + 1 :] end;
   end loop;
+  perform tock.refuse(422, 'this task waits for the one that is to wait for it', pg_catalog.format('%s[%s]', p_field, v_some[v_ats[1].n] - 1),
+    'leave out wait, or what it comes after');
 end $$;
 
 comment on function tock.refuse_waiting_for_itself is 'Raises TK422 for what a task leaves behind and would wait for while that waits for the task.';

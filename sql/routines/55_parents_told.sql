@@ -1,4 +1,4 @@
--- How children are told that a parent has ended, or has gone on as another run. Whoever tells tries for their rows only.
+-- How children are told that a parent has ended, or has gone on as another run. The ending call only tries for their rows.
 create or replace function tock.look_soon(p_children bigint[])
 returns void
 language plpgsql
@@ -25,25 +25,47 @@ end $$;
 
 comment on function tock.look_soon is 'Has promotion look at children in a moment, also at those whose row somebody has.';
 
-create or replace function tock.heed_nudges()
+-- The thousand newest, dead or not: a claim asks this as well, beside any held-open transaction. The sweep reads all.
+create or replace function tock.nudged_from(p_count integer default 1000)
+returns bigint
+language sql
+volatile
+as $$
+  select coalesce(pg_catalog.pg_sequence_last_value('tock.nudges_number_seq'::regclass), 0) - p_count
+$$;
+
+comment on function tock.nudged_from is 'After which number the newest p_count nudges lie.';
+
+create or replace function tock.heed_nudges(p_sweep boolean)
 returns void
 language plpgsql
 volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
 as $$
 declare
   v_children bigint[];
 begin
   with nudged as (
     delete from tock.nudges n
-    where n.id = any (array(select o.id from tock.nudges o limit 1000 for update skip locked))
-    returning n.child)
-  select pg_catalog.array_agg(distinct n.child) into v_children from nudged n;
+    where n.number = any (array(
+      select o.number from tock.nudges o
+      where o.number > case when p_sweep then 0 else tock.nudged_from() end
+      order by o.number limit 1000 for update skip locked))
+    returning n.*)
+  select pg_catalog.array_agg(distinct coalesce(n.child, x.child)) into v_children
+  from nudged n
+  left join lateral (
+    select x.child from tock.watches x
+    where x.stream = n.stream and x.position > n.after_position and x.position <= n.upto
+    order by x.stream, x.position limit 10000) x on true
+  where n.child is not null or x.child is not null;
   if v_children is not null then
     perform tock.look_soon(v_children);
   end if;
 end $$;
 
-comment on function tock.heed_nudges is 'Has promotion look at those that could not be told before.';
+comment on function tock.heed_nudges is 'Has promotion look at the children that could not be told before.';
 
 create or replace function tock.lock_children(p_children bigint[])
 returns bigint[]
@@ -70,7 +92,7 @@ end $$;
 
 comment on function tock.lock_children is 'Locks up to a thousand children to be looked at, with up to 1 MiB of options, and returns them; the others promotion looks at in a moment.';
 
--- Who isn't waiting any more has left its watch.
+-- A child that isn't waiting any more has left its watch behind.
 create or replace function tock.look_again(p_children bigint[])
 returns void
 language plpgsql
@@ -80,11 +102,6 @@ set enable_bitmapscan = off
 as $$
 begin
   if p_children = '{}' then
-    return;
-  end if;
-  -- an old snapshot doesn't show who else has ended
-  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
-    insert into tock.nudges (child) select unnest(p_children);
     return;
   end if;
   perform tock.look_at_parents(tock.lock_children(p_children));
@@ -98,6 +115,17 @@ end $$;
 
 comment on function tock.look_again is 'Has children look at their parents.';
 
+-- A snapshot that was taken before this statement shows neither every child nor which other parents have ended.
+create or replace function tock.sees_all()
+returns boolean
+language sql
+stable
+as $$
+  select pg_catalog.current_setting('transaction_isolation') = 'read committed'
+$$;
+
+comment on function tock.sees_all is 'Whether each statement of the transaction has a snapshot of its own.';
+
 create or replace function tock.parents_moved(p_ids bigint[])
 returns void
 language plpgsql
@@ -106,6 +134,11 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 begin
+  if not tock.sees_all() then
+    insert into tock.nudges (stream, after_position, upto)
+    select (i & 1048575)::integer, (i >> 20) - 1, i >> 20 from unnest(p_ids) i;
+    return;
+  end if;
   perform tock.look_again(array(
     select distinct x.child
     from unnest(p_ids) i
@@ -128,7 +161,9 @@ declare
     select x.child from tock.watches x where x.stream = p_stream and x.position > p_after and x.position <= p_upto
     order by x.stream, x.position limit 10000);
 begin
-  if v_children <> '{}' then
+  if not tock.sees_all() then
+    insert into tock.nudges (stream, after_position, upto) values (p_stream, p_after, p_upto);
+  elsif v_children <> '{}' then
     perform tock.look_soon(v_children);
   end if;
 end $$;
@@ -145,6 +180,12 @@ as $$
 declare
   v_children bigint[];
 begin
+  if not tock.sees_all() then
+    execute pg_catalog.format(
+      'insert into tock.nudges (stream, after_position, upto) select l.stream, l.after_position, l.last_position from (%s) l',
+      tock.lease_rows(p_epoch)) using p_lease;
+    return;
+  end if;
   execute pg_catalog.format($q$
     select array(
       select distinct x.child from (%s) l

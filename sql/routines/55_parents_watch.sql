@@ -26,6 +26,59 @@ end $$;
 
 comment on function tock.expiries is 'When runs and waiting entries expire, those that do.';
 
+-- A call that ends a run, or a promotion that makes an entry a run, may have looked for children before a watch was
+-- committed, and may itself commit later: the child would hear of it from nobody. Such a transaction holds the lease's
+-- row, the entry's row or, where it claimed the run as well, its stream. These locks are only tried, and given back at
+-- once with the subtransaction. What is free now will be ended by a call that sees every watch committed so far.
+create or replace function tock.being_ended(p_ids bigint[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_free bigint[] := '{}';
+  v_part bigint[];
+  v_epoch integer;
+begin
+  if p_ids = '{}' then
+    return p_ids;
+  end if;
+  begin
+    v_free := array(
+      select w.position << 20 from tock.waiting w
+      where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+      for update skip locked);
+    for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
+      execute pg_catalog.format($q$
+        with run as materialized (
+          select i as id, (i & 1048575)::integer as stream, c.after_position
+          from unnest($1) i
+          left join lateral (
+            select l.after_position, l.last_position from tock.leases_%1$s l
+            where l.stream = (i & 1048575)::integer and l.after_position < i >> 20
+            order by l.stream, l.after_position desc limit 1) c on c.last_position >= i >> 20
+          where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = %1$s)
+        select array(
+          select r.id from run r
+          where r.after_position is null and pg_catalog.pg_try_advisory_xact_lock_shared(tock.lock_space(), r.stream)
+          union all
+          select r.id from run r
+          cross join lateral (
+            select l.stream from tock.leases_%1$s l
+            where l.stream = r.stream and l.after_position = r.after_position
+            for update skip locked) l)$q$, v_epoch) into v_part using p_ids;
+      v_free := v_free || v_part;
+    end loop;
+    raise exception using errcode = 'TK000', message = 'the locks are given back';
+  exception when sqlstate 'TK000' then
+    return array(select unnest(p_ids) except select unnest(v_free));
+  end;
+end $$;
+
+comment on function tock.being_ended is 'Which of these runs and waiting entries another transaction may be about to end, or make a run.';
+
 create or replace function tock.watch(p_watch tock.dependent[])
 returns void
 language plpgsql
@@ -36,6 +89,7 @@ as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_long bigint[];
+  v_held bigint[];
 begin
   if pg_catalog.cardinality(p_watch) = 0 then
     return;
@@ -49,6 +103,9 @@ begin
   update tock.watches x set held_up = true
   from unnest(p_watch) o
   where x.child = o.position and not x.held_up and o.state in ('dead', 'cancelled', 'expired');
+  v_held := tock.being_ended(array(
+    select distinct o.current_id from unnest(p_watch) o join tock.watches x on x.child = o.position
+    where o.state in ('waiting', 'ready', 'running') and x.watched_at < pg_catalog.transaction_timestamp()));
   -- in the first second it looks often enough
   v_long := array(
     select distinct o.current_id from unnest(p_watch) o join tock.watches x on x.child = o.position
@@ -63,15 +120,55 @@ begin
   left join tock.expiries(v_long) e on e.id = o.current_id
   cross join lateral (
     select greatest(interval '0.1 s', least(v_now - x.watched_at, case
-      -- a claim that is under way may have it
-      when o.state = 'unsure' then interval '1 s'
-      -- who runs it again tells
+      -- nobody sees the watch yet
+      when x.watched_at >= pg_catalog.transaction_timestamp() then interval '0.1 s'
+      -- a claim that is under way may have it, or its end may be
+      when o.state = 'unsure' or o.current_id = any (v_held) then interval '1 s'
+      -- the call that runs it again tells
       when o.state in ('dead', 'cancelled', 'expired') then interval '1 day'
       else interval '1 hour' end)) as wait) i
   where w.position = o.position;
 end $$;
 
 comment on function tock.watch is 'Has children watch the parents that are in their way, and look at them again in a while.';
+
+-- A net under all that, in each sweep: whoever is found here should have been told. From a random child on, so that of many
+-- all have their turn.
+create or replace function tock.left_behind(p_limit integer default 200)
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+declare
+  v_lowest bigint := (select x.child from tock.watches x order by x.child limit 1);
+  v_highest bigint := (select x.child from tock.watches x order by x.child desc limit 1);
+  v_from bigint := v_lowest + pg_catalog.floor(pg_catalog.random() * (v_highest - v_lowest))::bigint;
+  v_watches tock.watches[];
+begin
+  if v_lowest is null then
+    return '{}';
+  end if;
+  v_watches := array(select x from tock.watches x where x.child >= v_from order by x.child limit p_limit);
+  v_watches := v_watches || array(
+    select x from tock.watches x where x.child < v_from order by x.child limit p_limit - pg_catalog.cardinality(v_watches));
+  return array(
+    select distinct x.child
+    from unnest(v_watches) with ordinality x (position, child, watched_at, stream, n, held_up, k)
+    join tock.waiting w on w.position = x.child and w.after_due is not null
+    left join tock.whereabouts(array(
+      select x.position << 20 | x.stream from unnest(v_watches) with ordinality x (position, child, watched_at, stream, n, held_up, k)
+      order by x.k)) p on p.n = x.k
+    where w.due_at > pg_catalog.clock_timestamp() + interval '2 s'
+      and (p.state = 'done' or p.current_id <> x.position << 20 | x.stream
+        or (p.state in ('dead', 'cancelled', 'expired') and (not x.held_up
+          or (select r.id from tock.reruns r where r.of_id = p.task_id limit 1) is not null))));
+end $$;
+
+comment on function tock.left_behind is 'Of up to p_limit children that wait, those whose watched parent has ended or gone on, and that look at it again no sooner than in two seconds.';
 
 -- Of a parent with many runs behind it, so that each look doesn't go through all of them. A run that replaces another is
 -- no sure link: it may have come too late.

@@ -57,7 +57,7 @@ begin
       when 'keys' then tock.note_key_uses()
       when 'minutes' then tock.minutes()
       when 'pools' then tock.reap_pools()
-      when 'promote' then tock.promote(10000, true)
+      when 'promote' then tock.promote(case p_seconds when 0 then 1000 else 10000 end, true)
       when 'reap' then tock.reap()
       when 'rest' then tock.rest()
       when 'retain' then tock.retain()
@@ -181,6 +181,9 @@ begin
       into v_until using v_reaped;
     v_wake := least(v_wake, v_until);
   end loop;
+  if (select n.number from tock.nudges n where n.number > tock.nudged_from() order by n.number limit 1) is not null then
+    v_wake := pg_catalog.clock_timestamp();
+  end if;
   return least(v_wake, tock.fires_late_at(), tock.deaths_due_at(), (
     select f.due_at from tock.fires f
     where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)

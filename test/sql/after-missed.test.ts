@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest';
+import { client, databaseEach, db } from './own.ts';
+import { freed } from './spawns.ts';
+import { claim, complete, enqueue, leaseOf, promote, rows, task, value } from './support.ts';
+
+databaseEach();
+
+const patient = 30_000;
+const becomesReady = async (id: string) => expect(await freed(id, patient)).toBe('ready');
+const childOf = async (parent: string) =>
+  (await enqueue(client, 'q', [{ after: [parent] }]))[0] ?? '';
+
+/** As if all children had watched for 50 minutes, and were due for a look, or had just had one. */
+async function watchedFor50Minutes(due: 'now' | 'later'): Promise<void> {
+  await client.query("update tock.watches set watched_at = now() - interval '50 minutes'");
+  await client.query(
+    'update tock.waiting set due_at = clock_timestamp() + $1::interval where after_due is not null',
+    [due === 'now' ? '-1 s' : '50 minutes'],
+  );
+}
+
+/** In how many seconds a child looks at its parents again by itself. */
+const looksIn = (child: string) =>
+  value<number>(
+    client,
+    'select extract(epoch from due_at - clock_timestamp())::float8 from tock.waiting where position = $1::bigint >> 20',
+    [child],
+  );
+
+/** Promotes by the sweep, which reads from the bottom. */
+const sweep = () => client.query('select tock.promote(1000, true)');
+
+describe('a child comes when its parent is done, though', () => {
+  test('a look at it was open when the parent came to its turn', async () => {
+    const other = await db.connect();
+    const [parent = ''] = await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
+    const child = await childOf(parent);
+    await watchedFor50Minutes('now');
+    await other.query('begin');
+    await promote(other);
+    await client.query('update tock.waiting set due_at = now() where after_due is null');
+    await sweep();
+    await other.query('commit');
+    await other.end();
+    expect(await complete(client, leaseOf(await claim(client, 'q')))).toMatchObject({
+      completed: 1,
+    });
+    await becomesReady(child);
+  });
+
+  test.each(['repeatable read', 'serializable'])(
+    'the parent was completed in %s by a snapshot older than the child',
+    async (isolation) => {
+      const other = await db.connect();
+      const [parent = ''] = await enqueue(client, 'q', [{}]);
+      const lease = leaseOf(await claim(client, 'q'));
+      await other.query(`begin isolation level ${isolation}`);
+      await other.query('select from tock.queues');
+      const child = await childOf(parent);
+      await watchedFor50Minutes('later');
+      await complete(other, lease);
+      await other.query('commit');
+      await other.end();
+      await becomesReady(child);
+    },
+  );
+
+  test('the parent was cancelled in repeatable read by a snapshot older than the child', async () => {
+    const other = await db.connect();
+    const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
+    await other.query('begin isolation level repeatable read');
+    await other.query('select from tock.queues');
+    const options = { after: [parent], on_parent_failure: 'run' };
+    const [child = ''] = await enqueue(client, 'q', [options]);
+    await watchedFor50Minutes('later');
+    await other.query('select tock.cancel(array[$1::bigint])', [parent]);
+    await other.query('commit');
+    await other.end();
+    await becomesReady(child);
+  });
+
+  for (const [how, begin] of [
+    ['completed', async () => leaseOf(await claim(client, 'q'))],
+    ['claimed and completed', async () => null],
+  ] as const)
+    test(`it was ${how} in a transaction that is open while the child begins to wait`, async () => {
+      const other = await db.connect();
+      const [parent = ''] = await enqueue(client, 'q', [{}]);
+      const claimed = await begin();
+      await other.query('begin');
+      await complete(other, claimed ?? leaseOf(await claim(other, 'q')));
+      const child = await childOf(parent);
+      await watchedFor50Minutes('now');
+      await sweep();
+      expect(await looksIn(child)).toBeLessThan(2);
+      await other.query('commit');
+      await other.end();
+      await becomesReady(child);
+    });
+
+  test('nothing told the child: the next sweep finds it', async () => {
+    const [parent = ''] = await enqueue(client, 'q', [{}]);
+    const child = await childOf(parent);
+    const [watch] = await rows<{ watch: string }>(
+      client,
+      'with gone as (delete from tock.watches returning *) select to_jsonb(gone)::text as watch from gone',
+    );
+    await complete(client, leaseOf(await claim(client, 'q')));
+    await client.query(
+      'insert into tock.watches select * from jsonb_populate_record(null::tock.watches, $1)',
+      [watch?.watch],
+    );
+    await watchedFor50Minutes('later');
+    await sweep();
+    await becomesReady(child);
+  });
+});
+
+test('a child of a parent that is nobody’s looks at it less and less often', async () => {
+  const [parent = ''] = await enqueue(client, 'q', [{}]);
+  const child = await childOf(parent);
+  await watchedFor50Minutes('now');
+  await sweep();
+  expect(await looksIn(child)).toBeGreaterThan(1800);
+});
+
+/** How often the tables of who waits for whom have been looked up in. */
+async function lookups(): Promise<number> {
+  await client.query('select pg_stat_force_next_flush()');
+  return value<number>(
+    client,
+    "select sum(idx_scan)::integer from pg_stat_user_tables where relid in ('tock.watches'::regclass, 'tock.waiting'::regclass)",
+  );
+}
+
+test('a chain of tasks is looked at in proportion to its length', async () => {
+  const length = 300;
+  const chain = Array.from({ length }, (_, n) => ({
+    name: `t${n}`,
+    ...(n > 0 && { after: [`t${n - 1}`] }),
+  }));
+  const ids = await enqueue(client, 'q', [{ ...chain[0], delay_seconds: 1000 }, ...chain.slice(1)]);
+  await watchedFor50Minutes('now');
+  const before = await lookups();
+  await sweep();
+  expect((await lookups()) - before).toBeLessThan(50 * length);
+  expect((await task(client, ids.at(-1) ?? ''))?.state).toBe('waiting');
+});
+
+test('what a claim does on the way can’t fail it', async () => {
+  await enqueue(client, 'q', [{ payload: 'ready' }]);
+  await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
+  await client.query('update tock.waiting set due_at = now()');
+  await client.query(
+    `create or replace function tock.heed_nudges(p_sweep boolean) returns void language plpgsql volatile
+     as 'begin raise exception ''a fault on the way''; end'`,
+  );
+  for (let n = 0; n < 40; n++) {
+    const runs = await rows<{ payload: string }>(
+      client,
+      "select * from tock.claim(p_queue => 'q', p_alone => true)",
+    );
+    expect(runs.map((run) => run.payload)).toEqual(n === 0 ? ['ready'] : []);
+  }
+});
