@@ -173,10 +173,17 @@ test('an empty claim says when to come back', async () => {
   expect([await retry('far'), await retry('now'), await retry('none')]).toEqual([30, 1, 30]);
 });
 
-test('a claim whose sweep is late does one batch of it and no more', async () => {
-  await enqueue(client, 'many', numbered(12_000, 0, { delay_seconds: 100 }));
+test('a claim whose sweep is late does some of it and no more', async () => {
+  await enqueue(client, 'many', numbered(10_000, 0, { delay_seconds: 100 }));
+  for (let n = 0; n < 2; n++)
+    await client.query(
+      `insert into tock.waiting (position, due_at, queue, priority, lane, bytes)
+       select nextval('tock.positions'), w.due_at, w.queue, w.priority, w.lane, w.bytes from tock.waiting w`,
+    );
   await makeDue(client, 'many');
   await client.query('update tock.duties set last_started_at = null');
   await client.query("select id from tock.claim(p_queue => 'many', p_alone => true)");
-  expect(await value<number>(client, 'select count(*)::int from tock.waiting')).toBe(1000);
+  const left = await value<number>(client, 'select count(*)::int from tock.waiting');
+  expect(left).toBeLessThanOrEqual(39_000);
+  expect(left).toBeGreaterThan(0);
 });
