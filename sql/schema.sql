@@ -2297,7 +2297,7 @@ function tock.make_epoch(p_first bigint, p_end bigint)
 
 function tock.make_epochs_to(p_position bigint)
   returns void
-  -- Makes epochs until there is one for a position.
+  -- Makes epochs until there is one for a position; TK503 while another transaction does.
 
 function tock.make_gates(p_queues text[], p_gates text[])
   returns void
@@ -2934,7 +2934,7 @@ function tock.ride_along()
 
 function tock.rotate(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer
-  -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends the one in use when it is old, and settles those that are over; returns how many it made.
+  -- Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends the one in use when it is old, and settles those that are over; returns how many it made, 0 while another transaction does so.
   -- for tock_admin
 
 function tock.rotate_key(p_prefix text, p_overlap_seconds integer DEFAULT 86400)
@@ -3353,7 +3353,7 @@ function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field
 
 function tock.wait_for_lock(p_key integer)
   returns boolean
-  -- Takes the lock of a stream's claim or of a slot, waiting up to 50 ms; false when that was not enough.
+  -- Takes the lock of a stream's claim, a slot or a duty, waiting up to 50 ms; false when that was not enough.
 
 function tock.waited_for(p_positions bigint[])
   returns bigint[]

@@ -120,7 +120,7 @@ exception
   when lock_not_available then return false;
 end $$;
 
-comment on function tock.wait_for_lock is 'Takes the lock of a stream''s claim or of a slot, waiting up to 50 ms; false when that was not enough.';
+comment on function tock.wait_for_lock is 'Takes the lock of a stream''s claim, a slot or a duty, waiting up to 50 ms; false when that was not enough.';
 
 create or replace function tock.utc(p_at timestamptz)
 returns text

@@ -66,6 +66,9 @@ declare
   v_number integer := (select max(e.number) + 1 from tock.epochs e);
   v_leaf record;
 begin
+  if pg_catalog.to_regclass('tock.runs_' || v_number) is not null then
+    raise exception using errcode = '40001', message = 'an epoch was made that the snapshot of this transaction does not show';
+  end if;
   for v_leaf in
     select t.name, p_first - t.less as first, p_end - t.less as last, t.fillfactor
     from (values ('runs', 0, 100), ('results', 0, 100), ('marks', 0, 100), ('leases', 1, 70)) t (name, less, fillfactor)
@@ -84,23 +87,33 @@ end $$;
 
 comment on function tock.make_epoch is 'Makes the epoch after the newest: one leaf each of runs, leases, results and marks.';
 
+-- One transaction at a time makes epochs: each takes the lock of the duty rotate first, and looks again in a new
+-- snapshot. That lock is waited for 50 ms, as an epoch takes a few; anything else that is in the way 2 s.
 create or replace function tock.make_epochs_to(p_position bigint)
 returns void
 language plpgsql
 volatile
+set lock_timeout = '2s'
 as $$
 declare
   v_newest tock.epochs;
 begin
+  if not tock.wait_for_lock(tock.named_key('duty', 'rotate')) then
+    perform tock.refuse(503, 'the last epoch is nearly used up, and another transaction makes the next', null, 'try again in a moment');
+  end if;
   loop
     select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
     exit when v_newest.end_position > p_position;
     perform tock.make_epoch(v_newest.end_position,
       v_newest.end_position + greatest(v_newest.end_position - v_newest.first_position, 1048576));
   end loop;
+exception
+  when lock_not_available then
+    perform tock.refuse(503, 'the last epoch is nearly used up, and a lock on tock.runs, leases, results or marks is in the way of the next', null,
+      'try again; pg_locks names who locks these tables');
 end $$;
 
-comment on function tock.make_epochs_to is 'Makes epochs until there is one for a position.';
+comment on function tock.make_epochs_to is 'Makes epochs until there is one for a position; TK503 while another transaction does.';
 
 -- When the last one was made within the hour the next is twice as wide. An epoch that has been in use
 -- for an eighth of the longest retention, a day at least, is ended by a jump of the sequence, as
@@ -124,6 +137,9 @@ begin
     perform tock.refuse(422, 'p_ahead is a whole number from 0 to 1000', 'p_ahead');
   elsif p_width < 1 then
     perform tock.refuse(422, 'p_width is a positive number', 'p_width');
+  end if;
+  if not tock.wait_for_lock(tock.named_key('duty', 'rotate')) then
+    return 0;
   end if;
   loop
     select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
@@ -155,7 +171,7 @@ begin
 end $$;
 
 comment on function tock.rotate is
-  'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends the one in use when it is old, and settles those that are over; returns how many it made.';
+  'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends the one in use when it is old, and settles those that are over; returns how many it made, 0 while another transaction does so.';
 
 -- A transaction that was writing when the epoch ended may still commit runs in it: it holds a slot
 -- until then (a prepared one is shown as -1/xid). What they left is looked at after that: an older

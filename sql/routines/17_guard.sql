@@ -66,12 +66,10 @@ begin
   select e.* into v_last from tock.epochs e order by e.number desc limit 1;
   v_left := v_last.end_position - (select s.last_value from tock.positions s);
   v_room := least(200000, (v_last.end_position - v_last.first_position) / 4);
-  if v_left > v_room then
-    return;
-  elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate')) then
+  if v_left < v_room / 2 or (v_left <= v_room
+    and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate')))
+  then
     perform tock.make_epochs_to((select s.last_value from tock.positions s) + 200000);
-  elsif v_left < v_room / 2 then
-    perform tock.refuse(503, 'no epoch is left for new tasks; the next is being made', null, 'try again in a moment');
   end if;
 end $$;
 

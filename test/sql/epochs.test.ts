@@ -15,6 +15,7 @@ import {
   numbered,
   promote,
   reap,
+  refusal,
   rows,
   task,
   value,
@@ -175,6 +176,41 @@ test('while epochs are made in a transaction that stays open, everybody else goe
   await maker.query('commit');
   await reader.query('commit');
   await drain(client, 'q');
+  await expectWhole(client);
+});
+
+/** The next position is `left` before the end of the last epoch that there is. */
+const nearTheLastEnd = (left: number) =>
+  value(client, `select setval('tock.positions', max(end_position) - $1) from tock.epochs`, [left]);
+
+test('while one transaction makes epochs another makes none, and tasks at the end of the last are told so', async () => {
+  const maker = await db.connect();
+  await nearTheLastEnd(5000);
+  await maker.query('begin');
+  expect(await value(maker, 'select tock.rotate(p_ahead => 3)')).toBe(3);
+  expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(0);
+  expect(await refusal(enqueue(client, 'late', numbered(60)))).toMatchObject({ code: 'TK503' });
+  await maker.query('commit');
+  const ids = await enqueue(client, 'late', numbered(60));
+  expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(2);
+  expect((await drain(client, 'late')).flat().map((run) => run.id)).toEqual(ids);
+  await expectWhole(client);
+});
+
+test('epochs that many make at once are made once, and who cannot wait is told to come again', async () => {
+  const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  for (let round = 1; round <= 4; round++) {
+    await nearTheLastEnd(40);
+    const answers = await Promise.allSettled(
+      clients.map((one, n) =>
+        n % 2 ? enqueue(one, 'late', numbered(4)) : one.query('select tock.rotate()'),
+      ),
+    );
+    const refused = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+    expect(refused.filter((code) => code !== 'TK503')).toEqual([]);
+    await client.query('select tock.rotate()');
+  }
+  await drain(client, 'late');
   await expectWhole(client);
 });
 
