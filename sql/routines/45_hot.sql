@@ -170,6 +170,7 @@ begin
     declare
       v_row record;
       v_runs integer;
+      v_rows integer;
       v_apart boolean;
       v_watched bigint;
       v_asks boolean;
@@ -199,12 +200,14 @@ begin
       for v_row in
         update tock.leases_%2$s l set closed_at = now(), outcome = 'done'
         where %13$s and coalesce(l.closed_at, 'infinity') = 'infinity'
-        returning l.stream, l.after_position, l.last_position, l.runs, (
+        returning l.stream, l.after_position, l.last_position, l.runs,
+          (select count(*) from tock.leases_%2$s l where %13$s) as rows, (
           select x.position from tock.watches x
           where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position
           order by x.stream, x.position limit 1) as watched
       loop
         v_runs := coalesce(v_runs, 0) + v_row.runs;
+        v_rows := coalesce(v_rows, v_row.rows) - 1;
         v_watched := coalesce(v_watched, v_row.watched);
         if (select e.position from tock.results_%2$s e where e.stream = v_row.stream
           and e.position > v_row.after_position and e.position <= v_row.last_position
@@ -213,7 +216,8 @@ begin
           v_apart := true;
         end if;
       end loop;
-      if v_apart then
+      -- rows that were closed before count as they do when the call is repeated
+      if v_apart or v_rows > 0 then
         v_runs := (%5$s);
       end if;
       if v_runs is not null and v_asks then

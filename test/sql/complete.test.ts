@@ -11,6 +11,7 @@ import {
   numbered,
   type Run,
   refusal,
+  release,
   task,
   value,
 } from './support.ts';
@@ -194,3 +195,31 @@ test('a whole completion counts what is done of a lease over several streams, wh
     expect(await complete(client, lease)).toMatchObject({ completed: high });
   }
 });
+
+test.each([
+  [
+    'complete',
+    (lease: string, part?: string[]) =>
+      complete(
+        client,
+        lease,
+        part?.map((id) => ({ id })),
+      ),
+  ],
+  [
+    'fail',
+    (lease: string, part?: string[]) =>
+      fail(client, lease, part?.map((id) => ({ id, fatal: true })) ?? { fatal: true }),
+  ],
+  ['release', (lease: string, part?: string[]) => release(client, lease, part)],
+])(
+  'to %s a whole lease answers the same when it is repeated, whatever was ended by id',
+  async (_, end) => {
+    const [lease, runs] = await leased(6);
+    const part = runs.filter((run) => run.priority === 0).map((run) => run.id);
+    expect(Object.values((await end(lease, part)) ?? {})).toContain(3);
+    const answer = await end(lease);
+    expect(Object.values(answer ?? {})).toContain(6);
+    expect(await end(lease)).toEqual(answer);
+  },
+);
