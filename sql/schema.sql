@@ -1587,6 +1587,10 @@ function tock.each_once(p_ended ending[])
   returns ending[]
   -- What ended, without repeats: a retried run goes by its own id and by its task's, and what was said of the first of them stands.
 
+function tock.each_task(p_ids bigint[])
+  returns whereabout[]
+  -- whereabouts() with one row a task, in the order of the newest runs and waiting entries.
+
 function tock.end_hot(p_token uuid, p_epoch integer)
   returns integer
   -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs. Written by write_hot().

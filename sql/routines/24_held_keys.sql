@@ -53,6 +53,7 @@ set enable_bitmapscan = off
 as $$
 declare
   v_led bigint[];
+  v_runs bigint[];
   v_part bigint[];
   v_epoch integer;
 begin
@@ -63,14 +64,19 @@ begin
     select w.position << 20 from tock.waiting w
     where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
       and w.options #> '{stage,after}' is not null);
-  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
+  -- in this order, as an entry may be promoted in between
+  v_runs := array(
+    select case when i & 1048575 <> 0 then i else (select p.run_id from tock.promotions p where p.position = i >> 20) end
+    from unnest(p_ids) with ordinality i (i, n) order by i.n);
+  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(v_runs) i loop
+    continue when v_epoch is null;
     execute pg_catalog.format($q$
       select array(
-        select i from unnest($1) i
+        select i.id from unnest($1, $2) i (id, run_id)
         cross join lateral (
           select from tock.runs_%s r
-          where r.stream = (i & 1048575)::integer and r.position = i >> 20 and r.options #> '{stage,after}' is not null
-          offset 0) r)$q$, v_epoch) into v_part using p_ids;
+          where r.stream = (i.run_id & 1048575)::integer and r.position = i.run_id >> 20 and r.options #> '{stage,after}' is not null
+          offset 0) r)$q$, v_epoch) into v_part using p_ids, v_runs;
     v_led := v_led || v_part;
   end loop;
   return v_led;
@@ -192,6 +198,9 @@ declare
 begin
   if p_at.state = 'waiting' then
     select w.* into v_waits from tock.waiting w where w.position = p_at.current_id >> 20;
+    if not found then
+      p_at := (select w from tock.whereabouts(array[p_key.task_id]) w);
+    end if;
   end if;
   return p_task - 'delay_seconds' - 'run_at'
     || pg_catalog.jsonb_build_object('priority', coalesce(v_waits.priority,
@@ -208,18 +217,24 @@ language plpgsql
 volatile
 as $$
 declare
-  v_at tock.whereabout := (select w from tock.whereabouts(array[p_id]) w);
+  v_at tock.whereabout;
   v_payload jsonb;
 begin
+  loop
+    v_at := (select w from tock.whereabouts(array[p_id]) w);
+    exit when v_at.state is distinct from 'waiting';
+    select tock.own_payload(w.payload, w.options) into v_payload from tock.waiting w where w.position = v_at.current_id >> 20;
+    if found then
+      return v_payload;
+    end if;
+    -- it was promoted since: it is looked for anew
+  end loop;
   if v_at.state = 'running' then
     select tock.changed_payload(w.id) into v_payload from unnest(tock.wishes(array[v_at.task_id, v_at.current_id])) w
     where w.changes ? 'bytes' order by w.id = v_at.task_id desc limit 1;
     if found then
       return v_payload;
     end if;
-  end if;
-  if v_at.state = 'waiting' then
-    return (select tock.own_payload(w.payload, w.options) from tock.waiting w where w.position = v_at.current_id >> 20);
   end if;
   return (select tock.own_payload(r.payload, r.options) from tock.run_at(v_at.current_id) r);
 end $$;

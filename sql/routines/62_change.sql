@@ -21,14 +21,18 @@ declare
 begin
   while pg_catalog.cardinality(v_open) > 0 loop
     v_found := 0;
-    -- waiting, or made ready since
-    v_step := array(select o from unnest(v_open) o where o.current_id & 1048575 = 0);
-    return query select s.n, s.task_id, s.current_id, case when (w.options ->> 'expires_at')::timestamptz
-        <= pg_catalog.clock_timestamp() then 'expired' else 'waiting' end, w.queue
-      from unnest(v_step) s join tock.waiting w on w.position = s.current_id >> 20;
-    v_next := array(
-      select row(s.n, s.task_id, p.run_id, null, null)::tock.whereabout
-      from unnest(v_step) s join tock.promotions p on p.position = s.current_id >> 20);
+    -- A promotion moves the entry from one table to the other: both are read in one statement, so that its snapshot
+    -- shows the entry in one of them.
+    v_step := array(
+      select row(s.n, coalesce(w.task_id, s.task_id), coalesce(p.run_id, s.current_id), case when p.run_id is null then
+        case when (w.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired' else 'waiting' end end,
+        w.queue)::tock.whereabout
+      from unnest(v_open) s
+      left join tock.waiting w on w.position = s.current_id >> 20
+      left join tock.promotions p on p.position = s.current_id >> 20
+      where s.current_id & 1048575 = 0 and (w.position is not null or p.position is not null));
+    return query select s.* from unnest(v_step) s where s.state is not null;
+    v_next := array(select s from unnest(v_step) s where s.state is null);
     v_here := array(select o from unnest(v_open) o where o.current_id & 1048575 <> 0);
     for v_epoch in
       select e.* from tock.epochs e
@@ -80,3 +84,18 @@ end $$;
 
 comment on function tock.whereabouts is
   'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.';
+
+-- Two ids of one task may be looked up in two steps, and the task may go on between them: then the later link counts.
+create or replace function tock.each_task(p_ids bigint[])
+returns tock.whereabout[]
+language plpgsql
+volatile
+as $$
+begin
+  return array(
+    select t.w from (
+      select distinct on (w.task_id) w from tock.whereabouts(p_ids) w order by w.task_id, w.current_id >> 20 desc) t
+    order by (t.w).current_id);
+end $$;
+
+comment on function tock.each_task is 'whereabouts() with one row a task, in the order of the newest runs and waiting entries.';

@@ -24,7 +24,7 @@ declare
 begin
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
+    v_found := tock.each_task(v_ids);
     return query
       select f.task_id, f.state, false from unnest(v_found) f where f.state not in ('waiting', 'ready', 'running');
     v_found := array(select f from unnest(v_found) f where f.state in ('waiting', 'ready', 'running'));
@@ -126,7 +126,7 @@ declare
 begin
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
+    v_found := tock.each_task(v_ids);
     perform tock.check_payload_fits(v_changes, f.queue, pg_catalog.cardinality(v_ids))
     from (select distinct u.queue from unnest(v_found) u) f;
     v_done := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes);

@@ -38,7 +38,7 @@ begin
   perform tock.check_not_webhooks(p_queue, 'queue');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
+    v_found := tock.each_task(v_ids);
     v_keyed := tock.keyed(array(select f.current_id from unnest(v_found) f where f.state in ('waiting', 'ready')));
     v_going := array(
       select f from unnest(v_found) f

@@ -166,7 +166,7 @@ declare
   v_answer jsonb;
 begin
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
-  v_found := array(select distinct on (w.current_id) w from tock.whereabouts(v_ids) w order by w.current_id);
+  v_found := tock.each_task(v_ids);
   if p_request_id is not null then
     v_queues := array(select distinct f.queue from unnest(v_found) f order by 1);
     perform tock.request_seen('rerun', v_queues[1], p_request_id, v_digest);

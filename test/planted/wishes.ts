@@ -239,4 +239,16 @@ export const wishes: Bug[] = [
     replace: 'and false',
     caught: ['sql/audit-duty.test.ts', 'a run that was changed before it was found'],
   },
+  {
+    name: 'waiting entries and promotions are read in two statements',
+    file: 'routines/62_change.sql',
+    find: /v_step := array\(\s*select row\(s\.n, coalesce\(w\.task_id[\s\S]*?v_next := [^;]*;/,
+    replace: `return query select s.n, s.task_id, s.current_id, 'waiting', w.queue
+      from unnest(v_open) s join tock.waiting w on w.position = s.current_id >> 20;
+    v_next := array(
+      select row(s.n, s.task_id, p.run_id, null, null)::tock.whereabout
+      from unnest(v_open) s join tock.promotions p on p.position = s.current_id >> 20
+      where s.current_id & 1048575 = 0);`,
+    caught: ['sql/overtaken.test.ts', 'a task that is promoted while it is being'],
+  },
 ];

@@ -3,6 +3,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
 import {
+  blocked,
   claim,
   complete,
   drain,
@@ -11,6 +12,7 @@ import {
   leaseOf,
   makeDue,
   numbered,
+  pidOf,
   promote,
   rows,
   task,
@@ -95,4 +97,39 @@ test('a done task is not called dead when the epoch of its last run went first',
   await pass();
   expect(await dropEpochs()).toBe(1);
   expect(await task(client, id)).toBeUndefined();
+});
+
+const named = { unique_key: 'u', unique_policy: 'unfinished' };
+const ofIds = (sql: string) => (on: pg.Client, id: string) => rows(on, sql, [[id]]);
+const again = (conflict: string) => (on: pg.Client) =>
+  enqueue(on, 'q', [{ payload: ['b'], ...named, on_conflict: conflict }]);
+
+test.each([
+  ['looked for', {}, ofIds('select n from tock.whereabouts($1)'), [['a']]],
+  ['cancelled', {}, ofIds('select id from tock.cancel($1)'), []],
+  ['given a payload', {}, ofIds(`select id from tock.change($1, '{"payload": ["b"]}')`), [['b']]],
+  ['put off', {}, ofIds(`select id from tock.change($1, '{"delay_seconds": 0}')`), [['a']]],
+  ['given a priority', {}, ofIds('select id from tock.reprioritize($1, 1)'), [['a']]],
+  ['moved', {}, ofIds("select id from tock.move($1, 'to')"), [['a']]],
+  ['rerun', {}, ofIds('select id from tock.rerun($1)'), [['a']]],
+  ['merged with another', named, again('merge'), [['a', 'b']]],
+  ['replaced by another', named, again('replace'), [['b']]],
+  ['named again by its key', named, again('keep'), [['a']]],
+  ['waited for', {}, (on: pg.Client, id: string) => enqueue(on, 'q', [{ after: [id] }]), [['a']]],
+])('a task that is promoted while it is being %s is one task', async (_, key, verb, left) => {
+  const [id = ''] = await enqueue(client, 'q', [{ payload: ['a'], delay_seconds: 60, ...key }]);
+  await makeDue(client, 'q');
+  const promoting = await db.connect();
+  await promoting.query('begin');
+  // between what the verb reads of the waiting entry and what it reads of the promotion
+  await promoting.query('lock table tock.promotions in access exclusive mode');
+  await promote(promoting);
+  const other = await db.connect();
+  const pid = await pidOf(other);
+  const answer = verb(other, id);
+  await blocked(client, pid);
+  await promoting.query('commit');
+  expect(await answer).toHaveLength(1);
+  const claimed = [...(await drain(client, 'q')), ...(await drain(client, 'to'))].flat();
+  expect(claimed.map((run) => run.payload)).toEqual(left);
 });
