@@ -1121,7 +1121,7 @@ function tock.check_gate(p_queue text, p_gate text)
 
 function tock.check_ids(p_ids bigint[])
   returns bigint[]
-  -- The ids, each once; TK422 when they are none or too many.
+  -- The ids, each once, in order: a request id's digest is made of them, and no plan may decide it. TK422 when they are none or too many.
 
 function tock.check_key(p_key keys)
   returns void

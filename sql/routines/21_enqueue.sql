@@ -91,6 +91,7 @@ end $$;
 comment on function tock.enqueue is
   'Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.';
 
+-- What a request id's digest is made of is the same whatever time zone and extra_float_digits a session has.
 create or replace function tock.enqueue_task(
   p_queue text, p_payload jsonb default null, p_delay_seconds double precision default null,
   p_run_at timestamptz default null, p_priority integer default null, p_tenant text default null,
@@ -100,7 +101,8 @@ language sql
 volatile
 as $$
   select (tock.enqueue(p_queue, pg_catalog.jsonb_build_array(pg_catalog.jsonb_strip_nulls(
-    pg_catalog.jsonb_build_object('delay_seconds', p_delay_seconds, 'run_at', p_run_at,
+    pg_catalog.jsonb_build_object('delay_seconds', p_delay_seconds::numeric,
+      'run_at', (pg_catalog.to_jsonb(p_run_at at time zone 'UTC') #>> '{}') || '+00:00',
       'priority', p_priority, 'tenant', p_tenant, 'max_attempts', p_max_attempts))
     || pg_catalog.jsonb_build_object('payload', p_payload)), p_request_id))[1]
 $$;

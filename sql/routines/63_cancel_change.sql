@@ -100,10 +100,10 @@ begin
   then
     perform tock.refuse(422, 'ids are 1 to 10,000 ids of tasks', 'ids');
   end if;
-  return array(select distinct i from unnest(p_ids) i);
+  return array(select distinct i from unnest(p_ids) i order by i);
 end $$;
 
-comment on function tock.check_ids is 'The ids, each once; TK422 when they are none or too many.';
+comment on function tock.check_ids is 'The ids, each once, in order: a request id''s digest is made of them, and no plan may decide it. TK422 when they are none or too many.';
 
 create or replace function tock.change(p_ids bigint[], p_changes jsonb)
 returns table (id bigint, state text, changed boolean)

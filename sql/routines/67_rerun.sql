@@ -213,7 +213,7 @@ begin
   end if;
   return query
     select (a.value ->> 0)::bigint, a.value ->> 1, (a.value ->> 2)::bigint, a.value ->> 3
-    from pg_catalog.jsonb_array_elements(v_answer) a;
+    from pg_catalog.jsonb_array_elements(v_answer) a order by 1;
 end $$;
 
 comment on function tock.rerun is

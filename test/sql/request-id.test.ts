@@ -12,6 +12,7 @@ import {
   pidOf,
   reap,
   refusal,
+  rows,
 } from './support.ts';
 
 let db: Database;
@@ -65,6 +66,23 @@ test('a request id used for a different call is refused', async () => {
   const refused = await refusal(enqueue(client, 'changed', numbered(3), 'r1'));
   expect(refused).toMatchObject({ code: 'TK422', detail: 'request_id' });
   expect(await claim(client, 'changed', { limit: 10 })).toHaveLength(2);
+});
+
+test('a call is the same call from a session with another time zone and another precision', async () => {
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const call = async (settings: string[]) => {
+    const one = await db.connect();
+    for (const setting of settings) await one.query(`set ${setting}`);
+    const later = "p_delay_seconds => 0.1::float8 + 0.2, p_request_id => 'later'";
+    const at = `p_run_at => timestamptz '${tomorrow}', p_request_id => 'at'`;
+    return rows(
+      one,
+      `select tock.enqueue_task('set', ${later}), tock.enqueue_task('set', ${at}) as at`,
+    );
+  };
+  const first = await call(["time zone 'UTC'", 'extra_float_digits = 1']);
+  expect(await call(["time zone 'Asia/Kathmandu'", 'extra_float_digits = 0'])).toEqual(first);
+  expect(await call(["datestyle = 'SQL, DMY'", 'extra_float_digits = 3'])).toEqual(first);
 });
 
 test('a request id that was rolled back may be used again', async () => {

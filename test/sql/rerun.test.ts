@@ -104,6 +104,19 @@ test('a rerun repeated with its request id gives the same ids and runs nothing t
   });
 });
 
+test('a rerun is repeated from a session that plans it in another way, with its ids in another order', async () => {
+  const ids: string[] = [];
+  for (const q of [queue(), queue(), queue()]) {
+    for (let n = 0; n < 4; n++) ids.unshift((await made(client, q, 'done')).id);
+  }
+  const [sorting, hashing] = [await db.connect(), await db.connect()];
+  await sorting.query('set enable_hashagg = off');
+  await hashing.query('set enable_sort = off');
+  const first = await rerun(hashing, ids, 'planned');
+  expect(await rerun(sorting, ids.toSorted(), 'planned')).toEqual(first);
+  expect(await rerun(hashing, ids.toReversed(), 'planned')).toEqual(first);
+});
+
 test('a rerun that was refused leaves its request id free for when the task has ended', async () => {
   const q = queue();
   const { id, lease } = await made(client, q, 'running');
