@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { slow } from './scripts/check/slow.ts';
 import { patience } from './test/patience.ts';
@@ -10,11 +11,17 @@ const copied = ['client', 'functions', 'bench'].flatMap((part) => {
   return directory ? [{ find, replacement: `${directory}/` }] : [];
 });
 
-// These leave nothing behind in their process, so that one does many files. Others mock and spy.
-const alike = ['test/sql/**/*.test.ts', 'test/upgrade/**/*.test.ts'];
+// A process does many of these files, which halves what they cost. One that mocks or sets something has a process of its own.
+const shared = globSync(
+  'test/{archive,cli,client,consumers,docs,http,model,push,sql,upgrade}/**/*.test.ts',
+);
+const sets = /\bvi\.(mock|hoisted|spyOn|stub|useFake)|process\.(on|chdir)\(|process\.env\.\w+ = /;
+const alike = shared.filter((file) => !sets.test(readFileSync(file, 'utf8')));
 const left = process.env.TOCK_TEST_QUICK ? slow : [];
 const each = {
   pool: 'forks' as const,
+  // The database works on the same cores, but many tests wait: for pg_cron, for leases, for processes that start.
+  maxWorkers: 3,
   // For what hangs: a test waits for several things, and each has its patience.
   testTimeout: 5 * patience,
   hookTimeout: 5 * patience,
@@ -31,26 +38,14 @@ export default defineConfig({
         resolve: { alias: copied },
         test: {
           ...each,
-          name: 'rest',
+          name: 'alone',
           include: ['test/**/*.test.ts'],
           exclude: [...alike, ...left],
-          // Many of them wait: for pg_cron, for leases, for processes that start.
-          maxWorkers: 3,
-          sequence: { groupOrder: 0 },
         },
       },
       {
         resolve: { alias: copied },
-        test: {
-          ...each,
-          name: 'sql',
-          include: alike,
-          exclude: left,
-          isolate: false,
-          // The database works on the same cores: more files at once only makes every one slower.
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
-        },
+        test: { ...each, name: 'alike', include: alike, exclude: left, isolate: false },
       },
     ],
   },
