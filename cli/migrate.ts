@@ -7,7 +7,7 @@ import { cronMissing, declareJobs, wakeLauncher } from './migrate/cron.ts';
 import { readSql, type SqlFiles } from './migrate/files.ts';
 import { pending, recordMigration } from './migrate/history.ts';
 import { checkRoles } from './migrate/roles.ts';
-import { askServer, checkRights, checkServer } from './migrate/server.ts';
+import { askServer, checkRights, checkServer, openToAll } from './migrate/server.ts';
 
 export { Failure as MigrateError } from './failure.ts';
 
@@ -26,10 +26,12 @@ export type MigrateReport = {
   routines: number;
   /** Whether pg_cron is used; when not, the log says why and what that means. */
   cron: boolean;
+  /** What should be done about the server by hand, null when nothing. */
+  advice: string | null;
 };
 
 type Done = {
-  report: MigrateReport;
+  report: Omit<MigrateReport, 'advice'>;
   missing: string | null;
   /** Whether the jobs are others now, and the role they belong to where that is another. */
   jobs: boolean;
@@ -113,6 +115,7 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
     checkServer(server);
     watch = watchBlockers(client, server.pid, options.log);
     const { report, missing, jobs, owner } = await work(client, files, options);
+    const advice = server.open ? openToAll(server.database) : null;
     await client.query('commit');
     if (jobs)
       await wakeLauncher(client, files.cron, owner).catch(({ message }) => {
@@ -122,7 +125,7 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
       });
     options.log(`Replaced the routines of ${report.routines} files`);
     options.log(missing ?? 'Scheduled the jobs with pg_cron');
-    return report;
+    return { ...report, advice };
   } catch (error) {
     await client.query('rollback').catch(() => {});
     if (passing(error as pg.DatabaseError)) return null;

@@ -12,8 +12,11 @@ export function addMigrate(program: Command): void {
       const log = (line: string) => options.json || process.stdout.write(`${line}\n`);
       const report = await migrate(databaseUrl(options), { log });
       const count = report.applied.length;
+      if (report.advice) log(report.advice);
       print(options, report, () =>
-        count ? `Applied ${count} migrations.\n` : 'No new migrations.\n',
+        count
+          ? `Applied ${count} ${count === 1 ? 'migration' : 'migrations'}.\n`
+          : 'No new migrations.\n',
       );
     });
 }

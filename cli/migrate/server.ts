@@ -14,6 +14,8 @@ export type Server = {
   recorded: boolean;
   holds: string | null;
   pid: number;
+  /** Whether every role of the cluster may connect. */
+  open: boolean;
 };
 
 const question = `
@@ -29,7 +31,10 @@ const question = `
       where c.relnamespace = s.oid and c.relname = 'migrations') as recorded,
     (select min(c.relname) from pg_catalog.pg_class c
       where c.relnamespace = s.oid and c.relkind in ('r', 'p', 'v')) as holds,
-    pg_catalog.pg_backend_pid() as pid
+    pg_catalog.pg_backend_pid() as pid,
+    exists (select from pg_catalog.pg_database d
+      cross join lateral pg_catalog.aclexplode(coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a
+      where d.datname = current_database() and a.grantee = 0 and a.privilege_type = 'CONNECT') as open
   from (select 1) one left join pg_catalog.pg_namespace s on s.nspname = 'tock'`;
 
 export async function askServer(client: pg.Client): Promise<Server> {
@@ -83,3 +88,9 @@ export function checkRights(server: Server): void {
     );
   }
 }
+
+/** Who may connect can take the locks of all writers, so that no task comes in. */
+export const openToAll = (database: string) =>
+  `Any role of this server may connect to database ${database}, and one that does can hold Tock's writers up.
+To let in only who works here: revoke connect, temporary on database ${database} from public;
+then for each role that does: grant connect on database ${database} to ...;`;

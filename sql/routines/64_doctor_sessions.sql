@@ -1,5 +1,6 @@
--- Tock's keys are of two numbers, and clash with none of 64 bits. A transaction that ends lets its locks go a moment after it
--- has ended: so what looks like a stranger's is looked at three times.
+-- Tock's keys are of two numbers, and clash with none of 64 bits. A call of Tock's that has one of these locks is in a transaction,
+-- and has read a table of Tock's in it, whose lock it keeps too; a role that may only connect can take the first and not the
+-- second. A transaction that ends lets its locks go one after the other: so what looks like a stranger's is looked at three times.
 create or replace function tock.strangers()
 returns table (pid integer, locks integer)
 language plpgsql
@@ -11,11 +12,17 @@ declare
 begin
   for v_look in 1 .. 3 loop
     v_now := array(
-      select l.pid || ' ' || l.objid from pg_catalog.pg_locks l
-      where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace and l.objsubid = 2
-        and l.virtualtransaction ~ '/0$'
-        and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()));
-    v_seen := case when v_look = 1 then v_now else array(select s from unnest(v_seen) s where s = any (v_now)) end;
+      with l as materialized (
+        select k.* from pg_catalog.pg_locks k
+        where k.granted and k.pid is not null
+          and k.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      ), users as materialized (
+        select l.pid from l join pg_catalog.pg_class c on c.oid = l.relation and c.relnamespace = 'tock'::regnamespace
+        where l.locktype = 'relation')
+      select l.pid || ' ' || l.objid from l
+      where l.locktype = 'advisory' and l.classid = 'tock'::regnamespace and l.objsubid = 2
+        and (l.virtualtransaction ~ '/0$' or l.pid not in (select u.pid from users u)));
+    v_seen := case when v_look = 1 then v_now else array(select s from unnest(v_seen) s where s in (select unnest(v_now))) end;
     exit when pg_catalog.cardinality(v_seen) = 0;
     perform pg_catalog.pg_sleep(0.05);
   end loop;
@@ -23,7 +30,7 @@ begin
     select pg_catalog.split_part(s, ' ', 1)::integer, count(*)::integer from unnest(v_seen) s group by 1;
 end $$;
 
-comment on function tock.strangers is 'Processes that hold advisory locks of Tock''s outside of any transaction, and how many.';
+comment on function tock.strangers is 'Processes that hold advisory locks of Tock''s outside of any transaction, or in one that has read no table of Tock''s, and how many.';
 
 -- Words only, no values: whoever asks need not be allowed to read what others write.
 create or replace function tock.described_session(p_pid integer)
@@ -46,9 +53,14 @@ returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
-  select 'a stranger holds a lock', 'warning',
-    pg_catalog.format('process %s (%s) holds %s of Tock''s advisory locks outside of any transaction', l.pid, a.usename, l.locks),
-    pg_catalog.format('select pg_terminate_backend(%s); a pooler must not let session locks leak', l.pid)
+  -- 4,096 are all that writers have
+  select 'a stranger holds a lock', case when l.locks >= 4096 then 'critical' else 'warning' end,
+    pg_catalog.format('%s of Tock''s advisory locks%s, and no call of Tock''s: %s', l.locks,
+      case when a.xact_start is not null then ', in a transaction for ' || tock.ago(a.xact_start)
+        when a.state is not null then ' outside of any transaction' end, tock.described_session(l.pid)),
+    pg_catalog.format('where it still has them in a minute: select pg_terminate_backend(%s). A pooler must not let session locks leak; and only who works here '
+      'should be let in: revoke connect, temporary on database %I from public, then grant connect on it to those roles',
+      l.pid, pg_catalog.current_database())
   from tock.strangers() l
   left join pg_catalog.pg_stat_activity a on a.pid = l.pid
   union all
@@ -74,4 +86,4 @@ as $$
     order by p.prepared limit 1) p
 $$;
 
-comment on function tock.doctor_of_sessions is 'What doctor() says of sessions: locks that are not Tock''s, and the oldest open transactions, where they are of such an age.';
+comment on function tock.doctor_of_sessions is 'What doctor() says of sessions: who holds locks of Tock''s without a call of Tock''s, and the oldest open transactions, where they are of such an age.';

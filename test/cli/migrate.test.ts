@@ -24,6 +24,17 @@ test("Tock's own SQL is applied to an empty database by a role without superuser
   expect(rows[0]?.checksum).toMatch(/^[0-9a-f]{64}$/);
 });
 
+test('while every role may connect it advises to revoke that, and then no more', async () => {
+  const db = await emptyDatabase();
+  const directory = toySql();
+  await db.query(`grant connect on database ${db.name} to public`);
+  const { advice } = await migrate(db.url, { directory });
+  expect(advice).toContain(`revoke connect, temporary on database ${db.name} from public;`);
+  await db.query(`grant connect on database ${db.name} to current_user`);
+  await db.query(`revoke connect, temporary on database ${db.name} from public`);
+  expect(await migrate(db.url, { directory })).toMatchObject({ advice: null });
+});
+
 test('a second migration changes nothing', async () => {
   const db = await freshDatabase();
   const client = await db.connect();

@@ -120,24 +120,47 @@ test('a duty that is late or fails is found, with its error', async () => {
   ]);
 });
 
-test('a lock that a session holds outside of any transaction is found, not that of a claim', async () => {
+test("a lock of Tock's that is no call's is found with its holder, in a transaction too, and not that of a claim", async () => {
   const stranger = await db.connect();
-  await stranger.query(
-    "begin; select pg_advisory_xact_lock('tock'::regnamespace::oid::integer, 1)",
-  );
+  await stranger.query("set application_name = 'lab'");
+  const pid = await pidOf(stranger);
+  const found = (severity: string, detail: RegExp) => [
+    {
+      finding: 'a stranger holds a lock',
+      severity,
+      detail: expect.stringMatching(detail),
+      hint: expect.stringMatching(
+        new RegExp(
+          `in a minute: select pg_terminate_backend\\(${pid}\\).*revoke connect, temporary on database \\w+ from public`,
+        ),
+      ),
+    },
+  ];
+  await enqueue(client, 'q', [{}]);
+  await stranger.query("begin; select * from tock.claim('q')");
+  await stranger.query("select tock.enqueue('q', '[{}]')");
   expect(await doctor()).toEqual([]);
-  await stranger.query(
-    "commit; select pg_advisory_lock('tock'::regnamespace::oid::bigint << 32 | 1)",
-  );
+  await stranger.query('rollback');
+  await stranger.query("select pg_advisory_lock('tock'::regnamespace::oid::bigint << 32 | 1)");
   // Of one key: no lock of Tock's is in its way.
   expect(await doctor()).toEqual([]);
+  await stranger.query("select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)");
+  const who = new RegExp(`^1 of Tock's .* outside of any.* process ${pid} \\(\\w+ as lab`);
+  expect(await doctor()).toEqual(found('warning', who));
+
+  // What a role that may connect and nothing else can do: it holds every writer up.
+  await stranger.query('select pg_advisory_unlock_all(); begin');
   await stranger.query(
-    "select pg_advisory_unlock_all(); select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)",
+    "select pg_advisory_xact_lock('tock'::regnamespace::oid::integer, 1073741824 + n) from generate_series(0, 4095) n",
   );
-  const { rows: pids } = await stranger.query('select pg_backend_pid() as pid');
-  expect(await doctor()).toMatchObject([
-    { finding: 'a stranger holds a lock', hint: expect.stringContaining(`(${pids[0].pid})`) },
-  ]);
+  await expect(enqueue(client, 'q', [{}])).rejects.toMatchObject({
+    code: 'TK503',
+    hint: expect.stringContaining('tock doctor'),
+  });
+  const all = new RegExp(`^4096 of Tock's .* in a transaction for \\d+ s.* process ${pid} `);
+  expect(await doctor()).toEqual(found('critical', all));
+  await stranger.query('rollback');
+  expect(await doctor()).toEqual([]);
 });
 
 test('what the guard did after a restore is a note, unless the sequence was behind too', async () => {
