@@ -1374,6 +1374,10 @@ function tock.cron_time(p_plan cron_plan, p_from integer)
   returns integer
   -- The first second of a day, from one on, that a cron expression names; null when none is left.
 
+function tock.cron_version()
+  returns text
+  -- The version of pg_cron in this database; null where it is not there.
+
 function tock.cron_wall(p_plan cron_plan, p_from bigint)
   returns bigint
   -- The first time that clocks show, from one on, that a cron expression names; null when none comes.
@@ -1502,7 +1506,7 @@ function tock.doctor_of_schedules()
 
 function tock.doctor_of_sessions(p_age interval DEFAULT '00:10:00'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of sessions: locks that are not Tock's, and the oldest open transactions, where they are of such an age.
+  -- What doctor() says of sessions: who holds locks of Tock's without a call of Tock's, and the oldest open transactions, where they are of such an age.
 
 function tock.doctor_of_settings()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1803,6 +1807,10 @@ function tock.gates(p_queue text, p_gate text DEFAULT NULL::text, p_after text D
   -- Gates of a queue that tasks have named or that were set, from after p_after on: their settings, the tasks inside, and how many wait (up to 1,000).
   -- for tock_admin, tock_edge
 
+function tock.gates_at_limit(p_queue text, p_age interval)
+  returns TABLE(gate text, waiting bigint, gate_limit integer, paused boolean, id bigint, since timestamp with time zone, inside text)
+  -- Of the first twenty gates of a queue that tasks wait at those that are paused, or full for so long, with who has been inside.
+
 function tock.gates_hot(p_lease uuid, p_epoch integer)
   returns text[]
   -- gates_statement() for the epoch in use; null when the lease's is another. Written by write_hot_asked().
@@ -1917,6 +1925,10 @@ function tock.hourly_stats(p_queue text, p_from timestamp with time zone DEFAULT
 function tock.hours_until()
   returns timestamp with time zone
   -- Up to when what happened is kept by the hour; from then on by the minute.
+
+function tock.how_to_end(p_since timestamp with time zone, p_mild text, p_end text)
+  returns text
+  -- A hint, with what would end a session or a task only where that has lasted for over 60 seconds.
 
 function tock.http_claimed(p_queue text, p_runs claimed[])
   returns text
@@ -2577,6 +2589,10 @@ function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer
   -- The tasks that a task comes after, in their order, from the p_after-th on: each one's state and result (of one that was run again, that one's); gone where its history is.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
+function tock.parents_counted(p_ids bigint[])
+  returns TABLE(said text, unfinished bigint, failed bigint)
+  -- How tasks stand that others come after, in words: 1,372 of 2,000 done, 3 dead, 625 ready; how many have not ended, and how many did not end well.
+
 function tock.parents_moved(p_ids bigint[])
   returns void
   -- Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.
@@ -3102,6 +3118,10 @@ function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped
   returns void
   -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
 
+function tock.some(p_count bigint, p_one text, p_more text DEFAULT NULL::text)
+  returns text
+  -- How many of something, in words: 1 task, 2 tasks.
+
 function tock.some_tasks(p_count bigint, p_one text, p_more text)
   returns text
   -- How many tasks, with the verb that goes with it.
@@ -3172,7 +3192,7 @@ function tock.stores_elsewhere()
 
 function tock.strangers()
   returns TABLE(pid integer, locks integer)
-  -- Processes that hold advisory locks of Tock's outside of any transaction, and how many.
+  -- Processes that hold advisory locks of Tock's outside of any transaction, or in one that has read no table of Tock's, and how many.
 
 function tock.stream_asks(p_stream integer)
   returns boolean
@@ -3395,16 +3415,24 @@ function tock.whoami(p_key text)
 
 function tock.why(p_queue text, p_sessions boolean DEFAULT true)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Why tasks of a queue are late at this moment, the worst first, and what to do about each: paused, no worker, a limit, a gate, tasks that fail, an open transaction, or time that stands still. No row when nothing holds it up. Without p_sessions whose sessions those are is left out.
+  -- Why tasks of a queue are late at this moment, what explains it best first, and what to do about each: paused, no worker, a limit, what is due and not made ready, an open transaction, parents, gates, tasks that fail, or time that stands still. No row when nothing holds it up. Without p_sessions whose sessions those are is left out.
   -- for tock_admin, tock_edge
+
+function tock.why_of_duties()
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- Whether time does what it must: pg_cron, and late duties.
 
 function tock.why_of_gates(p_queue text, p_age interval DEFAULT '00:00:05'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Gates of a queue that tasks wait at because they are paused, or full of tasks that are inside for long.
+  -- One note of all gates of a queue that tasks wait at because they are paused, or full of tasks that are inside for long.
 
 function tock.why_of_hidden(p_seconds double precision DEFAULT 0.3)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- why_of_transactions() for those whose beginning the owner may not see: by two looks.
+  -- why_of_transactions() for those whose beginning the owner may not see: by several looks.
+
+function tock.why_of_parents(p_queue text)
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- One note of the tasks of a queue that wait for their parents: how many, and how the parents stand of the one that has waited for longest.
 
 function tock.why_of_poison(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -3412,11 +3440,11 @@ function tock.why_of_poison(p_queue text)
 
 function tock.why_of_takers(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Why ready tasks of a queue are not handed out: paused, a limit, no worker, or too few.
+  -- Why ready tasks of a queue are not handed out: paused, a limit, no worker, or too few; or why they are not pushed.
 
 function tock.why_of_time(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Whether time does what it must: tasks of a queue that are due and still wait, pg_cron, and late duties.
+  -- Whether tasks of a queue are due and still wait, and where pg_cron comes by the minute, that it does.
 
 function tock.why_of_transactions(p_age interval DEFAULT '00:00:05'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)

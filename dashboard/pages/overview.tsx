@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { count, duration, rate, short } from '../format.ts';
 import { type Live, useLive } from '../live.ts';
-import { Findings } from '../parts/findings.tsx';
+import { Findings, worstFirst } from '../parts/findings.tsx';
 import { Problem, QueueLink, Shown, Since, State, Updated } from '../parts/small.tsx';
 import { Spark } from '../parts/spark.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -116,7 +116,7 @@ function Health({ live }: { live: Live<{ findings: Finding[] }> }) {
         <h2>{findings.length === 0 ? '✓ All is well' : 'What needs attention'}</h2>
         <Updated at={live.at} />
       </header>
-      {findings.length > 0 && <Findings findings={findings} />}
+      {findings.length > 0 && <Findings findings={worstFirst(findings)} />}
     </section>
   );
 }

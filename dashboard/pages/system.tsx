@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { bytes, count, duration } from '../format.ts';
 import { useLive } from '../live.ts';
-import { Findings } from '../parts/findings.tsx';
+import { Findings, worstFirst } from '../parts/findings.tsx';
 import { Ago, Panel, Shown, Updated } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { useMay } from '../session.tsx';
@@ -251,7 +251,7 @@ export function System() {
       </div>
       {doctor.data && (
         <Panel title={findings.length === 0 ? '✓ All is well' : 'What the doctor found'}>
-          {findings.length > 0 && <Findings findings={findings} />}
+          {findings.length > 0 && <Findings findings={worstFirst(findings)} />}
         </Panel>
       )}
       <Shown live={live}>

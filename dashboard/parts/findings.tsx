@@ -24,14 +24,14 @@ function Linked({ text }: { text: string }) {
   );
 }
 
-/** What is not as it should be, the worst first, each with what to do. */
+export const worstFirst = (findings: readonly Finding[]) =>
+  [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+
+/** What is not as it should be, as it was ordered, each with what to do. */
 export function Findings({ findings }: { findings: readonly Finding[] }) {
-  const sorted = [...findings].sort(
-    (a, b) => order.indexOf(a.severity) - order.indexOf(b.severity),
-  );
   return (
     <ul class="findings">
-      {sorted.map(({ finding, severity, detail, hint }) => (
+      {findings.map(({ finding, severity, detail, hint }) => (
         <li key={`${finding} ${detail}`} class={severity}>
           <p>
             <strong class="severity">{words[severity] ?? severity}</strong>{' '}

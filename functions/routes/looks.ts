@@ -192,7 +192,7 @@ export function looks(app: App, connect: Connect): void {
     method: 'get',
     path: '/v1/queues/{queue}/why',
     summary:
-      'Why tasks of a queue are late at this moment, the worst first; nothing when nothing holds it up',
+      'Why tasks of a queue are late at this moment, what explains it best first; nothing when nothing holds it up',
     params: s.queueParams,
     statement: authorized(
       'read',

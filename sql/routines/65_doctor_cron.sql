@@ -28,6 +28,29 @@ end $$;
 
 comment on function tock.cron_home is 'The database that pg_cron works in, ? where that may not be known; null where it is not loaded.';
 
+create or replace function tock.cron_version()
+returns text
+language sql
+stable
+as $$
+  select x.extversion from pg_catalog.pg_extension x where x.extname = 'pg_cron'
+$$;
+
+comment on function tock.cron_version is 'The version of pg_cron in this database; null where it is not there.';
+
+create or replace function tock.cron_interval(p_seconds integer)
+returns text
+language plpgsql
+stable
+as $$
+declare
+  v_version integer[] := pg_catalog.string_to_array(substring(tock.cron_version() from '^\d+\.\d+'), '.')::integer[];
+begin
+  return case when v_version >= array[1, 5] and p_seconds < 60 then p_seconds || ' seconds' else '* * * * *' end;
+end $$;
+
+comment on function tock.cron_interval is 'A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.';
+
 -- Of jobs this sees the owner's own, as pg_cron shows no others.
 create or replace function tock.doctor_of_cron_jobs()
 returns table (finding text, severity text, detail text, hint text)
@@ -115,7 +138,7 @@ volatile
 as $$
 declare
   v_home text := tock.cron_home();
-  v_version text := (select x.extversion from pg_catalog.pg_extension x where x.extname = 'pg_cron');
+  v_version text := tock.cron_version();
 begin
   if v_version is null then
     return;

@@ -6,7 +6,7 @@ as $$
 begin
   return query
   select 'endpoints are gone', 'warning',
-    pg_catalog.string_agg(pg_catalog.format('%s (%s tasks, the newest %s)', g.queue, g.tasks, g.newest_id), ', ' order by g.queue),
+    pg_catalog.string_agg(pg_catalog.format('%s (%s, the newest %s)', g.queue, tock.some(g.tasks::bigint, 'task'), g.newest_id), ', ' order by g.queue),
     'they answered 410: mend push in the queue''s policy, then redrive what is dead'
   from (
     select q.name as queue, sum(d.tasks) as tasks, max(d.newest_id) as newest_id

@@ -22,7 +22,8 @@ as $$
   (select 'nobody claims from a queue', 'warning',
     pg_catalog.format('a task of queue %s is ready since %s, and none was claimed since %s', d.queue, tock.utc(d.ready_at),
       coalesce(tock.utc(d.active_at), 'it is there')),
-    pg_catalog.format('start a worker for it; if it is no longer wanted: tock drop %s --force', d.queue)
+    pg_catalog.format('start a worker for it, or, where the Worker consumes it, see that its alarm, its scheduled handler or POST /v1/tick is called; '
+      'if it is no longer wanted: tock drop %s --force', d.queue)
   from deserted d where not d.pushed order by d.ready_at limit 5)
   union all
   select 'nobody pushes', 'warning',

@@ -28,11 +28,16 @@ begin
     continue when v_children = '{}' or v_parent.task_id is null;
     v_found := v_found + 1;
     return query select 'tasks wait for one that ended otherwise', 'warning',
-      pg_catalog.format('%s until task %s of queue %s, which is %s, is run again and done',
+      pg_catalog.format('%s until task %s of queue %s, which is %s, is run again and done%s',
         case pg_catalog.cardinality(v_children) when 1 then pg_catalog.format('task %s waits', v_children[1])
           else pg_catalog.format('%s%s tasks, %s among them, wait', case pg_catalog.cardinality(v_children) when 1000 then 'at least ' end,
             pg_catalog.cardinality(v_children), v_children[1]) end,
-        v_parent.task_id, v_parent.queue, (tock.ends_of(array[v_parent.task_id], null)).state),
+        v_parent.task_id, v_parent.queue, (tock.ends_of(array[v_parent.task_id], null)).state, (
+          select pg_catalog.format('; the parents of task %s: %s', v_children[1], p.said)
+          from (
+            select array(select a::bigint from pg_catalog.jsonb_array_elements_text(t.options -> 'after') a) as ids
+            from tock.task(v_children[1]) t) i
+          cross join lateral tock.parents_counted(i.ids) p where pg_catalog.cardinality(i.ids) > 1)),
       pg_catalog.format('tock rerun %1$s, or select * from tock.rerun(array[%1$s]); to give up one that waits: tock cancel %2$s',
         v_parent.task_id, v_children[1]);
   end loop;

@@ -41,7 +41,7 @@ as $$
 begin
   return query
   select 'a duty fails', 'critical',
-    pg_catalog.format('%s, %s times in a row: %s', d.name, d.failures, d.last_error),
+    pg_catalog.format('%s, %s in a row: %s', d.name, tock.some(d.failures, 'time'), d.last_error),
     pg_catalog.format('mend what it says; select tock.run_duty(%L) tries again', d.name)
   from tock.duties d where d.failures > 0
   union all
@@ -73,7 +73,7 @@ language sql
 volatile
 as $$
   select k.finding, case when n.restored then 'note' else k.severity end,
-    pg_catalog.format('%s reports within a day, the newest: %s', n.count, n.detail),
+    pg_catalog.format('%s within a day, the newest: %s', tock.some(n.count, 'report'), n.detail),
     'select * from tock.reports order by reported_at desc'
   from (
     select r.kind, count(*) over (partition by r.kind) as count, r.detail,
@@ -96,7 +96,7 @@ language sql
 volatile
 as $$
   select 'schedules fail', 'warning',
-    pg_catalog.string_agg(f.schedule || ' (' || f.failures || ' times in a row: ' || pg_catalog.left(f.last_error, 200) || ')',
+    pg_catalog.string_agg(f.schedule || ' (' || tock.some(f.failures, 'time') || ' in a row: ' || pg_catalog.left(f.last_error, 200) || ')',
       ', ' order by f.schedule),
     'mend what it says, or drop_schedule(); last_fires() has what was not fired'
   from (select n.* from tock.fires n where n.failures > 0 order by n.schedule limit 5) f

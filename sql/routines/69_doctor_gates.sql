@@ -14,8 +14,11 @@ begin
       select w.queue from tock.waiting w where w.ticket is not null and w.queue > coalesce(v_queue, '')
       order by w.queue, w.gate, w.ticket limit 1);
     exit when v_queue is null;
-    return query select 'a gate lets nobody in', 'warning', pg_catalog.format('queue %s: %s', v_queue, g.detail), g.hint
-      from tock.why_of_gates(v_queue, interval '1 hour') g where g.finding = 'a gate is full' limit 5;
+    return query select 'a gate lets nobody in', 'warning',
+        pg_catalog.format('queue %s: gate %s lets %s in at a time, and %s; %s behind it', v_queue, g.gate, g.gate_limit, g.inside,
+          tock.some_tasks(g.waiting, 'waits', 'wait')),
+        pg_catalog.format('see what that task does: tock task %1$s; to let the next in: tock cancel %1$s, or raise the gate''s limit', g.id)
+      from tock.gates_at_limit(v_queue, interval '1 hour') g where not g.paused limit 5;
   end loop;
 end $$;
 

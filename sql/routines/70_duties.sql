@@ -239,18 +239,3 @@ begin
 end $$;
 
 comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up to p_limit of each.';
-
-create or replace function tock.cron_interval(p_seconds integer)
-returns text
-language plpgsql
-stable
-as $$
-declare
-  v_version integer[] := (
-    select pg_catalog.string_to_array(substring(x.extversion from '^\d+\.\d+'), '.')::integer[]
-    from pg_catalog.pg_extension x where x.extname = 'pg_cron');
-begin
-  return case when v_version >= array[1, 5] and p_seconds < 60 then p_seconds || ' seconds' else '* * * * *' end;
-end $$;
-
-comment on function tock.cron_interval is 'A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.';

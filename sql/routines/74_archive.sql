@@ -100,12 +100,12 @@ language sql
 volatile
 as $$
   select 'the archive fails', 'critical',
-    pg_catalog.format('%s steps in a row, the last at %s: %s', a.failures, tock.utc(a.failed_at), a.last_error),
+    pg_catalog.format('%s in a row, the last at %s: %s', tock.some(a.failures, 'step'), tock.utc(a.failed_at), a.last_error),
     'mend what it says; POST /v1/archive/step, or tock archive run, tries again. What waits for the archive stays in the database'
   from tock.archive a where a.enabled and a.failures > 0
   union all
   select 'the archive is behind', 'warning',
-    pg_catalog.format('%s epochs wait for it, the oldest settled since %s; its last step was %s', w.waiting, tock.utc(w.oldest_waiting_at),
+    pg_catalog.format('%s for it, the oldest settled since %s; its last step was %s', tock.some(w.waiting, 'epoch waits', 'epochs wait'), tock.utc(w.oldest_waiting_at),
       coalesce('at ' || tock.utc(w.last_step_at), 'never')),
     case when w.last_step_at > pg_catalog.clock_timestamp() - interval '1 hour'
       then 'its steps are too small or too few: call tock archive run until nothing is left'

@@ -139,21 +139,23 @@ test('whose transaction holds tasks back only a key for all queues is told', asy
   const somebody = await tock.database.connect();
   await somebody.query("set application_name = 'payroll'; begin");
   await somebody.query(`select tock.enqueue('q', '[{}]')`);
-  const { rows } = await somebody.query('select pg_backend_pid() as pid');
-  const reasons = async (own?: string) => (await get('/v1/queues/other/why', own)).body.reasons;
+  const reasons = async (own?: string) =>
+    (await get('/v1/queues/other/why', own)).body.reasons.filter(
+      ({ finding }: { finding: string }) => finding !== 'workers may be at rest',
+    );
   await expect.poll(reasons).toMatchObject([
     {
       finding: 'an open transaction holds tasks back',
       detail: expect.stringContaining('payroll'),
-      hint: expect.stringContaining(`${rows[0].pid}`),
+      hint: expect.stringMatching(/^have it commit/),
     },
   ]);
   expect(await reasons(key)).toEqual([
     {
       finding: 'an open transaction holds tasks back',
       severity: 'warning',
-      detail: 'somebody has written to Tock in a transaction that stays open',
-      hint: 'have it commit, or end it: a key for all queues is told whose it is',
+      detail: 'a session has written to Tock in a transaction that stays open',
+      hint: 'have it commit: a key for all queues is told whose it is',
     },
   ]);
   await somebody.query('rollback');

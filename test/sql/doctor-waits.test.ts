@@ -59,6 +59,20 @@ test('a task that waits for a dead one is found, with what to rerun, until that 
   expect((await claim(client, 'q')).map(({ id }) => id)).toEqual([child]);
 });
 
+test('of many parents it is said how they all stand', async () => {
+  const parents = await enqueue(client, 'q', numbered(4));
+  await enqueue(client, 'q', [{ after: parents, on_parent_failure: 'wait' }]);
+  const runs = await claim(client, 'q', { limit: 3 });
+  await fail(client, leaseOf(runs), [{ id: parents[0], fatal: true }]);
+  await complete(client, leaseOf(runs));
+  await complete(client, leaseOf(await claim(client, 'q')));
+  const told = () => promote(client).then(heldUp);
+  await expect.poll(told, { timeout: 5000 }).toBe(1);
+  expect(await doctor()).toMatchObject([
+    { detail: expect.stringMatching(/; the parents of task \d+: 3 of 4 done, 1 dead$/) },
+  ]);
+});
+
 test('a child that is cancelled is no finding any more', async () => {
   const [, child] = await deadParent(1);
   expect(await doctor()).toHaveLength(1);

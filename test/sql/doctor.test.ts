@@ -181,7 +181,7 @@ test("the audit's reports are critical", async () => {
     {
       finding: 'the audit found runs that nobody was handed',
       severity: 'critical',
-      detail: '1 reports within a day, the newest: {"epoch": 1}',
+      detail: '1 report within a day, the newest: {"epoch": 1}',
     },
   ]);
 });

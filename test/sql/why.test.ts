@@ -64,10 +64,10 @@ test('nobody claims, or nobody any more, and when somebody does it is said no mo
   await old('3 minutes');
   expect(await why()).toEqual([
     says(
-      'nobody claims from this queue',
+      'no worker claims from this queue',
       'warning',
-      /^3 tasks are ready, the oldest for 3 min, and nobody has claimed any yet$/,
-      /^start a worker.*POST \/v1\/queues\/q\/claim$/,
+      /^3 tasks are ready, the oldest for 3 min, and none has been claimed yet$/,
+      /^start a worker.*POST \/v1\/queues\/q\/claim.*Worker consumes it/,
     ),
   ]);
   expect(await why('other')).toEqual([]);
@@ -81,8 +81,8 @@ test('nobody claims, or nobody any more, and when somebody does it is said no mo
   );
   expect(await why()).toMatchObject(
     [
-      { finding: 'nobody claims from this queue', detail: expect.stringContaining('for 120 s') },
-    ].map((one) => ({ ...one, detail: expect.stringMatching(/claimed any for (12\d s|2 min)$/) })),
+      { finding: 'no worker claims from this queue', detail: expect.stringContaining('for 120 s') },
+    ].map((one) => ({ ...one, detail: expect.stringMatching(/was claimed for (12\d s|2 min)$/) })),
   );
   await complete(client, leaseOf(await claim(client, 'q', { limit: 9 })));
   expect(await why()).toEqual([]);
@@ -142,35 +142,129 @@ test('limits that are reached are named: of what runs, and of the rate', async (
   ]);
 });
 
-test('a gate that is paused, or stuck because somebody is inside for long, is named with who', async () => {
+test('all gates that hold tasks back are one note, and nothing is to be cancelled that came just now', async () => {
+  const stuck = numbered(10, 0).map((_, n) => ({ gate: `g${n}` }));
+  const inside = await enqueue(client, 'q', stuck);
+  await enqueue(client, 'q', [...stuck, ...stuck]);
+  await promote(client);
+  const runs = await claim(client, 'q', { limit: 10, worker: 'w' });
+  expect(await why()).toEqual([]);
+  const claimed = (interval: string) =>
+    client.query('update tock.leases set claimed_at = now() - $1::interval', [interval]);
+  await claimed('30 seconds');
+  const note = (severity: string, detail: RegExp, hint: RegExp) =>
+    says('gates hold tasks back', severity, detail, hint);
+  const all =
+    /^20 tasks wait at 10 gates \(10 full\); gate g\d lets 1 in at a time, and task \d+ is inside: running for 3\d s, attempt 1$/;
+  const [young] = await why();
+  expect(young).toEqual(note('note', all, /tock task \d+/));
+  expect(young?.hint).not.toMatch(/cancel/);
+  await claimed('4 minutes');
+  expect(await why()).toEqual([
+    note('note', /running for 4 min/, /over 60 s, give it up to let the next in: tock cancel \d+$/),
+  ]);
+  await claimed('2 hours');
+  expect(await why()).toMatchObject([{ severity: 'warning' }]);
+  await complete(client, leaseOf(runs));
+  expect(inside).toHaveLength(10);
+  await complete(client, leaseOf(await claim(client, 'q', { limit: 10 })));
+  await complete(client, leaseOf(await claim(client, 'q', { limit: 10 })));
   await client.query(`select tock.put_gate('q', 'shut', '{"paused": true}')`);
   await enqueue(client, 'q', numbered(2, 0, { gate: 'shut' }));
-  const [inside] = await enqueue(client, 'q', numbered(3, 0, { gate: 'stuck' }));
   await promote(client);
-  const runs = await claim(client, 'q', { limit: 9, worker: 'w' });
-  expect(runs.map(({ id }) => id)).toEqual([inside]);
-  const paused = says(
-    'a gate is paused',
-    'warning',
-    /^gate shut lets nobody in, and 2 tasks wait at it$/,
-    /tock gate q shut --resume/,
-  );
-  expect(await why()).toEqual([paused]);
-  await client.query("update tock.leases set claimed_at = now() - interval '4 minutes'");
   expect(await why()).toEqual([
-    paused,
-    says(
-      'a gate is full',
+    note(
       'warning',
-      new RegExp(
-        `^gate stuck lets 1 in at a time, and task ${inside} is inside: running for 4 min, attempt 1; 2 tasks wait`,
-      ),
-      new RegExp(`tock task ${inside}; .*tock cancel ${inside}`),
+      /^2 tasks wait at 1 gate \(1 paused\); gate shut is paused and lets none in$/,
+      /tock gate q shut --resume/,
     ),
   ]);
-  await complete(client, leaseOf(runs));
   await client.query(`select tock.put_gate('q', 'shut', '{"paused": false}')`);
   expect(await why()).toEqual([]);
+});
+
+test('what explains it best stands first: no worker before gates and an open transaction', async () => {
+  await enqueue(client, 'q', numbered(3, 0, { gate: 'g' }));
+  await enqueue(client, 'q', numbered(3));
+  await promote(client);
+  await old('3 hours');
+  const other = await db.connect(db.edgeUrl);
+  await other.query('begin');
+  await enqueue(other, 'other', numbered(1));
+  const found = (await why('q', false)).filter(({ finding }) => finding !== 'duties are late');
+  expect(found).toMatchObject([
+    { finding: 'no worker claims from this queue', severity: 'warning' },
+    { finding: 'an open transaction holds tasks back', severity: 'note' },
+    { finding: 'gates hold tasks back', severity: 'warning' },
+  ]);
+  await other.query('rollback');
+});
+
+test('a queue with push is told who pushes, and a worker that may rest is given its time', async () => {
+  await enqueue(client, 'q', numbered(2));
+  await old('30 seconds');
+  expect(await why()).toEqual([
+    says(
+      'workers may be at rest',
+      'note',
+      /^2 tasks are ready, the oldest for 3\d s$/,
+      /retry_after_seconds/,
+    ),
+  ]);
+  await put({ push: { url: 'https://example.com/hook' } });
+  await old('5 minutes');
+  expect(await why()).toEqual([
+    says(
+      'nobody pushes',
+      'warning',
+      /^2 tasks are ready, the oldest for 5 min, and none has been sent yet$/,
+      /TOCK_PUSH_SECRET.*POST \/v1\/tick/,
+    ),
+  ]);
+});
+
+test('parents that are waited for are counted by how they stand, not named', async () => {
+  const parents = await enqueue(client, 'other', numbered(1372));
+  const runs = await claim(client, 'other', { limit: 1000 });
+  const dead = runs.slice(0, 3).map(({ id }) => ({ id, fatal: true }));
+  await fail(client, leaseOf(runs), dead);
+  await complete(client, leaseOf(runs));
+  const after = { after: parents, on_parent_failure: 'run' };
+  const [child] = await enqueue(client, 'q', [after, { after: parents.slice(-1) }]);
+  expect(await why()).toEqual([]);
+  await client.query("update tock.waiting set created_at = now() - interval '3 minutes'");
+  expect(await why()).toEqual([
+    says(
+      'tasks wait for their parents',
+      'note',
+      new RegExp(
+        `^2 tasks wait; task ${child} has waited for 3 min for its own: 997 of 1,372 done, 3 dead, 372 ready$`,
+      ),
+      new RegExp(`tock parents ${child} shows which$`),
+    ),
+  ]);
+  await complete(client, leaseOf(await claim(client, 'other', { limit: 1000 })));
+  expect((await why()).map(({ finding }) => finding)).not.toContain('tasks wait for their parents');
+});
+
+test('where pg_cron comes by the minute that is said while tasks are due, and no alarm raised', async () => {
+  await enqueue(client, 'q', numbered(1, 0, { delay_seconds: 600 }));
+  await client.query("update tock.waiting set due_at = now() - interval '20 seconds'");
+  expect(await rows(client, "select * from tock.why_of_time('q')")).toEqual([]);
+  // The database that pg_cron works in is one for all tests.
+  await client.query('begin');
+  await client.query(
+    "create or replace function tock.cron_version() returns text language sql as $$ select '1.4' $$",
+  );
+  expect(await rows(client, "select * from tock.why_of_time('q')")).toEqual([
+    says(
+      'pg_cron knows no seconds',
+      'note',
+      /^1 task waits though due, the first for 2\d s: pg_cron 1.4 comes by the minute$/,
+      /claim makes them ready before.*pg_cron 1.5/,
+    ),
+  ]);
+  await client.query('rollback');
 });
 
 test('a poison task is named that fails and is retried, with its error, and one that ends its workers', async () => {
@@ -179,9 +273,11 @@ test('a poison task is named that fails and is retried, with its error, and one 
     const runs = await claim(client, 'q');
     await fail(client, leaseOf(runs), { error: { message: `broken ${n}` }, retry_in_seconds: 900 });
     if (n < 2) expect(await why(), `${n}`).toEqual([]);
+    else expect((await why())[0]?.hint).not.toMatch(/cancel/);
     if (n < 3) await client.query("update tock.waiting set due_at = now() - interval '1 s'");
     await promote(client);
   }
+  await client.query("update tock.waiting set created_at = now() - interval '2 minutes'");
   expect(await why()).toEqual([
     says(
       'a task fails again and again',
@@ -197,12 +293,13 @@ test('a poison task is named that fails and is retried, with its error, and one 
     await expire(client, leaseOf(await claim(client, 'q')));
     await reap(client);
   }
-  expect(await why()).toEqual([
+  await old('2 minutes');
+  expect((await why()).slice(-1)).toEqual([
     says(
       'a task ends its workers',
       'warning',
       new RegExp(`^3 runs of task ${killer} were lost`),
-      new RegExp(`tock task ${killer}; .*tock cancel ${killer}`),
+      new RegExp(`tock task ${killer}; .*over 60 s.*tock cancel ${killer}`),
     ),
   ]);
 });
@@ -252,9 +349,14 @@ test('a transaction that has written and stays open is named, and one that reads
       'an open transaction holds tasks back',
       'warning',
       new RegExp(`${pid}.* has been in a transaction for \\d+ s, and has written to Tock in it`),
-      new RegExp(`pg_terminate_backend\\(${pid}\\)`),
+      /^have it commit/,
     ),
   ]);
+  expect((await open())[0]?.hint).not.toMatch(/terminate/);
+  const how = (age: string) =>
+    value(client, "select tock.how_to_end(now() - $1::interval, 'a', 'b')", [age]);
+  expect(await how('59 s')).toBe('a');
+  expect(await how('61 s')).toBe('a; or, as that has lasted for over 60 s, b');
   // It is said from five seconds on.
   expect(await why()).toEqual([]);
   await other.query('commit');
@@ -272,7 +374,7 @@ test('a transaction that has written and stays open is named, and one that reads
       'a prepared transaction holds tasks back',
       'warning',
       /^it's has been prepared for \d+ s, and has written to Tock$/,
-      /rollback prepared 'it''s'$/,
+      /commit prepared 'it''s'$/,
     ),
   ]);
   await other.query("rollback prepared 'it''s'");
@@ -288,9 +390,9 @@ test("another role's open transaction is named though nobody sees when it began"
   expect(await why()).toEqual([
     says(
       'an open transaction holds tasks back',
-      'warning',
+      'note',
       new RegExp(`^process ${pid} .*has written to Tock in a transaction that stays open$`),
-      new RegExp(`pg_terminate_backend\\(${pid}\\).*grant pg_read_all_stats to `),
+      /^have it commit.*grant pg_read_all_stats to /,
     ),
   ]);
   await other.query('commit');
@@ -317,12 +419,12 @@ test('what is due and is not made ready is named, and that duties are late or fa
   expect((await why('q', false)).map(({ finding }) => finding)).toContain('a duty fails');
   await client.query("update tock.duties set failures = 0, last_error = null where name = 'reap'");
   await client.query('update tock.duties set last_started_at = null, last_ok_at = null');
-  expect(await why()).toMatchObject([{ finding: 'nobody claims from this queue' }]);
+  expect(await why()).toMatchObject([{ finding: 'no worker claims from this queue' }]);
   await claim(client, 'q', { limit: 2 });
   expect(await why()).toEqual([]);
 });
 
-test('the worst stands first', async () => {
+test('of what explains it as well the worst stands first', async () => {
   await enqueue(client, 'q', numbered(9));
   await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
   await old('3 minutes');
@@ -330,6 +432,10 @@ test('the worst stands first', async () => {
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
   // Nobody has ticked here for as long as the databases' template is old.
   const found = (await why('q', false)).filter(({ finding }) => finding !== 'duties are late');
-  expect(found.map(({ severity }) => severity)).toEqual(['critical', 'warning', 'note']);
+  expect(found.map(({ finding }) => finding)).toEqual([
+    "workers don't keep up",
+    'what is due is not made ready',
+    'tasks die',
+  ]);
   await makeDue(client, 'q');
 });
