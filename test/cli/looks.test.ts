@@ -19,6 +19,7 @@ beforeAll(async () => {
   await fail(client, lease, { error: { message: '=no "money", none' } });
   await claim(client, 'shop', { limit: 1, worker: 'ann' });
   await client.query('select tock.minutes()');
+  await client.query("select tock.put_queue('quiet', '{}')");
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -50,7 +51,7 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await out('duties')).toMatch(/duty +every.*\n(.*\n)*minutes +10 s/);
     expect(await out('epochs')).toMatch(/epoch +state.*\n(.*\n)* *1 +in use /);
     expect(await out('why', 'bills')).toMatch(/warning: tasks die\n.*\n.*tock redrive bills/);
-    expect(await out('why', 'shop')).toBe('Nothing holds shop up.\n');
+    expect(await out('why', 'quiet')).toBe('Nothing holds quiet up.\n');
     expect(await out('why', 'shpo')).toMatch(/warning: there is no queue of this name\n/);
     expect(await out('tick')).toMatch(/^Due next at 20.*\n$|^Nothing is due next\n$/);
   });

@@ -180,7 +180,8 @@ test('leases, duties and reasons are told as they are, and no token', async () =
   );
   expect(inside.jobs).toEqual([]);
   expect(inside.epochs.map(({ state }: { state: string }) => state).at(-1)).toBe('in use');
-  expect((await get('/v1/queues/q/why')).body).toEqual({ reasons: [] });
+  await tock.send('PUT /v1/queues/quiet', { body: {} });
+  expect((await get('/v1/queues/quiet/why')).body).toEqual({ reasons: [] });
   await tock.send('PUT /v1/queues/q', { body: { paused: true } });
   expect((await get('/v1/queues/q/why')).body.reasons).toMatchObject([
     { finding: 'the queue is paused', severity: 'warning' },
