@@ -8,7 +8,9 @@ $$;
 
 comment on function tock.hours_until is 'Up to when what happened is kept by the hour; from then on by the minute.';
 
--- Streams are looked at that are awake, or were since they were counted last. A call that is cut short goes on where it was.
+-- Streams are looked at that are awake, or were since they were counted last. A call that is cut short leaves its round to the
+-- next call. What happens behind the round's place is the next round's: all that was committed before counting.finished_at
+-- is counted, which is when the last whole round began; that a round is over says no more.
 create or replace function tock.minutes(p_limit integer default 100000, p_seconds double precision default 2)
 returns integer
 language plpgsql
