@@ -1004,9 +1004,9 @@ function tock.behind_others(p_positions bigint[], p_from timestamp with time zon
   returns bigint[]
   -- Those of some waiting entries that are due at a gate which come after one that is not among them.
 
-function tock.being_ended(p_ids bigint[], p_own bigint[])
+function tock.being_ended(p_ids bigint[])
   returns bigint[]
-  -- Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows of p_own are locked by the caller itself.
+  -- Which of these runs and waiting entries another transaction may be about to end, or make a run.
 
 function tock.bound_of(p_at jsonb)
   returns bigint
@@ -2628,7 +2628,7 @@ function tock.payload_of(p_id bigint)
 
 function tock.percentile(p_counts bigint[], p_share double precision)
   returns double precision
-  -- What a share of what a histogram counts was at most, read between its bounds and 3600 s where it is above the last; null of nothing.
+  -- What a share of what a histogram counts was at most, to about a quarter: the middle of its bucket, and the last bound (a day) where it is above that; null of nothing.
 
 function tock.percentiles(p_counts bigint[])
   returns jsonb

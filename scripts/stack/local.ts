@@ -1,6 +1,5 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { startAgain } from './again.ts';
 import { cluster } from './cluster.ts';
 import { described } from './described.ts';
 import { secrets } from './files.ts';
@@ -76,16 +75,10 @@ export async function localDatabase(
     onPort('PostgreSQL', port, host, say, async (free) => {
       const options = { port: free, password: words.superuser, cronDatabase: name, log };
       const made = cluster(host, options);
-      let kept: Promise<void> | null = null;
-      onStop('PostgreSQL', async () => {
-        await kept;
-        await made.stop();
-        // One that was started by hand, in the place of ours.
-        await host.clear(made.data);
-      });
+      onStop('PostgreSQL', made.stop);
       await made.start();
       if (host.local) record('PostgreSQL', made.pid);
-      kept = startAgain(made, say, log, signal);
+      needs('PostgreSQL', made.ended, log);
       return made;
     }),
   );

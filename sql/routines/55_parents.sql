@@ -175,8 +175,11 @@ begin
   delete from tock.watches x where x.child = any (p_children);
   perform tock.gather(array(
     select w.position from tock.waiting w where w.position = any (p_children) and w.options ?| '{gather,resume}' and w.bytes >= 0));
-  -- how long it may wait for its start counts from now on, if its queue says so and it has not started before
-  update tock.waiting w set due_at = w.after_due, after_due = null, options = case when w.options ?| '{expires_at,resume}' then w.options
+  -- How long it may wait for its start counts from now on, if its queue says so and it has not started before. What is
+  -- ready now is due at no time: its promotion then says that it was ready when it was promoted. (A time of now would
+  -- have promotion read on from there, and pass what was due shortly before.)
+  update tock.waiting w set due_at = case when w.gate is null and w.after_due <= v_now then 'infinity' else w.after_due end,
+    after_due = null, options = case when w.options ?| '{expires_at,resume}' then w.options
     else w.options || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('expires_at',
       greatest(w.after_due, v_now) + (tock.policy(w.queue)).max_wait_seconds * interval '1 second')) end
   where w.position = any (p_children);
@@ -186,9 +189,9 @@ begin
     cross join lateral (
       select x.child from tock.watches x where x.stream = 0 and x.position = w.position limit 10000) x
     where w.position = any (p_children) and w.options ? 'expires_at'));
-  select pg_catalog.array_agg(w.position) filter (where w.gate is null),
-      pg_catalog.array_agg(w.position) filter (where w.gate is not null) into v_ready, v_gated
-  from tock.waiting w where w.position = any (p_children) and w.due_at <= v_now;
+  select pg_catalog.array_agg(w.position) filter (where w.due_at = 'infinity'),
+      pg_catalog.array_agg(w.position) filter (where w.gate is not null and w.due_at <= v_now) into v_ready, v_gated
+  from tock.waiting w where w.position = any (p_children);
   if v_ready is not null then
     perform tock.make_ready(v_ready);
   end if;

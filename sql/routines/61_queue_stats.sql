@@ -39,8 +39,10 @@ as $$
           (select coalesce(case
               when r.task_id is null then r.created_at
               when r.attempt = 1 and r.lost = 0 and r.task_id & 1048575 = 0 then (
-                select nullif(p.due_at, '-infinity') from tock.promotions p where p.position = r.task_id >> 20)
-              else (select nullif(max(p.due_at), '-infinity') from tock.promotions p where p.run_id = r.position << 20 | r.stream) end,
+                select case when p.due_at > '-infinity' then p.due_at else p.promoted_at end
+                from tock.promotions p where p.position = r.task_id >> 20)
+              else (select max(case when p.due_at > '-infinity' then p.due_at else p.promoted_at end)
+                from tock.promotions p where p.run_id = r.position << 20 | r.stream) end,
               r.created_at)
            from (
              select r.* from tock.runs_%1$s r where r.stream = t.number and r.position > t.cursor

@@ -1,22 +1,25 @@
--- The upper bounds of the histograms' buckets, in seconds; one more bucket holds what lies above the last.
+-- The upper bounds of the histograms' buckets, in seconds; one more bucket holds what lies above the last. Each is at most
+-- 1.6 times the one before, for the sake of percentile(). The arrays in minutes and totals are of this length: a change of it needs a migration that converts them, as in 0033.
 create or replace function tock.bounds()
 returns double precision[]
 language sql
 immutable
 as $$
-  select array[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600]::float8[]
+  select array[
+    0.005, 0.007, 0.01, 0.016, 0.025, 0.035, 0.05, 0.07, 0.1, 0.16, 0.25, 0.35, 0.5, 0.7, 1, 1.6, 2.5, 3.5, 5, 7, 10, 15, 20, 30, 45,
+    60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700,
+    3600, 5400, 7200, 10800, 14400, 21600, 28800, 43200, 57600, 86400]::float8[]
 $$;
 
 comment on function tock.bounds is 'The upper bounds of the buckets in which waits and runs are counted, in seconds; what is above the last has a bucket of its own.';
 
--- What is just a bound's lies below it, as `le` says; width_bucket() counts it above, so it is asked the other way round.
+-- A value that equals a bound lies below it, as Prometheus's `le` says; width_bucket() counts it above.
 create or replace function tock.bucket_of(p_seconds double precision)
 returns integer
 language sql
 immutable
 as $$
-  select 17 - pg_catalog.width_bucket(-p_seconds,
-    array[-3600, -1800, -300, -60, -30, -10, -5, -2.5, -1, -0.5, -0.25, -0.1, -0.05, -0.025, -0.01, -0.005]::float8[])
+  select 1 + pg_catalog.width_bucket(p_seconds, tock.bounds()) - (p_seconds = any (tock.bounds()))::integer
 $$;
 
 comment on function tock.bucket_of is 'The number of the bucket for so many seconds, from 1.';
@@ -28,7 +31,7 @@ immutable
 as $$
   select case when pg_catalog.cardinality(p_buckets) > 0 then array(
     select coalesce(sum(b.n), 0)::bigint
-    from pg_catalog.generate_series(1, 17) g(bucket)
+    from pg_catalog.generate_series(1, 1 + pg_catalog.cardinality(tock.bounds())) g(bucket)
     left join unnest(p_buckets, p_counts) b(bucket, n) on b.bucket = g.bucket
     group by g.bucket order by g.bucket) end
 $$;
@@ -46,8 +49,8 @@ $$;
 
 comment on function tock.add_counts is 'Two arrays of counts added up; null is none.';
 
--- created_at is the task's. A run that goes on with one came by a promotion, which says when it was due, or at once, when
--- the run before ended; so its task is followed from its first run, 16 steps at most. Changed and run beyond that: unknown.
+-- created_at is the task's. A run that goes on with one came by a promotion, which says when it was due (or, where a gate
+-- let it in or its last parent ended, when it was promoted), or at once, when the run before ended; so its task is followed from its first run, 16 steps at most. Changed and run beyond that: unknown.
 create or replace function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
 returns timestamptz
 language plpgsql
@@ -84,8 +87,9 @@ language sql
 immutable
 as $$
   select case when pg_catalog.cardinality(p_counts) > 0 then array(
-    select sum(c.n)::bigint from unnest(p_counts) with ordinality c(n, place) group by (c.place - 1) % 17
-    order by (c.place - 1) % 17) end
+    select sum(c.n)::bigint from unnest(p_counts) with ordinality c(n, place)
+    group by (c.place - 1) % (1 + pg_catalog.cardinality(tock.bounds()))
+    order by (c.place - 1) % (1 + pg_catalog.cardinality(tock.bounds()))) end
 $$;
 
 comment on function tock.sum_counts is 'Arrays of counts, one after the other in one, added up; null when there are none.';

@@ -129,7 +129,7 @@ as $$
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_lost_total{queue=%s} %s\n', t.queue, t.lost), '' order by t.queue))
     from totals t
     union all
-    select 14, tock.metric('tock_run_wait_seconds', 'histogram', 'How long runs were ready, or past their time, before they were claimed.',
+    select 14, tock.metric('tock_run_wait_seconds', 'histogram', 'How long runs were ready before they were claimed: since they were enqueued or due, let in by their gate, or since their last parent ended.',
       pg_catalog.string_agg(tock.buckets('tock_run_wait_seconds', t.queue, t.wait, t.wait_seconds), '' order by t.queue))
     from totals t
     union all

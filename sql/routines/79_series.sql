@@ -1,3 +1,5 @@
+-- The middle of the bucket, by ratio: off by no more than the root of the ratio of its bounds, also where all that was
+-- counted there took equally long.
 create or replace function tock.percentile(p_counts bigint[], p_share double precision)
 returns double precision
 language plpgsql
@@ -5,23 +7,20 @@ immutable
 as $$
 declare
   v_bounds double precision[] := tock.bounds();
-  v_rank double precision;
+  v_rank double precision := p_share * (select sum(n) from unnest(p_counts) n);
   v_below bigint := 0;
-  v_from double precision := 0;
 begin
-  v_rank := p_share * (select sum(n) from unnest(p_counts) n);
-  for v_n in 1 .. 16 loop
+  for v_n in 1 .. pg_catalog.cardinality(v_bounds) loop
     exit when v_rank is null;
-    if p_counts[v_n] > 0 and v_below + p_counts[v_n] >= v_rank then
-      return v_from + (v_bounds[v_n] - v_from) * (v_rank - v_below) / p_counts[v_n];
-    end if;
     v_below := v_below + p_counts[v_n];
-    v_from := v_bounds[v_n];
+    if p_counts[v_n] > 0 and v_below >= v_rank then
+      return pg_catalog.sqrt(coalesce(v_bounds[v_n - 1], v_bounds[v_n] / 2) * v_bounds[v_n]);
+    end if;
   end loop;
-  return case when v_rank > 0 then v_from end;
+  return case when v_rank > 0 then v_bounds[pg_catalog.cardinality(v_bounds)] end;
 end $$;
 
-comment on function tock.percentile is 'What a share of what a histogram counts was at most, read between its bounds and 3600 s where it is above the last; null of nothing.';
+comment on function tock.percentile is 'What a share of what a histogram counts was at most, to about a quarter: the middle of its bucket, and the last bound (a day) where it is above that; null of nothing.';
 
 create or replace function tock.percentiles(p_counts bigint[])
 returns jsonb

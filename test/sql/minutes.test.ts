@@ -1,6 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { age, pass, retain, settle } from './history.ts';
-import { client, databaseEach } from './own.ts';
+import { client, databaseEach, db } from './own.ts';
 import {
   claim,
   complete,
@@ -152,6 +153,28 @@ test('a lease that stays open is looked at again, in each round', async () => {
   expect(await rows(client, 'select * from tock.open_counts')).toEqual([]);
 });
 
+test('what ends behind a round that was cut short is counted by the next, and finished_at says so', async () => {
+  const round = async () => client.query('select tock.minutes(p_seconds => 0)');
+  const finished = async (since: string | null) =>
+    value<boolean>(client, 'select coalesce(finished_at > $1, false) from tock.counting', [since]);
+  await enqueue(client, 'q', numbered(1));
+  const { lease } = await take(1);
+  await round();
+  expect(await value(client, 'select started_at is null from tock.counting')).toBe(false);
+  expect(await totals()).toMatchObject({ started: 1, done: 0 });
+  // The round has passed its place: a transaction that was open meanwhile ends it and commits.
+  const other = await db.connect();
+  await other.query('begin');
+  await complete(other, lease);
+  await other.query('commit');
+  const ended = await value<string>(client, 'select clock_timestamp()::text');
+  await count();
+  expect(await finished(ended)).toBe(false);
+  expect(await totals()).toMatchObject({ started: 1, done: 0 });
+  while (!(await finished(ended))) await round();
+  expect(await totals()).toMatchObject({ started: 1, done: 1 });
+});
+
 /** The buckets that have something, by their upper bound. */
 async function histogram(what: 'wait' | 'run', queue = 'q') {
   return rows(
@@ -172,35 +195,132 @@ test('a run waits from when it was ready or due to its claim, and lasts from the
   await complete(client, lease, [{ id: ids[0] }]);
   await fail(client, lease, [{ id: ids[1], retry_in_seconds: 3600 }]);
   await count();
-  expect(await histogram('wait')).toEqual([{ up_to: '1800', n: 2 }]);
-  const ended = [{ up_to: '60', n: 2 }];
+  expect(await histogram('wait')).toEqual([{ up_to: '450', n: 2 }]);
+  const ended = [{ up_to: '45', n: 2 }];
   expect(await histogram('run')).toEqual(ended);
-  // It was to be tried again an hour later, and is claimed seven seconds after that.
-  await client.query("update tock.waiting set due_at = now() - interval '7 s'");
+  // It was to be tried again an hour later, and is claimed 21 seconds after that.
+  await client.query("update tock.waiting set due_at = now() - interval '21 s'");
   await promote(client);
   await release(client, (await take(1)).lease);
   await count();
   expect(await histogram('wait')).toEqual([
-    { up_to: '10', n: 1 },
-    { up_to: '1800', n: 2 },
+    { up_to: '30', n: 1 },
+    { up_to: '450', n: 2 },
   ]);
   // Given back it is ready at once; a run that was given back has not lasted.
   await take(1);
   await count();
   expect(await histogram('run')).toEqual(ended);
-  expect(
-    await value(
-      client,
-      "select wait[1] + wait[2] + wait[3] + wait[4] from tock.totals where queue = 'q'",
+  expect(await waits('q')).toEqual({ short: 1, long: 3 });
+});
+
+/** How many runs waited for less than ten seconds, and for longer. */
+async function waits(queue: string) {
+  const [row] = await rows(
+    client,
+    `select sum(h.n) filter (where h.bound <= 10)::int as short, sum(h.n) filter (where h.bound > 10)::int as long
+     from tock.totals t cross join lateral unnest(t.wait, tock.bounds()) h(n, bound) where t.queue = $1`,
+    [queue],
+  );
+  return row;
+}
+
+const longAgo = `update tock.waiting set created_at = now() - interval '300 s',
+  after_due = after_due - interval '300 s', due_at = due_at - interval '300 s'`;
+
+test('a child waits from the end of its last parent, and a task with a gate from when it is let in', async () => {
+  const oldest = `select oldest_ready_at > now() - interval '60 s' as late from tock.queue_stats($1)`;
+  const [parent] = await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', [{ after: [parent] }]);
+  await client.query(longAgo);
+  await complete(client, (await take(1)).lease);
+  expect(await rows(client, oldest, ['q'])).toEqual([{ late: true }]);
+  await complete(client, (await take(1)).lease);
+  await count();
+  expect(await waits('q')).toEqual({ short: 2, long: 0 });
+
+  await enqueue(client, 'gated', [{ gate: 'g' }, { gate: 'g' }]);
+  await promote(client);
+  await client.query(longAgo);
+  for (const _ of [1, 2]) {
+    expect(await rows(client, oldest, ['gated'])).toEqual([{ late: true }]);
+    await complete(client, leaseOf(await claim(client, 'gated')));
+  }
+  await count();
+  expect(await waits('gated')).toEqual({ short: 2, long: 0 });
+});
+
+test('what the 16 bounds before the upgrade had counted is counted up to the same bounds after it', async () => {
+  const before = Array.from({ length: 17 }, (_, n) => n + 1);
+  await client.query("insert into tock.totals (queue, wait) values ('old', $1)", [before]);
+  await client.query(
+    await readFile('sql/migrations/0033_buckets.sql', 'utf8').then(
+      (text) => `begin; ${text} commit`,
     ),
-  ).toBe('1');
+  );
+  const after = await rows<{ bound: number; n: number }>(
+    client,
+    `select h.bound, h.n::int from tock.totals t cross join lateral unnest(t.wait, tock.bounds()) h(n, bound)
+     where t.queue = 'old' and h.n > 0`,
+  );
+  expect(after.map(({ n }) => n)).toEqual(before);
+  expect(after.map(({ bound }) => bound)).toEqual([
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1,
+    2.5,
+    5,
+    10,
+    30,
+    60,
+    300,
+    1800,
+    3600,
+    null,
+  ]);
+  expect(await value(client, "select run is null from tock.totals where queue = 'old'")).toBe(true);
+});
+
+test('a percentile is within about a quarter of what it is of the same runs one by one', async () => {
+  // All alike, spread evenly, and exponential with its long tail: from milliseconds to hours.
+  const spread = [
+    'scale',
+    'scale * (0.5 + u)',
+    '-ln(1 - u) * scale',
+    'scale * (case when u < 0.9 then 1 else 20 end)',
+  ];
+  const of = spread.map(
+    (seconds, kind) => `select ${kind} as kind, scale, ${seconds} as seconds from drawn`,
+  );
+  const [worst] = await rows<{ ratio: number }>(
+    client,
+    `with drawn as (
+       select scale, (n - 0.5) / 1000 as u from unnest(array[0.012, 0.061, 0.322, 2.6, 17, 105, 322, 1805, 4000]::float8[]) scale,
+         generate_series(1, 1000) n),
+     waited as (${of.join(' union all ')}),
+     asked as (
+       select p.share, tock.percentile((
+           select tock.histogram(array_agg(b.bucket), array_agg(b.n)) from (
+             select tock.bucket_of(o.seconds) as bucket, count(*) as n from waited o
+             where o.kind = w.kind and o.scale = w.scale group by 1) b), p.share) as told,
+         percentile_disc(p.share) within group (order by w.seconds) as is
+       from waited w cross join (values (0.5), (0.95), (0.99)) p (share)
+       group by w.kind, w.scale, p.share)
+     select max(greatest(a.told / a.is, a.is / a.told)) as ratio from asked a where a.is >= 0.005`,
+  );
+  expect(worst?.ratio).toBeLessThan(1.27);
 });
 
 test('what is above a bound is counted in the next bucket, and what is just as long is not', async () => {
-  const asked = '0, 0.005, 0.0051, 1, 60, 3600, 3601, -5';
+  const asked = '0, 0.005, 0.0051, 1, 60, 86400, 86401, -5';
   expect(
     await value(client, `select array(select tock.bucket_of(s) from unnest(array[${asked}]) s)`),
-  ).toEqual([1, 1, 2, 8, 13, 16, 17, 1]);
+  ).toEqual([1, 1, 2, 15, 26, 47, 48, 1]);
 });
 
 test('after two days minutes are hours, and after 400 days nothing', async () => {
