@@ -17,6 +17,7 @@ import { contextOf, type RunTask } from './worker/run.ts';
 import { type Worked, type WorkOptions, work } from './worker/work.ts';
 
 export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from './errors.ts';
+export { enqueueSql, type SqlQuery, type SqlTag } from './sql/enqueue.ts';
 export type { Worked, WorkOptions } from './worker/work.ts';
 export type { SqlClient, SqlPool };
 

@@ -1,6 +1,7 @@
 import { join, relative } from 'node:path';
 import { migrate } from '../cli/migrate.ts';
 import { buildDashboard } from './dashboard.ts';
+import { AGAIN } from './stack/again.ts';
 import { readDevEnv, writeDevEnv } from './stack/files.ts';
 import { givenDatabase, givenUrl } from './stack/given.ts';
 import { guide } from './stack/guide.ts';
@@ -8,6 +9,7 @@ import { devKey } from './stack/key.ts';
 import { localDatabase } from './stack/local.ts';
 import { home } from './stack/place.ts';
 import { freePort } from './stack/ports.ts';
+import { signal } from './stack/processes.ts';
 import { canConnect, openEdge } from './stack/roles.ts';
 import { leave, record, recordUrl, take } from './stack/running.ts';
 import { aloud as say } from './stack/say.ts';
@@ -70,7 +72,14 @@ async function main(args: string[]): Promise<number> {
     process.stdout.write(asked ? `${usage}\n` : `Unknown: ${unknown.join(' ')}\n${usage}\n`);
     return asked ? 0 : 2;
   }
-  const { taken, ...other } = { url: undefined, ...(await take(say.note)) };
+  const { taken, ...other } = { url: undefined, down: null, ...(await take(say.note)) };
+  if (other.down && !reset) {
+    signal(other.down, AGAIN);
+    say.note(
+      'PostgreSQL is started again by the `npm start` that already runs from this checkout.',
+    );
+    return 0;
+  }
   if (!taken) {
     const place = other.url ? `it serves ${other.url}` : 'it is still starting';
     say.note(`Tock already runs from this checkout: ${place}. Ctrl-C there stops it.`);

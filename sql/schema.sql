@@ -1004,9 +1004,9 @@ function tock.behind_others(p_positions bigint[], p_from timestamp with time zon
   returns bigint[]
   -- Those of some waiting entries that are due at a gate which come after one that is not among them.
 
-function tock.being_ended(p_ids bigint[])
+function tock.being_ended(p_ids bigint[], p_own bigint[])
   returns bigint[]
-  -- Which of these runs and waiting entries another transaction may be about to end, or make a run.
+  -- Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows of p_own are locked by the caller itself.
 
 function tock.bound_of(p_at jsonb)
   returns bigint

@@ -3,10 +3,8 @@
 import { sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { bigint, integer, pgSchema, text } from 'drizzle-orm/pg-core';
-import type { Repeatable, TaskOptions } from 'tock/client';
-
-/** The queues, and what their tasks' payloads are; a worker takes the same type: createTock<Queues>(…). */
-export type Queues = { receipts: { order_id: number; to: string } };
+import { enqueueSql, type SqlTag } from 'tock/client/sql';
+import type { Queues } from './queues.ts';
 
 export const orders = pgSchema('shop').table('orders', {
   id: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
@@ -14,22 +12,11 @@ export const orders = pgSchema('shop').table('orders', {
   total_cents: integer().notNull(),
 });
 
-/** The database, or a transaction of it. */
-type Session = Pick<NodePgDatabase, 'execute'>;
-
-/** Adds a task in the caller's transaction and returns its id. */
-export async function enqueue<N extends keyof Queues & string>(
-  session: Session,
-  queue: N,
-  payload: Queues[N],
-  { request_id, ...options }: TaskOptions & Repeatable = {},
-): Promise<string> {
-  const tasks = JSON.stringify([{ ...options, payload }]);
-  const { rows } = await session.execute<{ id: string }>(sql`
-    select (tock.enqueue(
-      p_queue => ${queue}, p_tasks => ${tasks}, p_request_id => ${request_id ?? null}))[1]::text as id`);
-  return (rows[0] as { id: string }).id;
-}
+/** The database, or a transaction of it, as what enqueueSql() asks. */
+const asking =
+  (session: Pick<NodePgDatabase, 'execute'>): SqlTag =>
+  (...query) =>
+    session.execute(sql(...query));
 
 /** The order and the task that writes its receipt: both, or neither. */
 export function placeOrder(db: NodePgDatabase, customer: string, total_cents: number) {
@@ -39,7 +26,8 @@ export function placeOrder(db: NodePgDatabase, customer: string, total_cents: nu
       .values({ customer, total_cents })
       .returning({ id: orders.id });
     const order_id = (order as { id: number }).id;
-    const task_id = await enqueue(tx, 'receipts', { order_id, to: customer });
+    const payload = { order_id, to: customer };
+    const task_id = await enqueueSql<Queues>(asking(tx), 'receipts', payload);
     return { order_id, task_id };
   });
 }

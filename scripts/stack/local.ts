@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { startAgain } from './again.ts';
 import { cluster } from './cluster.ts';
 import { described } from './described.ts';
 import { secrets } from './files.ts';
@@ -75,10 +76,16 @@ export async function localDatabase(
     onPort('PostgreSQL', port, host, say, async (free) => {
       const options = { port: free, password: words.superuser, cronDatabase: name, log };
       const made = cluster(host, options);
-      onStop('PostgreSQL', made.stop);
+      let kept: Promise<void> | null = null;
+      onStop('PostgreSQL', async () => {
+        await kept;
+        await made.stop();
+        // One that was started by hand, in the place of ours.
+        await host.clear(made.data);
+      });
       await made.start();
       if (host.local) record('PostgreSQL', made.pid);
-      needs('PostgreSQL', made.ended, log);
+      kept = startAgain(made, say, log, signal);
       return made;
     }),
   );

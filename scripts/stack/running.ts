@@ -4,7 +4,13 @@ import { home } from './place.ts';
 import { alive, gone, mark, type ProcessMark, signal } from './processes.ts';
 
 /** `.tock/running.json`: who runs this checkout's stack, and what it started, for who finds it dead. */
-type Running = { self: ProcessMark; url?: string; started: Record<string, ProcessMark> };
+type Running = {
+  self: ProcessMark;
+  url?: string;
+  /** PostgreSQL ended, and is started again when another asks for it. */
+  down?: boolean;
+  started: Record<string, ProcessMark>;
+};
 
 const path = () => join(home(), 'running.json');
 
@@ -30,13 +36,19 @@ function claim(): boolean {
   }
 }
 
-export type Taken = { taken: true } | { taken: false; url?: string };
+export type Taken = { taken: true } | { taken: false; url?: string; down: number | null };
 
-/** Makes this process the only one, ending what a killed one left; or says who already is. */
+/**
+ * Makes this process the only one, ending what a killed one left; or says who already is. `down` is its pid where
+ * its PostgreSQL ended.
+ */
 export async function take(note: (text: string) => void): Promise<Taken> {
   while (!claim()) {
     const other = current();
-    if (other && alive(other.self)) return { taken: false, ...(other.url && { url: other.url }) };
+    if (other && alive(other.self)) {
+      const down = other.down ? other.self.pid : null;
+      return { taken: false, ...(other.url && { url: other.url }), down };
+    }
     const dead = `${path()}.dead.${process.pid}`;
     try {
       renameSync(path(), dead);
@@ -78,6 +90,12 @@ export function record(name: string, pid: number): void {
 export function recordUrl(url: string): void {
   update((running) => {
     running.url = url;
+  });
+}
+
+export function recordDown(down: boolean): void {
+  update((running) => {
+    running.down = down;
   });
 }
 

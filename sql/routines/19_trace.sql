@@ -38,10 +38,13 @@ language sql
 immutable
 as $$
   select pg_catalog.jsonb_agg(case
-      when pg_catalog.jsonb_typeof(t.task -> 'headers') <> 'object' then t.task
-      when (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[] = '{}' then t.task - 'headers'
-      else pg_catalog.jsonb_set(t.task, '{headers}', (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[]) end order by t.n)
+      when h.own is null then t.task
+      when h.own = '{}' then t.task - 'headers'
+      else pg_catalog.jsonb_set(t.task, '{headers}', h.own) end order by t.n)
   from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+  cross join lateral (
+    select case pg_catalog.jsonb_typeof(t.task -> 'headers')
+      when 'object' then (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[] when 'null' then '{}' end as own) h
 $$;
 
 comment on function tock.without_trace is 'Tasks as they are compared when a call is repeated: the same whatever trace each try is part of.';

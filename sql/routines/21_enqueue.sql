@@ -66,7 +66,7 @@ begin
     perform tock.make_queue(p_queue);
   end if;
   if p_request_id is not null then
-    v_digest := pg_catalog.hashtextextended(case when pg_catalog.jsonb_path_exists(p_tasks, '$[*].headers.traceparent')
+    v_digest := pg_catalog.hashtextextended(case when pg_catalog.jsonb_path_exists(p_tasks, '$[*].headers')
       then tock.without_trace(p_tasks) else p_tasks end::text, 0);
     v_seen := tock.request_seen('enqueue', p_queue, p_request_id, v_digest);
     if v_seen.ids is not null then

@@ -27,10 +27,11 @@ end $$;
 comment on function tock.expiries is 'When runs and waiting entries expire, those that do.';
 
 -- A call that ends a run, or a promotion that makes an entry a run, may have looked for children before a watch was
--- committed, and may itself commit later: the child would hear of it from nobody. Such a transaction holds the lease's
--- row, the entry's row or, where it claimed the run as well, its stream. These locks are only tried, and given back at
--- once with the subtransaction. What is free now will be ended by a call that sees every watch committed so far.
-create or replace function tock.being_ended(p_ids bigint[])
+-- committed, and may itself commit later: nothing would tell the child. Such a transaction has locked the lease's row or
+-- the entry's, or has the claim lock of the stream where it claimed the run as well. What is free now will be ended by a
+-- call that sees every watch committed so far. Nothing is locked to find out: a completion passes over a lease that
+-- somebody has locked, and a claim a stream. (xmax of several lockers is no transaction's id; then the sweep is the net.)
+create or replace function tock.being_ended(p_ids bigint[], p_own bigint[])
 returns bigint[]
 language plpgsql
 volatile
@@ -38,46 +39,49 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_free bigint[] := '{}';
+  v_oldest xid := pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::xid;
+  v_free bigint[];
+  v_ready bigint[] := '{}';
   v_part bigint[];
+  v_part_ready bigint[];
   v_epoch integer;
 begin
   if p_ids = '{}' then
     return p_ids;
   end if;
-  begin
-    v_free := array(
-      select w.position << 20 from tock.waiting w
-      where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
-      for update skip locked);
-    for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
-      execute pg_catalog.format($q$
-        with run as materialized (
-          select i as id, (i & 1048575)::integer as stream, c.after_position
-          from unnest($1) i
-          left join lateral (
-            select l.after_position, l.last_position from tock.leases_%1$s l
-            where l.stream = (i & 1048575)::integer and l.after_position < i >> 20
-            order by l.stream, l.after_position desc limit 1) c on c.last_position >= i >> 20
-          where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = %1$s)
-        select array(
-          select r.id from run r
-          where r.after_position is null and pg_catalog.pg_try_advisory_xact_lock_shared(tock.lock_space(), r.stream)
-          union all
-          select r.id from run r
-          cross join lateral (
-            select l.stream from tock.leases_%1$s l
-            where l.stream = r.stream and l.after_position = r.after_position
-            for update skip locked) l)$q$, v_epoch) into v_part using p_ids;
-      v_free := v_free || v_part;
-    end loop;
-    raise exception using errcode = 'TK000', message = 'the locks are given back';
-  exception when sqlstate 'TK000' then
-    return array(select unnest(p_ids) except select unnest(v_free));
-  end;
+  v_free := array(
+    select w.position << 20 from tock.waiting w
+    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+      and (w.xmax = '0'::xid or pg_catalog.age(w.xmax) > pg_catalog.age(v_oldest) or w.position = any (p_own)));
+  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
+    execute pg_catalog.format($q$
+      with run as materialized (
+        select i as id, c.after_position is null as ready,
+          c.changed_by = '0'::xid or pg_catalog.age(c.changed_by) > pg_catalog.age($2) as free
+        from unnest($1) i
+        left join lateral (
+          select l.after_position, l.last_position, l.xmax as changed_by from tock.leases_%1$s l
+          where l.stream = (i & 1048575)::integer and l.after_position < i >> 20
+          order by l.stream, l.after_position desc limit 1) c on c.last_position >= i >> 20
+        where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = %1$s)
+      select array(select r.id from run r where r.free), array(select r.id from run r where r.ready)$q$, v_epoch)
+      into v_part, v_part_ready using p_ids, v_oldest;
+    v_free := v_free || v_part;
+    v_ready := v_ready || v_part_ready;
+  end loop;
+  if v_ready <> '{}' then
+    v_free := v_free || array(
+      select unnest(v_ready)
+      except
+      select i from unnest(v_ready) i
+      join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.objsubid = 2 and l.objid::bigint = i & 1048575
+        and l.classid::bigint = tock.lock_space() and l.pid is distinct from pg_catalog.pg_backend_pid()
+        and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()));
+  end if;
+  return array(select unnest(p_ids) except select unnest(v_free));
 end $$;
 
-comment on function tock.being_ended is 'Which of these runs and waiting entries another transaction may be about to end, or make a run.';
+comment on function tock.being_ended is 'Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows of p_own are locked by the caller itself.';
 
 create or replace function tock.watch(p_watch tock.dependent[])
 returns void
@@ -105,7 +109,8 @@ begin
   where x.child = o.position and not x.held_up and o.state in ('dead', 'cancelled', 'expired');
   v_held := tock.being_ended(array(
     select distinct o.current_id from unnest(p_watch) o join tock.watches x on x.child = o.position
-    where o.state in ('waiting', 'ready', 'running') and x.watched_at < pg_catalog.transaction_timestamp()));
+    where o.state in ('waiting', 'ready', 'running') and x.watched_at < pg_catalog.transaction_timestamp()),
+    array(select o.position from unnest(p_watch) o));
   -- in the first second it looks often enough
   v_long := array(
     select distinct o.current_id from unnest(p_watch) o join tock.watches x on x.child = o.position

@@ -1,6 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LeaseLost, RetryIn, type SqlClient, type SqlPool, workSql } from '../../client/sql.ts';
+import {
+  enqueueSql,
+  LeaseLost,
+  RetryIn,
+  type SqlClient,
+  type SqlPool,
+  workSql,
+} from '../../client/sql.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
 let db: Database;
@@ -231,4 +238,34 @@ test('a heartbeat keeps the lease of a transaction, and a worker that waits hear
   await pool.query("select tock.enqueue($1, '[{}]')", [queue]);
   expect(await work).toEqual({ ...nothing, done: 1 });
   expect(new LeaseLost(409, {})).toBeInstanceOf(Error);
+});
+
+test('a task is enqueued in the transaction of a client, and a repeated request id gives the same', async () => {
+  type Queues = { [queue: `own${string}`]: { n: number }; other: string };
+  const queue = `own${++count}` as const;
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    const gone = await enqueueSql<Queues>(client, queue, { n: 1 });
+    await client.query('rollback');
+    expect(await task(gone)).toBeUndefined();
+
+    const options = { request_id: `again ${queue}`, delay_seconds: 60, priority: 1 };
+    const id = await enqueueSql<Queues>(client, queue, { n: 2 }, options);
+    expect(await enqueueSql<Queues>(client, queue, { n: 2 }, options)).toBe(id);
+    expect(await task(id)).toMatchObject({
+      queue,
+      state: 'waiting',
+      priority: 1,
+      payload: { n: 2 },
+    });
+
+    // @ts-expect-error that is another queue's payload
+    await enqueueSql<Queues>(client, queue, 'two', options).catch(() => {});
+    // @ts-expect-error there is no such option
+    const wrong = enqueueSql<Queues>(client, queue, { n: 3 }, { delay: 60 });
+    await expect(wrong).rejects.toMatchObject({ name: 'TockError', status: 422 });
+  } finally {
+    client.release();
+  }
 });

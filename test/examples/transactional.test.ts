@@ -1,14 +1,13 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
+import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
+import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase, stackInfo } from '../database.ts';
 import { hasPsql } from '../docs/page.ts';
-import { copied, examples, started } from './copied.ts';
-
-const { enqueue, placeOrder }: typeof import('../../examples/transactional/drizzle.ts') =
-  await import(join(examples, 'transactional', 'drizzle.ts'));
+import { copied, started } from './copied.ts';
 
 let db: Database;
 let admin: pg.Client;
@@ -20,7 +19,7 @@ beforeAll(async () => {
   const password = stackInfo().edgePassword;
   await admin.query('drop role if exists shop');
   await admin.query(`create role shop login password '${password}'`);
-  folder = await copied('transactional');
+  folder = await copied('transactional', ['drizzle-orm', 'kysely', 'postgres']);
   await psql(db.superUrl, 'setup.sql');
   // Found at the commit, when all else is done.
   const late = 'add constraint one_each unique (customer) deferrable initially deferred';
@@ -43,6 +42,67 @@ function psql(url: string, file: string, values: Record<string, string> = {}) {
   const given = Object.entries(values).flatMap(([name, value]) => ['-v', `${name}=${value}`]);
   return started(['psql', '-X', '-q', ...given, '-f', file, url], folder, {}).ended;
 }
+
+type Place = (
+  customer: string,
+  total_cents: number,
+) => Promise<{ order_id: number; task_id: string }>;
+type Open = (url: string) => Promise<{ place: Place; end: () => Promise<void> }>;
+
+/** By the example of that name, in a project that has Tock installed. */
+async function placing(name: string, client: unknown): Promise<Place> {
+  const { placeOrder } = await import(join(folder, `${name}.ts`));
+  return (...order) => placeOrder(client, ...order);
+}
+
+const pooled =
+  (name: string, clientOf: (pool: pg.Pool) => unknown): Open =>
+  async (url) => {
+    const pool = new pg.Pool({ connectionString: url, max: 2 });
+    return { place: await placing(name, clientOf(pool)), end: () => pool.end() };
+  };
+
+/** No PrismaClient, as its generator is not here, but what is documented of its raw queries and transactions. */
+const prismaOf = (pool: pg.Pool) => ({
+  async $transaction(work: (tx: object) => Promise<unknown>) {
+    const client = await pool.connect();
+    const $queryRaw = async (strings: TemplateStringsArray, ...values: unknown[]) => {
+      if (!strings.raw) throw new Error('`$queryRaw` is a tag function');
+      const text = strings.reduce((before, after, n) => `${before}$${n}${after}`);
+      try {
+        return (await client.query(text, values)).rows;
+      } catch (error) {
+        const { code, message } = error as pg.DatabaseError;
+        throw Object.assign(new Error(message), { code: 'P2010', meta: { code, message } });
+      }
+    };
+    try {
+      await client.query('begin');
+      const result = await work({ $queryRaw });
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      await client.query('rollback');
+      throw error;
+    } finally {
+      client.release();
+    }
+  },
+});
+
+const libraries: [name: string, open: Open][] = [
+  ['Drizzle', pooled('drizzle', drizzle)],
+  ['Kysely', pooled('kysely', (pool) => new Kysely({ dialect: new PostgresDialect({ pool }) }))],
+  [
+    'postgres.js',
+    async (url) => {
+      // Older PgBouncers keep no prepared statements.
+      const sql = postgres(url, { max: 2, prepare: false });
+      return { place: await placing('postgres', sql), end: () => sql.end() };
+    },
+  ],
+  ['Prisma', pooled('prisma', prismaOf)],
+];
 
 /** Orders, and how many tasks there are. */
 async function kept(): Promise<{ orders: unknown[]; tasks: number }> {
@@ -93,47 +153,40 @@ describe.each(['direct', 'through PgBouncer'])('%s', (way) => {
     expect(await kept()).toEqual(before);
   });
 
-  test('Drizzle: an order and its task are committed together, or rolled back', async ({
-    skip,
-  }) => {
-    skip(absent(), 'there is no PgBouncer here');
-    const pool = new pg.Pool({ connectionString: url(), max: 2 });
-    const orm = drizzle(pool);
-    try {
-      const before = await kept();
-      const placed = await placeOrder(orm, way, 4200);
-      const after = await kept();
-      expect(after.orders).toEqual([
-        { id: String(placed.order_id), customer: way },
-        ...before.orders,
-      ]);
-      expect(after.tasks).toBe(before.tasks + 1);
-      const asked = 'select queue, payload from tock.task(p_id => $1)';
-      const { rows } = await admin.query(asked, [placed.task_id]);
-      expect(rows).toEqual([
-        { queue: 'receipts', payload: { order_id: placed.order_id, to: way } },
-      ]);
+  test.for(libraries)(
+    '%s: an order and its task are committed together, or rolled back',
+    async ([name, open], { skip }) => {
+      skip(absent(), 'there is no PgBouncer here');
+      const { place, end } = await open(url());
+      const customer = `${name}, ${way}`;
+      try {
+        const before = await kept();
+        const placed = await place(customer, 4200);
+        const after = await kept();
+        expect(after.orders).toEqual([{ id: String(placed.order_id), customer }, ...before.orders]);
+        expect(after.tasks).toBe(before.tasks + 1);
+        const asked = 'select queue, payload from tock.task(p_id => $1)';
+        const { rows } = await admin.query(asked, [placed.task_id]);
+        const payload = { order_id: placed.order_id, to: customer };
+        expect(rows).toEqual([{ queue: 'receipts', payload }]);
 
-      await expect(placeOrder(orm, 'bob', 0)).rejects.toThrow();
-      await expect(placeOrder(orm, way, 4200)).rejects.toThrow();
-      expect(await kept()).toEqual(after);
-    } finally {
-      await pool.end();
-    }
-  });
-
-  test('Drizzle: an enqueue that is repeated with its request id gives the same task', async ({
-    skip,
-  }) => {
-    skip(absent(), 'there is no PgBouncer here');
-    const pool = new pg.Pool({ connectionString: url() });
-    const options = { request_id: `again ${way}`, delay_seconds: 60, priority: 1 };
-    const again = () => enqueue(drizzle(pool), 'receipts', { order_id: 1, to: 'a' }, options);
-    const id = await again();
-    expect(await again()).toBe(id);
-    await pool.end();
-    const asked = 'select state, priority from tock.task(p_id => $1)';
-    const { rows } = await admin.query(asked, [id]);
-    expect(rows).toEqual([{ state: 'waiting', priority: 1 }]);
-  });
+        await expect(place('bob', 0)).rejects.toThrow();
+        await expect(place(customer, 4200)).rejects.toThrow();
+        await admin.query(`select tock.put_queue('receipts', '{"max_payload_bytes": 1024}')`);
+        const refused = await place('x'.repeat(100_000), 1).catch((error: Error) => error);
+        await admin.query(`select tock.put_queue('receipts', '{"max_payload_bytes": 262144}')`);
+        // Prisma keeps no more of the database's error than its code and message.
+        if (name === 'Prisma') expect(refused).toMatchObject({ code: 'P2010' });
+        else
+          expect(refused).toMatchObject({
+            name: 'TockError',
+            status: 422,
+            field: 'tasks[0].payload',
+          });
+        expect(await kept()).toEqual(after);
+      } finally {
+        await end();
+      }
+    },
+  );
 });

@@ -112,12 +112,9 @@ export const inExamples: Bug[] = [
   {
     name: 'the task is enqueued beside the transaction',
     file: 'examples/transactional/drizzle.ts',
-    find: "await enqueue(tx, 'receipts'",
-    replace: "await enqueue(db, 'receipts'",
-    caught: [
-      transactional,
-      'Drizzle: an order and its task are committed together, or rolled back',
-    ],
+    find: 'asking(tx)',
+    replace: 'asking(db)',
+    caught: [transactional, 'an order and its task are committed together, or rolled back'],
   },
   {
     name: 'the application may not enqueue',

@@ -85,6 +85,18 @@ test('a call is the same call from a session with another time zone and another 
   expect(await call(["datestyle = 'SQL, DMY'", 'extra_float_digits = 3'])).toEqual(first);
 });
 
+test('a call whose trace alone differs is the same call, and one with another task is not', async () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const call = (headers: unknown, payload: number) =>
+    enqueue(client, 'traced', [{ payload: 1, headers }, { payload }], 'r');
+  const first = await call({ traceparent }, 2);
+  for (const headers of [undefined, null, {}, { tracestate: 'a=1' }]) {
+    expect(await call(headers, 2)).toEqual(first);
+    expect(await refusal(call(headers, 3))).toMatchObject({ detail: 'request_id' });
+  }
+  expect(await refusal(call({ traceparent }, 3))).toMatchObject({ detail: 'request_id' });
+});
+
 test('a request id that was rolled back may be used again', async () => {
   await client.query('begin');
   await enqueue(client, 'undone', numbered(1), 'r1');

@@ -74,3 +74,35 @@ test('a taken port gives way to the next, the kept key stays, kill -9 is survive
   process.kill(second.pid, 'SIGKILL');
   await nobodyLeft();
 });
+
+test('an end of PostgreSQL is outlived: 503, another start brings it back, Ctrl-C ends all', async () => {
+  const stack = await start(home);
+  await stack.says(ready);
+  const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';
+  const key = /Key: (\S+)/.exec(stack.output())?.[1] ?? 'no key';
+  const enqueued = () =>
+    fetch(`${url}/v1/queues/outage/tasks`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: '{"payload": 1}',
+    }).then(({ status }) => status);
+  const postgres = () =>
+    JSON.parse(readFileSync(`${home}/running.json`, 'utf8')).started.PostgreSQL.pid;
+  const first = postgres();
+  // As pg_ctl stop does.
+  process.kill(first, 'SIGINT');
+  await stack.says('To start it again, in another terminal: npm start');
+  expect(await enqueued()).toBe(503);
+  const again = await start(home);
+  expect(await again.exit).toBe(0);
+  await stack.says('PostgreSQL is back.');
+  expect(postgres()).not.toBe(first);
+  await expect.poll(enqueued, { timeout: 30_000 }).toBe(201);
+
+  const { length } = stack.output();
+  process.kill(postgres(), 'SIGKILL');
+  await expect.poll(() => stack.output().slice(length)).toContain('PostgreSQL ended');
+  process.kill(stack.pid, 'SIGINT');
+  expect(await stack.exit).toBe(0);
+  expect(processesOf(home)).toEqual([]);
+}, 240_000);
