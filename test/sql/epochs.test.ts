@@ -184,13 +184,18 @@ const nearTheLastEnd = (left: number) =>
   value(client, `select setval('tock.positions', max(end_position) - $1) from tock.epochs`, [left]);
 
 test('while one transaction makes epochs another makes none, and tasks at the end of the last are told so', async () => {
-  const maker = await db.connect();
+  const [maker, old] = [await db.connect(), await db.connect()];
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from tock.epochs');
   await nearTheLastEnd(5000);
   await maker.query('begin');
   expect(await value(maker, 'select tock.rotate(p_ahead => 3)')).toBe(3);
   expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(0);
   expect(await refusal(enqueue(client, 'late', numbered(60)))).toMatchObject({ code: 'TK503' });
   await maker.query('commit');
+  // its snapshot does not show that they are there
+  const made = refusal(old.query('select tock.rotate(p_ahead => 9)'));
+  expect(await made).toMatchObject({ code: '40001' });
   const ids = await enqueue(client, 'late', numbered(60));
   expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(2);
   expect((await drain(client, 'late')).flat().map((run) => run.id)).toEqual(ids);
