@@ -105,36 +105,41 @@ begin
   if p_rerun_of is null and p_reruns = '[]' and (p_options ?| '{after,parent,cancelled_for}') is not true then
     return;
   end if;
-  v_ids := array(
-    select a::bigint from pg_catalog.jsonb_array_elements_text(coalesce(p_options -> 'after', '[]')) a
-    union select (r ->> 'id')::bigint from pg_catalog.jsonb_array_elements(p_reruns) r
-    union select l from unnest(array[p_rerun_of, (p_options ->> 'parent')::bigint, (p_options -> 'cancelled_for' ->> 'id')::bigint]) l
-      where l is not null);
-  v_readable := tock.readable(p_key, v_ids);
-  if pg_catalog.cardinality(v_readable) = pg_catalog.cardinality(v_ids) then
-    return;
-  end if;
-  if p_options ? 'after' then
-    options := options || pg_catalog.jsonb_build_object('after', (
-      select coalesce(pg_catalog.jsonb_agg(a.id order by a.n), '[]')
-      from pg_catalog.jsonb_array_elements_text(p_options -> 'after') with ordinality a (id, n) where a.id in (select unnest(v_readable))));
-  end if;
-  if p_options ? 'names' then
-    options := options || pg_catalog.jsonb_build_object('names', (
-      select coalesce(pg_catalog.jsonb_object_agg(a.id, a.name), '{}')
-      from pg_catalog.jsonb_each_text(p_options -> 'names') a (id, name) where a.id in (select unnest(v_readable))));
-  end if;
-  if p_options ->> 'parent' <> all (v_readable) then
-    options := options - 'parent';
-  end if;
-  if p_options -> 'cancelled_for' ->> 'id' <> all (v_readable) then
-    options := options #- '{cancelled_for,id}';
-    error := case when p_error = tock.cancelled_for(p_options) then tock.cancelled_for(options) else p_error end;
-  end if;
-  rerun_of := case when p_rerun_of::text = any (v_readable) then p_rerun_of end;
-  reruns := (
-    select coalesce(pg_catalog.jsonb_agg(r.rerun order by r.n), '[]')
-    from pg_catalog.jsonb_array_elements(p_reruns) with ordinality r (rerun, n) where r.rerun ->> 'id' = any (v_readable));
+  begin
+    v_ids := array(
+      select a::bigint from pg_catalog.jsonb_array_elements_text(coalesce(p_options -> 'after', '[]')) a
+      union select (r ->> 'id')::bigint from pg_catalog.jsonb_array_elements(p_reruns) r
+      union select l from unnest(array[p_rerun_of, (p_options ->> 'parent')::bigint, (p_options -> 'cancelled_for' ->> 'id')::bigint]) l
+        where l is not null);
+    v_readable := tock.readable(p_key, v_ids);
+    if pg_catalog.cardinality(v_readable) = pg_catalog.cardinality(v_ids) then
+      return;
+    end if;
+    if p_options ? 'after' then
+      options := options || pg_catalog.jsonb_build_object('after', (
+        select coalesce(pg_catalog.jsonb_agg(a.id order by a.n), '[]')
+        from pg_catalog.jsonb_array_elements_text(p_options -> 'after') with ordinality a (id, n) where a.id in (select unnest(v_readable))));
+    end if;
+    if p_options ? 'names' then
+      options := options || pg_catalog.jsonb_build_object('names', (
+        select coalesce(pg_catalog.jsonb_object_agg(a.id, a.name), '{}')
+        from pg_catalog.jsonb_each_text(p_options -> 'names') a (id, name) where a.id in (select unnest(v_readable))));
+    end if;
+    if p_options ->> 'parent' <> all (v_readable) then
+      options := options - 'parent';
+    end if;
+    if p_options -> 'cancelled_for' ->> 'id' <> all (v_readable) then
+      options := options #- '{cancelled_for,id}';
+      error := case when p_error = tock.cancelled_for(p_options) then tock.cancelled_for(options) else p_error end;
+    end if;
+    rerun_of := case when p_rerun_of::text = any (v_readable) then p_rerun_of end;
+    reruns := (
+      select coalesce(pg_catalog.jsonb_agg(r.rerun order by r.n), '[]')
+      from pg_catalog.jsonb_array_elements(p_reruns) with ordinality r (rerun, n) where r.rerun ->> 'id' = any (v_readable));
+  exception
+    when data_exception then
+      perform tock.refuse(422, 'these are not what a task says of others', null, 'pass them as tock.task() gives them');
+  end;
 end $$;
 
 comment on function tock.readable_links is 'What a task says of others, its options, error and reruns, without those that a key may not read.';

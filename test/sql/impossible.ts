@@ -331,4 +331,9 @@ export const impossible: Impossible[] = [
     row: { number: 999, queue: 'a', deaths: 1, ids: [1], died_at: at },
     broken: { deaths_are_counted: { deaths: 0 } },
   },
+  {
+    table: 'nudges',
+    row: { number: 999, child: 1 },
+    broken: { nudge_names_a_child_or_runs: { stream: 1 } },
+  },
 ];
