@@ -135,12 +135,13 @@ declare
 begin
   for v_duty in
     select d.name from tock.duties d
-    -- one that looks long and finds nothing does so less often: a twentieth of the time is enough; schedules see to that
+    -- A duty that looks long and finds nothing does so less often: a twentieth of the time is enough. It rests for a minute at
+    -- most, or last_ok_at would stand still for twelve minutes after one look of 36 s. Schedules see to that
     -- themselves, as whoever comes when next_wake_at() said is to find them fired
     where d.last_started_at > pg_catalog.clock_timestamp()  -- the clock was set back
       or coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
-          case when d.last_amount = 0 and d.name <> 'schedules' then 20 * d.last_seconds end) * interval '1 second'
+          case when d.last_amount = 0 and d.name <> 'schedules' then least(60, 20 * d.last_seconds) end) * interval '1 second'
       or (d.name = 'minutes' and (select g.started_at is not null from tock.counting g))  -- cut short: it goes on
     order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name  -- these three hold locks until the end
   loop

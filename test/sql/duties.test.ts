@@ -79,6 +79,27 @@ test('a duty that is not due is left for later', async () => {
   expect((await duties()).get('tidy')).toEqual(before.get('tidy'));
 });
 
+test('a duty that looked for long and found nothing rests for a minute at most', async () => {
+  const looked = (ago: string) =>
+    client.query(
+      `update tock.duties set last_started_at = now() - $1::interval, last_ok_at = now() - $1::interval,
+         last_amount = 0, last_seconds = 36`,
+      [ago],
+    );
+  await enqueue(client, 'q', []);
+  const rested = async () =>
+    ((await duties()).get('promote')?.last_ok_at as Date) < new Date(Date.now() - 20_000);
+  await looked('40 s');
+  await tick();
+  expect(await rested()).toBe(true);
+  await looked('61 s');
+  await tick();
+  expect(await rested()).toBe(false);
+  await looked('61 s');
+  await client.query("select tock.claim('q', p_alone => true)");
+  expect(await rested()).toBe(false);
+});
+
 test('a failing duty is recorded with its error, what it did is undone, and others go on', async () => {
   await run('reap');
   const good = (await duties()).get('reap');
