@@ -16,11 +16,6 @@ import {
 databaseEach();
 const stateOf = async (id: string) => (await task(client, id))?.state;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const _timed = async (work: () => Promise<unknown>) => {
-  const from = performance.now();
-  await work();
-  return performance.now() - from;
-};
 
 test('a payload that is changed after it was gathered keeps its parents', async () => {
   const [parent = ''] = await enqueue(client, 'q', [{}]);

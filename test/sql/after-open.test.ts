@@ -57,7 +57,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
   test('holds up no claim of another queue', async () => {
     await enqueue(client, 'z', [{ payload: 'plain' }]);
     const { other } = await chain();
-    await client.query("set statement_timeout = '3s'");
+    await client.query("set statement_timeout = '60s'");
     try {
       // one in sixteen claims promotes, and each one that finds nothing
       await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
@@ -71,7 +71,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
     const { other } = await chain();
     const [due = ''] = await enqueue(client, 'z', [{ delay_seconds: 0.05 }]);
     await pause(100);
-    await client.query("set statement_timeout = '6s'");
+    await client.query("set statement_timeout = '60s'");
     try {
       await client.query('select tock.tick()');
       expect(
@@ -110,7 +110,7 @@ test('a gated parent that is let in by an open completion holds up no claim', as
   const other = await db.connect();
   await other.query('begin');
   await complete(other, leaseOf(runs));
-  await client.query("set statement_timeout = '3s'");
+  await client.query("set statement_timeout = '60s'");
   try {
     await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
   } finally {

@@ -178,7 +178,7 @@ describe('held up by an open transaction', () => {
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
     try {
-      await client.query("set statement_timeout = '3s'");
+      await client.query("set statement_timeout = '60s'");
       await promote(client);
       expect(await value(client, "select tock.run_duty('promote')")).not.toBeNull();
     } finally {
@@ -198,7 +198,7 @@ describe('held up by an open transaction', () => {
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
     try {
-      await client.query("set statement_timeout = '3s'");
+      await client.query("set statement_timeout = '60s'");
       const runs = await rows<{ id: string }>(
         client,
         "select * from tock.claim(p_queue => 'z', p_alone => true)",

@@ -12,7 +12,7 @@ const nominal = (all: Fired[], outcome: string) =>
 async function after(name: string, rule: object) {
   // In one minute, so that none of them comes meanwhile.
   const second = () => value(client, 'select extract(second from clock_timestamp())::float8');
-  await expect.poll(second, { interval: 200 }).toBeLessThan(55);
+  await expect.poll(second, { interval: 200 }).toBeLessThan(40);
   await put(client, name, { queue: name, cron: '* * * * *', ...rule });
   await stopped(client, name, 1200);
   const from = Number((await show(client, name)).next_fire_at) / 1000;
@@ -107,7 +107,7 @@ test.each([
   const started = Date.now();
   await fire(client);
   // Stepping through 2.6 million of them takes over a minute.
-  expect(Date.now() - started).toBeLessThan(5000);
+  expect(Date.now() - started).toBeLessThan(40_000);
   for (const [missed, most] of [
     ['one', 2],
     ['skip', 62],

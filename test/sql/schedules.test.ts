@@ -80,10 +80,10 @@ test('a period begins at starts_at, and ends before ends_at', async () => {
 });
 
 test('what runs once is over afterwards, and putting it again as it was changes nothing', async () => {
-  const run_at = new Date(Date.now() + 500).toISOString();
+  const run_at = new Date(Date.now() + 2000).toISOString();
   const once = { queue: 'once', run_at, payload: 1 };
   await put(client, 'once', once);
-  await client.query('select pg_sleep(0.6)');
+  await client.query('select pg_sleep(2)');
   expect(await fire(client)).toBe(1);
   expect(await show(client, 'once')).toMatchObject({
     state: 'over',
