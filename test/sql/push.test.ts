@@ -168,6 +168,6 @@ test('doctor() names queues whose tasks nobody sends, and endpoints that are gon
      from tock.claim('alone')`,
   );
   expect(await findings()).toEqual([
-    expect.stringMatching(/^endpoints are gone: alone \(1 tasks, the newest \d+\)/),
+    expect.stringMatching(/^endpoints are gone: alone \(1 task, the newest \d+\)/),
   ]);
 });

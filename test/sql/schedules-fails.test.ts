@@ -23,7 +23,7 @@ test('a schedule that fails is on record, holds up no other, and goes on', async
     'select * from tock.doctor()',
   );
   expect(findings.find(({ finding }) => finding === 'schedules fail')?.detail).toContain(
-    'bad (1 times',
+    'bad (1 time ',
   );
   await client.query(`select tock.put_queue('small', '{"max_payload_bytes": 4096}')`);
   await stopped(client, 'bad', 29);
