@@ -1729,6 +1729,10 @@ function tock.filter_of(p_values bigint[])
   returns bytea
   -- A filter that lets through what is among the numbers, and little else.
 
+function tock.finding_of_left_behind(p_children bigint[])
+  returns TABLE(finding text, severity text, detail text, hint text)
+  -- What doctor() and why() say of children that left_behind() found.
+
 function tock.fire_all(p_fires fires[], p_now timestamp with time zone)
   returns void
   -- Fires schedules that are due, all or none: enqueues their tasks, notes what became of each fire, and when they are due next. Their rows are locked by the caller.
@@ -2226,9 +2230,9 @@ function tock.led_to(p_next_id bigint)
   returns text
   -- The queue where a task went on with its next run or waiting entry; null when it didn't.
 
-function tock.left_behind(p_limit integer DEFAULT 200)
+function tock.left_behind(p_children bigint[] DEFAULT NULL::bigint[])
   returns bigint[]
-  -- Of up to p_limit children that wait, those whose watched parent has ended or gone on, and that look at it again no sooner than in two seconds.
+  -- Of these children, or of 200 that wait, those whose watched parent has ended or gone on, and that look at it again no sooner than in two seconds.
 
 function tock.left_behind_in(p_pool text)
   returns integer

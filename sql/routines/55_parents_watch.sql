@@ -139,7 +139,7 @@ comment on function tock.watch is 'Has children watch the parents that are in th
 
 -- A net under all that, in each sweep: whoever is found here should have been told. From a random child on, so that of many
 -- all have their turn.
-create or replace function tock.left_behind(p_limit integer default 200)
+create or replace function tock.left_behind(p_children bigint[] default null)
 returns bigint[]
 language plpgsql
 volatile
@@ -156,10 +156,13 @@ declare
 begin
   if v_lowest is null then
     return '{}';
+  elsif p_children is not null then
+    v_watches := array(select x from tock.watches x where x.child = any (p_children));
+  else
+    v_watches := array(select x from tock.watches x where x.child >= v_from order by x.child limit 200);
+    v_watches := v_watches || array(
+      select x from tock.watches x where x.child < v_from order by x.child limit 200 - pg_catalog.cardinality(v_watches));
   end if;
-  v_watches := array(select x from tock.watches x where x.child >= v_from order by x.child limit p_limit);
-  v_watches := v_watches || array(
-    select x from tock.watches x where x.child < v_from order by x.child limit p_limit - pg_catalog.cardinality(v_watches));
   return array(
     select distinct x.child
     from unnest(v_watches) with ordinality x (position, child, watched_at, stream, n, held_up, k)
@@ -173,7 +176,7 @@ begin
           or (select r.id from tock.reruns r where r.of_id = p.task_id limit 1) is not null))));
 end $$;
 
-comment on function tock.left_behind is 'Of up to p_limit children that wait, those whose watched parent has ended or gone on, and that look at it again no sooner than in two seconds.';
+comment on function tock.left_behind is 'Of these children, or of 200 that wait, those whose watched parent has ended or gone on, and that look at it again no sooner than in two seconds.';
 
 -- Of a parent with many runs behind it, so that each look doesn't go through all of them. A run that replaces another is
 -- no sure link: it may have come too late.

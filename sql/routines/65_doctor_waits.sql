@@ -41,10 +41,26 @@ begin
       pg_catalog.format('tock rerun %1$s, or select * from tock.rerun(array[%1$s]); to give up one that waits: tock cancel %2$s',
         v_parent.task_id, v_children[1]);
   end loop;
+  return query select * from tock.finding_of_left_behind(tock.left_behind());
 end $$;
 
 comment on function tock.doctor_of_parents is
   'What doctor() says of tasks with on_parent_failure wait whose parent died, was cancelled or expired: of up to five parents, up to 1,000 tasks each.';
+
+create or replace function tock.finding_of_left_behind(p_children bigint[])
+returns table (finding text, severity text, detail text, hint text)
+language sql
+volatile
+as $$
+  select 'tasks wait though their parents have ended', 'warning',
+    pg_catalog.format('%s that nothing has told so, and task %s among them looks at its parents again at %s',
+      tock.some_tasks(pg_catalog.cardinality(p_children), 'waits', 'wait'), coalesce(w.task_id, w.position << 20),
+      pg_catalog.to_char(w.due_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+    'the sweep of the duty promote finds such tasks: see with tock duties that it is done; select tock.promote(1000, true) does it now'
+  from tock.waiting w where w.position = p_children[1]
+$$;
+
+comment on function tock.finding_of_left_behind is 'What doctor() and why() say of children that left_behind() found.';
 
 -- A worker that has not joined is in no place between two tasks: so what nobody takes is looked at three times, and
 -- whoever has taken in between has taken the oldest.

@@ -91,7 +91,7 @@ $$;
 
 comment on function tock.parents_counted is 'How tasks stand that others come after, in words: 1,372 of 2,000 done, 3 dead, 625 ready; how many have not ended, and how many did not end well.';
 
--- Of the next thousand that wait. That a child waits though all its parents have ended is no matter of waiting for them, and not said here.
+-- Of the next thousand that wait.
 create or replace function tock.why_of_parents(p_queue text)
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -112,6 +112,11 @@ as $$
   from children c
   cross join lateral tock.parents_counted(array(select a::bigint from pg_catalog.jsonb_array_elements_text(c.options -> 'after') a)) p
   where p.unfinished > 0 or p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
+  union all
+  select f.* from tock.finding_of_left_behind(tock.left_behind(array(
+    select n.position
+    from (select * from tock.waiting w where w.queue = p_queue order by w.queue, w.due_at, w.position limit 1000) n
+    where n.after_due is not null))) f
 $$;
 
 comment on function tock.why_of_parents is 'One note of the tasks of a queue that wait for their parents: how many, and how the parents stand of the one that has waited for longest.';

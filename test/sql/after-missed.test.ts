@@ -117,6 +117,11 @@ describe('a child comes when its parent is done, though', () => {
       [watch?.watch],
     );
     await watchedFor50Minutes('later');
+    for (const verb of ['tock.doctor()', "tock.why('q')"])
+      expect(await rows(client, `select finding, detail from ${verb}`)).toContainEqual({
+        finding: 'tasks wait though their parents have ended',
+        detail: expect.stringMatching(`^1 task waits .* task ${child} among them looks`),
+      });
     await sweep();
     await becomesReady(child);
   });
