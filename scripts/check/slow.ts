@@ -9,12 +9,12 @@ export const slow = [
   'test/**/*{-load,-races,-large,-many,-repeats,flat,plans,stress}.test.ts',
   // The browser and workerd are met once each: by dashboard/pages and worker/worker.
   'test/dashboard/{actions,edges,late}.test.ts',
-  'test/worker/{archive,edges}.test.ts',
+  'test/worker/{archive,bundle,edges}.test.ts',
   'test/client/{bundle,kills,readme}.test.ts',
   'test/consumers/{alarm,readme,worker}.test.ts',
   'test/push/{readme,workerd}.test.ts',
   'test/docs/{deploy,seeds,supply}.test.ts',
   'test/cli/{export,migrate-together,migrate-refusals,package,work}.test.ts',
   'test/archive/{archive,chains,faults,lives}.test.ts',
-  'test/sql/{after-open,after-told,cron-library,doctor-cluster,epochs,gate-order,large,leaves,let-go,locks,marks-passing,overtaken,roles-cluster,roles-hostile,schedules-held,streams,upgrade}.test.ts',
+  'test/sql/{after-open,after-told,attempts,cron-library,doctor-cluster,epochs,gate-order,hot-ends,large,lease-parts,leaves,let-go,locks,marks-judge,marks-open,marks-passing,move-up,overtaken,roles-cluster,roles-hostile,schedules-held,streams,unique-held,upgrade}.test.ts',
 ];
