@@ -44,13 +44,18 @@ const physical: Record<Kind, Omit<SchemaElement, 'name'>> = {
   id: { type: 'INT64' },
   whole: { type: 'INT32' },
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
-  micros: { type: 'INT64', converted_type: 'TIMESTAMP_MICROS' },
+  // Both, as older readers know the first only: it does not say that they are in UTC.
+  micros: {
+    type: 'INT64',
+    converted_type: 'TIMESTAMP_MICROS',
+    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+  },
   real: { type: 'DOUBLE' },
   flag: { type: 'BOOLEAN' },
 };
 
 export const schema: SchemaElement[] = [
-  { name: 'run', num_children: columns.length },
+  { name: 'run', num_children: columns.length + 1 },
   ...columns.map(
     ([name, kind]): SchemaElement => ({
       name,
@@ -58,6 +63,9 @@ export const schema: SchemaElement[] = [
       repetition_type: kind.endsWith('?') ? 'OPTIONAL' : 'REQUIRED',
     }),
   ),
+  // For who reads the files: of the last run of a task how that ended, which tells dead from failed. It is made of
+  // the others, so neither SQL nor the digest knows it, and older files don't have it.
+  { name: 'task_state', ...physical.text, repetition_type: 'OPTIONAL' },
 ];
 
 const toValue: Record<Kind, (text: string) => unknown> = {

@@ -1,6 +1,7 @@
 import { refusal } from '../problem.ts';
 import { type Column, placeOf, type Texts } from './columns.ts';
 import { rowsOf } from './parquet.ts';
+import { isLast, stateOf } from './state.ts';
 import type { Store } from './store.ts';
 
 export type File = { epoch: number; part: number; path: string; bytes: number; rows: number };
@@ -65,12 +66,6 @@ function uniqueKey(options: string | null): string | null {
   return unique_key;
 }
 
-/** How a task ended, by its last run. */
-function stateOf(row: Texts): string {
-  const state = at(row, 'state') ?? '';
-  return ['failed', 'lost', 'superseded'].includes(state) ? 'dead' : state;
-}
-
 const saidBy = (row: Texts, isErased: boolean) =>
   stateOf(row) === 'dead' && !isErased ? errorText(at(row, 'error')) : null;
 
@@ -96,8 +91,7 @@ function fits(row: Texts, wish: Wish, isErased: boolean): boolean {
   const { state, tenant, worker, error, from, to } = wish;
   const created = BigInt(at(row, 'created_at') ?? 0);
   return (
-    at(row, 'next_id') === null &&
-    at(row, 'state') !== 'late' &&
+    isLast(row) &&
     (state === null || stateOf(row) === state) &&
     (tenant === null || at(row, 'tenant') === tenant) &&
     (worker === null || at(row, 'worker') === worker) &&

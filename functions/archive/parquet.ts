@@ -9,6 +9,7 @@ import {
 } from 'hyparquet';
 import { ByteWriter, parquetWrite } from 'hyparquet-writer';
 import { type Column, columns, fromText, placeOf, schema, type Texts, toText } from './columns.ts';
+import { isLast, stateOf } from './state.ts';
 
 /** A look-up reads one group: small ones make it short. */
 const GROUP_ROWS = 2000;
@@ -31,10 +32,12 @@ const ids = (rows: readonly Texts[]) =>
 /** Runs in the order of their ids, so of time, as one Parquet file. */
 export function parquetOf(rows: readonly Texts[]): Uint8Array {
   const sorted = ids(rows).map(({ row }) => row);
-  const columnData = columns.map(([name], place) => ({
+  const columnData: { name: string; data: unknown[] }[] = columns.map(([name], place) => ({
     name,
     data: sorted.map((row) => fromText(place, row[place] ?? null)),
   }));
+  const ends = sorted.map((row) => (isLast(row) ? stateOf(row) : null));
+  columnData.push({ name: 'task_state', data: ends });
   const writer = new ByteWriter();
   parquetWrite({ writer, columnData, schema, rowGroupSize: GROUP_ROWS, createdBy: 'tock' });
   return writer.getBytes();

@@ -84,13 +84,16 @@ test('DuckDB reads the files as they lie, as the README has it', async () => {
   expect(whole).toContainEqual(
     expect.objectContaining({ task_id: ids.retried, queue: 'slow', runs: '3', state: 'done' }),
   );
+  expect(whole).toContainEqual(
+    expect.objectContaining({ task_id: ids.dead, queue: 'bills', state: 'dead' }),
+  );
   const times = await duck.runAndReadAll(
-    `select created_at::timestamp as at, payload from read_parquet('${folder}/tock/*/*.parquet') where task_id = ${ids.plain}`,
+    `select typeof(created_at) as type, make_timestamp(epoch_us(created_at)) as at, payload from read_parquet('${folder}/tock/*/*.parquet') where task_id = ${ids.plain}`,
   );
   const [row] = times.getRowObjectsJson();
   const known = JSON.parse(before.get(ids.plain as string) ?? '{}').created_at;
   expect(`${row?.at}`.replace(' ', 'T')).toBe(known.replace('+00:00', ''));
-  expect(row?.payload).toBe('7');
+  expect(row).toMatchObject({ payload: '7', type: 'TIMESTAMP WITH TIME ZONE' });
 });
 
 test('an erased task is gone from the server', async () => {
