@@ -174,6 +174,7 @@ table tock.epochs
   drop_after timestamp with time zone
   drop_tries integer not null default 0
   counted boolean not null default false
+  early boolean not null default false
   constraint drops_are_counted CHECK ((drop_tries >= 0))
   constraint epoch_has_a_number CHECK (((number > 0) AND (first_position >= 0)))
   constraint epoch_is_a_range CHECK ((end_position > first_position))
@@ -1595,6 +1596,11 @@ function tock.each_task(p_ids bigint[])
   returns whereabout[]
   -- whereabouts() with one row a task, in the order of the newest runs and waiting entries.
 
+function tock.end_epoch()
+  returns TABLE(epoch integer, settled_at timestamp with time zone, why text)
+  -- Ends the epoch in use, so that it goes to the archive and is dropped as soon as nothing in it is unread or running; while one that was so ended is still there, answers that one. TK409 while the archive is off.
+  -- for tock_admin, tock_edge
+
 function tock.end_hot(p_token uuid, p_epoch integer)
   returns integer
   -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs. Written by write_hot().
@@ -2038,7 +2044,7 @@ function tock.is_open(p_lease uuid, p_epoch integer)
 
 function tock.is_past_retention(p_epoch epochs)
   returns boolean
-  -- Whether an epoch is audited and the longest retention in it has passed.
+  -- Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive.
 
 function tock.is_paused(p_policy queues)
   returns boolean

@@ -56,6 +56,16 @@ async function run(options: Options) {
   });
 }
 
+const end = (options: Options) =>
+  throughDoor(options, async (door) => {
+    const ended = await door.endEpoch();
+    const { epoch, settled_at, why } = ended;
+    const next = settled_at
+      ? 'all in it is over: tock archive run exports it once it is audited, and it is dropped within minutes.'
+      : `it is exported and dropped when all in it is over. It waits for: ${why}.`;
+    print(options, ended, () => `Epoch ${epoch} has ended; ${next}\n`);
+  });
+
 type Search = Omit<Asked, 'queue' | 'unique_key'> & { uniqueKey?: string; limit: number };
 
 async function ls(queue: string, options: Options<Search>) {
@@ -105,6 +115,10 @@ export function addArchive(program: Command): void {
     .command('off')
     .description('history is dropped as if there were none; what is there stays')
     .action((_given, command: Command) => put({ enabled: false }, optionsOf(command)));
+  archive
+    .command('end')
+    .description('end the epoch in use, so that it goes there at once and is dropped')
+    .action((_given, command: Command) => end(optionsOf(command)));
   archive
     .command('run')
     .description('take its steps until nothing is left to export, erase or delete')

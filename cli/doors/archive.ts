@@ -19,6 +19,7 @@ export type Archived = {
   last_error: string | null;
 };
 export type Step = { rows: number; bytes: number; deleted: number; erased: number; more: boolean };
+export type Ended = { epoch: number; settled_at: string | null; why: string | null };
 export type Found = {
   id: string;
   queue: string;
@@ -45,6 +46,7 @@ export type Asked = {
 export type Archive = {
   archive(): Promise<Archived>;
   putArchive(settings: object): Promise<void>;
+  endEpoch(): Promise<Ended>;
   stepArchive(): Promise<Step>;
   searchArchive(
     asked: Asked,
@@ -62,6 +64,7 @@ export function httpArchive({ found, query }: Call): Archive {
   return {
     archive: () => found('GET /v1/archive'),
     putArchive: (settings) => found('PUT /v1/archive', JSON.stringify(settings)),
+    endEpoch: () => found('POST /v1/archive/end'),
     stepArchive: () => found('POST /v1/archive/step', '{}'),
     searchArchive: (asked, cursor, limit) =>
       found(`GET /v1/archive/tasks?${query({ ...asked, cursor, limit })}`),
@@ -83,6 +86,10 @@ export function sqlArchive(client: pg.Client): Archive {
       // On without a store it would only keep history from being dropped.
       if ((settings as { enabled?: boolean }).enabled) overHttp();
       await ask(client, 'select tock.put_archive(p_settings => $1)', [settings]);
+    },
+    async endEpoch() {
+      const sql = 'select row_to_json(e) as ended from tock.end_epoch() e';
+      return (await ask<{ ended: Ended }>(client, sql))[0]?.ended as Ended;
     },
     stepArchive: async () => overHttp(),
     searchArchive: async () => overHttp(),

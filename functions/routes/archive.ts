@@ -100,6 +100,23 @@ export function archive(app: App, connect: Connect): void {
 
   serve(app, connect, {
     method: 'post',
+    path: '/v1/archive/end',
+    summary: 'End the epoch in use, so that it goes to the archive at once',
+    description:
+      'It is exported by the next steps, and then dropped, as soon as nothing in it is unread or running, whatever the retention of its queues; `why` says what it still waits for. While one that was so ended is still there, that one is answered. 409 while the archive is off.',
+    params: s.noParams,
+    statement: authorized(
+      'admin',
+      everyQueue,
+      'e.epoch, e.settled_at, e.why',
+      'tock.end_epoch() as e',
+    ),
+    values: () => [],
+    answer: z.strictObject({ epoch: s.count, settled_at: moment, why: text }),
+  });
+
+  serve(app, connect, {
+    method: 'post',
     path: '/v1/archive/step',
     summary:
       'Export the next part of what is due, erase and delete what is to go; again while more',

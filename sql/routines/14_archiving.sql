@@ -9,18 +9,18 @@ end $$;
 
 comment on function tock.is_archiving is 'Whether history is kept until it lies in the archive.';
 
--- The queues' retention as it is now, as for the drop.
+-- The queues' retention as it is now, as for the drop. What was ended on demand has none while the archive is on.
 create or replace function tock.is_past_retention(p_epoch tock.epochs)
 returns boolean
 language sql
 stable
 as $$
   select p_epoch.settled_at is not null and p_epoch.audited_at is not null
-    and p_epoch.settled_at < pg_catalog.now() - interval '1 second' * coalesce((
-      select max((tock.policy(q)).retention_seconds) from unnest(p_epoch.queues) q), 0)
+    and (p_epoch.early and tock.is_archiving() or p_epoch.settled_at < pg_catalog.now() - interval '1 second' * coalesce((
+      select max((tock.policy(q)).retention_seconds) from unnest(p_epoch.queues) q), 0))
 $$;
 
-comment on function tock.is_past_retention is 'Whether an epoch is audited and the longest retention in it has passed.';
+comment on function tock.is_past_retention is 'Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive.';
 
 -- While it is enabled; what was begun earlier than it was turned off is dropped as it is.
 create or replace function tock.may_be_dropped(p_epoch integer)
@@ -29,8 +29,9 @@ language plpgsql
 volatile
 as $$
 begin
-  return not tock.is_archiving()
-    or exists (select from tock.archives a where a.epoch = p_epoch and a.state = 'verified');
+  -- one snapshot: the archive may have been turned off since an epoch that was ended on demand was chosen
+  return exists (select from tock.archives a where a.epoch = p_epoch and a.state = 'verified')
+    or exists (select from tock.epochs e where e.number = p_epoch and not tock.is_archiving() and tock.is_past_retention(e));
 end $$;
 
 comment on function tock.may_be_dropped is 'Whether the archive has nothing against an epoch''s drop: it is off, or has all of it, verified.';

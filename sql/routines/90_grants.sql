@@ -36,7 +36,7 @@ grant execute on function
 
 -- the archive, which the edge writes and reads
 grant execute on function
-  tock.put_archive, tock.want_archive, tock.archive, tock.archive_part, tock.archived, tock.archive_stepped, tock.archive_unwanted,
+  tock.put_archive, tock.end_epoch, tock.want_archive, tock.archive, tock.archive_part, tock.archived, tock.archive_stepped, tock.archive_unwanted,
   tock.archive_deleted, tock.archive_abandoned, tock.archive_erasing, tock.archive_erased, tock.archive_rewriting,
   tock.archive_rewritten, tock.archive_search, tock.archive_emptied
   to tock_admin, tock_edge;

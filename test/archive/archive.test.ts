@@ -233,3 +233,37 @@ test('what is still in the database needs no store', async () => {
   expect([bucket.reads, tock.statements.length - sent]).toEqual([[], 1]);
   expect(await claim(tock.owner, 'q')).toEqual([]);
 });
+
+test('an epoch is ended on demand beside calls: exported, dropped and read as before', async () => {
+  const end = () => tock.send('POST /v1/archive/end');
+  expect((await end()).status).toBe(409);
+  await on();
+  const first = await enqueue(tock.owner, 'try', [{ payload: 'first' }]);
+  // Four ask at once, while tasks come in: one epoch ends, and no position is given twice.
+  const enqueued = Array.from({ length: 40 }, () =>
+    tock.send('POST /v1/queues/try/tasks', { body: { payload: 'beside' } }),
+  );
+  const answered = await Promise.all([end(), end(), end(), end()]);
+  const ids = (await Promise.all(enqueued)).map(({ body }) => body.ids[0]).concat(first);
+  for (const { status, body } of answered) expect([200, 503], body.detail).toContain(status);
+  const { body } = await end();
+  expect(body).toMatchObject({ epoch: 1, settled_at: null });
+  expect(body.why).toContain('tasks of queue try are not claimed');
+  expect(new Set(ids).size).toBe(41);
+
+  for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
+  const before = await answers(ids);
+  await settle(tock.owner);
+  expect((await end()).body).toMatchObject({ epoch: 1, why: null });
+  // Turned off before it was exported it is history like any other, with its retention.
+  await tock.send('PUT /v1/archive', { body: { enabled: false } });
+  await retain(tock.owner);
+  expect(await epochs(tock.owner)).toContain(1);
+  await on();
+  await retain(tock.owner);
+  expect(await epochs(tock.owner)).toContain(1);
+  await archive();
+  await retain(tock.owner);
+  expect(await epochs(tock.owner)).not.toContain(1);
+  expect(await answers(ids)).toEqual(before);
+});

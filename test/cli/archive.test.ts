@@ -5,6 +5,7 @@ import { Memory } from '../archive/bucket.ts';
 import { longAgo, twoDays } from '../archive/days.ts';
 import { type Service, service } from '../http/service.ts';
 import { retain } from '../sql/history.ts';
+import { enqueue } from '../sql/support.ts';
 import { tock } from './tock.ts';
 
 let made: Service;
@@ -51,6 +52,8 @@ test('the archive is turned on, filled, looked at and turned off', async () => {
   expect(dead.out).toMatch(new RegExp(`\n${ids.dead} +dead +- +1 +w-bills`));
   const all = await cli('ls', 'many', '--limit', '30', '--json');
   expect(JSON.parse(all.out).tasks).toHaveLength(30);
+  await enqueue(made.owner, 'more', [{ payload: 1 }]);
+  expect((await cli('end')).out).toMatch(/^Epoch 3 has ended; it is exported and dropped when all/);
   expect((await cli('off')).out).toMatch(/^The archive is off/);
   expect(await cli('ls', 'nothing')).toMatchObject({ out: 'No such tasks in the archive.\n' });
 });

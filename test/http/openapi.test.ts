@@ -59,6 +59,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'PATCH /v1/keys/{prefix}',
     'PATCH /v1/queues/{queue}/gates/{gate}',
     'PATCH /v1/tasks/{id}',
+    'POST /v1/archive/end',
     'POST /v1/archive/step',
     'POST /v1/claim',
     'POST /v1/keys',

@@ -51,9 +51,16 @@ export const inArchives: Bug[] = [
   {
     name: 'an epoch is dropped before its archive is verified',
     file: 'routines/14_archiving.sql',
-    find: "where a.epoch = p_epoch and a.state = 'verified');",
-    replace: 'where a.epoch = p_epoch);',
+    find: "where a.epoch = p_epoch and a.state = 'verified')",
+    replace: 'where a.epoch = p_epoch)',
     caught: [faults, 'is found out, and nothing is dropped for it'],
+  },
+  {
+    name: 'an epoch that was ended on demand is dropped with the archive off',
+    file: 'routines/14_archiving.sql',
+    find: 'p_epoch.early and tock.is_archiving()',
+    replace: 'p_epoch.early',
+    caught: [archive, 'an epoch is ended on demand beside calls'],
   },
   {
     name: 'what was put is not read back',

@@ -170,6 +170,7 @@ export const impossible: Impossible[] = [
       dead: {},
       drop_tries: 0,
       counted: false,
+      early: false,
     },
     broken: {
       drops_are_counted: { drop_tries: -1 },

@@ -18,7 +18,7 @@ const governing = names(
    queue_of_schedule push_queues has_push push_secret rotate_push_secret`,
 );
 const archive = names(
-  `put_archive want_archive archive archive_part archived archive_stepped archive_unwanted archive_deleted archive_abandoned
+  `put_archive end_epoch want_archive archive archive_part archived archive_stepped archive_unwanted archive_deleted archive_abandoned
    archive_erasing archive_erased archive_rewriting archive_rewritten archive_search
    archive_emptied`,
 );
