@@ -8,6 +8,7 @@ import { readSql, type SqlFiles } from './migrate/files.ts';
 import { pending, recordMigration } from './migrate/history.ts';
 import { checkRoles } from './migrate/roles.ts';
 import { askServer, checkRights, checkServer, openToAll } from './migrate/server.ts';
+import { some } from './table.ts';
 
 export { Failure as MigrateError } from './failure.ts';
 
@@ -123,7 +124,7 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
           `The jobs are scheduled, but pg_cron may not have noticed: migrate again. (${message})`,
         );
       });
-    options.log(`Replaced the routines of ${report.routines} files`);
+    options.log(`Replaced the routines of ${some(report.routines, 'file')}`);
     options.log(missing ?? 'Scheduled the jobs with pg_cron');
     return { ...report, advice };
   } catch (error) {

@@ -14,3 +14,8 @@ export function print(options: GlobalOptions, value: unknown, text: () => string
   const out = options.json ? `${JSON.stringify(value)}\n` : text();
   process.stdout.write(visible(out));
 }
+
+/** What is said beside a list goes to stderr, so that a script reads a table or JSON, and nothing else. */
+export function note(options: GlobalOptions, text: string | false): void {
+  if (text && !options.json) process.stderr.write(visible(`${text}\n`));
+}

@@ -32,5 +32,9 @@ export function moment(at: unknown): string | null {
 }
 
 /** Of a list that may go on behind the last of as many as were asked for. */
-export const moreAfter = (count: number, most: number, name: string | null | undefined): string =>
-  count < most ? '' : `There may be more: --after ${JSON.stringify(name)}\n`;
+export const moreAfter = (count: number, most: number, name: string | null | undefined) =>
+  count >= most && `There may be more: --after ${JSON.stringify(name)}`;
+
+/** 1 task, 2 tasks. */
+export const some = (count: number, one: string, more = `${one}s`) =>
+  `${count} ${count === 1 ? one : more}`;

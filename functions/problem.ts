@@ -54,11 +54,14 @@ type DatabaseError = Error & {
   table?: string;
 };
 
-const again = 'Repeat the call; with the same request_id it does nothing twice.';
-const poolFull = {
-  detail: 'All connections to the database are taken.',
-  hint: `${again} If it stays so, send more tasks a call, or give the pool more connections.`,
-};
+/** A look has no request id, and nothing that could be done twice. */
+const again = (method: string) =>
+  method === 'GET'
+    ? 'Repeat the call.'
+    : 'Repeat the call; with the same request_id it does nothing twice.';
+const poolFull = 'If it stays so, send more tasks a call, or give the pool more connections.';
+const outOfReach =
+  'If it stays so, see that PostgreSQL runs and that the Worker reaches it: GET /v1/health.';
 
 /** 1 to 3 seconds: who was turned away together must not come back together. */
 export const later = () => ({ 'Retry-After': String(1 + Math.floor(3 * Math.random())) });
@@ -71,7 +74,7 @@ function passing({ code, constraint, table }: DatabaseError): boolean {
   );
 }
 
-function fromDatabase(error: DatabaseError): Refusal {
+function fromDatabase(error: DatabaseError, method: string): Refusal {
   const status = passing(error) ? 503 : statusOf(error.code);
   const { message, detail, hint, constraint } = error;
   if (error.code?.startsWith('TK')) {
@@ -84,14 +87,21 @@ function fromDatabase(error: DatabaseError): Refusal {
       // A constraint's name is a sentence.
       return { status, detail: constraint?.replaceAll('_', ' ') ?? message };
     case 503:
-      if (isPoolFull(error)) return { status, ...poolFull, headers: later() };
-      return { status, detail: 'The database is out of reach, or too busy.', hint: again };
+      if (isPoolFull(error)) {
+        const detail = 'All connections to the database are taken.';
+        return { status, detail, hint: `${again(method)} ${poolFull}`, headers: later() };
+      }
+      return {
+        status,
+        detail: 'The database is out of reach, or too busy.',
+        hint: `${again(method)} ${outOfReach}`,
+      };
     default:
-      return { status: 500, detail: "It is in the Worker's log.", hint: again };
+      return { status: 500, detail: "It is in the Worker's log.", hint: again(method) };
   }
 }
 
-function refusalOf(error: Error): Refusal {
+function refusalOf(error: Error, method: string): Refusal {
   if (error instanceof HTTPException) {
     return {
       status: error.status as ContentfulStatusCode,
@@ -99,7 +109,7 @@ function refusalOf(error: Error): Refusal {
       ...(error.cause as More),
     };
   }
-  return fromDatabase(error);
+  return fromDatabase(error, method);
 }
 
 /** SQL says when in words alone. */
@@ -117,7 +127,7 @@ function headersOf({ status, headers, hint }: Refusal): Record<string, string> {
 
 /** The one place where a refusal or an accident becomes an answer: RFC 9457, never a stack trace. */
 export function problem(error: Error, c: Context): Response {
-  const refused = refusalOf(error);
+  const refused = refusalOf(error, c.req.method);
   const { status, detail, field, errors } = refused;
   const said = refused.hint ?? hints[status];
   const hint = said && said[0]?.toUpperCase() + said.slice(1);

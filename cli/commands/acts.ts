@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { throughDatabaseFirst } from '../doors/door.ts';
 import { whole } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
 type Given = { by?: string; verb?: string; object?: string; before?: string; limit?: number };
@@ -12,23 +12,20 @@ async function acts(options: Options<Given>) {
     door.acts({ key: by, verb, object, before, limit }),
   );
   const last = found.at(-1)?.number;
-  const more = found.length < limit ? '' : `There may be more: --before ${last}\n`;
-  print(
-    options,
-    found,
-    () =>
-      table([
-        ['number', 'at', 'who', 'verb', 'object', ''],
-        ...found.map((act) => [
-          act.number,
-          moment(act.at),
-          act.key ? `${act.key} (${act.key_name})` : act.role,
-          act.verb,
-          act.object,
-          JSON.stringify(act.detail),
-        ]),
-      ]) + more,
+  print(options, found, () =>
+    table([
+      ['number', 'at', 'who', 'verb', 'object', ''],
+      ...found.map((act) => [
+        act.number,
+        moment(act.at),
+        act.key ? `${act.key} (${act.key_name})` : act.role,
+        act.verb,
+        act.object,
+        JSON.stringify(act.detail),
+      ]),
+    ]),
   );
+  note(options, found.length >= limit && `There may be more: --before ${last}`);
 }
 
 export function addActs(program: Command): void {

@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import type { Archived, Asked, Found, Step } from '../doors/archive.ts';
 import { throughDoor } from '../doors/door.ts';
 import { whole } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { withBar } from '../progress.ts';
-import { moment, table } from '../table.ts';
+import { moment, some, table } from '../table.ts';
 
 const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
@@ -12,13 +12,16 @@ function describe(all: Archived): string {
   const { enabled, prefix, waiting, exported, files, rows, bytes, failures } = all;
   const lines = [
     `The archive is ${enabled ? 'on' : 'off'}; its files lie under ${prefix}/`,
-    `${exported} epochs in ${files} files: ${rows} runs, ${mebibytes(bytes)}`,
-    `${waiting} epochs wait for it${waiting ? `, the oldest since ${moment(all.oldest_waiting_at)}` : ''}`,
+    `${some(exported, 'epoch')} in ${some(files, 'file')}: ${some(rows, 'run')}, ${mebibytes(bytes)}`,
+    `${some(waiting, 'epoch waits', 'epochs wait')} for it${waiting ? `, the oldest since ${moment(all.oldest_waiting_at)}` : ''}`,
     `Last step: ${moment(all.last_step_at) ?? 'never'}`,
   ];
   if (all.erasures_pending)
-    lines.push(`${all.erasures_pending} erased tasks are still in its files`);
-  if (failures) lines.push(`${failures} steps in a row failed, the last with: ${all.last_error}`);
+    lines.push(
+      `${some(all.erasures_pending, 'erased task is', 'erased tasks are')} still in its files`,
+    );
+  if (failures)
+    lines.push(`${some(failures, 'step')} in a row failed, the last with: ${all.last_error}`);
   return `${lines.join('\n')}\n`;
 }
 
@@ -52,7 +55,7 @@ async function run(options: Options) {
   );
   print(options, all, () => {
     const { rows, bytes, erased } = all;
-    return `${rows} runs exported, ${mebibytes(bytes)}; ${erased} tasks erased\n`;
+    return `${some(rows, 'run')} exported, ${mebibytes(bytes)}; ${some(erased, 'task')} erased\n`;
   });
 }
 
@@ -91,9 +94,8 @@ async function ls(queue: string, options: Options<Search>) {
     one.error,
   ]);
   const heading = ['task', 'state', 'tenant', 'attempt', 'worker', 'ended', 'error'];
-  print(options, { tasks, cursor }, () =>
-    rows.length > 0 ? table([heading, ...rows]) : 'No such tasks in the archive.\n',
-  );
+  print(options, { tasks, cursor }, () => table([heading, ...rows]));
+  note(options, rows.length === 0 && 'No such tasks in the archive.');
 }
 
 export function addArchive(program: Command): void {

@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
 import { type Dead, mustHave, throughDoor } from '../doors/door.ts';
 import { number } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
-function describe({ groups, counted_all }: Dead): string {
+function describe({ groups }: Dead): string {
   const rows = groups.map((one) => [one.tasks, moment(one.newest_at), one.newest_id, one.error]);
-  const all = groups.length > 0 ? table([['dead', 'newest', 'task', 'error'], ...rows]) : '';
-  const note = counted_all ? '' : 'There are more than were looked at: these are the newest.\n';
-  return all + note || 'No dead tasks.\n';
+  return table([['dead', 'newest', 'task', 'error'], ...rows]);
 }
 
 export function addDead(program: Command): void {
@@ -24,5 +22,8 @@ export function addDead(program: Command): void {
         return found;
       });
       print(options, dead, () => describe(dead));
+      const { groups, counted_all } = dead;
+      note(options, !counted_all && 'There are more than were looked at: these are the newest.');
+      note(options, counted_all && groups.length === 0 && 'No dead tasks.');
     });
 }

@@ -109,7 +109,7 @@ async function many(queue: string, options: Options<Given>): Promise<void> {
   } catch (error) {
     if (count === 0 || !(error instanceof Failure)) throw error;
     throw new Failure(
-      `${error.message}\nThe first ${count} tasks are enqueued already.`,
+      `${error.message}\n${count === 1 ? 'The first task is' : `The first ${count} tasks are`} enqueued already.`,
       `Repeat the whole input with --request-id ${requestId}: none of them is enqueued twice.`,
       error.exitCode,
     );

@@ -9,6 +9,7 @@ import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { visible } from '../plain.ts';
 import { type Bar, withBar } from '../progress.ts';
+import { some } from '../table.ts';
 
 type Given = {
   state?: string;
@@ -103,7 +104,9 @@ async function brokenOff(error: unknown, { count, bytes, cursor }: Reached, out?
   if ((own && cursor === null) || (!own && code === undefined)) return error;
   const what = code === 'EPIPE' ? 'Who reads the export has gone.' : message;
   const next =
-    cursor === null ? undefined : `${count} tasks are written. To go on: --cursor ${cursor}`;
+    cursor === null
+      ? undefined
+      : `${some(count, 'task is', 'tasks are')} written. To go on: --cursor ${cursor}`;
   return new Failure(what, next, own ? error.exitCode : 1);
 }
 
@@ -128,7 +131,7 @@ async function exported(queue: string, options: Options<Given>) {
   to.end();
   await once(to, 'close');
   const { count } = reached;
-  print(options, { tasks: count, out }, () => `${count} tasks are in ${out}\n`);
+  print(options, { tasks: count, out }, () => `${some(count, 'task is', 'tasks are')} in ${out}\n`);
 }
 
 async function opened(path: string, further: boolean): Promise<Writable> {

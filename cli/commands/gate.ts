@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Gate, mustHave, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { number } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { inLine } from '../plain.ts';
 import { table } from '../table.ts';
 
@@ -14,20 +14,17 @@ async function gates(queue: string, options: Options) {
     if (all.length === 0) await mustHave(door, queue);
     return all;
   });
+  const rows = found.map((one) => [
+    one.gate,
+    one.gate_limit,
+    one.inside.length,
+    one.waiting,
+    one.paused ? 'paused' : '',
+  ]);
   print(options, { gates: found }, () =>
-    found.length === 0
-      ? 'No task has named a gate.\n'
-      : table([
-          ['gate', 'limit', 'inside', 'waiting', ''],
-          ...found.map((one) => [
-            one.gate,
-            one.gate_limit,
-            one.inside.length,
-            one.waiting,
-            one.paused ? 'paused' : '',
-          ]),
-        ]),
+    table([['gate', 'limit', 'inside', 'waiting', ''], ...rows]),
   );
+  note(options, found.length === 0 && 'No task has named a gate.');
 }
 
 async function gate(queue: string, name: string, given: Options<Given>) {

@@ -1,20 +1,18 @@
 import type { Command } from 'commander';
 import { type Hour, mustHave, throughDoor } from '../doors/door.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { span, table } from '../table.ts';
 
 type Given = { from?: string; to?: string };
 
-function describe(queue: string, hours: Hour[]): string {
-  if (hours.length === 0) return `Nothing ended in ${queue} in these hours.\n`;
+function describe(hours: Hour[]): string {
   const rows = hours.map((one) => {
     const at = new Date(one.hour).toISOString().replace('T', ' ').slice(0, 16);
     const mean = one.mean_seconds === null ? null : `${one.mean_seconds.toFixed(1)} s`;
     return [at, one.done, span(one.total_seconds), mean, one.failed, one.lost];
   });
-  const more = 'There was more than could be read at once: these are fewer than ended.\n';
   const heading = ['hour (UTC)', 'done', 'in all', 'mean', 'failed', 'lost'];
-  return table([heading, ...rows]) + (hours.some((one) => one.partial) ? more : '');
+  return table([heading, ...rows]);
 }
 
 async function show(queue: string, options: Options<Given>) {
@@ -24,7 +22,10 @@ async function show(queue: string, options: Options<Given>) {
     if (found.length === 0) await mustHave(door, queue);
     return found;
   });
-  print(options, hours, () => describe(queue, hours));
+  print(options, hours, () => describe(hours));
+  note(options, hours.length === 0 && `Nothing ended in ${queue} in these hours.`);
+  const more = 'There was more than could be read at once: these are fewer than ended.';
+  note(options, hours.some((one) => one.partial) && more);
 }
 
 export function addHours(program: Command): void {

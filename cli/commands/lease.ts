@@ -5,7 +5,7 @@ import type { Leases } from '../doors/leases.ts';
 import { Failure } from '../failure.ts';
 import { checkedId, checkedLease, givenJson, number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
-import { moment } from '../table.ts';
+import { moment, some } from '../table.ts';
 
 type Completing = { result?: string; stage?: string; end?: boolean; spawn?: string };
 type Failing = { error?: string; retryIn?: number; fatal?: boolean };
@@ -100,7 +100,7 @@ async function extend(given: string, ids: string[], options: Options<Extending>)
     (door, some) => door.extend(lease, some, seconds, { progress, note }),
     ({ leased_until, runs, cancel }) =>
       [
-        `${runs} tasks are leased until ${moment(leased_until)}`,
+        `${some(runs, 'task is', 'tasks are')} leased until ${moment(leased_until)}`,
         ...cancel.map((id) => `${id} is to be cancelled: stop work on it`),
         '',
       ].join('\n'),

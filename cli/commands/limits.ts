@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Limits, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { span, table } from '../table.ts';
 
 const heading = ['queue', 'running', 'of', 'starts', 'per', 'burst', 'may start now'];
@@ -20,7 +20,7 @@ function described(all: Limits[]): string {
       level && Math.floor(level * 100) / 100,
     ];
   });
-  return all.length > 0 ? table([heading, ...rows]) : 'No queue has limits.\n';
+  return table([heading, ...rows]);
 }
 
 async function limits(queue: string | undefined, options: Options<{ reset?: boolean }>) {
@@ -34,6 +34,7 @@ async function limits(queue: string | undefined, options: Options<{ reset?: bool
     throw new Failure(`There is no queue ${queue} that has a limit.`, 'See: tock limits', 3);
   }
   print(options, { limits: found }, () => described(found));
+  note(options, found.length === 0 && 'No queue has limits.');
 }
 
 export function addLimits(program: Command): void {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { mustHave, throughDoor } from '../doors/door.ts';
 import type { Found, Internals, Lease, LeasePage, Search } from '../doors/looks.ts';
 import { whole } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, span, table } from '../table.ts';
 import { described } from './doctor.ts';
 
@@ -34,11 +34,10 @@ async function search(options: Options<Searching>) {
     } while (cursor !== null && tasks.length < limit && calls < mostCalls);
     if (queue && tasks.length === 0) await mustHave(door, queue);
   });
-  const more =
-    cursor === null ? '' : `There may be more: --limit ${limit * 10}, or a narrower search.\n`;
-  print(options, { tasks, cursor }, () =>
-    tasks.length > 0 ? table([heading, ...tasks.map(foundRow)]) + more : more || 'No such tasks.\n',
-  );
+  print(options, { tasks, cursor }, () => table([heading, ...tasks.map(foundRow)]));
+  note(options, cursor === null && tasks.length === 0 && 'No such tasks.');
+  const more = `There may be more: --limit ${limit * 10}, or a narrower search.`;
+  note(options, cursor !== null && more);
 }
 
 function leaseRow(lease: Lease) {
@@ -60,14 +59,9 @@ async function leases(options: Options<{ queue?: string; worker?: string; limit:
       cursor = page.cursor;
     } while (cursor !== null && found.length < limit);
   });
-  print(options, { leases: found, cursor }, () =>
-    found.length === 0
-      ? 'Nobody runs anything.\n'
-      : table([
-          ['queue', 'worker', 'since', 'until', 'runs', 'unfinished', 'tasks'],
-          ...found.map(leaseRow),
-        ]),
-  );
+  const heading = ['queue', 'worker', 'since', 'until', 'runs', 'unfinished', 'tasks'];
+  print(options, { leases: found, cursor }, () => table([heading, ...found.map(leaseRow)]));
+  note(options, found.length === 0 && 'Nobody runs anything.');
 }
 
 const seconds = (n: number | null) => (n === null ? null : span(n));
@@ -83,7 +77,7 @@ function describeDuties({ duties, jobs }: Internals): string {
     duty.last_error,
   ]);
   const all = table([['duty', 'every', 'last done', 'late', 'amount', 'took', 'error'], ...rows]);
-  if (jobs.length === 0) return `${all}\npg_cron has no job of Tock's that can be seen here.\n`;
+  if (jobs.length === 0) return all;
   const jobRows = jobs.map((job) => [job.jobname, job.schedule, job.active, job.last_status]);
   return `${all}\n${table([['job of pg_cron', 'schedule', 'active', 'last'], ...jobRows])}`;
 }
@@ -161,6 +155,8 @@ export function addLooks(program: Command): void {
         const all = await throughDoor(options, (door) => door.internals());
         const { duties, jobs, epochs } = all;
         print(options, name === 'duties' ? { duties, jobs } : { epochs }, () => describe(all));
+        const none = name === 'duties' && jobs.length === 0;
+        note(options, none && "pg_cron has no job of Tock's that can be seen here.");
       });
   }
   program

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { migrate } from '../migrate.ts';
 import { optionsOf, print } from '../output.ts';
 import { databaseUrl } from '../settings.ts';
+import { some } from '../table.ts';
 
 export function addMigrate(program: Command): void {
   program
@@ -14,9 +15,7 @@ export function addMigrate(program: Command): void {
       const count = report.applied.length;
       if (report.advice) log(report.advice);
       print(options, report, () =>
-        count
-          ? `Applied ${count} ${count === 1 ? 'migration' : 'migrations'}.\n`
-          : 'No new migrations.\n',
+        count ? `Applied ${some(count, 'migration')}.\n` : 'No new migrations.\n',
       );
     });
 }

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import { type Parent, throughDoor } from '../doors/door.ts';
 import { checkedId, unknownTask, whole } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { table } from '../table.ts';
 
 type Given = { after: number; limit: number };
 
-function describe(id: string, parents: Parent[]): string {
-  if (parents.length === 0) return `Task ${id} comes after no other.\n`;
+function describe(parents: Parent[]): string {
   const rows = parents.map((one) => {
     const result = one.result === null ? null : JSON.stringify(one.result);
     return [one.n, one.id, one.name, one.state, result];
@@ -21,7 +20,8 @@ async function show(given: string, options: Options<Given>) {
     door.parents(id, options.after, options.limit),
   );
   if (!parents) throw unknownTask(id);
-  print(options, { parents }, () => describe(id, parents));
+  print(options, { parents }, () => describe(parents));
+  note(options, parents.length === 0 && `Task ${id} comes after no other.`);
 }
 
 export function addParents(program: Command): void {

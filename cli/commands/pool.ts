@@ -3,30 +3,26 @@ import { throughDoor } from '../doors/door.ts';
 import type { Place, Pool } from '../doors/pools.ts';
 import { Failure } from '../failure.ts';
 import { checkedId, whole } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, moreAfter, table } from '../table.ts';
 
 const counted = (pools: Pool[]) =>
-  pools.length === 0
-    ? 'There are no pools.\n'
-    : table([
-        ['pool', 'free', 'held', 'waiting'],
-        ...pools.map(({ pool, free, held, waiting }) => [pool, free, held, waiting]),
-      ]);
+  table([
+    ['pool', 'free', 'held', 'waiting'],
+    ...pools.map(({ pool, free, held, waiting }) => [pool, free, held, waiting]),
+  ]);
 
 const shown = (places: Place[]) =>
-  places.length === 0
-    ? 'Nobody is there, and nothing.\n'
-    : table([
-        ['worker', 'state', 'task', 'fence', 'until'],
-        ...places.map(({ worker, state, task, fence, leased_until }) => [
-          worker,
-          state,
-          task,
-          fence,
-          moment(leased_until),
-        ]),
-      ]);
+  table([
+    ['worker', 'state', 'task', 'fence', 'until'],
+    ...places.map(({ worker, state, task, fence, leased_until }) => [
+      worker,
+      state,
+      task,
+      fence,
+      moment(leased_until),
+    ]),
+  ]);
 
 type Look = { waiting?: boolean; after?: string; limit?: number };
 
@@ -40,11 +36,14 @@ async function list(pool: string | undefined, options: Options<Look>) {
   if (pool === undefined) {
     const pools = await throughDoor(options, (door) => door.pools());
     print(options, { pools }, () => counted(pools));
+    note(options, pools.length === 0 && 'There are no pools.');
   } else {
     const places = await throughDoor(options, (door) => door.pool(pool, look));
     const last = places.at(-1);
     const name = waiting ? last?.task : last?.worker;
-    print(options, { places }, () => shown(places) + moreAfter(places.length, limit ?? 1000, name));
+    print(options, { places }, () => shown(places));
+    note(options, places.length === 0 && 'Nobody is there, and nothing.');
+    note(options, moreAfter(places.length, limit ?? 1000, name));
   }
 }
 

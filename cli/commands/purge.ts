@@ -3,6 +3,7 @@ import { mustHave, type Purged, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
+import { some } from '../table.ts';
 
 /** Streams that others keep for longer than this are left to them. */
 const mostBusyCalls = 50;
@@ -27,7 +28,8 @@ async function purge(queue: string, options: Options<{ state?: string }>) {
       if (all.ready + all.waiting === 0) await mustHave(door, queue);
     });
   await withBar(options, `Tasks of ${queue}`, null, work);
-  print(options, all, () => `${all.ready} ready and ${all.waiting} waiting tasks are cancelled\n`);
+  const cancelled = `${some(all.ready, 'ready task')} and ${some(all.waiting, 'waiting task')}`;
+  print(options, all, () => `${cancelled} are cancelled\n`);
   if (all.more) {
     const next = 'A claim is left open in a transaction there: see tock doctor, then purge again.';
     throw new Failure(`${all.busy} streams of ${queue} are being claimed from.`, next);

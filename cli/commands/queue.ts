@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { mustHave, throughDoor } from '../doors/door.ts';
 import type { Policy } from '../doors/looks.ts';
 import { Failure } from '../failure.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { table } from '../table.ts';
 
 const apart = ['name', 'ready', 'running', 'waiting', 'dead', 'oldest_ready_at', 'created_at'];
@@ -75,10 +75,9 @@ async function list(options: Options) {
     q.paused ? 'paused' : '',
   ]);
   print(options, { queues }, () =>
-    rows.length === 0
-      ? 'No queues yet: tock enqueue makes one.\n'
-      : table([['queue', 'ready', 'running', 'waiting', 'dead', ''], ...rows]),
+    table([['queue', 'ready', 'running', 'waiting', 'dead', ''], ...rows]),
   );
+  note(options, rows.length === 0 && 'No queues yet: tock enqueue makes one.');
 }
 
 export function addQueue(program: Command): void {

@@ -5,6 +5,7 @@ import { Failure } from '../failure.ts';
 import { checkedId } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
+import { some } from '../table.ts';
 
 type Given = { requestId?: string; reason?: string };
 type Redriving = Given & { error?: string; tenant?: string; to?: string; again?: boolean };
@@ -55,7 +56,11 @@ async function redrive(queue: string, options: Options<Redriving>) {
       if (ids.length === 0) await mustHave(door, queue);
     });
   await withBar(options, `Dead tasks of ${queue} that run again`, null, work);
-  print(options, { redriven: ids.length, ids }, () => `${ids.length} dead tasks run again\n`);
+  print(
+    options,
+    { redriven: ids.length, ids },
+    () => `${some(ids.length, 'dead task runs', 'dead tasks run')} again\n`,
+  );
 }
 
 export function addRerun(program: Command): void {

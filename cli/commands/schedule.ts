@@ -4,8 +4,8 @@ import { type Door, throughDoor } from '../doors/door.ts';
 import type { Schedule } from '../doors/schedules.ts';
 import { Failure } from '../failure.ts';
 import { givenJson, givenPayload, whole } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
-import { moment, moreAfter, table } from '../table.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
+import { moment, moreAfter, some, table } from '../table.ts';
 
 type Given = {
   cron?: string;
@@ -45,7 +45,7 @@ function told(schedule: Schedule): string {
   const lines = [`${name}: ${state}, ${timing(schedule)}, into ${queue}`];
   if (next_fire_at) lines.push(`next ${moment(next_fire_at)}`);
   if (last_outcome) lines.push(`last ${last_outcome} at ${moment(last_fired_at)}`);
-  if (last_error) lines.push(`failed ${schedule.failures} times in a row: ${last_error}`);
+  if (last_error) lines.push(`failed ${some(schedule.failures, 'time')} in a row: ${last_error}`);
   return `${lines.join('\n')}\n`;
 }
 
@@ -81,22 +81,20 @@ async function put(name: string, queue: string, options: Options<Given>) {
 async function list(options: Options<Given>) {
   const { queue, after, limit } = options;
   const found = await throughDoor(options, (door) => door.schedules({ queue, after, limit }));
+  const rows = found.map((one) => [
+    one.name,
+    one.state,
+    one.queue,
+    timing(one),
+    moment(one.next_fire_at),
+    moment(one.last_fired_at),
+    one.failures > 0 ? 'fails' : (one.last_outcome ?? ''),
+  ]);
   print(options, { schedules: found }, () =>
-    found.length === 0
-      ? 'There are no schedules.\n'
-      : `${table([
-          ['schedule', 'state', 'queue', 'when', 'next', 'last', ''],
-          ...found.map((one) => [
-            one.name,
-            one.state,
-            one.queue,
-            timing(one),
-            moment(one.next_fire_at),
-            moment(one.last_fired_at),
-            one.failures > 0 ? 'fails' : (one.last_outcome ?? ''),
-          ]),
-        ])}${moreAfter(found.length, limit ?? 100, found.at(-1)?.name)}`,
+    table([['schedule', 'state', 'queue', 'when', 'next', 'last', ''], ...rows]),
   );
+  note(options, found.length === 0 && 'There are no schedules.');
+  note(options, moreAfter(found.length, limit ?? 100, found.at(-1)?.name));
 }
 
 async function show(name: string, options: Options<Given>) {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { mustHave, throughDoor } from '../doors/door.ts';
 import type { Point, Span } from '../doors/looks.ts';
 import { whole } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
 const short = (seconds: number | null) =>
@@ -37,11 +37,9 @@ async function series(queue: string | undefined, options: Options<Span>) {
   });
   // Before Tock counted there is nothing to show.
   const first = all.points.findIndex((point) => isAny(point) || point.ready !== null);
-  print(options, all, () =>
-    first < 0
-      ? 'Nothing was counted then.\n'
-      : table([heading, ...all.points.slice(first).map(row)]),
-  );
+  const shown = first < 0 ? [] : all.points.slice(first);
+  print(options, all, () => table([heading, ...shown.map(row)]));
+  note(options, first < 0 && 'Nothing was counted then.');
 }
 
 export function addSeries(program: Command): void {

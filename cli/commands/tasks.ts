@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Listed, mustHave, throughDoor } from '../doors/door.ts';
 import { number } from '../given.ts';
-import { type Options, optionsOf, print } from '../output.ts';
+import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
 type Given = {
@@ -35,10 +35,9 @@ async function tasks(queue: string, options: Options<Given>) {
     } while (cursor !== null && found.length < limit);
     if (found.length === 0) await mustHave(door, queue);
   });
-  const more = cursor === null ? '' : `There may be more: --limit ${limit * 10} looks for them.\n`;
-  print(options, { tasks: found, cursor }, () =>
-    found.length > 0 ? table([heading, ...found.map(row)]) + more : 'No such tasks.\n',
-  );
+  print(options, { tasks: found, cursor }, () => table([heading, ...found.map(row)]));
+  note(options, found.length === 0 && 'No such tasks.');
+  note(options, cursor !== null && `There may be more: --limit ${limit * 10} looks for them.`);
 }
 
 export function addTasks(program: Command): void {

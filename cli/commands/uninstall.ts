@@ -7,6 +7,7 @@ import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { withBar } from '../progress.ts';
 import { databaseUrl } from '../settings.ts';
+import { some } from '../table.ts';
 
 type Given = { yes?: boolean; dryRun?: boolean };
 type Plan = {
@@ -58,7 +59,7 @@ async function planOf(client: pg.Client): Promise<Plan> {
 function described({ database, bytes, queues, jobs, roles: known }: Plan): string {
   const size = `${(bytes / 2 ** 20).toFixed(1)} MiB`;
   return `In the database ${database}:
-  the schema tock with all of its ${queues} queues, tasks and history, ${size}
+  the schema tock with all of its ${some(queues, 'queue')}, tasks and history, ${size}
   the jobs of pg_cron: ${jobs.join(', ') || 'none'}
   the roles, where nothing else needs them: ${known.join(', ') || 'none'}
 `;

@@ -3,6 +3,7 @@ import { mustHave, throughDoor } from '../doors/door.ts';
 import { number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
+import { some } from '../table.ts';
 
 type Given = { state?: string; tenant?: string };
 
@@ -23,7 +24,7 @@ async function changeWhere(queue: string, options: Options<Given>, priority?: nu
     });
   await withBar(options, `Tasks of ${queue}`, null, work);
   const done = priority === undefined ? 'cancelled' : `given priority ${priority}`;
-  print(options, { changed }, () => `${changed} tasks are ${done}\n`);
+  print(options, { changed }, () => `${some(changed, 'task is', 'tasks are')} ${done}\n`);
 }
 
 export function addWhere(program: Command): void {

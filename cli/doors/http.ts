@@ -38,8 +38,13 @@ function exitCode(status: number): ExitCode {
   return status === 429 || (status > 501 && status !== 507) ? 4 : 1;
 }
 
+/** Each call was repeated with its own request id already: what is left is the way to the database. */
+const unreachable =
+  'See that PostgreSQL runs and that the server reaches it (its log, or GET /v1/health), then try again.';
+
 /** The server's own hint, in words of the command line. */
 function next(status: number, hint: string | undefined): string | undefined {
+  if (hint && /GET \/v1\/health/.test(hint)) return unreachable;
   if (hint && /openapi\.json/.test(hint)) return 'Add --help to see what it takes.';
   return hint ? inOptions(hint).replace(/GET \/v1\/tasks\/(?=\d)/, 'tock task ') : advice[status];
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { count, pretty } from '../format.ts';
+import { count, pretty, some } from '../format.ts';
 import { type Live, useLive } from '../live.ts';
 import { Asked } from '../parts/confirm.tsx';
 import { Enqueue } from '../parts/enqueue.tsx';
@@ -49,7 +49,8 @@ function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
         'POST',
         `${at}/cancel`,
         { state, limit: 10_000, cursor: cursor ?? undefined },
-        (said) => `${count(changed + said.changed)} tasks of ${queue} are cancelled.`,
+        (said) =>
+          `${some(changed + said.changed, `task of ${queue} is`, `tasks of ${queue} are`)} cancelled.`,
       );
       changed += part?.changed ?? 0;
       cursor = part?.cursor ?? null;
@@ -63,7 +64,7 @@ function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
     do {
       purged = await act<Purged>('POST', `${at}/purge`, {}, (said) => {
         all += said.ready + said.waiting;
-        return `${count(all)} tasks of ${queue} are purged.`;
+        return `${some(all, `task of ${queue} is`, `tasks of ${queue} are`)} purged.`;
       });
     } while (purged?.more);
     live.refresh();
@@ -180,7 +181,7 @@ function Deaths({ queue }: { queue: string }) {
                       {error !== null && may('enqueue', queue) && (
                         <Asked
                           label="Redrive"
-                          title={`Run ${count(tasks)} dead tasks again?`}
+                          title={`Run ${some(tasks, 'dead task')} again?`}
                           go="Redrive"
                           onGo={() => redrive(error)}
                         >

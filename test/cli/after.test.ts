@@ -20,7 +20,7 @@ describe.each(doors)('over %s', (_name, env) => {
     expect((await cli('parents', c)).out).toMatch(
       new RegExp(`n +task +name +state +result\\n1 +${a} +- +done +-\\n2 +${b} +- +ready +-\\n`),
     );
-    expect((await cli('parents', a)).out).toBe(`Task ${a} comes after no other.\n`);
+    expect((await cli('parents', a)).err).toBe(`Task ${a} comes after no other.\n`);
     expect(await cli('parents', '99999999')).toMatchObject({ code: 3 });
     const { options } = JSON.parse((await cli('task', c, '--json')).out);
     expect(options).toEqual({ after: [a, b], gather: true, on_parent_failure: 'run' });

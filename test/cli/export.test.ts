@@ -30,7 +30,7 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await shell('"$@" > /dev/full', ['search', '--queue', 'many'], env())).toEqual({
       code: 1,
       out: '',
-      err: `stdout can't be written: ${full}.\n`,
+      err: expect.stringContaining(`stdout can't be written: ${full}.\n`),
     });
   });
 
@@ -43,7 +43,7 @@ describe.each(doors)('over %s', (name, env) => {
     expect(await shell(piped, ['search', '--queue', 'many', '--limit', '1000'], env())).toEqual({
       code: 0,
       out: expect.stringMatching(/^.+\n$/),
-      err: '',
+      err: expect.stringMatching(/^(There may be more.*\n)?$/),
     });
   });
 

@@ -12,7 +12,7 @@ describe.each(doors)('over %s', (_name, env) => {
     const queue = `gates${++count}`;
     expect(await cli('gates', queue)).toMatchObject({ code: 3 });
     await cli('enqueue', queue);
-    expect((await cli('gates', queue)).out).toBe('No task has named a gate.\n');
+    expect((await cli('gates', queue)).err).toBe('No task has named a gate.\n');
     for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--gate', 'user 1');
     const client = await connect();
     await client.query('select tock.promote(10, true)');

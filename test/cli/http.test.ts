@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { type Served, served } from './served.ts';
 import { tock } from './tock.ts';
@@ -81,7 +81,7 @@ test.each([
     { done: 4, failed: 1, lost: 2, total_seconds: 10, mean_seconds: 2.5, partial: false },
   ]);
   await cli(['enqueue', 'shop', '1']);
-  expect((await cli(['hours', 'shop'], { env: env() })).out).toBe(
+  expect((await cli(['hours', 'shop'], { env: env() })).err).toBe(
     'Nothing ended in shop in these hours.\n',
   );
   expect((await cli(['hours', 'no shop'], { env: env() })).code).toBe(2);
@@ -124,4 +124,16 @@ test('a refusal is told in one piece, with what to do', async () => {
 test('a server that has no database to ask is out of reach', async () => {
   server.refuse(3);
   expect(await cli(['doctor', '--json'])).toMatchObject({ code: 4, out: '' });
+});
+
+test('of a database that is down it is said how to reach it, and of no request id', async () => {
+  const away = await served({ ...db, edgeUrl: 'postgres://t:word@127.0.0.1:1/x' });
+  onTestFinished(() => away.close());
+  for (const args of [['doctor'], ['queue', 'list'], ['queue', 'pause', 'q']]) {
+    const { code, out, err } = await tock(args, { env: { TOCK_URL: away.url, TOCK_KEY: 'k' } });
+    expect([args, code, out]).toEqual([args, 4, '']);
+    expect(err).toMatch(
+      /^The database is out of reach.*\nSee that PostgreSQL runs .*try again\.\n$/,
+    );
+  }
 });

@@ -40,15 +40,42 @@ describe.each(doors)('over %s', (name, env) => {
     expect((await json('search', '--tenant', 'acme', '--limit', '3')).tasks).toHaveLength(3);
     const keyed = await json('search', '--queue', 'shop', '--unique-key', 'order-7');
     expect(keyed.tasks).toMatchObject([{ queue: 'shop' }]);
-    expect(await out('search', '--worker', 'nobody')).toBe('No such tasks.\n');
     const wrong = await cli('search', '--state', 'odd');
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('state') });
+  });
+
+  test('what a list prints is its table, of an empty list the heading; what is said of it is on stderr', async () => {
+    for (const [args, heading, said] of [
+      [['search', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
+      [['search', '--state', 'done', '--queue', 'bills'], 'task ', 'No such tasks.\n'],
+      [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
+      [['dead', 'quiet'], 'dead ', 'No dead tasks.\n'],
+      [['gates', 'quiet'], 'gate ', 'No task has named a gate.\n'],
+      [['leases', '--worker', 'bob'], 'queue ', 'Nobody runs anything.\n'],
+      [['limits'], 'queue ', 'No queue has limits.\n'],
+      [['pool', 'list'], 'pool ', 'There are no pools.\n'],
+      [['pool', 'list', 'none'], 'worker ', 'Nobody is there, and nothing.\n'],
+      [['schedule', 'list'], 'schedule ', 'There are no schedules.\n'],
+      [
+        ['series', '--from', '2020-01-01T00:00:00Z', '--to', '2020-01-01T01:00:00Z'],
+        'time ',
+        'Nothing was counted then.\n',
+      ],
+    ] as const) {
+      const { code, out: table, err } = await cli(...args);
+      expect([args, code, table.split('\n').length, err]).toEqual([args, 0, 2, said]);
+      expect(table.startsWith(heading), table).toBe(true);
+      expect(await cli(...args, '--json')).toMatchObject({ code: 0, err: '' });
+    }
+    const part = await cli('tasks', 'shop', '--limit', '2');
+    expect(part.out.split('\n')).toHaveLength(4);
+    expect(part.err).toMatch(/^There may be more: --limit 20/);
   });
 
   test('who runs what, what time does, and why a queue waits', async () => {
     expect(await out('leases')).toMatch(/queue +worker.*\nshop +ann +20.* 1 +1 +\d+\n$/);
     expect((await json('leases', '--worker', 'bob')).leases).toEqual([]);
-    expect(await out('duties')).toMatch(/duty +every.*\n(.*\n)*minutes +10 s/);
+    expect((await cli('duties')).out).toMatch(/duty +every.*\n(.*\n)*minutes +10 s/);
     expect(await out('epochs')).toMatch(/epoch +state.*\n(.*\n)* *1 +in use /);
     expect(await out('why', 'bills')).toMatch(/warning: tasks die\n.*\n.*tock redrive bills/);
     expect(await out('why', 'quiet')).toBe('Nothing holds quiet up.\n');

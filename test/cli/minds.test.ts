@@ -71,7 +71,7 @@ describe.each(doors)('over %s', (_name, env) => {
     expect((await run('move', `${queue}-b`, ids[0] as string)).code).toBe(1);
     const first = await run('reprioritize-where', queue, '--priority', '0', '--tenant', 'b');
     expect(first.out).toBe('2 tasks are given priority 0\n');
-    expect((await run('cancel-where', queue, '--tenant', 'a')).out).toBe('1 tasks are cancelled\n');
+    expect((await run('cancel-where', queue, '--tenant', 'a')).out).toBe('1 task is cancelled\n');
     expect(await json('purge', queue)).toMatchObject({ ready: 2, waiting: 0, more: false });
     expect((await run('drop', queue)).code).toBe(1);
     expect(await run('drop', queue, '--force')).toMatchObject({

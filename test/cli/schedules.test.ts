@@ -11,7 +11,7 @@ describe.each(doors)('over %s', (_name, env) => {
   test('a schedule is put, listed, shown, paused, resumed, run and dropped', async () => {
     const name = `nightly${++count}`;
     const queue = `q${count}`;
-    expect(await cli('list', '--queue', queue)).toMatchObject({ out: 'There are no schedules.\n' });
+    expect(await cli('list', '--queue', queue)).toMatchObject({ err: 'There are no schedules.\n' });
     const put = await cli(
       'put',
       name,
