@@ -7,8 +7,8 @@ import type { Bindings, Connect } from './query.ts';
 // Told as a time from now on: the two clocks need not agree.
 const ms = (at: string) =>
   `select ceil(extract(epoch from w.at - clock_timestamp()) * 1000)::float8 as ms, w.at::text as at from ${at} as w (at)`;
-const TICK = ms('tock.tick()');
-const NEXT = ms('tock.next_wake_at()');
+const TICK = ms('least(tock.tick(), tock.tick_by())');
+const NEXT = ms('least(tock.next_wake_at(), tock.tick_by())');
 
 /** While consumers work, what falls due is done all the same, each second at least. */
 const EVERY_MS = 1000;

@@ -3286,6 +3286,11 @@ function tock.tick()
   -- Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.
   -- for tock_admin, tock_edge
 
+function tock.tick_by()
+  returns timestamp with time zone
+  -- By when an alarm ticks even if nothing that it knows of is due: five seconds from now where pg_cron knows no seconds, else null.
+  -- for tock_admin, tock_edge, tock_worker
+
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
   -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up to p_limit of each.

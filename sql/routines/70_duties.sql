@@ -193,6 +193,21 @@ end $$;
 
 comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.';
 
+-- What SQL enqueues with a gate or a due time tells no alarm, and pg_cron 1.4 comes by the minute only. Its jobs keep the
+-- database awake anyway.
+create or replace function tock.tick_by()
+returns timestamptz
+language sql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select pg_catalog.clock_timestamp() + interval '5 seconds'
+  where tock.cron_version() is not null and tock.cron_interval(5) = '* * * * *'
+$$;
+
+comment on function tock.tick_by is 'By when an alarm ticks even if nothing that it knows of is due: five seconds from now where pg_cron knows no seconds, else null.';
+
 create or replace function tock.tidy(p_limit integer default 10000)
 returns integer
 language plpgsql

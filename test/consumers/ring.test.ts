@@ -94,6 +94,32 @@ test('a ring with nothing due sets no alarm, and a duplicate of it does no harm'
   expect(rings()).toBeLessThan(101_000);
 });
 
+test('where pg_cron comes by the minute it rings every five seconds, for what SQL enqueues', async () => {
+  const { owner } = there;
+  const { ring, rings } = alarmed();
+  const cron = async (version: string) =>
+    owner.query(
+      `create or replace function tock.cron_version() returns text language sql as $$select '${version}'$$`,
+    );
+  const [is] = (await owner.query(`select pg_get_functiondef('tock.cron_version()'::regprocedure)`))
+    .rows;
+  const waiting = async () =>
+    (await owner.query("select from tock.waiting where queue = 'by_sql'")).rowCount;
+  await cron('1.4-1');
+  await ring();
+  expect(rings()).toBeLessThan(6000);
+  expect(rings()).toBeGreaterThan(0);
+  await owner.query(`select tock.enqueue('by_sql', '[{"gate": "g"}]')`);
+  expect(await waiting()).toBe(1);
+  await owner.query("update tock.duties set last_started_at = null where name = 'promote'");
+  await ring();
+  expect(await waiting()).toBe(0);
+  await cron('1.6');
+  await ring();
+  expect(rings() ?? Number.POSITIVE_INFINITY).toBeGreaterThan(6000);
+  await owner.query(is.pg_get_functiondef);
+});
+
 test('what is heard rings a second later, and leaves an alarm that is sooner', async () => {
   const { alarm, rings, set } = alarmed();
   set(60_000);

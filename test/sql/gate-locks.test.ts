@@ -149,3 +149,18 @@ test('a call that makes many gates takes few locks', async () => {
   );
   expect(locks).toBeLessThan(100);
 });
+
+test('an enqueue whose transaction is open opens no gate and shuts none; the next claim that is alone does', async () => {
+  const open = await db.connect();
+  await open.query('begin');
+  await enqueue(open, 'open', gated('g', 'open'));
+  await enqueue(client, 'open', gated('g', 'committed'));
+  const alone = () =>
+    rows<Run>(client, "select * from tock.claim('open', p_limit => 10, p_alone => true)");
+  const first = await alone();
+  expect(payloads(first)).toEqual(['committed']);
+  expect(await free('open')).toEqual(['g']);
+  await complete(client, leaseOf(first));
+  await open.query('commit');
+  expect(payloads(await alone())).toEqual(['open']);
+});

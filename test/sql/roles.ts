@@ -10,7 +10,7 @@ const giving = names(`
   enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
   tasks search dead_groups schedule schedules last_fires next_fires assign assign_all offer`);
 const doing = names(`
-  claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at
+  claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at tick_by
   claim_own join_pool leave_pool take lease_headers`);
 const governing = names(
   `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats series overview metrics running why duties_list cron_jobs_list epochs_list purge_queue drop_queue doctor erase
