@@ -22,9 +22,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when pg_catalog.jsonb_typeof(p_body -> 'tasks') = 'array' then pg_catalog.jsonb_set(p_body, '{tasks}', coalesce((
-      select pg_catalog.jsonb_agg(tock.task_with_trace(t.task, p_trace) order by t.n)
-      from pg_catalog.jsonb_array_elements(p_body -> 'tasks') with ordinality t (task, n)), '[]'))
+    when pg_catalog.jsonb_typeof(p_body -> 'tasks') = 'array' then pg_catalog.jsonb_set(p_body, '{tasks}', pg_catalog.to_jsonb(array(
+      select tock.task_with_trace(t.task, p_trace)
+      from pg_catalog.jsonb_array_elements(p_body -> 'tasks') with ordinality t (task, n) order by t.n)))
     when p_body ? 'tasks' then p_body
     else tock.task_with_trace(p_body, p_trace) end
 $$;
@@ -37,14 +37,16 @@ returns jsonb
 language sql
 immutable
 as $$
-  select pg_catalog.jsonb_agg(case
+  select pg_catalog.to_jsonb(array(
+    select case
       when h.own is null then t.task
       when h.own = '{}' then t.task - 'headers'
-      else pg_catalog.jsonb_set(t.task, '{headers}', h.own) end order by t.n)
-  from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
-  cross join lateral (
-    select case pg_catalog.jsonb_typeof(t.task -> 'headers')
-      when 'object' then (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[] when 'null' then '{}' end as own) h
+      else pg_catalog.jsonb_set(t.task, '{headers}', h.own) end
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+    cross join lateral (
+      select case pg_catalog.jsonb_typeof(t.task -> 'headers')
+        when 'object' then (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[] when 'null' then '{}' end as own) h
+    order by t.n))
 $$;
 
 comment on function tock.without_trace is 'Tasks as they are compared when a call is repeated: the same whatever trace each try is part of.';

@@ -34,7 +34,7 @@ begin
       pg_catalog.format('tasks[%s].unique_key', v_excess - 1), 'split it into several calls');
   end if;
   for v_round in
-    select r.round, pg_catalog.jsonb_agg(r.task order by r.unique_key, r.n) as tasks,
+    select r.round, pg_catalog.to_jsonb(pg_catalog.array_agg(r.task order by r.unique_key, r.n)) as tasks,
       pg_catalog.array_agg(r.n order by r.unique_key, r.n) as ns,
       pg_catalog.array_agg(r.of_key > r.round order by r.unique_key, r.n) as again
     from (

@@ -30,7 +30,7 @@ begin
       select r.*, case when r.unique_key is null then r.k else (row_number() over (
         partition by r.queue, r.round order by r.unique_key, r.k, r.n) - 1) / 1000 end as part
       from rounds r)
-    select p.queue, pg_catalog.jsonb_agg(p.task order by p.k, p.n),
+    select p.queue, pg_catalog.to_jsonb(pg_catalog.array_agg(p.task order by p.k, p.n)),
       pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(p.k, p.n) order by p.k, p.n)
     from parts p
     group by p.queue, p.round, p.part

@@ -100,7 +100,7 @@ begin
   end if;
   for v_queue in select distinct q from unnest(v_queues) q where q is not null order by q loop
     v_at := array(select n from unnest(v_queues) with ordinality q (queue, n) where q.queue = v_queue order by n);
-    v_ids := tock.enqueue(v_queue, (select pg_catalog.jsonb_agg(v_tasks[a.n] order by a.k) from unnest(v_at) with ordinality a (n, k)));
+    v_ids := tock.enqueue(v_queue, pg_catalog.to_jsonb(array(select v_tasks[a.n] from unnest(v_at) with ordinality a (n, k) order by a.k)));
     for v_n in 1 .. pg_catalog.cardinality(v_at) loop
       v_fired[v_at[v_n]].task_id := v_ids[v_n];
     end loop;

@@ -74,6 +74,12 @@ refuses('POST /v1/queues/q/tasks', [
     'payload[0][0][0][0][0][0][0]',
     raw(`{"payload": ${deep(2_000_000)}}`),
   ],
+  [
+    'headers of 300,000 names',
+    422,
+    'headers',
+    json({ headers: Object.fromEntries(Array.from({ length: 300_000 }, (_, n) => [`h${n}`, n])) }),
+  ],
   ['an empty request id', 422, 'request_id', one('"request_id": ""')],
   ['a request id of 201 characters', 422, 'request_id', json({ request_id: 'x'.repeat(201) })],
   [
