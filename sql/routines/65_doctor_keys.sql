@@ -15,6 +15,18 @@ as $$
       and u.last_used_at > pg_catalog.clock_timestamp() - interval '7 days'
       and not exists (select from tock.keys r where r.replaces = k.prefix and r.revoked_at is null)
     order by k.expires_at limit 20) e
+  union all
+  select 'a key for tenants has no rate', 'warning',
+    pg_catalog.format('%s %s without a rate: %s', n.keys, case when n.keys = 1 then 'key is' else 'keys are' end, n.named),
+    pg_catalog.format('tock key change %s --rate-limit 50: one tenant''s calls then leave the others their share of the database', n.first)
+  from (
+    select count(*) as keys, min(k.prefix) as first,
+      pg_catalog.string_agg(pg_catalog.format('%s (%s)', k.prefix, k.name), ', ' order by k.prefix) filter (where k.n <= 5) as named
+    from (
+      select k.prefix, k.name, row_number() over (order by k.prefix) as n from tock.keys k
+      where k.tenants is not null and k.rate_limit is null and k.revoked_at is null
+        and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())) k) n
+  where n.keys > 0
 $$;
 
-comment on function tock.doctor_of_keys is 'What doctor() says of keys: those in use that end within seven days.';
+comment on function tock.doctor_of_keys is 'What doctor() says of keys: those in use that end within seven days, and those for tenants that have no rate.';

@@ -288,6 +288,24 @@ test('the duty goes round many keys a part at a time', async () => {
   for (const { prefix } of keys) expect(await listed(prefix)).toMatchObject({ uses: '1' });
 });
 
+test('keys for tenants without a rate are a finding, until each has one', async () => {
+  const found = () =>
+    rows<{ detail: string; hint: string }>(
+      client,
+      "select * from tock.doctor_of_keys() where finding = 'a key for tenants has no rate'",
+    );
+  expect(await found()).toEqual([]);
+  const prefix = await value<string>(
+    client,
+    "select prefix from tock.create_key('k', '{enqueue}', p_tenants => '{acme}')",
+  );
+  expect(await found()).toMatchObject([
+    { detail: expect.stringMatching(`^1 key is without a rate: ${prefix}`) },
+  ]);
+  await change(prefix, { rate_limit: 50 });
+  expect(await found()).toEqual([]);
+});
+
 test('a key that is in use and ends within a week is a finding, until it is rotated', async () => {
   const doctor = async () =>
     (
