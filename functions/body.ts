@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { findHazard } from './hazards.ts';
-import { BODY_MS } from './patience.ts';
+import { BODY_MS, BODY_STALL_MS } from './patience.ts';
 import { refusal } from './problem.ts';
 import type { Grown } from './shed.ts';
 
@@ -8,6 +8,10 @@ import type { Grown } from './shed.ts';
 export type Body = { text: string; json: object };
 
 const MAX_BYTES = 5 * 1024 * 1024;
+/** A larger body is read when its key is known. */
+const UNKNOWN_BYTES = 8 * 1024;
+/** In each BODY_STALL_MS: 1 kB a second. */
+const LEAST_BYTES = 5 * 1024;
 export const MAX_ITEMS = 10_000;
 
 const tooLarge = () =>
@@ -16,11 +20,8 @@ const tooLarge = () =>
     hint: 'Split it into several calls.',
   });
 
-const tooSlow = () =>
-  refusal(408, `The body was not there within ${BODY_MS / 1000} seconds.`, {
-    field: 'body',
-    hint: 'Send less in a call, or from nearer by.',
-  });
+const tooSlow = (detail: string) =>
+  refusal(408, detail, { field: 'body', hint: 'Send less in a call, or from nearer by.' });
 
 const brokenOff = () => refusal(400, 'The body broke off.', { field: 'body' });
 
@@ -36,24 +37,62 @@ function joined(chunks: Uint8Array[], size: number): Uint8Array {
   return bytes;
 }
 
-/** All bytes of a body, which is read up to 5 MiB and for 30 seconds, and no further. */
-async function bytesOf({ headers, body }: Request, grown: Grown): Promise<Uint8Array> {
-  if (Number(headers.get('content-length')) > MAX_BYTES) throw tooLarge();
-  if (!body) return new Uint8Array();
-  const reader = body.getReader();
-  let timer: ReturnType<typeof setTimeout> | undefined;
+/** Refuses a key that is not known. */
+export type Known = () => Promise<void>;
+
+/** Rejects when a body was not there in time, or came too slowly; `size` is how much of it is there. */
+function watched(size: () => number) {
+  let timer: ReturnType<typeof setInterval> | undefined;
+  const end = performance.now() + BODY_MS;
+  let before = 0;
+  // Two halves in a row: where the process itself stood still, a timer comes before what was sent meanwhile.
+  let slow = 0;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), BODY_MS);
+    timer = setInterval(() => {
+      const came = size() - before;
+      before += came;
+      slow = came < LEAST_BYTES / 2 ? slow + 1 : 0;
+      if (performance.now() >= end) {
+        reject(tooSlow(`The body was not there within ${BODY_MS / 1000} seconds.`));
+      } else if (slow === 2) {
+        const stall = `less than ${LEAST_BYTES} bytes of it came in ${BODY_STALL_MS / 1000} seconds`;
+        reject(tooSlow(`The body came too slowly: ${stall}.`));
+      }
+    }, BODY_STALL_MS / 2);
   });
-  const read = () => reader.read().catch(() => Promise.reject(brokenOff()));
+  late.catch(() => {});
+  return { late, stop: () => clearInterval(timer) };
+}
+
+/** All bytes of a body, which is read up to 5 MiB and for 30 seconds, and no further; over 8 KiB of a known key only. */
+async function bytesOf(
+  { headers, body }: Request,
+  known: Known,
+  grown: Grown,
+): Promise<Uint8Array> {
+  const length = Number(headers.get('content-length'));
+  if (length > MAX_BYTES) throw tooLarge();
+  if (!body) return new Uint8Array();
+  let asked = length > UNKNOWN_BYTES;
+  if (asked) await known();
+  const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
+  let watch = watched(() => size);
+  const read = () => reader.read().catch(() => Promise.reject(brokenOff()));
   try {
     for (;;) {
-      const { done, value } = await Promise.race([read(), late]);
+      const { done, value } = await Promise.race([read(), watch.late]);
       if (done) return joined(chunks, size);
       size += value.length;
       if (size > MAX_BYTES) throw tooLarge();
+      if (!asked && size > UNKNOWN_BYTES) {
+        asked = true;
+        // The database's time is not the sender's.
+        watch.stop();
+        await known();
+        watch = watched(() => size);
+      }
       grown(size);
       chunks.push(value);
     }
@@ -61,7 +100,7 @@ async function bytesOf({ headers, body }: Request, grown: Grown): Promise<Uint8A
     void reader.cancel().catch(() => {});
     throw error;
   } finally {
-    clearTimeout(timer);
+    watch.stop();
   }
 }
 
@@ -94,8 +133,13 @@ function refuseMany(json: object): void {
 }
 
 /** The body of a request; none at all is an empty object, where that will do. */
-export async function readBody(c: Context, needed: boolean, grown: Grown): Promise<Body> {
-  const text = decode(await bytesOf(c.req.raw, grown));
+export async function readBody(
+  c: Context,
+  needed: boolean,
+  known: Known,
+  grown: Grown,
+): Promise<Body> {
+  const text = decode(await bytesOf(c.req.raw, known, grown));
   if (text.trim() === '') {
     if (needed) throw refusal(400, 'There is no body.', { field: 'body' });
     return { text: '{}', json: {} };

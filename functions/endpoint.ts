@@ -1,7 +1,8 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { bearerKey } from './authorize.ts';
-import { readBody } from './body.ts';
+import { type Known, readBody } from './body.ts';
+import { know } from './known.ts';
 import { refusal } from './problem.ts';
 import { type Bindings, type Connect, roomy } from './query.ts';
 import { requestIdOf } from './request_id.ts';
@@ -197,19 +198,21 @@ function isUtf8(encoded: string): boolean {
 async function callOf<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
   endpoint: Endpoint<P, B, Q>,
   c: Context<Env>,
+  key: string,
+  known: Known,
   grown: Grown,
 ): Promise<Call<z.output<P>, z.output<B>, z.output<Q>>> {
   const params = validate(endpoint.params, paramsOf(c));
   const query = validate(endpoint.query ?? noQuery, queryOf(c)) as z.output<Q>;
   const { text, json } = endpoint.body
-    ? await readBody(c, endpoint.needsBody ?? false, grown)
+    ? await readBody(c, endpoint.needsBody ?? false, known, grown)
     : nothing;
   const body = validate(schemaOf(endpoint, json), json) as z.output<B>;
   const repeat = { 'Idempotency-Key': c.req.header('Idempotency-Key') };
   const headers = endpoint.repeatable ? validate(repeatHeaders, repeat) : {};
   const requestId = requestIdOf(json, headers['Idempotency-Key']);
   const gone = c.req.raw.signal;
-  const look = () => enter('looks', c.env ?? {}, gone);
+  const look = () => enter('looks', c.env ?? {}, key, gone);
   const trace = endpoint.traced ? traceOf((name) => c.req.header(name), c.env ?? {}) : null;
   return { params, query, body, text, requestId, trace, gone, look, env: c.env ?? {} };
 }
@@ -231,12 +234,12 @@ export function serve<
   app.openAPIRegistry.registerPath(route);
   const { values, repeat, none, conflict, check, further, finish } = endpoint;
   const { status = 200, share = 'rest' } = endpoint;
-  const handle = async (c: Context<Env>, grown: Grown) => {
-    const key = bearerKey(c.req.header('authorization'));
+  const handle = async (c: Context<Env>, key: string, grown: Grown) => {
     // Hono has none where nobody gave any.
     const env = c.env ?? {};
-    refuseIfFull(share, env);
-    const call = await callOf(endpoint, c, grown);
+    refuseIfFull(share, env, key);
+    const known = () => within(share, env, key, c.req.raw.signal, () => know(connect, env, key));
+    const call = await callOf(endpoint, c, key, known, grown);
     check?.(call, env);
     const statement =
       typeof endpoint.statement === 'string' ? endpoint.statement : endpoint.statement(env, call);
@@ -251,12 +254,12 @@ export function serve<
         return repeat ? repeat(once, call, most) : once();
       });
     const place = repeat && waits(call) ? 'waits' : share;
-    let answer = await within(place, env, call.gone, ask).catch((error) => {
+    let answer = await within(place, env, key, call.gone, ask).catch((error) => {
       throw renamed(error, endpoint, call.body as object);
     });
     if (further) {
       const run = (statement: string, given: unknown[]) =>
-        within(share, env, call.gone, () =>
+        within(share, env, key, call.gone, () =>
           connect(given.some(isLarge) ? roomy(env) : env, async (query) => {
             const [row] = await query(statement, [key, ...given]);
             return (row?.body as string | undefined) ?? null;
@@ -272,7 +275,8 @@ export function serve<
     const body = answer && finish ? await finish(answer.body, env) : (answer?.body ?? '{}');
     return c.body(body, status, { 'Content-Type': endpoint.media ?? 'application/json' });
   };
-  app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), (c) =>
-    loaded(share, c.env ?? {}, c.req.raw.signal, (grown) => handle(c, grown)),
-  );
+  app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), async (c) => {
+    const key = bearerKey(c.req.header('authorization'));
+    return loaded(share, c.env ?? {}, key, c.req.raw.signal, (grown) => handle(c, key, grown));
+  });
 }

@@ -18,6 +18,9 @@ export const END_MS = 1_000;
 /** A request's body, from its head to its last byte. */
 export const BODY_MS = 30_000;
 
+/** A body brings LEAST_BYTES in each time as long as this: a sender that stalls holds a place no longer. */
+export const BODY_STALL_MS = 5_000;
+
 /** The database, for a probe that wants its answer soon. */
 export const HEALTH_MS = 5_000;
 

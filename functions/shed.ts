@@ -13,16 +13,24 @@ type Place = Exclude<Share, 'ends'> | 'waits' | 'looks' | 'pieces';
 /** A burst of as many is harmless: test/consumers/worker.test.ts. */
 const MOST = 300;
 /** Who waits is asleep for most of the time; what it asks then must leave a pool of 20 connections to others. */
-const times: Partial<Record<Place, number>> = { waits: 2, looks: 1 / 30, pieces: 5 / 3 };
+const times: Partial<Record<Place, number>> = { waits: 2, looks: 1 / 30, pieces: 4 / 3 };
 
-/** A call's first piece of its body is free; of those that are large there are 500 further, 31 MiB: an isolate has 128 MB. */
+/** A call's first piece of its body is free; of those that are large there are 400 further and 100 spare ones, 31 MiB: an isolate has 128 MB. */
 const PIECE_BYTES = 64 * 1024;
 const LEAST: Partial<Record<Place, number>> = { pieces: 160 };
+
+/**
+ * A place has as many again of this part of it for keys that hold less than this part: whoever takes all places, by one key, keeps
+ * no other key out. Until its statement judges it a key may be anything; one that is not known is soon gone.
+ */
+const SPARE = 1 / 4;
 
 /** No call takes as long: an invocation that was killed at work has not said that it left. */
 const LIFE_MS = 120_000;
 
-const taken = new Map<Place, Map<symbol, number>>();
+type Taken = { key: string; since: number };
+
+const taken = new Map<Place, Map<symbol, Taken>>();
 
 function mostOf(place: Place, { TOCK_MOST_AT_ONCE = '' }: Bindings): number {
   const most = /^[1-9]\d{0,5}$/.test(TOCK_MOST_AT_ONCE) ? Number(TOCK_MOST_AT_ONCE) : MOST;
@@ -30,23 +38,40 @@ function mostOf(place: Place, { TOCK_MOST_AT_ONCE = '' }: Bindings): number {
 }
 
 /** Those inside, without those that can't be any more: they came in first. */
-function inside(place: Place): Map<symbol, number> {
-  const all = taken.get(place) ?? new Map<symbol, number>();
+function inside(place: Place): Map<symbol, Taken> {
+  const all = taken.get(place) ?? new Map<symbol, Taken>();
   taken.set(place, all);
   const longAgo = performance.now() - LIFE_MS;
-  for (const [one, since] of all) {
+  for (const [one, { since }] of all) {
     if (since > longAgo) break;
     all.delete(one);
   }
   return all;
 }
 
-/** Takes a place, where one is free; returns what gives it back. */
-export function enter(place: Place, env: Bindings, gone?: AbortSignal): (() => void) | null {
+/** Whether there is no place for a key. */
+function isFull(place: Place, env: Bindings, key: string): boolean {
   const all = inside(place);
-  if (all.size >= mostOf(place, env)) return null;
+  const most = mostOf(place, env);
+  if (all.size < most) return false;
+  const spare = Math.ceil(most * SPARE);
+  if (all.size >= most + spare) return true;
+  let own = 0;
+  for (const other of all.values()) if (other.key === key && ++own >= spare) return true;
+  return false;
+}
+
+/** Takes a place for a key, where one is free; returns what gives it back. */
+export function enter(
+  place: Place,
+  env: Bindings,
+  key: string,
+  gone?: AbortSignal,
+): (() => void) | null {
+  if (isFull(place, env, key)) return null;
+  const all = inside(place);
   const one = Symbol();
-  all.set(one, performance.now());
+  all.set(one, { key, since: performance.now() });
   const leave = () => void all.delete(one);
   // There an invocation ends with its client, in the middle of what it does.
   if (gone && isWorkers()) gone.addEventListener('abort', leave, { once: true });
@@ -70,19 +95,20 @@ function full(place: Place, env: Bindings) {
 }
 
 /** Refuses a call for which there is no place, before its body is read. */
-export function refuseIfFull(share: Share, env: Bindings): void {
-  if (share !== 'ends' && inside(share).size >= mostOf(share, env)) throw full(share, env);
+export function refuseIfFull(share: Share, env: Bindings, key: string): void {
+  if (share !== 'ends' && isFull(share, env, key)) throw full(share, env);
 }
 
 /** Does a call in a place of its share, or refuses it. */
 export async function within<T>(
   share: Share | 'waits',
   env: Bindings,
+  key: string,
   gone: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
   if (share === 'ends') return work();
-  const leave = enter(share, env, gone);
+  const leave = enter(share, env, key, gone);
   if (!leave) throw full(share, env);
   try {
     return await work();
@@ -98,13 +124,14 @@ export type Grown = (bytes: number) => void;
 export async function loaded<T>(
   share: Share,
   env: Bindings,
+  key: string,
   gone: AbortSignal,
   work: (grown: Grown) => Promise<T>,
 ): Promise<T> {
   const pieces: (() => void)[] = [];
   const grown: Grown = (bytes) => {
     while (share !== 'ends' && bytes > (pieces.length + 1) * PIECE_BYTES) {
-      const leave = enter('pieces', env, gone);
+      const leave = enter('pieces', env, key, gone);
       if (!leave) throw full('pieces', env);
       pieces.push(leave);
     }

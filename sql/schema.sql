@@ -1475,7 +1475,7 @@ function tock.doctor_of_horizon(p_transactions integer DEFAULT 5000000)
 
 function tock.doctor_of_keys()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of keys: those in use that end within seven days.
+  -- What doctor() says of keys: those in use that end within seven days, and those for tenants that have no rate.
 
 function tock.doctor_of_parents()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -2136,6 +2136,11 @@ function tock.keys_list(p_prefix text DEFAULT NULL::text)
 function tock.kin_kept(p_task jsonb)
   returns jsonb
   -- What a run keeps of the tasks that its own comes after, or is a part of.
+
+function tock.known_key(p_key text)
+  returns boolean
+  -- True when a key is there and has not ended; else raises TK401.
+  -- for tock_edge
 
 function tock.label(p_value text)
   returns text

@@ -36,6 +36,24 @@ end $$;
 
 comment on function tock.refuse_ended_key is 'Raises TK401 unless a key is there and has not ended.';
 
+-- Asked before a large body is read, and no use of the key: what the body is for judges the key itself.
+create or replace function tock.known_key(p_key text)
+returns boolean
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key tock.keys;
+begin
+  select k.* into v_key from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
+  perform tock.refuse_ended_key(v_key);
+  return true;
+end $$;
+
+comment on function tock.known_key is 'True when a key is there and has not ended; else raises TK401.';
+
 create or replace function tock.authorize(
   p_key text, p_scope text, p_queue text default null, p_own boolean default false, p_again boolean default false)
 returns boolean

@@ -51,6 +51,6 @@ grant execute on function
 
 -- letting a key in, and what the door calls most
 grant execute on function
-  tock.authorize, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.tenant_of_task, tock.judged_queue, tock.readable, tock.readable_links, tock.reach, tock.own_tenant, tock.own_request_id, tock.http_enqueue, tock.with_trace, tock.http_claimed, tock.http_claimed_any, tock.http_complete,
+  tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.tenant_of_task, tock.judged_queue, tock.readable, tock.readable_links, tock.reach, tock.own_tenant, tock.own_request_id, tock.http_enqueue, tock.with_trace, tock.http_claimed, tock.http_claimed_any, tock.http_complete,
   tock.http_task, tock.http_erase_archived
   to tock_edge;

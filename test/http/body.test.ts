@@ -3,13 +3,18 @@ import { createApp } from '../../functions/app.ts';
 
 vi.mock('../../functions/patience.ts', async (original) => ({
   ...(await original<object>()),
-  BODY_MS: 1000,
+  BODY_MS: 2000,
+  BODY_STALL_MS: 1000,
 }));
 
 const connected = vi.fn();
+const unknown = () => Promise.reject(Object.assign(new Error('no such key'), { code: 'TK401' }));
 const app = createApp((_env, use) => {
   connected();
-  return use(async () => [{ body: '{"ids":["1"]}' }]);
+  return use(async (text, [asking] = []) => {
+    if (text.includes('known_key')) return asking === 'tock_2' ? unknown() : [{ known: true }];
+    return [{ body: '{"ids":["1"]}' }];
+  });
 });
 afterEach(() => connected.mockClear());
 
@@ -46,6 +51,15 @@ test('of a request without a key, or with what is none, no byte is read', async 
   }
 });
 
+test('of a large body of a key that is not known no byte goes on', async () => {
+  const headers = { authorization: 'Bearer tock_2' };
+  const said = await upload(endless, { ...headers, 'content-length': '9000' });
+  expect(said).toMatchObject({ status: 401, bytes: 0 });
+  const unsaid = await upload(endless, headers);
+  expect(unsaid).toMatchObject({ status: 401, bytes: MiB });
+  expect(connected).toHaveBeenCalledTimes(2);
+});
+
 test('a body that says it is too large is refused unread', async () => {
   const { status, bytes } = await upload(endless, { ...key, 'content-length': String(2 ** 30) });
   expect({ status, bytes }).toEqual({ status: 413, bytes: 0 });
@@ -66,8 +80,19 @@ test('a body that comes too slowly is given up, and no connection was held for i
   const { status, said, cancel } = await upload(slow, key);
   expect(status).toBe(408);
   expect(said).toMatchObject({ type: 'urn:tock:problem:too-slow', field: 'body' });
+  expect(said.detail).toMatch(/^The body came too slowly/);
   expect(cancel).toHaveBeenCalled();
   expect(connected).not.toHaveBeenCalled();
+});
+
+test('a body that comes without pause is given up too, when its time is over', async () => {
+  const enough = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return new Uint8Array(16 * 1024);
+  };
+  const { status, said } = await upload(enough, key);
+  expect(status).toBe(408);
+  expect(said.detail).toMatch(/^The body was not there within 2 seconds/);
 });
 
 test('a body that breaks off is a 400, one in pieces is put together', async () => {

@@ -99,6 +99,26 @@ test('every request is one statement: check and work together', async () => {
   expect(health.sent).toBe('select 1 as one');
 });
 
+test('of a body over 8 KiB the key is asked first, once in ten seconds, and judged with the work all the same', async () => {
+  const from = tock.statements.length;
+  const body = { payload: 'x'.repeat(9000) };
+  const key = await tock.makeKey(['enqueue']);
+  const enqueue = () => tock.send('POST /v1/queues/large/tasks', { body, key });
+  expect((await enqueue()).status).toBe(201);
+  expect((await enqueue()).status).toBe(201);
+  const sent = tock.statements.slice(from).map(({ text }) => text);
+  expect(sent).toEqual([
+    'select tock.known_key(p_key => $1) as known',
+    expect.stringContaining('tock.http_enqueue(p_key => $1'),
+    expect.stringContaining('tock.http_enqueue(p_key => $1'),
+  ]);
+  await tock.owner.query('select tock.revoke_key($1)', [key.slice(0, 13)]);
+  expect((await enqueue()).status).toBe(401);
+  const unknown = await tock.send('POST /v1/queues/large/tasks', { body, key: 'tock_unheard_of' });
+  expect(unknown).toMatchObject({ status: 401, body: { detail: 'this key is not known' } });
+  expect(tock.statements.at(-1)?.text).toContain('known_key');
+});
+
 test('a key is judged before the verb does anything', async () => {
   const key = await tock.makeKey(['read']);
   const { rows: before } = await tock.owner.query(

@@ -11,11 +11,16 @@ const lease = '5e1f7c0a-3b6d-4d58-9a52-7c1e00000001';
 /** A database that answers when the test says so. */
 function held() {
   const waiting: (() => void)[] = [];
-  const query: Query = () =>
-    new Promise((resolve) => waiting.push(() => resolve([{ body: '{"completed":1}' }])));
+  const query: Query = async (text) => {
+    if (text.includes('known_key')) return [{ known: true }];
+    return new Promise((resolve) => waiting.push(() => resolve([{ body: '{"completed":1}' }])));
+  };
   const app = createApp((_env, use) => use(query));
-  const send = (path: string, env: Bindings, body: BodyInit = '{}') =>
-    app.request(path, { method: 'POST', headers, body, duplex: 'half' } as RequestInit, env);
+  const send = (path: string, env: Bindings, body: BodyInit = '{}', key = 'tock_1') => {
+    const all = { ...headers, authorization: `Bearer ${key}` };
+    const init = { method: 'POST', headers: all, body, duplex: 'half' } as RequestInit;
+    return app.request(path, init, env);
+  };
   const arrived = (count: number) => expect.poll(() => waiting.length).toBe(count);
   const release = () => {
     for (const go of waiting.splice(0)) go();
@@ -51,6 +56,21 @@ test('enqueues over the places of an isolate are turned away at once, what ends 
   await arrived(1);
   release();
   expect((await after).status).toBe(201);
+});
+
+test('a key that takes all places keeps no other out, and others none of those', async () => {
+  const { send, arrived, release } = held();
+  const env = { TOCK_MOST_AT_ONCE: '8' };
+  const enqueue = (key: string) => send('/v1/queues/q/tasks', env, '{}', key);
+  const first = Array.from({ length: 8 }, () => enqueue('tock_1'));
+  await arrived(8);
+  expect((await enqueue('tock_1')).status).toBe(503);
+  const others = [enqueue('tock_2'), enqueue('tock_3')];
+  await arrived(10);
+  expect((await enqueue('tock_4')).status).toBe(503);
+  expect((await enqueue('tock_1')).status).toBe(503);
+  release();
+  for (const reply of await Promise.all([...first, ...others])) expect(reply.status).toBe(201);
 });
 
 test('where there is no place the body is not read', async () => {
@@ -116,12 +136,12 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
 test('a place is free again after two minutes, though nobody said that he left', () => {
   vi.useFakeTimers();
   const env = { TOCK_MOST_AT_ONCE: '2' };
-  expect(enter('rest', env)).not.toBeNull();
+  expect(enter('rest', env, 'k')).not.toBeNull();
   vi.advanceTimersByTime(60_000);
-  expect(enter('rest', env)).not.toBeNull();
-  expect(enter('rest', env)).toBeNull();
+  expect(enter('rest', env, 'k')).not.toBeNull();
+  expect(enter('rest', env, 'k')).toBeNull();
   vi.advanceTimersByTime(60_001);
-  expect(enter('rest', env)).not.toBeNull();
-  expect(enter('rest', env)).toBeNull();
+  expect(enter('rest', env, 'k')).not.toBeNull();
+  expect(enter('rest', env, 'k')).toBeNull();
   vi.advanceTimersByTime(120_001);
 });

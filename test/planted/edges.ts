@@ -27,7 +27,7 @@ export const edges: Bug[] = [
   {
     name: 'a slow body is waited for without end',
     file: 'functions/body.ts',
-    find: 'await Promise.race([read(), late])',
+    find: 'await Promise.race([read(), watch.late])',
     replace: 'await read()',
     caught: ['http/body.test.ts', 'a body that comes too slowly is given up'],
   },
@@ -74,6 +74,20 @@ export const edges: Bug[] = [
     find: 'grown(size);',
     replace: '',
     caught: ['http/shed.test.ts', 'large bodies share what an isolate holds'],
+  },
+  {
+    name: 'large bodies of unknown keys are read',
+    file: 'functions/body.ts',
+    find: 'let asked = length > UNKNOWN_BYTES;',
+    replace: 'let asked = true;',
+    caught: ['http/body.test.ts', 'of a large body of a key that is not known'],
+  },
+  {
+    name: 'one key can take all places',
+    file: 'functions/shed.ts',
+    find: 'const SPARE = 1 / 4;',
+    replace: 'const SPARE = 0;',
+    caught: ['http/shed.test.ts', 'a key that takes all places keeps no other out'],
   },
   {
     name: 'a place that nobody gave back is lost',

@@ -27,7 +27,7 @@ const duties = names(
 );
 
 const door = names(
-  `authorize whoami tenants_of_key queues_of_key tenant_of_task judged_queue reach own_tenant own_request_id readable readable_links
+  `authorize known_key whoami tenants_of_key queues_of_key tenant_of_task judged_queue reach own_tenant own_request_id readable readable_links
    http_enqueue with_trace http_claimed http_claimed_any http_complete http_task http_erase_archived`,
 );
 
