@@ -90,8 +90,8 @@ function Totals({ rows }: { rows: Row[] }) {
     ['Running', short(sum(rows, (r) => r.running))],
     ['Waiting', short(sum(rows, (r) => r.waiting))],
     ['Dead', short(sum(rows, (r) => r.dead))],
-    ['Started/s', rate(sum(rows, (r) => r.started_per_second))],
-    ['Done/s', rate(sum(rows, (r) => r.done_per_second))],
+    ['Started/s, 5 min', rate(sum(rows, (r) => r.started_per_second))],
+    ['Done/s, 5 min', rate(sum(rows, (r) => r.done_per_second))],
   ];
   return (
     <dl class="tiles">
@@ -144,6 +144,7 @@ function Queues({ rows }: { rows: Row[] }) {
           rows.length === 0 ? 'There is no queue yet: enqueue a task.' : 'No queue is called so.'
         }
         sorted="Oldest"
+        stacked
       />
       {wanted.length > MOST_ROWS && (
         <p class="hint">
@@ -191,6 +192,7 @@ export function Overview() {
                 <h2>Queues</h2>
                 <Updated at={depths.at} />
               </header>
+              <p class="hint">Rates and p95 are of the last five minutes, the rest is now.</p>
               <Queues rows={joined(queues, depths.data?.queues)} />
             </section>
           </>

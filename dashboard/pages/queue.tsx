@@ -24,7 +24,14 @@ type Policy = Record<string, unknown> & {
 };
 
 const counted = ['ready', 'running', 'waiting', 'dead'] as const;
-const apart = new Set<string>([...counted, 'name', 'paused', 'created_at', 'oldest_ready_at']);
+const apart = new Set<string>([
+  ...counted,
+  'name',
+  'queue',
+  'paused',
+  'created_at',
+  'oldest_ready_at',
+]);
 
 function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
   const may = useMay();
@@ -127,9 +134,26 @@ function Why({ queue }: { queue: string }) {
   );
 }
 
-function Deaths({ queue }: { queue: string }) {
+/** The tile counts what is kept, the groups what can be run again: said where that is not the same. */
+function Others({ dead, groups }: { dead: number | null | undefined; groups: Group[] }) {
+  const others = (dead ?? 0) - groups.reduce((all, { tasks }) => all + tasks, 0);
+  if (others <= 0) return null;
+  return (
+    <p class="hint">
+      {count(dead)} dead tasks are kept. {count(others)} of them {others === 1 ? 'is' : 'are'} not
+      counted here: run again since, or older than this queue's retention.
+    </p>
+  );
+}
+
+const MOST_GROUPS = 20;
+
+function Deaths({ queue, dead }: { queue: string; dead: number | null | undefined }) {
   const at = `/v1/queues/${encodeURIComponent(queue)}`;
-  const live = useLive<{ groups: Group[]; counted_all: boolean }>(`${at}/dead?limit=20`, 10_000);
+  const live = useLive<{ groups: Group[]; counted_all: boolean }>(
+    `${at}/dead?limit=${MOST_GROUPS}`,
+    10_000,
+  );
   const may = useMay();
   const act = useAct();
   // Without an error it would be all that are dead.
@@ -193,6 +217,7 @@ function Deaths({ queue }: { queue: string }) {
                 },
               ]}
             />
+            {counted_all && groups.length < MOST_GROUPS && <Others dead={dead} groups={groups} />}
             {!counted_all && <p class="hint">The newest 100,000 dead tasks were counted.</p>}
           </>
         )}
@@ -201,16 +226,16 @@ function Deaths({ queue }: { queue: string }) {
   );
 }
 
-function Settings({ policy }: { policy: Policy }) {
-  const settings = Object.entries(policy).filter(
-    ([name, value]) => !apart.has(name) && value !== null,
-  );
+function Facts({ of }: { of: Record<string, unknown> }) {
+  const settings = Object.entries(of).filter(([name]) => !apart.has(name));
   return (
     <dl class="facts">
       {settings.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{typeof value === 'object' ? pretty(value) : String(value)}</dd>
+          <dd>
+            {value === null ? 'not set' : typeof value === 'object' ? pretty(value) : String(value)}
+          </dd>
         </div>
       ))}
     </dl>
@@ -259,7 +284,7 @@ export function Queue({ queue, place }: { queue: string; place: Place }) {
       <Shown live={live}>{(policy) => <Standing queue={queue} policy={policy} />}</Shown>
       <Actions queue={queue} live={live} />
       <QueueCharts queue={queue} place={place} />
-      <Deaths queue={queue} />
+      <Deaths queue={queue} dead={live.data?.dead} />
       <Panel title="Who runs what" side={<Updated at={leases.at} />}>
         <Shown live={leases}>
           {({ leases: rows, cursor }) => (
@@ -280,12 +305,12 @@ export function Queue({ queue, place }: { queue: string; place: Place }) {
       )}
       {limits.data && (
         <Panel title="Limits" side={<Updated at={limits.at} />}>
-          <Settings policy={{ ...limits.data, queue: null } as never} />
+          <Facts of={{ ...limits.data }} />
         </Panel>
       )}
       {live.data && (
         <Panel title="Settings">
-          <Settings policy={live.data} />
+          <Facts of={live.data} />
         </Panel>
       )}
     </>

@@ -34,7 +34,7 @@ function instant(local: string | undefined): string | undefined {
   return Number.isNaN(at.getTime()) ? local : at.toISOString();
 }
 
-/** So many calls that find nothing are followed by another. */
+/** So many calls make a page at most: one looks at so much and may find little. */
 const MOST_CALLS = 20;
 
 /** Why there is no use in asking; null where there is. */
@@ -63,11 +63,14 @@ function useSearch(wish: Wish) {
       let page = await call<Page>(key, 'GET', withQuery(path, query), {
         ...(signal && { signal }),
       });
-      for (let n = 1; page.cursor && page.tasks.length === 0 && n < MOST_CALLS; n++) {
-        const next = withQuery(path, { ...query, cursor: page.cursor });
-        page = await call<Page>(key, 'GET', next, { ...(signal && { signal }) });
+      const rows = [...before, ...page.tasks];
+      const most = before.length + LIMIT;
+      for (let n = 1; page.cursor && rows.length < most && n < MOST_CALLS; n++) {
+        const left = { ...query, cursor: page.cursor, limit: most - rows.length };
+        page = await call<Page>(key, 'GET', withQuery(path, left), { ...(signal && { signal }) });
+        rows.push(...page.tasks);
       }
-      setRows([...before, ...page.tasks]);
+      setRows(rows);
       setCursor(page.cursor);
     } catch (thrown) {
       if (signal?.aborted) return;
@@ -172,7 +175,7 @@ export function Tasks({ place }: { place: Place }) {
         <header>
           <h2>{wish.archive ? 'In the archive' : 'Newest run first'}</h2>
           <span class="updated" role="status">
-            {busy ? 'Looking …' : `${count(rows.length)} shown`}
+            {busy ? 'Looking …' : `${count(rows.length)} shown${cursor ? ', there are more' : ''}`}
           </span>
         </header>
         {!error && (!busy || rows.length > 0) && (

@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks';
-import { withQuery } from '../api.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { call, withQuery } from '../api.ts';
 import { count } from '../format.ts';
 import { useLive } from '../live.ts';
 import { Ago, Further, Shown, State, Updated } from '../parts/small.tsx';
@@ -37,12 +37,45 @@ export function Leases({ place }: { place: Place }) {
   );
 }
 
-/** Gates belong to a queue: the one that is chosen. */
+/** So many queues are asked for their gates at most, those where most waits first. */
+const MOST_ASKED = 20;
+
+/** The first queue that has gates, where none is chosen; undefined while it is looked for. */
+function useGated(queues: string[] | undefined, chosen: string | null): string | null | undefined {
+  const { key } = useSession();
+  const [found, setFound] = useState<string | null | undefined>();
+  const asked = chosen === null ? queues?.slice(0, MOST_ASKED).join('\n') : undefined;
+  useEffect(() => {
+    if (asked === undefined || found) return;
+    const control = new AbortController();
+    const look = async () => {
+      const names = asked.split('\n').filter(Boolean);
+      for (const name of names) {
+        const path = `/v1/queues/${encodeURIComponent(name)}/gates`;
+        const { signal } = control;
+        const { gates } = await call<{ gates: Gate[] }>(key, 'GET', path, { signal });
+        if (gates.length > 0) return name;
+      }
+      return names[0] ?? null;
+    };
+    look().then(setFound, () => !control.signal.aborted && setFound(asked.split('\n')[0]));
+    return () => control.abort();
+  }, [asked]);
+  return chosen ?? found;
+}
+
+/** Gates belong to a queue: the one that is chosen, else one that has some. */
 export function Gates({ place }: { place: Place }) {
   const { who } = useSession();
-  const all = useLive<{ queues: { name: string }[] }>(who.queues ? null : '/v1/overview', 30_000);
+  const all = useLive<{ queues: { name: string; waiting: number }[] }>(
+    who.queues ? null : '/v1/overview',
+    30_000,
+  );
   const queues = who.queues ?? all.data?.queues.map(({ name }) => name) ?? [];
-  const queue = place.query.get('queue') ?? queues[0] ?? null;
+  const most = (a: { waiting: number }, b: { waiting: number }) => b.waiting - a.waiting;
+  const byWaiting = who.queues ?? all.data?.queues.toSorted(most).map(({ name }) => name);
+  const gated = useGated(byWaiting, place.query.get('queue'));
+  const queue = gated ?? null;
   const live = useLive<{ gates: Gate[] }>(
     queue === null ? null : `/v1/queues/${encodeURIComponent(queue)}/gates`,
     5000,
@@ -74,7 +107,9 @@ export function Gates({ place }: { place: Place }) {
       </label>
       <section class="panel" aria-label="Gates">
         {queue === null ? (
-          <Shown live={all}>{() => <p class="none">There is no queue yet.</p>}</Shown>
+          <Shown live={all}>
+            {() => <p class="none">{gated === null ? 'There is no queue yet.' : 'Looking …'}</p>}
+          </Shown>
         ) : (
           <Shown live={live}>
             {({ gates }) => (

@@ -19,6 +19,8 @@ type Props<Row> = {
   none: string;
   /** The column that a click has not chosen yet. */
   sorted?: string;
+  /** On a phone a row is a block, so that no column lies beyond the edge. */
+  stacked?: boolean;
 };
 
 type Order = { name: string; up: boolean };
@@ -34,23 +36,26 @@ function inOrder<Row>(rows: readonly Row[], columns: readonly Column<Row>[], ord
 }
 
 /** A table that scrolls by itself where the page is narrow, and can be reached by keyboard to do so. */
-export function Table<Row>({ label, rows, columns, id, none, sorted }: Props<Row>) {
+export function Table<Row>({ label, rows, columns, id, none, sorted, stacked }: Props<Row>) {
   const [order, setOrder] = useState<Order | null>(sorted ? { name: sorted, up: false } : null);
   if (rows.length === 0) return <p class="none">{none}</p>;
   const turn = (name: string) =>
     setOrder((before) => ({ name, up: before?.name === name ? !before.up : false }));
+  // Blocks of CSS are no tables any more to a screen reader: these are.
+  const role = <R extends string>(name: R) => (stacked ? { role: name } : {});
   const sortOf = (column: Column<Row>) =>
     order?.name !== column.name ? 'none' : order.up ? 'ascending' : 'descending';
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls it by its focus
     <section class="scroll" aria-label={label} tabIndex={0}>
-      <table aria-label={label}>
-        <thead>
-          <tr>
+      <table aria-label={label} class={stacked ? 'stacked' : ''} {...role('table')}>
+        <thead {...role('rowgroup')}>
+          <tr {...role('row')}>
             {columns.map((column) => (
               <th
                 key={column.name}
                 scope="col"
+                {...role('columnheader')}
                 class={column.number ? 'number' : ''}
                 {...(column.by && { 'aria-sort': sortOf(column) })}
               >
@@ -68,9 +73,9 @@ export function Table<Row>({ label, rows, columns, id, none, sorted }: Props<Row
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody {...role('rowgroup')}>
           {inOrder(rows, columns, order).map((row) => (
-            <tr key={id(row)}>
+            <tr key={id(row)} {...role('row')}>
               {columns.map((column, n) => {
                 const Cell = n === 0 ? 'th' : 'td';
                 return (
@@ -78,6 +83,8 @@ export function Table<Row>({ label, rows, columns, id, none, sorted }: Props<Row
                     key={column.name}
                     class={column.number ? 'number' : ''}
                     {...(n === 0 && { scope: 'row' })}
+                    {...role(n === 0 ? 'rowheader' : 'cell')}
+                    data-name={column.name}
                   >
                     {column.show(row)}
                   </Cell>

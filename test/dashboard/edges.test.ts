@@ -33,6 +33,66 @@ test('dead tasks without an error are not run again as all that are dead', async
   ).toBe(0);
 });
 
+test('numbers of dead tasks that differ say why, and a list goes on until it is a page', async () => {
+  await enqueue(made.client, 'mixed', numbered(4, 0, { max_attempts: 1 }));
+  for (const message of ['a', 'a', 'b', 'b']) {
+    const lease = leaseOf(await claim(made.client, 'mixed', { limit: 1 }));
+    await fail(made.client, lease, { error: { message } });
+  }
+  await made.client.query(
+    `select tock.redrive(p_queue => 'mixed', p_filter => '{"error": "b"}', p_limit => 1)`,
+  );
+  const page = await made.open(all);
+  await goTo(page, 'queues/mixed');
+  await page.getByText('4 dead tasks are kept. 1 of them is not counted here').waitFor();
+
+  // A call that looks at much may find little.
+  const rest: string[] = [];
+  await page.route('**/v1/search*', async (route) => {
+    const url = new URL(route.request().url());
+    rest.push(url.searchParams.get('limit') ?? '');
+    url.searchParams.set('limit', '1');
+    await route.fulfill({ response: await route.fetch({ url: url.href }) });
+  });
+  await goTo(page, 'tasks?queue=mixed&state=dead');
+  await page.getByText('4 shown', { exact: true }).waitFor();
+  expect(rest.slice(0, 4)).toEqual(['50', '49', '48', '47']);
+});
+
+test('settings that are not set are shown, and rates say of which time they are', async () => {
+  await made.client.query(`select tock.put_queue('burst', '{"rate_burst": 5}')`);
+  const page = await made.open(all);
+  await page.getByText('Started/s, 5 min').waitFor();
+  await goTo(page, 'queues/burst');
+  const fact = (name: string) => page.locator('dt', { hasText: new RegExp(`^${name}$`) });
+  await fact('rate_burst').waitFor();
+  expect(await fact('rate_limit').locator('xpath=..').innerText()).toMatch(/not set/);
+});
+
+test('the gates page opens on a queue that has gates', async () => {
+  await enqueue(made.client, 'aa-none', numbered(1));
+  await enqueue(made.client, 'zz-gated', numbered(2, 0, { gate: 'acct' }));
+  await made.client.query('select tock.promote()');
+  await made.client.query('select tock.minutes()');
+  const page = await made.open(all);
+  await goTo(page, 'gates');
+  await page.getByRole('row', { name: /^acct/ }).waitFor();
+});
+
+test('on a phone the overview shows every column without scrolling to the side', async () => {
+  await enqueue(made.client, `long-${'name-'.repeat(8)}`, numbered(1));
+  await made.client.query('select tock.minutes()');
+  const page = await made.open(all, { size: phone });
+  const table = page.getByRole('table', { name: 'Queues' });
+  await table.waitFor();
+  const beyond = await table.evaluate((element) => {
+    const cells = [...element.querySelectorAll('th, td')];
+    return cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length;
+  });
+  expect(beyond).toBe(0);
+  expect(await table.getByRole('columnheader').count()).toBe(10);
+});
+
 test('who reloads while nothing answers is signed in when something does', async () => {
   const page = await made.open(read);
   await page.route('**/v1/**', (route) =>
