@@ -6,6 +6,7 @@ import { createTock } from '../../client/index.ts';
 import { workSql } from '../../client/sql.ts';
 import { type Served, served } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 
 let db: Database;
 let owner: pg.Pool;
@@ -45,7 +46,7 @@ async function takeBack(queue: string): Promise<void> {
     const open = 'select from pg_stat_activity where application_name = $1';
     return (await owner.query(open, [queue])).rowCount;
   };
-  await vi.waitUntil(async () => (await left()) === 0);
+  await vi.waitUntil(async () => (await left()) === 0, patience);
   await owner.query(
     `update tock.leases set leased_until = now() - interval '1 s'
      where closed_at is null and stream in (select number from tock.streams where queue = $1)`,

@@ -7,6 +7,7 @@ import {
   createWorker,
   defineConsumer,
 } from '../../functions/worker.ts';
+import { patience } from '../patience.ts';
 import { type Bench, consuming } from './service.ts';
 
 let there: Bench;
@@ -140,7 +141,7 @@ test('an alarm that could not be told is told again, by the same call and by the
   heard.fails = 1;
   await new Promise((resolve) => setTimeout(resolve, 550));
   const failing = call(post('/v1/queues/told/tasks'));
-  await vi.waitUntil(() => heard.told === 4, { interval: 1 });
+  await vi.waitUntil(() => heard.told === 4, { interval: 1, timeout: patience });
   await call(post('/v1/queues/told/tasks'));
   expect(heard.told).toBe(5);
   await failing;

@@ -86,7 +86,7 @@ test('an answer that is lost is asked for again, and nothing is done twice', asy
   // Of the claim and of the completion.
   tock.server.lose(1);
   const running = worker('echo x >>ran');
-  await vi.waitUntil(() => tock.server.calls.some((call) => call.endsWith('complete')));
+  await vi.waitUntil(() => tock.server.calls.some((call) => call.endsWith('complete')), patience);
   const { code } = await running.ended;
   expect(code).toBe(0);
   expect(readFileSync(join(folder, 'ran'), 'utf8')).toBe('x\n');
@@ -116,7 +116,7 @@ test('a command is ended with what it started when its task is cancelled', async
   expect((await running.ended).code).toBe(0);
   expect(await tock.states([id as string])).toEqual(['cancelled']);
   expect(exists('never')).toBe(false);
-  await vi.waitUntil(async () => !alive(mark(Number(read('pid')))));
+  await vi.waitUntil(async () => !alive(mark(Number(read('pid')))), patience);
 });
 
 test('a worker that is told to stop gives back what does not end in time, as no attempt', async () => {

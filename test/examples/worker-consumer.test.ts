@@ -77,7 +77,7 @@ test('a Worker writes an invoice for each order, once', async () => {
     state: 'dead',
     error: { message: expect.stringMatching(/^payload\.cents: /) },
   });
-  await vi.waitUntil(async () => (await tock.task(busy))?.state === 'waiting');
+  await vi.waitUntil(async () => (await tock.task(busy))?.state === 'waiting', patience);
   const { rows } = await (await db.connect(db.superUrl)).query(
     'select * from shop.invoices order by 1',
   );

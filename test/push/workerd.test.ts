@@ -105,7 +105,7 @@ test('a Worker that dies between push and completion pushes again, under the sam
   const [open] = await vi.waitUntil(async () => {
     const found = await rows<{ token: string }>(owner, leases);
     return found.length > 0 && found;
-  });
+  }, patience);
   await expire(owner, open?.token as string);
   await reap(owner);
   await start();
@@ -113,7 +113,10 @@ test('a Worker that dies between push and completion pushes again, under the sam
   await vi.waitUntil(() => there.at('/killed').length === 2, { timeout: patience });
   const sent = there.at('/killed').map(({ headers }) => headers['webhook-id']);
   expect(sent).toEqual([id ?? sent[0], id ?? sent[0]]);
-  await vi.waitUntil(async () => (await call('GET', `/v1/tasks/${sent[0]}`)).body.state === 'done');
+  await vi.waitUntil(
+    async () => (await call('GET', `/v1/tasks/${sent[0]}`)).body.state === 'done',
+    patience,
+  );
 });
 
 test('a private address is refused in workerd too', async () => {

