@@ -29,11 +29,21 @@ const path = { PATH: `${process.env.PATH}:/usr/sbin:/sbin:/usr/bin:/bin` };
 // What is mounted inside, and whatever works there, ends with the making, even by kill -9.
 const apart = ['unshare', '--mount', '--pid', '--fork', '--kill-child'];
 
+/** What Debian's own archive is signed with; debootstrap goes on without it unless told. */
+const keyring = 'share/keyrings/debian-archive-keyring.gpg';
+
 async function bootstrap(fresh: string, release: string, packages: string[], signal?: AbortSignal) {
   const mirror = await mirrorWith(release, await aptMirrors());
   const mayMount = (await attempt([...apart, 'true'])).code === 0;
   const argv = ['setpriv', '--pdeathsig', 'KILL', '--', ...(mayMount ? apart : []), 'debootstrap'];
-  argv.push('--variant=minbase', `--include=${packages.join(',')}`, release, fresh, mirror);
+  argv.push(
+    '--force-check-gpg',
+    '--variant=minbase',
+    `--include=${packages.join(',')}`,
+    release,
+    fresh,
+    mirror,
+  );
   const env = { ...process.env, ...path, ...(await proxyFor(mirror)), LC_ALL: 'C.UTF-8' };
   // No cluster of Debian's own: nobody would use it.
   mkdirSync(join(fresh, 'etc/postgresql-common/createcluster.d'), { recursive: true });
@@ -52,9 +62,9 @@ export async function debianWith(major: number, say: Say, signal?: AbortSignal) 
   const root = join(home(), `debian-${debian}`);
   const packages = [`postgresql-${major}`, `postgresql-${major}-cron`, 'pgbouncer'];
   await completeFolder(root, `1 ${release} ${packages.join(' ')}\n`, say, async (fresh) => {
-    if (!existsSync('/usr/sbin/debootstrap')) {
+    if (!['sbin/debootstrap', keyring, 'bin/gpgv'].every((one) => existsSync(`/usr/${one}`))) {
       await aptUpdate(say, signal);
-      await aptInstall(say, ['debootstrap'], signal);
+      await aptInstall(say, ['debootstrap', 'debian-archive-keyring', 'gpgv'], signal);
     }
     const what = `Making a folder with Debian ${debian} and its PostgreSQL ${major}`;
     await say.step(`${what} (debootstrap, about a minute)`, () =>
