@@ -5,6 +5,9 @@ import type { Bindings } from '../query.ts';
 const ownNames =
   /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
+/** The default of https is '': on any other port there may be something else than what takes pushes. */
+const ports = ['', '8443'];
+
 const global6 = ipaddr.parseCIDR('2000::/3');
 
 /** Whether an address is one of the public Internet: all that is special is not, also what hides an IPv4 address. */
@@ -19,10 +22,11 @@ export const allowsPrivate = ({ TOCK_PUSH_PRIVATE }: Bindings) => TOCK_PUSH_PRIV
 /** Why nothing is sent to a URL, as far as it shows without looking its name up; null when it may be. */
 export function objection(url: string, env: Bindings): string | null {
   if (!URL.canParse(url)) return 'it is no URL';
-  const { protocol, username, password, hostname } = new URL(url);
+  const { protocol, username, password, hostname, port } = new URL(url);
   if (username || password) return 'it names a user';
   if (allowsPrivate(env)) return /^https?:$/.test(protocol) ? null : 'it is neither https nor http';
   if (protocol !== 'https:') return 'it is not https';
+  if (!ports.includes(port)) return `port ${port} is not 443 or 8443`;
   // URL has made plain numbers of 0x7f.1 and the like.
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '');
   if (ipaddr.isValid(host)) return isPublic(host) ? null : `${host} is no public address`;

@@ -17,6 +17,7 @@ const node = () => ({
   dns: process.getBuiltinModule('node:dns/promises'),
   http: process.getBuiltinModule('node:http'),
   https: process.getBuiltinModule('node:https'),
+  net: process.getBuiltinModule('node:net'),
   stream: process.getBuiltinModule('node:stream'),
 });
 
@@ -59,7 +60,13 @@ function answerOf(incoming: IncomingMessage): Response {
 export function postGuarded(lookup: Lookup = lookUp, allowed = isPublic): Post {
   return (url: string, { headers, body, signal }: PostInit) =>
     new Promise((resolve, reject) => {
-      const { http, https } = node();
+      const { http, https, net } = node();
+      // An address itself is not looked up.
+      const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1');
+      if (net.isIP(host) && !allowed(host)) {
+        reject(new NotPublic(`${host} is no public address`));
+        return;
+      }
       const { request } = url.startsWith('https:') ? https : http;
       const length = { 'content-length': String(new TextEncoder().encode(body).length) };
       const options = { method: 'POST', agent: false, signal, lookup: guarded(lookup, allowed) };

@@ -16,6 +16,8 @@ test.each([
   'ftp://example.com/',
   'file:///etc/passwd',
   'javascript:alert(1)',
+  'https://example.com:22/',
+  'https://example.com:6379/',
   'https://user@example.com/',
   'https://user:secret@example.com/',
   'https://localhost/',

@@ -42,6 +42,12 @@ test('a name that leads into a private network is not connected to', async () =>
   expect(there.got).toHaveLength(before);
 });
 
+test('an address of a private network is not connected to either', async () => {
+  const before = there.got.length;
+  await expect(postGuarded()(there.url, init())).rejects.toThrow(/is no public address$/);
+  expect(there.got).toHaveLength(before);
+});
+
 test('of a name with several addresses none may be private', async () => {
   const lookup: Lookup = async () => [
     { address: '8.8.8.8', family: 4 },
