@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { lacksTls, sayTls } from '../functions/ways/tls.ts';
 import { Failure } from './failure.ts';
 import { CONNECT_MS, END_MS, STATEMENT_MS } from './patience.ts';
 
@@ -52,6 +53,10 @@ export async function withDatabase<T>(
   if (!/^postgres(ql)?:/.test(url) || !URL.canParse(url)) {
     const next = 'It looks like postgres://role:password@host:5432/database.';
     throw new Failure('The database URL is not a PostgreSQL URL.', next, 2);
+  }
+  if (lacksTls(url)) {
+    const what = `The database URL leads to ${new URL(url).hostname} and names no sslmode.`;
+    throw new Failure(what, `${sayTls[0]?.toUpperCase()}${sayTls.slice(1)}.`, 2);
   }
   const client = new pg.Client({
     connectionString: url,

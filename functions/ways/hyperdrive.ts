@@ -1,5 +1,5 @@
 import type { Connect } from '../query.ts';
-import { connectPg } from './pg.ts';
+import { connectTcp } from './pg.ts';
 
 /**
  * Hyperdrive caches what looks like reading, for a minute unless told otherwise, and a claim looks
@@ -9,8 +9,8 @@ import { connectPg } from './pg.ts';
 const uncached = (text: string) =>
   `with uncached as (select random())${text.startsWith('with ') ? `,${text.slice(4)}` : `\n${text}`}`;
 
-/** With pg, through Hyperdrive's transaction pool. */
+/** With pg, through Hyperdrive's transaction pool, which itself sees to TLS. */
 export const connectHyperdrive: Connect = (env, use) =>
-  connectPg({ DATABASE_URL: env.HYPERDRIVE?.connectionString }, (query) =>
+  connectTcp({ DATABASE_URL: env.HYPERDRIVE?.connectionString }, (query) =>
     use((text, values) => query(uncached(text), values)),
   );
