@@ -7,8 +7,9 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const modules = join(root, 'node_modules');
-const localNode = join(modules, '.bin', 'node');
+const binaries = (folder) => join(folder, 'node_modules', '.bin');
+// Its lock file pins the binary's hash for each system; the npm package "node" fetches it without one.
+const newerNode = join(root, 'scripts', 'node');
 const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const say = (text) => process.stdout.write(`${text}\n`);
 const pause = (seconds) => new Promise((wake) => setTimeout(wake, seconds * 1000));
@@ -22,9 +23,9 @@ function read(path) {
 }
 
 /** npm writes node_modules/.package-lock.json last: an interrupted or older install differs. */
-function installed() {
-  const wanted = read(join(root, 'package-lock.json'))?.packages ?? {};
-  const present = read(join(modules, '.package-lock.json'))?.packages;
+function installed(folder) {
+  const wanted = read(join(folder, 'package-lock.json'))?.packages ?? {};
+  const present = read(join(folder, 'node_modules', '.package-lock.json'))?.packages;
   if (!present) return false;
   const same = ([path, { version, integrity, optional }]) => {
     const found = present[path];
@@ -87,8 +88,8 @@ function watchNpm(onGone) {
   return setInterval(() => born && mark(pid) !== born && onGone(), 500);
 }
 
-/** Does the work as the only one of this checkout, or waits until another has; an exit code. */
-async function alone(work) {
+/** Installs a folder's packages as the only one of this checkout, or waits until another has; an exit code. */
+async function alone(folder) {
   const lock = join(root, '.tock', 'install.lock');
   mkdirSync(dirname(lock), { recursive: true });
   for (let waited = false; ; waited = true) {
@@ -104,16 +105,20 @@ async function alone(work) {
     }
   }
   try {
-    return installed() ? 0 : await work();
+    return installed(folder) ? 0 : await install(folder);
   } finally {
     rmSync(lock, { force: true });
   }
 }
 
-async function install() {
-  const count = Object.keys(read(join(root, 'package-lock.json'))?.packages ?? {}).length - 1;
-  const why = existsSync(modules) ? 'node_modules does not match package-lock.json' : 'First run';
-  say(`${why}: installing ${count} npm packages (npm ci), about a minute ...`);
+async function install(folder) {
+  const count = Object.keys(read(join(folder, 'package-lock.json'))?.packages ?? {}).length - 1;
+  const why = existsSync(join(folder, 'node_modules'))
+    ? 'node_modules does not match package-lock.json'
+    : 'First run';
+  const what =
+    folder === root ? `${count} npm packages (npm ci), about a minute` : 'Node 24 (npm ci)';
+  say(`${why}: installing ${what} ...`);
   const started = Date.now();
   const seconds = () => Math.round((Date.now() - started) / 1000);
   const progress = setInterval(() => say(`  still installing after ${seconds()} s`), 10_000);
@@ -121,7 +126,8 @@ async function install() {
   const npm = process.env.npm_execpath;
   const [program, before] = npm ? [process.execPath, [npm]] : ['npm', []];
   const args = [...before, 'ci', '--no-audit', '--no-fund', '--loglevel=error'];
-  const options = { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] };
+  if (folder !== root) args.push('--ignore-scripts');
+  const options = { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] };
   const { code, signal } = await run(program, args, options, (text) => {
     output += text;
   });
@@ -134,16 +140,14 @@ async function install() {
   return code;
 }
 
-/** The Node that runs TypeScript as it is: this one when new enough, else the npm package's. */
+/** The Node that runs TypeScript as it is: this one when new enough, else npm's for this system. */
 async function node() {
   if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
-  if (!existsSync(localNode)) {
-    // An npm that does not run install scripts leaves the package without its binary.
-    const options = { cwd: join(modules, 'node'), stdio: 'ignore' };
-    await run(process.execPath, ['installArchSpecificPackage.js'], options);
-  }
-  if (existsSync(localNode)) return localNode;
-  say('Node 24 is needed, and the npm package "node" brought none for this system. Install it.');
+  const failed = installed(newerNode) ? 0 : await alone(newerNode);
+  if (failed) process.exit(failed);
+  const program = join(binaries(newerNode), 'node');
+  if (existsSync(program)) return program;
+  say('Node 24 is needed, and npm has none for this system. Install it.');
   process.exit(1);
 }
 
@@ -152,11 +156,11 @@ if (!file) {
   say('Usage: node scripts/bootstrap.mjs <file.ts> [arguments]');
   process.exit(2);
 }
-const failed = installed() ? 0 : await alone(install);
+const failed = installed(root) ? 0 : await alone(root);
 if (failed) process.exit(failed);
-const path = `${join(modules, '.bin')}${delimiter}${process.env.PATH}`;
-const options = { stdio: 'inherit', env: { ...process.env, PATH: path, TOCK_PARENT: process.pid } };
 const program = await node();
+const path = [binaries(root), dirname(program), process.env.PATH].join(delimiter);
+const options = { stdio: 'inherit', env: { ...process.env, PATH: path, TOCK_PARENT: process.pid } };
 // The Worker imports it; it isn't in the repository.
 const dashboard = join(root, 'scripts', 'dashboard.ts');
 if (!existsSync(join(root, 'functions', 'dashboard', 'built.ts'))) {
