@@ -31,7 +31,7 @@ as $$
 begin
   -- one snapshot: the archive may have been turned off since an epoch that was ended on demand was chosen
   return exists (select from tock.archives a where a.epoch = p_epoch and a.state = 'verified')
-    or exists (select from tock.epochs e where e.number = p_epoch and not tock.is_archiving() and tock.is_past_retention(e));
+    or exists (select from tock.epochs e where e.number = p_epoch and not tock.is_archiving() and (not e.early or tock.is_past_retention(e)));
 end $$;
 
 comment on function tock.may_be_dropped is 'Whether the archive has nothing against an epoch''s drop: it is off, or has all of it, verified.';
