@@ -84,7 +84,8 @@ as $$
 #variable_conflict use_column
 declare
   v_to timestamptz := coalesce(p_to, pg_catalog.clock_timestamp());
-  v_from timestamptz := coalesce(p_from, v_to - interval '1 hour');
+  -- what is earlier is refused below, and may have nothing before it
+  v_from timestamptz := coalesce(p_from, case when v_to < '1970-01-02T00:00:00Z' then v_to else v_to - interval '1 hour' end);
   v_step integer;
   v_width interval;
 begin

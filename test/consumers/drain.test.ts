@@ -67,9 +67,9 @@ describe('a drain never overruns its time, and gives back what has not ended', (
         signal.addEventListener('abort', () => reject(signal.reason));
       }),
     'that hangs': () => new Promise(() => {}),
-    'that ignores its signal': () => sleep(10_000),
+    'that ignores its signal': () => sleep(30_000),
     async 'that waits again and again'() {
-      const end = performance.now() + 10_000;
+      const end = performance.now() + 30_000;
       while (performance.now() < end) await sleep(1);
     },
   };
@@ -89,7 +89,8 @@ describe('a drain never overruns its time, and gives back what has not ended', (
     const drained = await there.drain([consumer], { seconds: 4 });
     const took = performance.now() - started;
     expect(took).toBeGreaterThan(1500);
-    expect(took).toBeLessThan(9000);
+    // Sooner than the handlers end by themselves.
+    expect(took).toBeLessThan(25_000);
     expect(drained).toEqual({ ...none, released: 2, again_seconds: 0 });
     expect(signal?.reason).toBeInstanceOf(WorkerStopped);
     expect(left).toBeGreaterThan(0);

@@ -42,10 +42,7 @@ test('a schedule alone is tried once a call', async () => {
   await other.query('begin');
   await other.query('select tock.cancel(array[$1::bigint])', [id]);
   await stopped(client, 'alone', 10);
-  const started = Date.now();
   await fire(client);
-  // cancel() waits for 2 s.
-  expect(Date.now() - started).toBeLessThan(3500);
   expect(await show(client, 'alone')).toMatchObject({ last_outcome: 'run', failures: 1 });
   await other.query('rollback');
 });

@@ -201,7 +201,8 @@ test('whatever a verb is called with, it answers, or refuses in its own words, a
       throw new Error(`${verb}: ${error.code} ${error.message} in ${error.where}`);
   };
   for (const seed of seeds) {
-    const calls = fc.oneof(...verbs.map(callOf));
+    // One that ends the epoch in use writes functions anew, as it must; its test is test/archive/archive.
+    const calls = fc.oneof(...verbs.filter(({ name }) => name !== 'end_epoch').map(callOf));
     await fc.assert(fc.asyncProperty(calls, hold), { seed, numRuns: 3 * runs });
   }
   expect(answered.size).toBeGreaterThan(20);
