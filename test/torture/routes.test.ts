@@ -24,6 +24,7 @@ const fits = (route: string, one: string) =>
 const apart = [
   '/metrics',
   '/v1/archive',
+  '/v1/archive/end',
   '/v1/archive/step',
   '/v1/archive/tasks',
   '/v1/health',
