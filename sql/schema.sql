@@ -369,6 +369,7 @@ table tock.moves
 
 table tock.nudges
   number bigint not null
+  not_before timestamp with time zone not null default (clock_timestamp() + '00:00:00.5'::interval)
   child bigint
   after_position bigint
   upto bigint
@@ -2044,7 +2045,7 @@ function tock.is_open(p_lease uuid, p_epoch integer)
 
 function tock.is_past_retention(p_epoch epochs)
   returns boolean
-  -- Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive.
+  -- Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive and no older task waits for its parents, which may lie in it.
 
 function tock.is_paused(p_policy queues)
   returns boolean
@@ -2483,7 +2484,7 @@ function tock.note_key_uses(p_limit integer DEFAULT 500)
   returns integer
   -- Writes down which of up to p_limit keys were used since it was there last, and makes and drops what counts them; returns how many were.
 
-function tock.nudged_from(p_count integer DEFAULT 1000)
+function tock.nudged_from(p_count integer)
   returns bigint
   -- After which number the newest p_count nudges lie.
 

@@ -79,7 +79,9 @@ begin
         (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
       order by w.due_at limit 1)
-      or (select n.number from tock.nudges n where n.number > tock.nudged_from(20) order by n.number limit 1) is not null,
+      or (
+        select n.number from tock.nudges n
+        where n.number > (select tock.nudged_from(20)) and n.not_before <= v_now order by n.number limit 1) is not null,
     exists (
       select from tock.fires f
       where f.due_at <= v_now and (f.due_at, f.schedule) >= (
@@ -91,17 +93,21 @@ begin
       order by f.due_at, f.schedule limit 1)
     into v_late, v_due, v_fires;
   perform tock.run_duty(d, 0) from unnest(v_late) d;
-  if v_fires or v_due then
+  if v_fires then
     begin
-      if v_fires then
-        perform tock.fire_schedules(100);
-      end if;
+      perform tock.fire_schedules(100);
+    exception when others then
+      raise warning 'tock: firing schedules on the way of a claim failed: % %', sqlstate, sqlerrm;
+    end;
+  end if;
+  if v_due then
+    begin
       -- in growing batches, for a twentieth of a second
-      while v_due and tock.promote(v_limit) = v_limit and pg_catalog.clock_timestamp() < v_now + interval '0.05 s' loop
+      while tock.promote(v_limit) > 0 and pg_catalog.clock_timestamp() < v_now + interval '0.05 s' loop
         v_limit := least(1000, v_limit * 3);
       end loop;
     exception when others then
-      raise warning 'tock: what a claim does on the way failed: % %', sqlstate, sqlerrm;
+      raise warning 'tock: promotion on the way of a claim failed: % %', sqlstate, sqlerrm;
     end;
   end if;
   return v_due or v_fires or pg_catalog.cardinality(v_late) > 0;

@@ -187,7 +187,7 @@ begin
             select x.position from tock.watches x where x.stream = l.stream and x.position = l.last_position limit 1)
           into v_runs, v_watched;
         if v_runs is not null or tock.is_of_one(p_token) then
-          if v_watched is not null or not tock.sees_all() then
+          if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
             perform tock.lease_parents_moved(p_token, p_epoch);
           end if;
           return v_runs;
@@ -223,7 +223,7 @@ begin
       if v_runs is not null and v_asks then
         perform tock.leave_gates(p_token, p_epoch);
       end if;
-      if v_watched is not null or not tock.sees_all() then
+      if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
         perform tock.lease_parents_moved(p_token, p_epoch);
       end if;
       return v_runs;

@@ -95,6 +95,7 @@ declare
   v_at bigint;
   v_passed bigint[];
   v_steps integer := 1000;
+  v_until timestamptz := pg_catalog.clock_timestamp() + interval '0.05 s';
   v_closing tock.dependent[] := '{}';
 begin
   for v_one in
@@ -115,6 +116,9 @@ begin
     loop
       v_at := tock.waits_on(v_at);
       v_steps := v_steps - 1;
+      if v_steps % 50 = 0 and pg_catalog.clock_timestamp() > v_until then
+        v_steps := 0;
+      end if;
       exit when v_at is null or v_at = any (v_passed) or v_steps <= 0;
       v_passed := v_passed || v_at;
       exit when v_at = v_one.position;

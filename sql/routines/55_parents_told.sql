@@ -25,8 +25,9 @@ end $$;
 
 comment on function tock.look_soon is 'Has promotion look at children in a moment, also at those whose row somebody has.';
 
--- The thousand newest, dead or not: a claim asks this as well, beside any held-open transaction. The sweep reads all.
-create or replace function tock.nudged_from(p_count integer default 1000)
+-- As (select tock.nudged_from(n)), so that it bounds the index: of the newest, dead or not, so many are read and no more
+-- beside any held-open transaction.
+create or replace function tock.nudged_from(p_count integer)
 returns bigint
 language sql
 volatile
@@ -50,15 +51,15 @@ begin
     delete from tock.nudges n
     where n.number = any (array(
       select o.number from tock.nudges o
-      where o.number > case when p_sweep then 0 else tock.nudged_from() end
+      where o.number > (select tock.nudged_from(case when p_sweep then 10000 else 1000 end))
+        and o.not_before <= pg_catalog.clock_timestamp()
       order by o.number limit 1000 for update skip locked))
     returning n.*)
   select pg_catalog.array_agg(distinct coalesce(n.child, x.child)) into v_children
   from nudged n
   left join lateral (
     select x.child from tock.watches x
-    where x.stream = n.stream and x.position > n.after_position and x.position <= n.upto
-    order by x.stream, x.position limit 10000) x on true
+    where x.stream = n.stream and x.position > n.after_position and x.position <= n.upto offset 0) x on true
   where n.child is not null or x.child is not null;
   if v_children is not null then
     perform tock.look_soon(v_children);

@@ -28,9 +28,10 @@ comment on function tock.expiries is 'When runs and waiting entries expire, thos
 
 -- A call that ends a run, or a promotion that makes an entry a run, may have looked for children before a watch was
 -- committed, and may itself commit later: nothing would tell the child. Such a transaction has locked the lease's row or
--- the entry's, or has the claim lock of the stream where it claimed the run as well. What is free now will be ended by a
--- call that sees every watch committed so far. Nothing is locked to find out: a completion passes over a lease that
--- somebody has locked, and a claim a stream. (xmax of several lockers is no transaction's id; then the sweep is the net.)
+-- the entry's, or has the claim lock of the stream where it claimed the run as well. What is free now, and still open,
+-- will be ended by a call that sees every watch committed so far. Nothing is locked to find out: a completion passes over
+-- a lease that somebody has locked, and a claim a stream. An xmax older than any transaction whose rows the table may
+-- still show is no transaction's id, but that of several lockers; then the look is made again, too.
 create or replace function tock.being_ended(p_ids bigint[], p_own bigint[])
 returns bigint[]
 language plpgsql
@@ -39,45 +40,47 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_oldest xid := pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::xid;
+  v_oldest integer := pg_catalog.age(pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::xid);
+  v_frozen integer;
+  v_claiming integer[];
   v_free bigint[];
-  v_ready bigint[] := '{}';
   v_part bigint[];
-  v_part_ready bigint[];
   v_epoch integer;
 begin
   if p_ids = '{}' then
     return p_ids;
   end if;
+  v_frozen := (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c where c.oid = 'tock.waiting'::regclass);
   v_free := array(
     select w.position << 20 from tock.waiting w
     where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
-      and (w.xmax = '0'::xid or pg_catalog.age(w.xmax) > pg_catalog.age(v_oldest) or w.position = any (p_own)));
+      and (w.xmax = '0'::xid or (pg_catalog.age(w.xmax) > v_oldest and pg_catalog.age(w.xmax) <= v_frozen) or w.position = any (p_own)));
+  -- before the leases are read: a claim that commits in between is seen there
+  v_claiming := array(
+    select l.objid::bigint::integer from pg_catalog.pg_locks l
+    where l.locktype = 'advisory' and l.objsubid = 2 and l.classid::bigint = tock.lock_space() and l.objid::bigint < 1048576
+      and l.pid is distinct from pg_catalog.pg_backend_pid()
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()));
   for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
+    continue when v_epoch is null;
     execute pg_catalog.format($q$
-      with run as materialized (
-        select i as id, c.after_position is null as ready,
-          c.changed_by = '0'::xid or pg_catalog.age(c.changed_by) > pg_catalog.age($2) as free
-        from unnest($1) i
+      select array(
+        select i from unnest($1) i
         left join lateral (
-          select l.after_position, l.last_position, l.xmax as changed_by from tock.leases_%1$s l
+          select l.last_position, l.closed_at, l.xmax as changed_by from tock.leases_%1$s l
           where l.stream = (i & 1048575)::integer and l.after_position < i >> 20
           order by l.stream, l.after_position desc limit 1) c on c.last_position >= i >> 20
-        where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = %1$s)
-      select array(select r.id from run r where r.free), array(select r.id from run r where r.ready)$q$, v_epoch)
-      into v_part, v_part_ready using p_ids, v_oldest;
+        where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = %1$s
+          and case when c.last_position is null then i & 1048575 <> all ($4)
+            else coalesce(c.closed_at, 'infinity') = 'infinity'
+              and (c.changed_by = '0'::xid or (pg_catalog.age(c.changed_by) > $2 and pg_catalog.age(c.changed_by) <= $3))
+              and (select e.position from tock.results_%1$s e
+                where e.stream = (i & 1048575)::integer and e.position = i >> 20) is null end)$q$, v_epoch)
+      into v_part using p_ids, v_oldest,
+        (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c where c.oid = pg_catalog.format('tock.leases_%s', v_epoch)::regclass),
+        v_claiming;
     v_free := v_free || v_part;
-    v_ready := v_ready || v_part_ready;
   end loop;
-  if v_ready <> '{}' then
-    v_free := v_free || array(
-      select unnest(v_ready)
-      except
-      select i from unnest(v_ready) i
-      join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.objsubid = 2 and l.objid::bigint = i & 1048575
-        and l.classid::bigint = tock.lock_space() and l.pid is distinct from pg_catalog.pg_backend_pid()
-        and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()));
-  end if;
   return array(select unnest(p_ids) except select unnest(v_free));
 end $$;
 

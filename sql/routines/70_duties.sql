@@ -182,9 +182,8 @@ begin
       into v_until using v_reaped;
     v_wake := least(v_wake, v_until);
   end loop;
-  if (select n.number from tock.nudges n where n.number > tock.nudged_from() order by n.number limit 1) is not null then
-    v_wake := pg_catalog.clock_timestamp();
-  end if;
+  v_wake := least(v_wake, (
+    select min(n.not_before) from tock.nudges n where n.number > (select tock.nudged_from(1000))));
   return least(v_wake, tock.fires_late_at(), tock.deaths_due_at(), (
     select f.due_at from tock.fires f
     where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)

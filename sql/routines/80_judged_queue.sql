@@ -100,19 +100,27 @@ as $$
 declare
   v_ids bigint[];
   v_readable text[];
+  v_many boolean;
 begin
   options := p_options; error := p_error; rerun_of := p_rerun_of; reruns := p_reruns;
   if p_rerun_of is null and p_reruns = '[]' and (p_options ?| '{after,parent,cancelled_for}') is not true then
     return;
+  elsif exists (
+    select from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')) and k.queues is null and k.tenants is null)
+  then
+    return;
   end if;
   begin
+    -- each costs look-ups: of thousands of parents the first hundred are told, and the others by their own page
+    v_many := pg_catalog.jsonb_array_length(coalesce(p_options -> 'after', '[]')) > 100;
     v_ids := array(
-      select a::bigint from pg_catalog.jsonb_array_elements_text(coalesce(p_options -> 'after', '[]')) a
+      (select a::bigint from pg_catalog.jsonb_array_elements_text(coalesce(p_options -> 'after', '[]')) with ordinality l (a, n)
+        where l.n <= 100)
       union select (r ->> 'id')::bigint from pg_catalog.jsonb_array_elements(p_reruns) r
       union select l from unnest(array[p_rerun_of, (p_options ->> 'parent')::bigint, (p_options -> 'cancelled_for' ->> 'id')::bigint]) l
         where l is not null);
     v_readable := tock.readable(p_key, v_ids);
-    if pg_catalog.cardinality(v_readable) = pg_catalog.cardinality(v_ids) then
+    if not v_many and pg_catalog.cardinality(v_readable) = pg_catalog.cardinality(v_ids) then
       return;
     end if;
     if p_options ? 'after' then

@@ -126,6 +126,37 @@ describe('a child comes when its parent is done, though', () => {
   });
 });
 
+test('a parent that ended since it was looked at is looked at again', async () => {
+  const [parent = '', open = ''] = await enqueue(client, 'q', [{}, {}]);
+  await complete(client, leaseOf(await claim(client, 'q')));
+  await claim(client, 'q');
+  const ended = 'select array_to_json(tock.being_ended($1::bigint[], array[]::bigint[]))';
+  expect((await value<number[]>(client, ended, [[parent, open]])).map(String)).toEqual([parent]);
+});
+
+test('beside a held-open transaction the nudges of before are passed by', async () => {
+  const other = await db.connect();
+  await other.query('begin isolation level repeatable read');
+  await other.query('select from tock.queues');
+  await client.query('insert into tock.nudges (child) select 1 from generate_series(1, 20000)');
+  await client.query('delete from tock.nudges');
+  const read = async () => {
+    await client.query('select pg_stat_force_next_flush()');
+    return value<number>(
+      client,
+      "select idx_tup_read::integer from pg_stat_user_indexes where indexrelname = 'nudges_pkey'",
+    );
+  };
+  // Their sweeps read more.
+  await client.query('update tock.duties set last_started_at = now()');
+  const before = await read();
+  for (const verb of ['tock.promote()', 'tock.next_wake_at()', 'tock.ride_along()'])
+    await client.query(`select ${verb}`);
+  expect((await read()) - before).toBeLessThan(10_000);
+  await other.query('rollback');
+  await other.end();
+});
+
 test('a child of a parent that is nobody’s looks at it less and less often', async () => {
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   const child = await childOf(parent);

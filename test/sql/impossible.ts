@@ -334,7 +334,7 @@ export const impossible: Impossible[] = [
   },
   {
     table: 'nudges',
-    row: { number: 999, child: 1 },
+    row: { number: 999, child: 1, not_before: '2026-01-01T00:00:00Z' },
     broken: { nudge_names_a_child_or_runs: { stream: 1 } },
   },
 ];
