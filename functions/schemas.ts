@@ -145,16 +145,18 @@ export const backoff = options({
 });
 const headersError =
   'an object of up to 20 strings of printable ASCII, names of a-z, 0-9 and -, in up to 8,192 bytes';
-/** What a task carries beside its payload, such as traceparent. */
 const strings = z.record(z.string(), z.string({ error: headersError }), { error: headersError });
+const example = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+/** What a task carries beside its payload, such as traceparent. */
+export const keptHeaders = strings.openapi({ example });
 // Counted first: each of 300,000 wrong ones would be an issue, more than fit on a stack.
 const few = (given: unknown) =>
   given && typeof given === 'object' && Object.keys(given).length > 20 ? null : given;
-export const headers = z.preprocess(few, strings).openapi({
-  type: 'object',
-  additionalProperties: { type: 'string' },
-  example: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
-});
+/** Those of a task that is enqueued. */
+export const headers = z
+  .preprocess(few, strings)
+  .nullish()
+  .openapi({ type: ['object', 'null'], additionalProperties: { type: 'string' }, example });
 
 const urlError =
   'a URL of up to 2,000 characters, https://host/path, without user, password, fragment and backslash';

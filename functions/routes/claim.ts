@@ -21,7 +21,7 @@ const run = z.strictObject({
   tenant: z.string().nullable(),
   created_at: s.moment,
   payload: s.anything,
-  headers: s.headers.nullable(),
+  headers: s.keptHeaders.nullable(),
   push_url: z.string().nullable(),
 });
 

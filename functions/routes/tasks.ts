@@ -31,7 +31,7 @@ const options = {
   gather: s.flag.nullish(),
   parent: s.id.nullish(),
   pipeline: s.pipeline.nullish(),
-  headers: s.headers.nullish(),
+  headers: s.headers,
   push_url: s.url.nullish(),
 };
 
