@@ -160,11 +160,12 @@ begin
       select n.stream as number, count(*) as n, max(n.last_position) as upto, sum(n.runs + n.skipped) as over
       from new_leases n group by n.stream) l using (number)
   ), moved as (
-    -- where all was read the cursor is as far as start_after at least: a stream that sleeps is not looked at again
+    -- where all was read the cursors are as far as start_after at least: a stream that sleeps is not looked at again
     insert into tock.counted as c (stream, runs_to, leases_to, ready)
-    select r.number, r.next_run, case when r.whole then greatest(r.next_lease, r.start_after) else r.next_lease end, r.next_ready
+    select r.number, case when r.whole then greatest(r.next_run, r.start_after) else r.next_run end,
+      case when r.whole then greatest(r.next_lease, r.start_after) else r.next_lease end, r.next_ready
     from read r
-    where r.runs > 0 or r.leases > 0 or (r.whole and r.start_after > r.leases_to)
+    where r.runs > 0 or r.leases > 0 or (r.whole and r.start_after > least(r.runs_to, r.leases_to))
     on conflict (stream) do update
     set runs_to = excluded.runs_to, leases_to = excluded.leases_to, ready = excluded.ready
   ), open as materialized (

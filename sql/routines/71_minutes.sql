@@ -105,7 +105,7 @@ as $$
   select array(
     select s.number from tock.streams s
     left join tock.counted c on c.stream = s.number
-    where s.number > p_after and (s.awake or s.start_after > coalesce(c.leases_to, -1))
+    where s.number > p_after and (s.awake or s.start_after > coalesce(least(c.runs_to, c.leases_to), -1))
     order by s.number limit p_limit)
 $$;
 

@@ -15,7 +15,7 @@ import {
 
 oneDatabase();
 
-const round = 'select tock.minutes(p_limit => 40, p_seconds => 0.05)';
+const round = 'select tock.minutes(p_limit => 40, p_seconds => 0)';
 
 async function counting(load: Load): Promise<void> {
   const on = await load.connect();

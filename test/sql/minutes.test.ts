@@ -175,6 +175,21 @@ test('what ends behind a round that was cut short is counted by the next, and fi
   expect(await totals()).toMatchObject({ started: 1, done: 1 });
 });
 
+test('what a round that was cut short had not read yet of a stream is read when the stream sleeps since', async () => {
+  await enqueue(client, 'q', numbered(5));
+  const { lease } = await take(5);
+  await client.query('select tock.minutes(p_limit => 2, p_seconds => 0)');
+  expect(await totals()).toMatchObject({ enqueued: 2, started: 5 });
+  await complete(client, lease);
+  await client.query('select tock.rest()');
+  expect(await value(client, 'select count(*)::int from tock.streams where awake')).toBe(0);
+  await count();
+  await count();
+  expect(await totals()).toMatchObject({ enqueued: 5, started: 5, done: 5, ready: 0 });
+  expect(await rows(client, 'select ready::int from tock.counted')).toEqual([{ ready: 0 }]);
+  expect(await value(client, 'select tock.uncounted(0, 100)')).toEqual([]);
+});
+
 /** The buckets that have something, by their upper bound. */
 async function histogram(what: 'wait' | 'run', queue = 'q') {
   return rows(
