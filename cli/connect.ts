@@ -4,6 +4,7 @@ import { Failure } from './failure.ts';
 import { CONNECT_MS, END_MS, STATEMENT_MS } from './patience.ts';
 
 const unreachable = 'Check that PostgreSQL runs there and that this machine may reach it.';
+const ownCa = 'Where a CA of its own signed its certificate add: &sslrootcert=/path/to/ca.pem';
 const advice: Record<string, string> = {
   ECONNREFUSED: 'Nothing listens there. Start PostgreSQL (npm start does), or correct the URL.',
   ENOTFOUND: 'There is no such host. Correct the URL.',
@@ -14,6 +15,11 @@ const advice: Record<string, string> = {
   '3D000': 'Create that database, or correct the URL.',
   '53300': 'All connections are taken. Close some, or connect through a pooler.',
   '57P03': 'The server is starting or stopping. Try again in a moment.',
+  SELF_SIGNED_CERT_IN_CHAIN: ownCa,
+  DEPTH_ZERO_SELF_SIGNED_CERT: ownCa,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ownCa,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ownCa,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'Name the host in the URL as its certificate does.',
 };
 
 function place(url: string): string {
@@ -41,6 +47,24 @@ async function end(client: pg.Client): Promise<void> {
   clearTimeout(late);
 }
 
+/** A client of pg for a URL; all of the command line are made here, so that none goes to another host without TLS. */
+export function clientOf(url: string, options: pg.ClientConfig): pg.Client {
+  if (!/^postgres(ql)?:/.test(url) || !URL.canParse(url)) {
+    const next = 'It looks like postgres://role:password@host:5432/database.';
+    throw new Failure('The database URL is not a PostgreSQL URL.', next, 2);
+  }
+  let client: pg.Client;
+  try {
+    client = new pg.Client({ ...options, connectionString: url });
+  } catch (error) {
+    // Such as a file of sslrootcert that is not there.
+    throw new Failure(`The database URL can't be used: ${(error as Error).message}.`, undefined, 2);
+  }
+  if (!lacksTls(client, url)) return client;
+  const what = `The database URL leads to ${client.host} without TLS.`;
+  throw new Failure(what, `${sayTls[0]?.toUpperCase()}${sayTls.slice(1)}.`, 2);
+}
+
 /**
  * Connects, works and disconnects; a failure to connect says where and what to do. A statement is waited for so long,
  * without an end where that is 0.
@@ -50,16 +74,7 @@ export async function withDatabase<T>(
   work: (client: pg.Client) => Promise<T>,
   statement_ms = STATEMENT_MS,
 ): Promise<T> {
-  if (!/^postgres(ql)?:/.test(url) || !URL.canParse(url)) {
-    const next = 'It looks like postgres://role:password@host:5432/database.';
-    throw new Failure('The database URL is not a PostgreSQL URL.', next, 2);
-  }
-  if (lacksTls(url)) {
-    const what = `The database URL leads to ${new URL(url).hostname} and names no sslmode.`;
-    throw new Failure(what, `${sayTls[0]?.toUpperCase()}${sayTls.slice(1)}.`, 2);
-  }
-  const client = new pg.Client({
-    connectionString: url,
+  const client = clientOf(url, {
     application_name: 'tock',
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: statement_ms,

@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { clockFindings, type Finding } from '../functions/clocks.ts';
+import { clientOf } from './connect.ts';
 import { readSql } from './migrate/files.ts';
 
 /** The clock of this machine against the database's; `now` gives milliseconds. */
@@ -87,8 +88,8 @@ async function kept(one: pg.Client, other: pg.Client): Promise<boolean> {
  * warning only where the Worker's calls are known to go through it.
  */
 export async function pooling(url: string, ofWorker = true): Promise<Finding[]> {
-  const options = { connectionString: url, connectionTimeoutMillis: 15_000, query_timeout: 15_000 };
-  const clients = [new pg.Client(options), new pg.Client(options)] as const;
+  const options = { connectionTimeoutMillis: 15_000, query_timeout: 15_000 };
+  const clients = [clientOf(url, options), clientOf(url, options)] as const;
   const [one, other] = clients;
   for (const client of clients) client.on('error', () => {});
   try {

@@ -32,6 +32,7 @@ export function watchBlockers(client: pg.Client, pid: number, log: (line: string
   let asking: Promise<void> = Promise.resolve();
   const ask = async () => {
     if (!other) {
+      // The place and the TLS of the client that migrates, as connect.ts has judged them.
       const { host, port, user, password, database, ssl } = client;
       other = new pg.Client({
         host,

@@ -6,24 +6,24 @@ import { misconfigured } from './misconfigured.ts';
 import { session } from './session.ts';
 import { lacksTls, sayTls } from './tls.ts';
 
-/** To another host by TLS, unless the URL says that it is not wanted. */
-export const connectPg: Connect = async (env, use) => {
-  if (lacksTls(env.DATABASE_URL ?? '')) {
-    throw misconfigured('DATABASE_URL leads to another host and names no sslmode.', sayTls);
-  }
-  return connectTcp(env, use);
-};
+/** Through a transaction pooler: nothing is kept in the session, no statement is named. */
+const clientOf = (url: string | undefined) =>
+  new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: QUERY_MS,
+  });
 
-/** Over TCP, through a transaction pooler: nothing is kept in the session, no statement is named. */
-export const connectTcp: Connect = (env, use) =>
-  session(
-    () =>
-      corked(
-        new pg.Client({
-          connectionString: env.DATABASE_URL,
-          connectionTimeoutMillis: CONNECT_MS,
-          query_timeout: QUERY_MS,
-        }),
-      ),
-    use,
-  );
+/** Over TCP, to another host by TLS, unless the URL says that it is not wanted. */
+export const connectPg: Connect = ({ DATABASE_URL }, use) =>
+  session(() => {
+    const client = clientOf(DATABASE_URL);
+    if (lacksTls(client, DATABASE_URL ?? '')) {
+      throw misconfigured('DATABASE_URL leads to another host without TLS.', sayTls);
+    }
+    return corked(client);
+  }, use);
+
+/** Over TCP, where something else sees to TLS. */
+export const connectTcp: Connect = ({ DATABASE_URL }, use) =>
+  session(() => corked(clientOf(DATABASE_URL)), use);

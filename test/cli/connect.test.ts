@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { withDatabase } from '../../cli/connect.ts';
+import { pooling } from '../../cli/diagnosis.ts';
+
+/** What each connection began with: it asks for TLS, or says in the clear who it is. */
+const begun: string[] = [];
+const server = createServer((socket) => {
+  socket.on('error', () => {});
+  socket.once('data', (bytes: Buffer) => {
+    begun.push(bytes.readInt32BE(4) === 80_877_103 ? 'TLS' : 'in the clear');
+    socket.destroy();
+  });
+});
+let port: number;
+
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  port = (server.address() as AddressInfo).port;
+  // pg says of some modes that it will read them otherwise some day.
+  vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+afterAll(() => server.close());
+
+// 0.0.0.0 leads to this machine, and is none of the names that are known to.
+const elsewhere = () => `postgres://ann:s3cret@0.0.0.0:${port}/app`;
+
+/** How a connection to a URL begins, or that it is refused before. */
+async function beginning(url: string): Promise<string> {
+  begun.length = 0;
+  const error = await withDatabase(url, () => Promise.resolve()).catch((error) => error);
+  if (!/without TLS/.test(error.message)) return begun.join();
+  expect(begun).toEqual([]);
+  expect(error).toMatchObject({ exitCode: 2, message: expect.not.stringContaining('s3cret') });
+  expect(error.message).toMatch(/Give it sslmode=verify-full/);
+  return 'refused';
+}
+
+test.each([
+  ['', 'refused'],
+  ['sslmode=', 'refused'],
+  ['ssl=', 'refused'],
+  ['ssl=0', 'refused'],
+  ['ssl=false', 'refused'],
+  ['sslmode=verify-full&sslmode=disable', 'refused'],
+  ['sslmode=verify-full&sslmode=', 'refused'],
+  ['sslmode=disable', 'in the clear'],
+  ['ssl=true&sslmode=disable', 'in the clear'],
+  ['sslmode=disable&sslmode=verify-full', 'TLS'],
+  ['sslmode=verify-full', 'TLS'],
+  ['sslmode=VERIFY-FULL', 'TLS'],
+  ['sslmode=DISABLE', 'TLS'],
+  ['sslmode=verify-ca', 'TLS'],
+  ['sslmode=require', 'TLS'],
+  ['sslmode=prefer', 'TLS'],
+  ['sslmode=allow', 'TLS'],
+  ['sslmode=no-verify', 'TLS'],
+  ['ssl=true', 'TLS'],
+  ['ssl=1', 'TLS'],
+])('to another host with "%s" the connection is: %s', async (said, how) => {
+  expect(await beginning(`${elsewhere()}?${said}`)).toBe(how);
+});
+
+test('the host is the one that is connected to, wherever it is named', async () => {
+  expect(await beginning(`${elsewhere()}?host=`)).toBe('refused');
+  expect(await beginning(`postgres://localhost:${port}/app?host=0.0.0.0`)).toBe('refused');
+  const twice = `postgres://localhost:${port}/app?host=localhost&host=0.0.0.0`;
+  expect(await beginning(twice)).toBe('refused');
+  vi.stubEnv('PGHOST', '0.0.0.0');
+  expect(await beginning(`postgres:///app?port=${port}`)).toBe('refused');
+});
+
+test('PGSSLMODE asks for TLS as the URL does, and for none it is the URL that asks', async () => {
+  vi.stubEnv('PGSSLMODE', 'verify-full');
+  expect(await beginning(elsewhere())).toBe('TLS');
+  vi.stubEnv('PGSSLMODE', 'disable');
+  expect(await beginning(elsewhere())).toBe('refused');
+});
+
+test('to this machine a connection needs no TLS', async () => {
+  for (const host of ['localhost', '127.0.0.1', 'app.localhost', '%2Fvar%2Frun']) {
+    expect(await beginning(`postgres://ann@${host}:${port}/app`), host).not.toBe('refused');
+  }
+});
+
+test('the look at the pooler is refused as any other', async () => {
+  begun.length = 0;
+  await expect(pooling(elsewhere())).rejects.toThrow('leads to 0.0.0.0 without TLS');
+  expect(begun).toEqual([]);
+});
+
+test('a file of sslrootcert that is not there is said', async () => {
+  const url = `${elsewhere()}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`;
+  await expect(withDatabase(url, () => Promise.resolve())).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringMatching(/can't be used: ENOENT.*\/nowhere\/ca\.pem/),
+  });
+});
