@@ -160,15 +160,14 @@ export const headers = z
 
 const urlError =
   'a URL of up to 2,000 characters, https://host/path, without user, password, fragment and backslash';
-/** Of an endpoint; whether it leads somewhere private, its host says. */
+const urlShape =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be in it
+  /^https?:\/\/([^[\]/?#@:\\\s\0-\x1f\x7f]+|\[[0-9a-f:.]+\])(:\d{0,5})?([/?][^#\\\s\0-\x1f\x7f]*)?$/i;
+/** Of an endpoint; whether anything may be sent there, push/guard.ts says. */
 export const url = z
   .string({ error: urlError })
   .max(2000, { error: urlError })
-  .refine(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be in it
-    (value) => /^https?:\/\/[^/?#@\\\s\0-\x1f\x7f]+([/?][^#\\\s\0-\x1f\x7f]*)?$/i.test(value),
-    { error: urlError },
-  )
+  .refine((value) => urlShape.test(value), { error: urlError })
   .openapi({ example: 'https://example.com/hooks' });
 
 /** Of a queue whose tasks are sent to an endpoint. */

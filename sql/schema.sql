@@ -1492,7 +1492,7 @@ function tock.doctor_of_positions()
 
 function tock.doctor_of_push()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of queues with push whose endpoints are gone.
+  -- What doctor() says of queues with push whose endpoints are gone, or which the Worker refuses to push to.
 
 function tock.doctor_of_queues()
   returns TABLE(finding text, severity text, detail text, hint text)

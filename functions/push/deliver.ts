@@ -32,6 +32,9 @@ function failing<E extends Error>(error: E, { name, ...more }: Said): E {
 }
 
 const fatal = (message: string, said: Said) => failing(new Fatal(message), said);
+// doctor_of_push() knows it by its beginning.
+const notAllowed = (why: string, place: string) =>
+  fatal(`push refused: ${why}: ${place}`, { name: 'NotAllowed' });
 
 // Where it was sent to, without what may be a secret: its user, its query string, its fragment.
 const placeOf = (url: string) =>
@@ -69,11 +72,11 @@ function refused(url: string, response: Response, { status, body }: Answered): E
 
 /** Fatal where the guard objects: another attempt would meet the same. */
 function check(url: string, from: string | null, env: Bindings): void {
-  const way = from === null ? '' : ` (redirected from ${placeOf(from)})`;
   const why =
     objection(url, env) ??
     (from?.startsWith('https:') && !url.startsWith('https:') ? 'it is not https any more' : null);
-  if (why) throw fatal(`${placeOf(url)} is not pushed to${way}: ${why}`, { name: 'NotAllowed' });
+  const place = from === null ? placeOf(url) : `${placeOf(url)}, redirected from ${placeOf(from)}`;
+  if (why) throw notAllowed(why, place);
 }
 
 function unreached(url: string, error: unknown, signal: AbortSignal): Error {
@@ -82,7 +85,7 @@ function unreached(url: string, error: unknown, signal: AbortSignal): Error {
     (error as { cause?: unknown }).cause instanceof NotPublic ? (error as Error).cause : error;
   const { message } = told(why);
   if (why instanceof NotPublic) {
-    return fatal(`${placeOf(url)} is not pushed to: ${message}`, { name: 'NotAllowed' });
+    return notAllowed(message, placeOf(url));
   }
   return failing(new Error(`no answer from ${placeOf(url)}: ${message}`), { name: 'NoAnswer' });
 }

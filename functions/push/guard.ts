@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { refusal } from '../problem.ts';
 import type { Bindings } from '../query.ts';
 
 /** Names that only a network of one's own knows. */
@@ -32,4 +33,24 @@ export function objection(url: string, env: Bindings): string | null {
   if (ipaddr.isValid(host)) return isPublic(host) ? null : `${host} is no public address`;
   if (ownNames.test(host) || !host.includes('.')) return `${host} is no public name`;
   return null;
+}
+
+const hint =
+  'Give a public https URL; a Worker on your own machine may have TOCK_PUSH_PRIVATE=allow.';
+
+/** A 422 on the field of a URL that nothing would be sent to. Where its name leads is judged at each delivery. */
+export function checkTarget(field: string, url: unknown, env: Bindings): void {
+  const why = typeof url === 'string' ? objection(url, env) : null;
+  if (why) throw refusal(422, `${field}: ${why}`, { field, hint });
+}
+
+/** The same for the push_url of each task. */
+export function checkTargets(
+  path: string,
+  tasks: readonly { push_url?: string | null | undefined }[],
+  env: Bindings,
+): void {
+  for (const [n, { push_url }] of tasks.entries()) {
+    checkTarget(`${path}[${n}].push_url`, push_url, env);
+  }
 }

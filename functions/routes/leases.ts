@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { authorized } from '../authorize.ts';
 import { type App, type Endpoint, serve } from '../endpoint.ts';
 import { forEnds } from '../pooled.ts';
+import { checkTargets } from '../push/guard.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 import { task } from './tasks.ts';
@@ -54,7 +55,7 @@ const progress = z
 
 type Verb<B extends z.ZodType> = Pick<
   Endpoint<typeof params, B>,
-  'summary' | 'description' | 'batchKey' | 'statement' | 'values'
+  'summary' | 'description' | 'batchKey' | 'statement' | 'values' | 'check'
 > & {
   name: string;
   body: B;
@@ -88,6 +89,11 @@ export function leases(app: App, connect: Connect): void {
     description:
       'A task with a pipeline goes on in its next stage, or in the one that is named, with the result as its payload.',
     body: s.options({ results: s.list(result, 1).optional() }),
+    check({ body }, env) {
+      for (const [n, { spawn }] of (body.results ?? []).entries()) {
+        checkTargets(`results[${n}].spawn.tasks`, spawn?.tasks ?? [], env);
+      }
+    },
     statement: 'select tock.http_complete(p_key => $1, p_lease => $2, p_body => $3) as body',
     values: ({ params, text }) => [params.lease, text],
     answer: z.strictObject({ completed: s.count, refused }),

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { authorized, everyQueue } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import { refusal } from '../problem.ts';
-import { objection } from '../push/guard.ts';
+import { checkTarget } from '../push/guard.ts';
 import { mastersOf } from '../push/secret.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
@@ -68,8 +68,6 @@ const statsColumns = [...counted, 's.oldest_ready_at'].join(', ');
 const params = z.strictObject({ queue: s.queueOrDefault });
 const unsigned = 'this Worker has no TOCK_PUSH_SECRET, so nobody would push';
 const secretHint = 'make one: openssl rand -base64 32 | wrangler secret put TOCK_PUSH_SECRET';
-const privateHint =
-  'Give a public https URL; a Worker on your own machine may have TOCK_PUSH_PRIVATE=allow.';
 
 /** /v1/queues and /v1/queues/:queue; the queue * is the policy that new queues start with. */
 export function queues(app: App, connect: Connect): void {
@@ -86,12 +84,9 @@ export function queues(app: App, connect: Connect): void {
       'tock.put_queue(p_queue => $2, p_policy => $3::jsonb) as q',
     ),
     values: ({ params, text }) => [params.queue, text],
-    // Where a name leads to is seen when it is pushed to.
     check({ body }, env) {
       for (const name of ['push', 'dead_webhook'] as const) {
-        const field = `${name}.url`;
-        const why = body[name]?.url ? objection(body[name].url, env) : null;
-        if (why) throw refusal(422, `${field}: ${why}`, { field, hint: privateHint });
+        checkTarget(`${name}.url`, body[name]?.url, env);
         if (!body[name] || mastersOf(env).length > 0) continue;
         throw refusal(422, `${name}: ${unsigned}`, { field: name, hint: secretHint });
       }

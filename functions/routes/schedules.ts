@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { authorized, authorizedForAll, everyQueue } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
+import { checkTarget } from '../push/guard.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 
@@ -100,6 +101,7 @@ export function schedules(app: App, connect: Connect): void {
     params,
     body: settings,
     needsBody: true,
+    check: ({ body }, env) => checkTarget('options.push_url', body.options?.push_url, env),
     statement: authorizedForAll(
       'admin',
       queuesOfPut,

@@ -4,6 +4,7 @@ import { storeOf } from '../archive/store.ts';
 import { authorized, ownTask, queueOfTask } from '../authorize.ts';
 import { type App, serve } from '../endpoint.ts';
 import { poll } from '../poll.ts';
+import { checkTarget, checkTargets } from '../push/guard.ts';
 import type { Connect } from '../query.ts';
 import * as s from '../schemas.ts';
 
@@ -133,6 +134,10 @@ export function tasks(app: App, connect: Connect): void {
     needsBody: true,
     repeatable: true,
     traced: true,
+    check({ body }, env) {
+      if ('tasks' in body) checkTargets('tasks', body.tasks, env);
+      else checkTarget('push_url', body.push_url, env);
+    },
     // Only a Worker that pushes asks whether the queue has push.
     statement: ({ TOCK_PUSH_SECRET }, { trace }) => {
       const body = trace ? 'tock.with_trace(p_body => $3, p_trace => $5)' : '$3';

@@ -20,11 +20,14 @@ let place: string;
 
 /** A CA of its own, and a certificate of it for the name localhost. */
 function makeCertificates(): { key: string; certificate: string } {
-  const run = (line: string) => execFileSync('openssl', line.split(' '), { cwd: folder, stdio: 'pipe' });
+  const run = (line: string) =>
+    execFileSync('openssl', line.split(' '), { cwd: folder, stdio: 'pipe' });
   writeFileSync(join(folder, 'names'), 'subjectAltName=DNS:localhost\n');
   run('req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.pem');
   run('req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout own.key -out own.csr');
-  run('x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out own.pem');
+  run(
+    'x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out own.pem',
+  );
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   return { key: read('own.key'), certificate: read('own.pem') };
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '../../functions/app.ts';
+import { objection } from '../../functions/push/guard.ts';
 import type { Bindings } from '../../functions/query.ts';
 import { json, refuses, toBeRefused } from './refuses.ts';
 import { type Service, service } from './service.ts';
@@ -43,6 +44,50 @@ test('a private URL is refused where nobody may push to it', async () => {
   expect((await send('GET /v1/queues/near', null)).status).toBe(404);
   const local = { ...master, TOCK_PUSH_PRIVATE: 'allow' };
   expect((await send('PUT /v1/queues/near', { push }, local)).status).toBe(200);
+});
+
+const lease = '00000000-0000-4000-8000-000000000000';
+const good = 'https://example.com/hook';
+
+test.each<[string, string, (url: string) => object]>([
+  ['PUT /v1/queues/judged', 'push.url', (url) => ({ push: { url } })],
+  ['PUT /v1/queues/judged', 'dead_webhook.url', (url) => ({ dead_webhook: { url } })],
+  ['POST /v1/queues/judged/tasks', 'push_url', (url) => ({ push_url: url })],
+  [
+    'POST /v1/queues/judged/tasks',
+    'tasks[1].push_url',
+    (url) => ({ tasks: [{ push_url: good }, { push_url: url }] }),
+  ],
+  [
+    'PUT /v1/schedules/judged',
+    'options.push_url',
+    (push_url) => ({ queue: 'judged', every_seconds: 60, options: { push_url } }),
+  ],
+  [
+    `POST /v1/leases/${lease}/complete`,
+    'results[0].spawn.tasks[0].push_url',
+    (push_url) => ({ results: [{ id: '1048577', spawn: { tasks: [{ push_url }] } }] }),
+  ],
+])('%s judges %s as a delivery does', async (route, field, body) => {
+  for (const url of [
+    'http://example.com/',
+    'https://example.com:22/',
+    'https://localhost/',
+    'https://10.0.0.1/',
+    'https://169.254.169.254/',
+    'https://2130706433/',
+    'https://0177.0.0.1/',
+    'https://0x7f.1/',
+    'https://[::1]/',
+    'https://[fe80::1]/',
+    'https://[::ffff:10.0.0.1]/',
+  ]) {
+    const refused = await send(route, body(url));
+    expect(refused, url).toMatchObject({ status: 422, body: { field } });
+    expect(refused.body.detail).toContain(objection(url, {}));
+    const allowed = await send(route, body(url), { ...master, TOCK_PUSH_PRIVATE: 'allow' });
+    expect(allowed.body.detail ?? '', url).not.toContain(objection(url, {}));
+  }
 });
 
 test('a secret is shown to an admin, and rotated with what was before', async () => {

@@ -189,4 +189,18 @@ export const guards: Bug[] = [
     replace: '',
     caught: ['faults/identity.test.ts', 'a jump past the end of the last epoch'],
   },
+  {
+    name: 'an empty sslmode is one',
+    file: 'functions/ways/tls.ts',
+    find: " || modes.some((mode) => mode !== 'disable')",
+    replace: '',
+    caught: ['cli/connect.test.ts', 'to another host with "sslmode=" the connection is: refused'],
+  },
+  {
+    name: "the host of TLS is not pg's",
+    file: 'functions/ways/tls.ts',
+    find: 'own.test(host)',
+    replace: 'own.test(URL.canParse(url) ? new URL(url).hostname : host)',
+    caught: ['cli/connect.test.ts', 'the host is the one that is connected to'],
+  },
 ];

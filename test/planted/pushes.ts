@@ -199,4 +199,18 @@ export const pushes: Bug[] = [
     replace: "!prefixes.test(name) && name !== 'host'",
     caught: [delivered, 'a push is a POST that says what it is, signed'],
   },
+  {
+    name: "a task's push_url is judged at its delivery only",
+    file: 'functions/push/guard.ts',
+    find: '.push_url`, push_url, env);',
+    replace: '.push_url`, null, env);',
+    caught: ['http/push.test.ts', 'judges tasks[1].push_url as a delivery does'],
+  },
+  {
+    name: 'doctor says nothing of pushes that are refused',
+    file: 'routines/65_doctor_push.sql',
+    find: " or d.error like 'push refused: %'",
+    replace: '',
+    caught: [drained, 'what SQL sends to a private address dies at its first delivery'],
+  },
 ];

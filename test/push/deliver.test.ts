@@ -237,5 +237,7 @@ test('no error shows the user or the fragment of where a redirect leads', async 
   const location = 'https://ann:sesame@example.com/#open';
   there.on('/user', (response) => response.writeHead(307, { location }).end());
   const error = await failed(push(`${there.url}/user`));
-  expect(error.message).toMatch(/^https:\/\/example.com\/ is not pushed to /);
+  expect(error.message).toMatch(
+    /^push refused: it names a user: https:\/\/example.com\/, redirected from /,
+  );
 });

@@ -12,7 +12,7 @@ let there: Receiver;
 const env = { TOCK_PUSH_SECRET: 'm'.repeat(32), TOCK_PUSH_PRIVATE: 'allow' };
 
 beforeAll(async () => {
-  tock = await service();
+  tock = await service({ TOCK_PUSH_PRIVATE: 'allow' });
   there = await receiver();
 });
 afterAll(async () => {
@@ -246,15 +246,45 @@ test('without a secret nothing is pushed, and with a bad one the consumers go on
   await drained();
 });
 
-test('a URL that its queue was given by SQL is judged before anything is sent', async () => {
-  const [id] = await pushed('private', [{ payload: 1 }]);
-  const { TOCK_PUSH_SECRET } = env;
-  await drained({}, { TOCK_PUSH_SECRET });
-  expect(await taskOf(id)).toMatchObject({
-    state: 'dead',
-    error: { name: 'NotAllowed', message: expect.stringContaining('it is not https') },
-  });
+const said = async (question: string) =>
+  (await tock.owner.query<{ finding: string; detail: string }>(question)).rows
+    .filter(({ finding }) => ['tasks die', 'pushes are refused'].includes(finding))
+    .map(({ finding, detail }) => `${finding}: ${detail}`);
+
+test('what SQL sends to a private address dies at its first delivery, and why and doctor say so', async () => {
+  const enqueue = 'select tock.enqueue($1, $2)';
+  const put = 'select tock.put_queue($1, $2)';
+  await tock.owner.query(put, ['private', `{"push": {"url": "${there.url}/private"}}`]);
+  await tock.owner.query(enqueue, ['private', '[{}, {}]']);
+  await tock.owner.query(put, ['private-own', '{"push": {}}']);
+  await tock.owner.query(enqueue, ['private-own', '[{"push_url": "https://[::ffff:10.0.0.1]/x"}]']);
+  await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
   expect(there.at('/private')).toEqual([]);
+  expect(await said("select * from tock.why('private')")).toEqual([
+    `tasks die: 2 tasks have died, the last 0 s ago, of: push refused: it is not https: ${there.url}/private`,
+  ]);
+  expect(await said("select * from tock.why('private-own')")).toEqual([
+    expect.stringMatching(/1 task .*: push refused: ::ffff:a00:1 is no public address: https:/),
+  ]);
+  const [refused, ...more] = await said('select * from tock.doctor()');
+  expect(more).toEqual([]);
+  expect(refused).toMatch(
+    /^pushes are refused: private \(2 tasks, the newest \d+: it is not https: http:.*\), private-own \(1 task, .* no public address: .*\)$/,
+  );
+  const id = /newest (\d+)/.exec(refused ?? '')?.[1];
+  expect(await taskOf(id)).toMatchObject({ state: 'dead', error: { name: 'NotAllowed' } });
+});
+
+test('a dead_webhook that SQL leads to a private address is told of, too', async () => {
+  const policy = { max_attempts: 1, dead_webhook: { url: 'https://10.0.0.9/died' } };
+  await tock.owner.query('select tock.put_queue($1, $2)', ['mourned', JSON.stringify(policy)]);
+  await tock.owner.query("select tock.enqueue('mourned', '[{}]')");
+  await tock.owner.query("select tock.fail(lease) from tock.claim('mourned')");
+  await value(tock.owner, "select tock.run_duty('deaths')");
+  await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
+  expect((await said('select * from tock.doctor()')).join()).toMatch(
+    /tock-webhooks \(1 task, the newest \d+: 10\.0\.0\.9 is no public address: https:\/\/10\.0\.0\.9\/died\)/,
+  );
 });
 
 test('a task whose queue has lost its URL is dead, and says why', async () => {

@@ -126,6 +126,11 @@ test('a private address is refused in workerd too', async () => {
   await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: patience });
   tock = createTock({ url: served.url, key });
   const push_url = 'https://[::ffff:127.0.0.1]/';
-  const { body } = await ended(await tock.enqueue('open', 1, { push_url }));
+  await expect(tock.enqueue('open', 1, { push_url })).rejects.toThrow('is no public address');
+  const owner = await database.connect();
+  const enqueue = `select (tock.enqueue('open', '[{"push_url": "${push_url}"}]'))[1]`;
+  const id = await value<string>(owner, enqueue);
+  await call('POST', '/v1/tick', {});
+  const { body } = await ended(id);
   expect(body).toMatchObject({ state: 'dead', error: { name: 'NotAllowed' } });
 });

@@ -29,6 +29,9 @@ test.each([
   [{ url: 1 }, 'push.url'],
   [{ url: 'ftp://example.com/' }, 'push.url'],
   [{ url: 'https://' }, 'push.url'],
+  [{ url: 'https://:443/' }, 'push.url'],
+  [{ url: 'https://example.com:a/' }, 'push.url'],
+  [{ url: 'https://[]/' }, 'push.url'],
   [{ url: 'https://u:p@example.com/' }, 'push.url'],
   [{ url: 'https://example.com/#a' }, 'push.url'],
   [{ url: 'https://example.com\\@evil/' }, 'push.url'],
@@ -42,6 +45,14 @@ test.each([
 ])('push %j is refused', async (push, field) => {
   const { code, detail } = await refusal(put('refused', push));
   expect([code, detail]).toEqual(['TK422', field]);
+});
+
+test('a host may be a name or an address, with a port', async () => {
+  for (const host of ['example.com', 'bücher.example:8443', '8.8.8.8', '[2606:4700::1111]:443']) {
+    expect(await put('hosts', { url: `https://${host}/a?b` })).toEqual({
+      url: `https://${host}/a?b`,
+    });
+  }
 });
 
 test('the default policy has no push, as each new queue would have it', async () => {
