@@ -181,6 +181,14 @@ test('.tock/dev.env in the current directory is found', async () => {
   expect(code).toBe(0);
 });
 
+test('migrate says how to keep out who may connect but does no work here', async () => {
+  const env = { DATABASE_URL: db.url };
+  const revoke = `revoke connect, temporary on database ${db.name} from public;`;
+  expect((await tock(['migrate'], { env })).out).toContain(revoke);
+  const { advice } = JSON.parse((await tock(['migrate', '--json'], { env })).out);
+  expect(advice).toContain(revoke);
+});
+
 test('--help says what the exit codes mean, of each command', async () => {
   for (const args of [['--help'], ['doctor', '--help'], ['key', 'list', '--help']]) {
     const { code, out } = await tock(args);
