@@ -1,5 +1,6 @@
 -- History goes before its retention, so only while the archive is on; one epoch at a time, as each call uses up a range
--- of positions. The sequence jumps as in rotate(), under the same lock, from so far that no call can overtake it.
+-- of positions. The sequence jumps as in rotate(), under the same lock, from so far that no call can overtake it, and by one more:
+-- an epoch is over when a position of the next is taken, and in a database that is quiet nobody else may take one.
 create or replace function tock.end_epoch()
 returns table (epoch integer, settled_at timestamptz, why text)
 language plpgsql
@@ -24,7 +25,7 @@ begin
     if not found then
       perform tock.refuse(503, 'no epoch lies ahead', null, 'select tock.run_duty(''rotate''), then try again');
     end if;
-    perform pg_catalog.setval('tock.positions', v_epoch.end_position - 1) from tock.positions s
+    perform pg_catalog.setval('tock.positions', v_epoch.end_position) from tock.positions s
     where s.last_value between v_epoch.first_position + 1 and v_epoch.end_position - 1048576;
     if not found then
       perform tock.refuse(409, pg_catalog.format('epoch %s has only begun, or ends by itself soon', v_epoch.number), null,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { epochs, pass, retain, settle } from '../sql/history.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, value } from '../sql/support.ts';
+import { claim, complete, drain, enqueue, fail, leaseOf, promote, value } from '../sql/support.ts';
 import { allTasks, longAgo, secret, twoDays } from './days.ts';
 import {
   answers,
@@ -257,6 +257,8 @@ test('an epoch is ended on demand beside calls: exported, dropped and read as be
   expect((await end()).body).toMatchObject({ epoch: 1, why: null });
   // Turned off before it was exported it is history like any other, with its retention.
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
+  // Also where it had been chosen before.
+  expect(await value(tock.owner, 'select tock.may_be_dropped(1)')).toBe(false);
   await retain(tock.owner);
   expect(await epochs(tock.owner)).toContain(1);
   await on();
@@ -266,4 +268,41 @@ test('an epoch is ended on demand beside calls: exported, dropped and read as be
   await retain(tock.owner);
   expect(await epochs(tock.owner)).not.toContain(1);
   expect(await answers(ids)).toEqual(before);
+});
+
+test('while a transaction ends an epoch another waits for it, and is told of the same', async () => {
+  await on();
+  await enqueue(tock.owner, 'try', [{}]);
+  const other = await tock.database.connect();
+  await other.query('begin');
+  expect(await value(other, 'select epoch from tock.end_epoch()')).toBe(1);
+  const end = () => tock.send('POST /v1/archive/end');
+  expect(await end()).toMatchObject({
+    status: 503,
+    body: { detail: 'another transaction makes or ends epochs' },
+  });
+  await other.query('commit');
+  expect(await end()).toMatchObject({ status: 200, body: { epoch: 1 } });
+});
+
+test('an epoch ended on demand is over though nothing comes after it, and stays while an older task waits for parents in it', async () => {
+  await on();
+  const [done, open] = await enqueue(tock.owner, 'try', [{}, { delay_seconds: 1000 }]);
+  const [child] = await enqueue(tock.owner, 'try', [{ after: [done, open] }]);
+  for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
+  const end = async () => (await tock.send('POST /v1/archive/end')).body;
+  await end();
+  // Though nothing comes after it.
+  await settle(tock.owner);
+  expect(await end()).toMatchObject({ epoch: 1, settled_at: expect.any(String), why: null });
+  const gone = async () => {
+    await retain(tock.owner);
+    await archive();
+    await retain(tock.owner);
+    return !(await epochs(tock.owner)).includes(1);
+  };
+  expect(await gone()).toBe(false);
+  await tock.owner.query('select tock.cancel(array[$1::bigint])', [child]);
+  await promote(tock.owner);
+  expect(await gone()).toBe(true);
 });

@@ -182,4 +182,32 @@ export const inArchives: Bug[] = [
     replace: '',
     caught: ['sql/minutes.test.ts', 'over the edges of epochs and after they are gone'],
   },
+  {
+    name: 'an epoch that was ended on demand is over when something comes after it',
+    file: 'routines/74_end_epoch.sql',
+    find: "'tock.positions', v_epoch.end_position)",
+    replace: "'tock.positions', v_epoch.end_position - 1)",
+    caught: [archive, 'an epoch ended on demand is over though nothing comes after it'],
+  },
+  {
+    name: 'what was ended on demand is dropped while a task waits for parents in it',
+    file: 'routines/14_archiving.sql',
+    find: ' and not exists (select from tock.watches x where x.child < p_epoch.end_position)',
+    replace: '',
+    caught: [archive, 'stays while an older task waits for parents in it'],
+  },
+  {
+    name: 'what was ended on demand is dropped when the archive is turned off meanwhile',
+    file: 'routines/14_archiving.sql',
+    find: 'and (not e.early or tock.is_past_retention(e))',
+    replace: '',
+    caught: [archive, 'an epoch is ended on demand beside calls'],
+  },
+  {
+    name: 'two transactions end an epoch at once',
+    file: 'routines/74_end_epoch.sql',
+    find: "not tock.wait_for_lock(tock.named_key('duty', 'rotate'))",
+    replace: 'false',
+    caught: [archive, 'while a transaction ends an epoch another waits for it'],
+  },
 ];
