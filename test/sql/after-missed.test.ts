@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { client, databaseEach, db } from './own.ts';
-import { claim, complete, enqueue, leaseOf, rows, task, value } from './support.ts';
+import { claim, complete, enqueue, leaseOf, numbered, rows, task, value } from './support.ts';
 
 databaseEach();
 
@@ -188,19 +188,35 @@ test('a chain of tasks is looked at in proportion to its length', async () => {
   expect((await task(client, ids.at(-1) ?? ''))?.state).toBe('waiting');
 });
 
+/** Whoever makes tasks ready does this first. */
+async function onTheWay(what: string): Promise<void> {
+  await client.query(
+    `create function public.on_the_way() returns trigger language plpgsql as $$ begin ${what}; return null; end $$;
+     create trigger on_the_way before insert on tock.promotions execute function public.on_the_way()`,
+  );
+  // The sweep is a duty, which may fail and take as long as it likes.
+  await client.query("update tock.duties set last_started_at = now() + interval '1 hour'");
+}
+
+const claimAlone = () =>
+  rows<{ payload: string }>(client, "select * from tock.claim(p_queue => 'q', p_alone => true)");
+
 test('what a claim does on the way can’t fail it', async () => {
   await enqueue(client, 'q', [{ payload: 'ready' }]);
   await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
   await client.query('update tock.waiting set due_at = now()');
-  await client.query(
-    `create or replace function tock.heed_nudges(p_sweep boolean) returns void language plpgsql volatile
-     as 'begin raise exception ''a fault on the way''; end'`,
-  );
-  for (let n = 0; n < 40; n++) {
-    const runs = await rows<{ payload: string }>(
-      client,
-      "select * from tock.claim(p_queue => 'q', p_alone => true)",
-    );
-    expect(runs.map((run) => run.payload)).toEqual(n === 0 ? ['ready'] : []);
-  }
+  await onTheWay("raise exception 'a fault on the way'");
+  await expect(client.query('select tock.promote()')).rejects.toThrow('a fault on the way');
+  for (let n = 0; n < 40; n++)
+    expect((await claimAlone()).map((run) => run.payload)).toEqual(n === 0 ? ['ready'] : []);
+});
+
+test('what a claim does on the way ends with its time: the rest is for the next', async () => {
+  await enqueue(client, 'q', numbered(1000, 0, { delay_seconds: 1000 }));
+  await client.query('update tock.waiting set due_at = now()');
+  // Longer than the twentieth of a second that a claim has for others.
+  await onTheWay('perform pg_sleep(0.06)');
+  const left = () => value<number>(client, 'select count(*)::int from tock.waiting');
+  expect(await claimAlone()).toHaveLength(1);
+  expect(await left()).toBe(900);
 });
