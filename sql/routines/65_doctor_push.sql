@@ -6,22 +6,26 @@ volatile
 as $$
 begin
   return query
-  select case when g.gone then 'endpoints are gone' else 'pushes are refused' end, 'warning',
-    pg_catalog.string_agg(pg_catalog.format('%s (%s, the newest %s%s)', g.queue, tock.some(g.tasks::bigint, 'task'), g.newest_id,
-      case when not g.gone then pg_catalog.substr(g.error, 13) end), ', ' order by g.queue),
-    case when g.gone then 'they answered 410: mend push in the queue''s policy, then redrive what is dead'
-      else 'give push in the queue''s policy, or dead_webhook, a public https URL, then redrive what is dead; a task keeps its own push_url: enqueue it anew' end
-  from (
-    select q.name as queue, d.gone, sum(d.tasks) as tasks, max(d.newest_id) as newest_id,
-      (pg_catalog.array_agg(d.error order by d.newest_id desc))[1] as error,
-      row_number() over (partition by d.gone order by q.name) as n
+  with dead as materialized (
+    select q.name as queue, d.error like '410 %' as gone, sum(d.tasks) as tasks, max(d.newest_id) as newest_id,
+      (pg_catalog.array_agg(d.error order by d.newest_id desc))[1] as error
     from (select q.name from tock.queues q where q.push is not null order by q.name limit 100) q
-    cross join lateral (
-      select d.*, d.error like '410 %' as gone from tock.dead_groups(q.name, 100, 1000) d
-      where (d.error like '410 %' or d.error like 'push refused: %') and d.newest_at > pg_catalog.now() - interval '1 day') d
-    group by q.name, d.gone) g
-  where g.n <= 5
-  group by g.gone;
+    cross join lateral tock.dead_groups(q.name, 100, 1000) d
+    where (d.error like '410 %' or d.error like 'push refused: %') and d.newest_at > pg_catalog.clock_timestamp() - interval '1 day'
+    group by 1, 2
+  )
+  select 'endpoints are gone', 'warning',
+    pg_catalog.string_agg(pg_catalog.format('%s (%s, the newest %s)', g.queue, tock.some(g.tasks::bigint, 'task'), g.newest_id), ', ' order by g.queue),
+    'they answered 410: mend push in the queue''s policy, then redrive what is dead'
+  from (select * from dead d where d.gone order by d.queue limit 5) g
+  having count(*) > 0
+  union all
+  select 'pushes are refused', 'warning',
+    pg_catalog.string_agg(pg_catalog.format('%s (%s, the newest %s%s)', r.queue, tock.some(r.tasks::bigint, 'task'), r.newest_id,
+      pg_catalog.substr(r.error, pg_catalog.length('push refused') + 1)), ', ' order by r.queue),
+    'give push in the queue''s policy, or dead_webhook, a public https URL, then redrive what is dead; a task keeps its own push_url: enqueue it anew'
+  from (select * from dead d where not d.gone order by d.queue limit 5) r
+  having count(*) > 0;
 end $$;
 
 comment on function tock.doctor_of_push is 'What doctor() says of queues with push whose endpoints are gone, or which the Worker refuses to push to.';
