@@ -1,6 +1,6 @@
 -- How many runs are ready in each stream that is awake: those that the last count left, and what came and went since. So it
 -- costs what has happened since and not the backlog; it is one statement, or a count could come between two. Of what is
--- marked above the cursor nobody knows but the marks. (Since when the oldest is ready: when it came, or was due last.)
+-- marked above the cursor nobody knows but the marks. (Since when the oldest is ready: when it came, was due last, or the run before it ended.)
 create or replace function tock.ready_statement(p_epochs integer[])
 returns text
 language sql
@@ -41,8 +41,9 @@ as $$
               when r.attempt = 1 and r.lost = 0 and r.task_id & 1048575 = 0 then (
                 select case when p.due_at > '-infinity' then p.due_at else p.promoted_at end
                 from tock.promotions p where p.position = r.task_id >> 20)
-              else (select max(case when p.due_at > '-infinity' then p.due_at else p.promoted_at end)
-                from tock.promotions p where p.run_id = r.position << 20 | r.stream) end,
+              else coalesce((select max(case when p.due_at > '-infinity' then p.due_at else p.promoted_at end)
+                from tock.promotions p where p.run_id = r.position << 20 | r.stream),
+                tock.ready_since(r.stream, r.position, r.task_id)) end,
               r.created_at)
            from (
              select r.* from tock.runs_%1$s r where r.stream = t.number and r.position > t.cursor

@@ -121,16 +121,19 @@ set enable_bitmapscan = off
 as $$
   (select 'a task fails again and again', 'warning',
     pg_catalog.format('task %s has failed %s times, the last time: %s%s', t.id, w.failed,
-      coalesce(tock.error_text(t.error), 'without an error'),
+      coalesce((
+        select tock.error_text(r.run -> 'error')
+        from pg_catalog.jsonb_array_elements(t.runs) with ordinality r(run, n) where r.run ->> 'state' = 'failed' order by r.n desc limit 1),
+        'without an error'),
       case when w.others > 0 then pg_catalog.format('; %s, too', tock.some(w.others, 'other')) else '' end),
-    tock.how_to_end(t.created_at, 'mend what it says', pg_catalog.format('give it up: tock cancel %s', t.id))
+    tock.how_to_end((t.runs -> 0 ->> 'started_at')::timestamptz, 'mend what it says', pg_catalog.format('give it up: tock cancel %s', t.id))
   from (
     select a.*, count(*) over () - 1 as others from tock.tried_again(p_queue) a order by a.failed desc, a.id limit 1) w
   cross join lateral tock.task(w.id) t where t.state in ('ready', 'waiting', 'running'))
   union all
   (select 'a task ends its workers', 'warning',
     pg_catalog.format('%s runs of task %s were lost: its worker vanished, or its lease ran out', l.lost, l.lost_id),
-    tock.how_to_end((select t.created_at from tock.task(l.lost_id) t),
+    tock.how_to_end((select (t.runs -> 0 ->> 'started_at')::timestamptz from tock.task(l.lost_id) t),
       pg_catalog.format('see whether it takes more memory or time than its worker or lease has: tock task %s', l.lost_id),
       pg_catalog.format('give it up: tock cancel %s', l.lost_id))
   from (
@@ -179,7 +182,9 @@ begin
     return;
   elsif v_limits.level < 1 then
     return query select 'the rate holds tasks back', 'note',
-      pg_catalog.format('%s may start in %s s, and that many have; ready: %s', v_limits.rate_limit, v_limits.rate_seconds, v_is.ready),
+      pg_catalog.format('%s may start in %s s%s, the next in %s s; ready: %s', v_limits.rate_limit, v_limits.rate_seconds,
+        case when v_limits.rate_burst <> v_limits.rate_limit then pg_catalog.format(', and %s at once', v_limits.rate_burst) end,
+        ceil((1 - v_limits.level) * v_limits.rate_seconds / v_limits.rate_limit), v_is.ready),
       'that is what the rate is for; raise rate_limit if it is too low';
     return;
   end if;

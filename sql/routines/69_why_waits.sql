@@ -51,7 +51,7 @@ as $$
   select 'gates hold tasks back',
     case when s.gates > 0 or o.since < pg_catalog.clock_timestamp() - interval '1 hour' then 'warning' else 'note' end,
     pg_catalog.concat_ws('; ',
-      pg_catalog.format('%s at %s%s (%s)', tock.some_tasks(e.tasks, 'waits', 'wait'), case e.gates when 20 then 'at least ' end,
+      pg_catalog.format('%s at %s%s (%s)', tock.some_tasks(e.tasks, 'waits', 'wait'), case e.gates when 20 then 'the first ' end,
         tock.some(e.gates, 'gate'), pg_catalog.concat_ws(', ', nullif(e.full, 0) || ' full', nullif(s.gates, 0) || ' paused')),
       case when o.id is not null then pg_catalog.format('gate %s lets %s in at a time, and %s', o.gate, o.gate_limit, o.inside) end,
       case when s.gates > 0 then pg_catalog.format('gate %s is paused and lets none in', s.first) end),

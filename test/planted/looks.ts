@@ -152,4 +152,18 @@ export const looks: Bug[] = [
     replace: 'case when true',
     caught: [why, 'all gates that hold tasks back'],
   },
+  {
+    ...reasons,
+    name: 'a task is to be given up because it came long ago',
+    find: "tock.how_to_end((t.runs -> 0 ->> 'started_at')::timestamptz, 'mend",
+    replace: "tock.how_to_end(t.created_at, 'mend",
+    caught: [why, 'a task that fails at once again and again'],
+  },
+  {
+    ...stats,
+    name: 'what is ready again at once counts from its creation',
+    find: 'tock.ready_since(r.stream, r.position, r.task_id)',
+    replace: 'null',
+    caught: ['sql/minutes.test.ts', 'a run that is ready again at once'],
+  },
 ];

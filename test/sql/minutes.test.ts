@@ -243,13 +243,32 @@ async function waits(queue: string) {
 const longAgo = `update tock.waiting set created_at = now() - interval '300 s',
   after_due = after_due - interval '300 s', due_at = due_at - interval '300 s'`;
 
+const oldest = `select oldest_ready_at > now() - interval '60 s' as fresh from tock.queue_stats($1)`;
+
+test('a run that is ready again at once has been so since the one before it ended', async () => {
+  await enqueue(client, 'q', numbered(1));
+  await client.query("update tock.runs set created_at = now() - interval '300 s'");
+  expect(await rows(client, oldest, ['q'])).toEqual([{ fresh: false }]);
+  const again = [
+    (lease: string) => fail(client, lease, { retry_in_seconds: 0 }),
+    (lease: string) => release(client, lease),
+    async (lease: string) => {
+      await expire(client, lease);
+      await reap(client);
+    },
+  ];
+  for (const end of again) {
+    await end((await take(1)).lease);
+    expect(await rows(client, oldest, ['q']), `${end}`).toEqual([{ fresh: true }]);
+  }
+});
+
 test('a child waits from the end of its last parent, and a task with a gate from when it is let in', async () => {
-  const oldest = `select oldest_ready_at > now() - interval '60 s' as late from tock.queue_stats($1)`;
   const [parent] = await enqueue(client, 'q', numbered(1));
   await enqueue(client, 'q', [{ after: [parent] }]);
   await client.query(longAgo);
   await complete(client, (await take(1)).lease);
-  expect(await rows(client, oldest, ['q'])).toEqual([{ late: true }]);
+  expect(await rows(client, oldest, ['q'])).toEqual([{ fresh: true }]);
   await complete(client, (await take(1)).lease);
   await count();
   expect(await waits('q')).toEqual({ short: 2, long: 0 });
@@ -258,7 +277,7 @@ test('a child waits from the end of its last parent, and a task with a gate from
   await promote(client);
   await client.query(longAgo);
   for (const _ of [1, 2]) {
-    expect(await rows(client, oldest, ['gated'])).toEqual([{ late: true }]);
+    expect(await rows(client, oldest, ['gated'])).toEqual([{ fresh: true }]);
     await complete(client, leaseOf(await claim(client, 'gated')));
   }
   await count();

@@ -37,6 +37,9 @@ const says = (finding: string, severity: string, detail: RegExp, hint: RegExp) =
 /** What is ready came so long ago. */
 const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
+/** What was claimed was claimed so long ago. */
+const claimed = (interval: string) =>
+  client.query('update tock.leases set claimed_at = now() - $1::interval', [interval]);
 const put = (policy: object) => client.query("select tock.put_queue('q', $1)", [policy]);
 
 test('nothing is said of a queue that is empty, at work, or waits for its time, and of one that is unknown, that it is', async () => {
@@ -138,7 +141,20 @@ test('limits that are reached are named: of what runs, and of the rate', async (
   while ((await claim(client, 'q')).length > 0);
   await old('3 minutes');
   expect(await why()).toEqual([
-    says('the rate holds tasks back', 'note', /^3 may start in 3600 s/, /raise rate_limit/),
+    says(
+      'the rate holds tasks back',
+      'note',
+      /^3 may start in 3600 s, the next in 1[12]\d\d s; ready: 4$/,
+      /raise rate_limit/,
+    ),
+  ]);
+  await put({ rate_limit: 2, rate_seconds: 60, rate_burst: 4 });
+  await client.query("select tock.reset_limits('q')");
+  await enqueue(client, 'q', numbered(9));
+  while ((await claim(client, 'q')).length > 0);
+  await old('3 minutes');
+  expect(await why()).toMatchObject([
+    { detail: expect.stringMatching(/^2 may start in 60 s, and 4 at once, the next in \d+ s;/) },
   ]);
 });
 
@@ -149,8 +165,6 @@ test('all gates that hold tasks back are one note, and nothing is to be cancelle
   await promote(client);
   const runs = await claim(client, 'q', { limit: 10, worker: 'w' });
   expect(await why()).toEqual([]);
-  const claimed = (interval: string) =>
-    client.query('update tock.leases set claimed_at = now() - $1::interval', [interval]);
   await claimed('30 seconds');
   const note = (severity: string, detail: RegExp, hint: RegExp) =>
     says('gates hold tasks back', severity, detail, hint);
@@ -181,6 +195,20 @@ test('all gates that hold tasks back are one note, and nothing is to be cancelle
   ]);
   await client.query(`select tock.put_gate('q', 'shut', '{"paused": false}')`);
   expect(await why()).toEqual([]);
+});
+
+test('of very many gates the first twenty are counted, and it is said that there are more', async () => {
+  await enqueue(
+    client,
+    'q',
+    numbered(44).map((task, n) => ({ ...task, gate: `g${n % 22}` })),
+  );
+  await promote(client);
+  await claim(client, 'q', { limit: 30 });
+  await claimed('30 seconds');
+  expect(await why()).toMatchObject([
+    { detail: expect.stringMatching(/^20 tasks wait at the first 20 gates \(20 full\)/) },
+  ]);
 });
 
 test('what explains it best stands first: no worker before gates and an open transaction', async () => {
@@ -277,7 +305,7 @@ test('a poison task is named that fails and is retried, with its error, and one 
     if (n < 3) await client.query("update tock.waiting set due_at = now() - interval '1 s'");
     await promote(client);
   }
-  await client.query("update tock.waiting set created_at = now() - interval '2 minutes'");
+  await claimed('2 minutes');
   expect(await why()).toEqual([
     says(
       'a task fails again and again',
@@ -293,7 +321,9 @@ test('a poison task is named that fails and is retried, with its error, and one 
     await expire(client, leaseOf(await claim(client, 'q')));
     await reap(client);
   }
-  await old('2 minutes');
+  await old('1 hour');
+  expect((await why()).at(-1)?.hint).not.toMatch(/cancel/);
+  await claimed('2 minutes');
   expect((await why()).slice(-1)).toEqual([
     says(
       'a task ends its workers',
@@ -304,15 +334,18 @@ test('a poison task is named that fails and is retried, with its error, and one 
   ]);
 });
 
-test('a task that fails at once again and again is named while it is ready, too', async () => {
+test('a task that fails at once again and again is named while it is ready, too, however old it is', async () => {
   const [poison] = await enqueue(client, 'q', [{ max_attempts: 99 }]);
+  await old('1 hour');
   for (let n = 1; n <= 4; n++)
     await fail(client, leaseOf(await claim(client, 'q')), { error: 'no', retry_in_seconds: 0 });
-  expect(await why()).toMatchObject([
-    {
-      finding: 'a task fails again and again',
-      detail: expect.stringContaining(`task ${poison} has failed 4 times`),
-    },
+  expect(await why()).toEqual([
+    says(
+      'a task fails again and again',
+      'warning',
+      new RegExp(`^task ${poison} has failed 4 times, the last time: no$`),
+      /^mend what it says$/,
+    ),
   ]);
 });
 
