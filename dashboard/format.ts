@@ -4,7 +4,7 @@ const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
 export const count = (n: number | null | undefined) => (n == null ? '–' : whole.format(n));
 
 /** 1 task, 2 tasks. */
-export const some = (n: number, one: string, more = `${one}s`) =>
+export const some = (n: number | null | undefined, one: string, more = `${one}s`) =>
   `${count(n)} ${n === 1 ? one : more}`;
 
 /** 1.2 million reads better in a tile than seven digits: 1.2 M, 12.3 k, 950 */

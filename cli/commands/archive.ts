@@ -69,6 +69,10 @@ const end = (options: Options) =>
     print(options, ended, () => `Epoch ${epoch} has ended; ${next}\n`);
   });
 
+/** What is exported is listed there once the database has dropped it. */
+const NONE_ARCHIVED =
+  'No such tasks in the archive. What the database has not dropped yet: tock tasks';
+
 type Search = Omit<Asked, 'queue' | 'unique_key'> & { uniqueKey?: string; limit: number };
 
 async function ls(queue: string, options: Options<Search>) {
@@ -95,7 +99,7 @@ async function ls(queue: string, options: Options<Search>) {
   ]);
   const heading = ['task', 'state', 'tenant', 'attempt', 'worker', 'ended', 'error'];
   print(options, { tasks, cursor }, () => table([heading, ...rows]));
-  note(options, rows.length === 0 && 'No such tasks in the archive.');
+  note(options, rows.length === 0 && NONE_ARCHIVED);
 }
 
 export function addArchive(program: Command): void {

@@ -24,6 +24,6 @@ export function addDead(program: Command): void {
       print(options, dead, () => describe(dead));
       const { groups, counted_all } = dead;
       note(options, !counted_all && 'There are more than were looked at: these are the newest.');
-      note(options, counted_all && groups.length === 0 && 'No dead tasks.');
+      note(options, counted_all && groups.length === 0 && 'No dead task is left to run again.');
     });
 }

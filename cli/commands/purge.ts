@@ -32,7 +32,8 @@ async function purge(queue: string, options: Options<{ state?: string }>) {
   print(options, all, () => `${cancelled} are cancelled\n`);
   if (all.more) {
     const next = 'A claim is left open in a transaction there: see tock doctor, then purge again.';
-    throw new Failure(`${all.busy} streams of ${queue} are being claimed from.`, next);
+    const busy = some(all.busy, `stream of ${queue} is`, `streams of ${queue} are`);
+    throw new Failure(`${busy} being claimed from.`, next);
   }
 }
 

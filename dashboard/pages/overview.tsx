@@ -192,7 +192,7 @@ export function Overview() {
                 <h2>Queues</h2>
                 <Updated at={depths.at} />
               </header>
-              <p class="hint">Rates and p95 are of the last five minutes, the rest is now.</p>
+              <p class="hint">Rates and p95 are of the last five whole minutes, the rest is now.</p>
               <Queues rows={joined(queues, depths.data?.queues)} />
             </section>
           </>

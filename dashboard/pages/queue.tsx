@@ -102,15 +102,17 @@ function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
           onGo={() => cancel('waiting')}
         >
           <p>
-            {count(policy.waiting)} tasks wait: for their time, a gate or others. Each is cancelled.
+            {some(policy.waiting, 'task waits', 'tasks wait')}: for their time, a gate or others.
+            Each is cancelled.
           </p>
         </Asked>
       )}
       {admin && (
         <Asked danger label="Purge" title={`Purge ${queue}?`} go="Purge" word={queue} onGo={purge}>
           <p>
-            All that is ready and waiting, {count((policy.ready ?? 0) + (policy.waiting ?? 0))}{' '}
-            tasks, is cancelled. That can't be undone.
+            All that is ready and waiting,{' '}
+            {some((policy.ready ?? 0) + (policy.waiting ?? 0), 'task')}, is cancelled. That can't be
+            undone.
           </p>
         </Asked>
       )}
@@ -140,8 +142,9 @@ function Others({ dead, groups }: { dead: number | null | undefined; groups: Gro
   if (others <= 0) return null;
   return (
     <p class="hint">
-      {count(dead)} dead tasks are kept. {count(others)} of them {others === 1 ? 'is' : 'are'} not
-      counted here: run again since, or older than this queue's retention.
+      {some(dead, 'dead task is', 'dead tasks are')} kept.{' '}
+      {some(others, 'of them is', 'of them are')} not counted here: run again since, or older than
+      this queue's retention.
     </p>
   );
 }
@@ -167,7 +170,8 @@ function Deaths({ queue, dead }: { queue: string; dead: number | null | undefine
         'POST',
         `${at}/redrive`,
         { ...body, request_id: crypto.randomUUID(), reason: 'from the dashboard' },
-        (said) => `${count(redriven + said.redriven)} dead tasks of ${queue} run again.`,
+        (said) =>
+          `${some(redriven + said.redriven, `dead task of ${queue} runs`, `dead tasks of ${queue} run`)} again.`,
       );
       redriven += part?.redriven ?? 0;
       cursor = part?.cursor ?? null;
@@ -183,7 +187,7 @@ function Deaths({ queue, dead }: { queue: string; dead: number | null | undefine
               label="Dead tasks by error"
               rows={groups}
               id={({ newest_id }) => newest_id}
-              none="No task is dead."
+              none={dead ? 'No dead task is left to run again.' : 'No task is dead.'}
               columns={[
                 {
                   name: 'Error',

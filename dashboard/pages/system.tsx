@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { bytes, count, duration } from '../format.ts';
+import { bytes, count, duration, some } from '../format.ts';
 import { useLive } from '../live.ts';
 import { Findings, worstFirst } from '../parts/findings.tsx';
 import { Ago, Panel, Shown, Updated } from '../parts/small.tsx';
@@ -230,7 +230,7 @@ function Archive() {
       </dl>
       {failures > 0 && (
         <p class="problem">
-          {count(failures)} steps in a row failed, the last with: {last_error}
+          {some(failures, 'step')} in a row failed, the last with: {last_error}
         </p>
       )}
     </Panel>

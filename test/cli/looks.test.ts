@@ -49,7 +49,7 @@ describe.each(doors)('over %s', (name, env) => {
       [['search', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
       [['search', '--state', 'done', '--queue', 'bills'], 'task ', 'No such tasks.\n'],
       [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
-      [['dead', 'quiet'], 'dead ', 'No dead tasks.\n'],
+      [['dead', 'quiet'], 'dead ', 'No dead task is left to run again.\n'],
       [['gates', 'quiet'], 'gate ', 'No task has named a gate.\n'],
       [['leases', '--worker', 'bob'], 'queue ', 'Nobody runs anything.\n'],
       [['limits'], 'queue ', 'No queue has limits.\n'],

@@ -1,6 +1,15 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, enqueue, fail, leaseOf, numbered } from '../sql/support.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  numbered,
+  promote,
+  value,
+} from '../sql/support.ts';
 import { type Dashboard, dashboard, goTo, phone } from './browser.ts';
 
 let made: Dashboard;
@@ -57,6 +66,49 @@ test('numbers of dead tasks that differ say why, and a list goes on until it is 
   await goTo(page, 'tasks?queue=mixed&state=dead');
   await page.getByText('4 shown', { exact: true }).waitFor();
   expect(rest.slice(0, 4)).toEqual(['50', '49', '48', '47']);
+});
+
+test('dead tasks that were all run again are kept, and that none is left to run again is said', async () => {
+  await enqueue(made.client, 'solo', numbered(1, 0, { max_attempts: 1 }));
+  const lease = leaseOf(await claim(made.client, 'solo'));
+  await fail(made.client, lease, { error: { message: 'alone' } });
+  const page = await made.open(all);
+  await goTo(page, 'queues/solo');
+  await button(page, 'Redrive').click();
+  await page.getByRole('dialog').getByRole('heading', { name: 'Run 1 dead task again?' }).waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).click();
+  await page.getByText('1 dead task of solo runs again.').waitFor();
+  await page.getByText('No dead task is left to run again.').waitFor();
+  await page.getByText('1 dead task is kept. 1 of them is not counted here').waitFor();
+});
+
+test('waits on the overview and on the page of a queue count from readiness', async () => {
+  const { client } = made;
+  const [parent] = await enqueue(client, 'parents', numbered(1));
+  await enqueue(client, 'children', [{ after: [parent] }, { after: [parent] }]);
+  await client.query(`update tock.waiting set created_at = now() - interval '2 hours',
+    after_due = after_due - interval '2 hours' where queue = 'children'`);
+  await complete(client, leaseOf(await claim(client, 'parents')));
+  await promote(client);
+  await complete(client, leaseOf(await claim(client, 'children', { limit: 1 })));
+  const counted =
+    "select count(*)::int from tock.minutes where queue = 'children' and wait is not null";
+  await expect
+    .poll(() => client.query('select tock.minutes()').then(() => value(client, counted)))
+    .toBe(1);
+  // Shown are the minutes that are over.
+  await client.query(
+    "update tock.minutes set at = at - interval '3 minutes' where queue = 'children'",
+  );
+  const page = await made.open(all);
+  const row = page.getByRole('table', { name: 'Queues' }).getByRole('row', { name: /^children/ });
+  await row.waitFor();
+  const shown = await row.getByRole('cell').allInnerTexts();
+  const [, oldest, , , , , , wait_p95] = shown.map((text) => text.trim());
+  for (const time of [oldest, wait_p95]) expect(time).toMatch(/^[\d.]+ (ms|s|min)/);
+  await goTo(page, 'queues/children');
+  const tile = page.locator('.tiles div').filter({ hasText: 'oldest ready' });
+  await expect.poll(() => tile.innerText()).toMatch(/\s\d+ (s|min)/);
 });
 
 test('settings that are not set are shown, and rates say of which time they are', async () => {
