@@ -8,11 +8,11 @@ import { table } from '../table.ts';
 const apart = ['name', 'ready', 'running', 'waiting', 'dead', 'oldest_ready_at', 'created_at'];
 
 const shown = (value: unknown) =>
-  typeof value === 'object' ? JSON.stringify(value) : String(value);
+  value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 function describe(policy: Policy): string {
   const settings = Object.entries(policy)
-    .filter(([name, value]) => !apart.includes(name) && value !== null)
+    .filter(([name]) => !apart.includes(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return table([
     ['setting', policy.name],

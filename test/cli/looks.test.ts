@@ -99,6 +99,9 @@ describe.each(doors)('over %s', (name, env) => {
       /max_attempts +3\n/,
     );
     expect(await json('queue', 'show', queue)).toMatchObject({ backoff_kind: 'fixed' });
+    expect(await out('queue', 'set', queue, 'rate_burst=5')).toMatch(
+      /rate_burst +5\nrate_limit +-\n/,
+    );
     expect(await out('queue', 'pause', queue)).toBe(`${queue} is paused\n`);
     expect(await out('queue', 'list')).toMatch(new RegExp(`${queue} +0 +0 +0 +0 +paused`));
     expect(await out('queue', 'resume', queue)).toBe(`${queue} goes on\n`);
