@@ -1,5 +1,6 @@
 -- A stream and how it is read: up to 200 of the next runs, from the open lease on. The first of those that nobody has has
--- been ready for longest; one that waited before has been so since it was promoted. (Of a later attempt that isn't known here.)
+-- been ready for longest; one that waited before has been so since it was promoted, a later attempt since it was due or the run
+-- before it ended.
 create or replace function tock.glance_at_stream(p_stream integer)
 returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz, at_work boolean,
   lost_id bigint, lost integer)
@@ -39,7 +40,8 @@ begin
       select n.* from live n where n.ready order by n.position limit 1)
     select (select f.position << 20 | $1 from first f),
       (select coalesce((
-          select p.promoted_at from tock.promotions p where p.position = f.task_id >> 20 and f.attempt = 1), f.created_at)
+          select p.promoted_at from tock.promotions p where p.position = f.task_id >> 20 and f.attempt = 1),
+          tock.ready_since($1, f.position, f.task_id), f.created_at)
         from first f),
       (count(*) filter (where n.ready))::integer, (count(distinct n.tenant) filter (where n.ready))::integer, $4, $5,
       max(coalesce(n.task_id, n.position << 20 | $1)) filter (where n.lost >= 3), max(n.lost)::integer

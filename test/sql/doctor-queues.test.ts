@@ -92,8 +92,25 @@ test('a task that waited for long is ready since it was promoted, at any attempt
   );
   await promote(client);
   expect(await named()).toEqual([]);
-  await client.query("update tock.promotions set promoted_at = now() - interval '11 minutes'");
+  await client.query(
+    "update tock.promotions set (due_at, promoted_at) = (select t, t from (select now() - interval '11 minutes') a(t))",
+  );
   expect(await named()).toEqual(['nobody claims from a queue']);
+});
+
+test('a task that is tried again at once is ready since the run before it ended', async () => {
+  await enqueue(client, 'q', numbered(1));
+  await old('2 days');
+  await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 0 });
+  const ended = "now() - interval '11 minutes'";
+  await client.query(`update tock.leases set claimed_at = ${ended}, closed_at = ${ended}`);
+  const [at] = await rows<{ utc: string }>(
+    client,
+    `update tock.results set ended_at = ${ended} returning tock.utc(ended_at)`,
+  );
+  expect(await found()).toMatchObject([
+    { detail: expect.stringContaining(`is ready since ${at?.utc}, and none`) },
+  ]);
 });
 
 test('tasks that were cancelled are no reason to claim', async () => {
