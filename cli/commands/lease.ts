@@ -52,7 +52,7 @@ async function complete(given: string, ids: string[], options: Options<Completin
   await end(
     options,
     ids,
-    (door, some) => door.complete(lease, some, { result, stage, spawn }),
+    (door, named) => door.complete(lease, named, { result, stage, spawn }),
     ({ completed }) => `${completed} completed\n`,
   );
 }
@@ -69,7 +69,7 @@ async function fail(given: string, ids: string[], options: Options<Failing>) {
   await end(
     options,
     ids,
-    (door, some) => door.fail(lease, some, outcome),
+    (door, named) => door.fail(lease, named, outcome),
     ({ failed, dead }) => `${failed} failed, ${dead} of them dead\n`,
   );
 }
@@ -79,7 +79,7 @@ async function release(given: string, ids: string[], options: Options) {
   await end(
     options,
     ids,
-    (door, some) => door.release(lease, some),
+    (door, named) => door.release(lease, named),
     ({ released }) => `${released} released\n`,
   );
 }
@@ -97,7 +97,7 @@ async function extend(given: string, ids: string[], options: Options<Extending>)
   await end(
     options,
     ids,
-    (door, some) => door.extend(lease, some, seconds, { progress, note }),
+    (door, named) => door.extend(lease, named, seconds, { progress, note }),
     ({ leased_until, runs, cancel }) =>
       [
         `${some(runs, 'task is', 'tasks are')} leased until ${moment(leased_until)}`,

@@ -136,8 +136,8 @@ function Why({ queue }: { queue: string }) {
   );
 }
 
-/** The tile counts what is kept, the groups what can be run again: said where that is not the same. */
-function Others({ dead, groups }: { dead: number | null | undefined; groups: Group[] }) {
+/** The tile counts what is kept, the groups what can be run again: why the two differ. */
+function NotCounted({ dead, groups }: { dead: number | null | undefined; groups: Group[] }) {
   const others = (dead ?? 0) - groups.reduce((all, { tasks }) => all + tasks, 0);
   if (others <= 0) return null;
   return (
@@ -221,7 +221,9 @@ function Deaths({ queue, dead }: { queue: string; dead: number | null | undefine
                 },
               ]}
             />
-            {counted_all && groups.length < MOST_GROUPS && <Others dead={dead} groups={groups} />}
+            {counted_all && groups.length < MOST_GROUPS && (
+              <NotCounted dead={dead} groups={groups} />
+            )}
             {!counted_all && <p class="hint">The newest 100,000 dead tasks were counted.</p>}
           </>
         )}

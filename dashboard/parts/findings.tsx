@@ -24,6 +24,7 @@ function Linked({ text }: { text: string }) {
   );
 }
 
+/** The server appends what it says of clocks. */
 export const worstFirst = (findings: readonly Finding[]) =>
   [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 
