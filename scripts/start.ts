@@ -49,6 +49,7 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
   });
   say.note('Tasks are pushed to http:// and to this machine too (TOCK_PUSH_PRIVATE=allow).');
   const key = await devKey(urls.owner, readDevEnv().TOCK_KEY);
+  await wakeAlarm(url, key, scope.signal);
   writeDevEnv({
     TOCK_URL: url,
     TOCK_KEY: key,
@@ -59,6 +60,12 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
   say.note(`Ready after ${((performance.now() - started) / 1000).toFixed(1)} s.`);
   const [envFile, log] = ['dev.env', 'worker.log'].map(shown) as [string, string];
   process.stdout.write(guide(url, key, envFile, log));
+}
+
+/** What only SQL enqueues has no call to wake the alarm, which ticks where pg_cron knows no seconds. */
+async function wakeAlarm(url: string, key: string, signal: AbortSignal): Promise<void> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  await fetch(`${url}/v1/tick`, { method: 'POST', headers, body: '{}', signal });
 }
 
 const shown = (name: string) => relative(process.cwd(), join(home(), name));
