@@ -22,13 +22,17 @@ beforeAll(async () => {
 
 afterAll(() => made?.close());
 
-/** Its tasks have been there for so long. */
+/** Its tasks have been there for so long, and their runs ended so long ago. */
 async function age(queue: string, time: string): Promise<void> {
-  await client.query(
-    `update tock.runs r set created_at = r.created_at - $2::interval
-     from tock.streams s where s.number = r.stream and s.queue = $1`,
-    [queue, time],
-  );
+  for (const [table, column] of [
+    ['runs', 'created_at'],
+    ['results', 'ended_at'],
+  ])
+    await client.query(
+      `update tock.${table} r set ${column} = r.${column} - $2::interval
+       from tock.streams s where s.number = r.stream and s.queue = $1`,
+      [queue, time],
+    );
 }
 
 /** From the first page to the queue's own, by the link beside the queue that says it is late. */
