@@ -2043,6 +2043,10 @@ function tock.is_open(p_lease uuid, p_epoch integer)
   returns boolean
   -- Whether something of a lease is still to be ended.
 
+function tock.is_out_of_time()
+  returns boolean
+  -- Whether the calling statement has taken as long as statement_timeout lets it, or nearly.
+
 function tock.is_past_retention(p_epoch epochs)
   returns boolean
   -- Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive and no older task waits for its parents, which may lie in it.

@@ -50,8 +50,21 @@ end $$;
 
 comment on function tock.late_from is 'From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.';
 
+-- PostgreSQL raises the same error, query_canceled, for a statement_timeout and for a call that somebody cancels.
+create or replace function tock.is_out_of_time()
+returns boolean
+language sql
+volatile
+as $$
+  select t.most > interval '0' and pg_catalog.clock_timestamp() - pg_catalog.statement_timestamp() >= 0.9 * t.most
+  from (select pg_catalog.current_setting('statement_timeout')::interval as most) t
+$$;
+
+comment on function tock.is_out_of_time is 'Whether the calling statement has taken as long as statement_timeout lets it, or nearly.';
+
 -- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late. None of it may
--- fail the claim or hold it up for long: what goes wrong here goes wrong in the duties too, and is on record there.
+-- fail the claim or hold it up for long: what goes wrong here goes wrong in the duties too, and is on record there. A
+-- cancelled claim ends, as nobody waits for what it would hand out.
 create or replace function tock.ride_along()
 returns boolean
 language plpgsql
@@ -92,21 +105,27 @@ begin
         order by m.due_at desc limit 1)
       order by f.due_at, f.schedule limit 1)
     into v_late, v_due, v_fires;
-  perform tock.run_duty(d, 0) from unnest(v_late) d;
-  if v_fires then
+  perform tock.run_duty(d, 0) from unnest(v_late) d where not tock.is_out_of_time();
+  if v_fires and not tock.is_out_of_time() then
     begin
       perform tock.fire_schedules(100);
-    exception when others then
+    exception when others or query_canceled then
+      if sqlstate = '57014' and not tock.is_out_of_time() then
+        raise;
+      end if;
       raise warning 'tock: firing schedules on the way of a claim failed: % %', sqlstate, sqlerrm;
     end;
   end if;
-  if v_due then
+  if v_due and not tock.is_out_of_time() then
     begin
       -- in growing batches, for a twentieth of a second
       while tock.promote(v_limit) > 0 and pg_catalog.clock_timestamp() < v_now + interval '0.05 s' loop
         v_limit := least(1000, v_limit * 3);
       end loop;
-    exception when others then
+    exception when others or query_canceled then
+      if sqlstate = '57014' and not tock.is_out_of_time() then
+        raise;
+      end if;
       raise warning 'tock: promotion on the way of a claim failed: % %', sqlstate, sqlerrm;
     end;
   end if;

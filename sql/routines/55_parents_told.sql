@@ -26,7 +26,7 @@ end $$;
 comment on function tock.look_soon is 'Has promotion look at children in a moment, also at those whose row somebody has.';
 
 -- As (select tock.nudged_from(n)), so that it bounds the index: of the newest, dead or not, so many are read and no more
--- beside any held-open transaction.
+-- beside any held-open transaction. The sweep reads all, or what is older than these would stay for ever.
 create or replace function tock.nudged_from(p_count integer)
 returns bigint
 language sql
@@ -51,9 +51,9 @@ begin
     delete from tock.nudges n
     where n.number = any (array(
       select o.number from tock.nudges o
-      where o.number > (select tock.nudged_from(case when p_sweep then 10000 else 1000 end))
+      where o.number > (select case when p_sweep then 0 else tock.nudged_from(1000) end)
         and o.not_before <= pg_catalog.clock_timestamp()
-      order by o.number limit 1000 for update skip locked))
+      order by o.number limit case when p_sweep then 10000 else 1000 end for update skip locked))
     returning n.*)
   select pg_catalog.array_agg(distinct coalesce(n.child, x.child)) into v_children
   from nudged n

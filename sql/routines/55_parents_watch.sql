@@ -31,7 +31,8 @@ comment on function tock.expiries is 'When runs and waiting entries expire, thos
 -- the entry's, or has the claim lock of the stream where it claimed the run as well. What is free now, and still open,
 -- will be ended by a call that sees every watch committed so far. Nothing is locked to find out: a completion passes over
 -- a lease that somebody has locked, and a claim a stream. An xmax older than any transaction whose rows the table may
--- still show is no transaction's id, but that of several lockers; then the look is made again, too.
+-- still show is no transaction's id, but that of several lockers; then the look is made again, too. A snapshot from before
+-- this statement tells nothing.
 create or replace function tock.being_ended(p_ids bigint[], p_own bigint[])
 returns bigint[]
 language plpgsql
@@ -47,7 +48,7 @@ declare
   v_part bigint[];
   v_epoch integer;
 begin
-  if p_ids = '{}' then
+  if p_ids = '{}' or not tock.sees_all() then
     return p_ids;
   end if;
   v_frozen := (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c where c.oid = 'tock.waiting'::regclass);

@@ -83,6 +83,10 @@ begin
 exception
   when sqlstate 'TK422' then raise;
   when others or query_canceled then
+    -- it is the claim that was cancelled
+    if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then
+      raise;
+    end if;
     update tock.duties d set
       last_started_at = v_started, last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
       last_error = pg_catalog.concat(sqlstate, ' ', sqlerrm), failures = d.failures + 1

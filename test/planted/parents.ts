@@ -202,4 +202,32 @@ export const afterOthers: Bug[] = [
     replace: 'select true',
     caught: ['sql/after-missed.test.ts', 'by a snapshot older than the child'],
   },
+  {
+    file: 'routines/55_parents_told.sql',
+    name: 'a sweep reads the newest nudges only',
+    find: 'case when p_sweep then 0 else tock.nudged_from(1000) end',
+    replace: 'tock.nudged_from(case when p_sweep then 10000 else 1000 end)',
+    caught: ['sql/after-missed.test.ts', 'the sweep leaves none'],
+  },
+  {
+    file: 'routines/55_parents_watch.sql',
+    name: 'a look by an older snapshot counts as any other',
+    find: ' or not tock.sees_all() then\n    return p_ids;',
+    replace: ' then\n    return p_ids;',
+    caught: ['sql/after-missed.test.ts', 'a look by an older snapshot'],
+  },
+  {
+    file: 'routines/70_duties.sql',
+    name: 'a duty on the way of a claim goes on when the claim is cancelled',
+    find: "if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then",
+    replace: 'if false then',
+    caught: ['sql/ride-along.test.ts', 'a cancel ends the claim'],
+  },
+  {
+    file: 'routines/31_claim_parts.sql',
+    name: 'a statement_timeout on the way of a claim counts as a cancel',
+    find: "select t.most > interval '0' and",
+    replace: 'select false and',
+    caught: ['sql/ride-along.test.ts', 'statement_timeout ends that'],
+  },
 ];

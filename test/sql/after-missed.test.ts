@@ -126,6 +126,22 @@ describe('a child comes when its parent is done, though', () => {
   });
 });
 
+test('a look by an older snapshot is made again soon, as it may have missed the end', async () => {
+  const [other, sweeper] = [await db.connect(), await db.connect()];
+  const [parent = ''] = await enqueue(client, 'q', [{}]);
+  await other.query('begin');
+  await complete(other, leaseOf(await claim(other, 'q')));
+  const child = await childOf(parent);
+  await watchedFor50Minutes('now');
+  await sweeper.query('begin isolation level repeatable read');
+  await sweeper.query('select from tock.queues');
+  await other.query('commit');
+  await sweeper.query('select tock.promote(1000, true)');
+  await sweeper.query('commit');
+  expect(await looksIn(child)).toBeLessThan(2);
+  await Promise.all([other.end(), sweeper.end()]);
+});
+
 test('a parent that ended since it was looked at is looked at again', async () => {
   const [parent = '', open = ''] = await enqueue(client, 'q', [{}, {}]);
   await complete(client, leaseOf(await claim(client, 'q')));
@@ -155,6 +171,13 @@ test('beside a held-open transaction the nudges of before are passed by', async 
   expect((await read()) - before).toBeLessThan(10_000);
   await other.query('rollback');
   await other.end();
+});
+
+test('of more nudges than a promotion reads the sweep leaves none', async () => {
+  await client.query('insert into tock.nudges (child) select 1 from generate_series(1, 15000)');
+  await client.query("update tock.nudges set not_before = now() - interval '1 s'");
+  for (let n = 0; n < 2; n++) await sweep();
+  expect(await value(client, 'select count(*)::integer from tock.nudges')).toBe(0);
 });
 
 test('a child of a parent that is nobody’s looks at it less and less often', async () => {
