@@ -1030,10 +1030,6 @@ function tock.bucket_of(p_seconds double precision)
   returns integer
   -- The number of the bucket for so many seconds, from 1.
 
-function tock.buckets(p_name text, p_queue text, p_counts bigint[], p_sum double precision)
-  returns text
-  -- The samples of a histogram of one queue.
-
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
   -- Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but once, where its attempt is ending at that very moment). A row a task: the state it is in, and whether this changed anything.
@@ -1908,6 +1904,14 @@ function tock.histogram(p_buckets integer[], p_counts bigint[])
   returns bigint[]
   -- Counts by bucket as one array; null when there are none.
 
+function tock.histogram_form(p_name text)
+  returns text
+  -- The samples of a histogram as format() takes them: of the queue, what is counted up to each bound, and the sum.
+
+function tock.histogram_samples(p_form text, p_queue text, p_counts bigint[], p_sum double precision)
+  returns text
+  -- The samples of a histogram of one queue, by histogram_form().
+
 function tock.hold_lease(p_lease uuid, p_epoch integer)
   returns boolean
   -- Of Tock before its ends were hot: raises 40001.
@@ -2294,6 +2298,10 @@ function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_prio
 function tock.listing_statement(p_epoch integer, p_source text)
   returns text
   -- The statement that lists tasks by their runs in one epoch.
+
+function tock.live_key(p_key text)
+  returns keys
+  -- The row of a key; TK401 where there is none, or it has ended.
 
 function tock.lock_archive(p_alone boolean)
   returns void
@@ -2867,10 +2875,6 @@ function tock.refuse_cron(p_field text, p_item text)
 function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
   returns void
   -- Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.
-
-function tock.refuse_ended_key(p_key keys)
-  returns void
-  -- Raises TK401 unless a key is there and has not ended.
 
 function tock.refuse_named_keys(p_tasks jsonb, p_field text)
   returns void

@@ -53,6 +53,8 @@ drop function if exists tock.archive_erasing(bigint);
 drop function if exists tock.archive_erased(bigint);
 drop function if exists tock.archive_rewriting(text);
 drop function if exists tock.archive_search(text, timestamptz, timestamptz, integer, integer, integer);
+drop function if exists tock.refuse_ended_key(tock.keys);
+drop function if exists tock.buckets(text, text, bigint[], double precision);
 do $$
 begin
   -- it says since 0009 whether it did anything

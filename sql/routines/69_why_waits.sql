@@ -99,9 +99,11 @@ volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
-  with children as materialized (
+  with next as materialized (
+    select * from tock.waiting w where w.queue = p_queue order by w.queue, w.due_at, w.position limit 1000
+  ), oldest as (
     select coalesce(n.task_id, n.position << 20) as id, n.created_at, n.options, count(*) over () as tasks
-    from (select * from tock.waiting w where w.queue = p_queue order by w.queue, w.due_at, w.position limit 1000) n
+    from next n
     where n.after_due is not null and n.created_at < pg_catalog.clock_timestamp() - interval '5 seconds'
     order by n.created_at, n.position limit 1)
   select 'tasks wait for their parents', 'note',
@@ -109,14 +111,11 @@ as $$
     pg_catalog.format('it goes on when they have ended: tock parents %s shows which', c.id)
       || case when p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
         then '; those that ended otherwise have to be run again and done: tock rerun ID' else '' end
-  from children c
+  from oldest c
   cross join lateral tock.parents_counted(array(select a::bigint from pg_catalog.jsonb_array_elements_text(c.options -> 'after') a)) p
   where p.unfinished > 0 or p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
   union all
-  select f.* from tock.finding_of_left_behind(tock.left_behind(array(
-    select n.position
-    from (select * from tock.waiting w where w.queue = p_queue order by w.queue, w.due_at, w.position limit 1000) n
-    where n.after_due is not null))) f
+  select f.* from tock.finding_of_left_behind(tock.left_behind(array(select n.position from next n where n.after_due is not null))) f
 $$;
 
 comment on function tock.why_of_parents is 'One note of the tasks of a queue that wait for their parents: how many, and how the parents stand of the one that has waited for longest.';

@@ -20,22 +20,37 @@ $$;
 
 comment on function tock.metric is 'A family of metrics: its description, type and unit before its samples.';
 
--- In OpenMetrics a bucket holds all up to its bound, and bounds have a point.
-create or replace function tock.buckets(p_name text, p_queue text, p_counts bigint[], p_sum double precision)
+-- In OpenMetrics a bucket holds all up to its bound, and bounds have a point. One format() makes a whole histogram: with
+-- one for each of its 48 buckets the metrics of 2,000 queues took 360 ms instead of 240.
+create or replace function tock.histogram_form(p_name text)
 returns text
 language sql
 immutable
 as $$
-  select pg_catalog.string_agg(pg_catalog.format(e'%s_bucket{queue=%s,le="%s"} %s\n', p_name, p_queue,
-      case when b.bound is null then '+Inf' when b.bound = pg_catalog.trunc(b.bound) then b.bound || '.0' else b.bound::text end,
-      b.upto), '' order by b.place)
-    || pg_catalog.format(e'%1$s_count{queue=%2$s} %3$s\n%1$s_sum{queue=%2$s} %4$s\n', p_name, p_queue, max(b.upto), p_sum)
-  from (
-    select h.place, h.bound, sum(coalesce(p_counts[h.place], 0)) over (order by h.place) as upto
-    from unnest(tock.bounds() || null::float8) with ordinality h(bound, place)) b
+  select pg_catalog.string_agg(pg_catalog.format(e'%s_bucket{queue=%%1$s,le="%s"} %%%s$s\n', p_name,
+      case when h.bound is null then '+Inf' when h.bound = pg_catalog.trunc(h.bound) then h.bound || '.0' else h.bound::text end,
+      h.place + 1), '' order by h.place)
+    || pg_catalog.format(e'%1$s_count{queue=%%1$s} %%%2$s$s\n%1$s_sum{queue=%%1$s} %%%3$s$s\n', p_name, max(h.place) + 1, max(h.place) + 2)
+  from unnest(tock.bounds() || null::float8) with ordinality h(bound, place)
 $$;
 
-comment on function tock.buckets is 'The samples of a histogram of one queue.';
+comment on function tock.histogram_form is 'The samples of a histogram as format() takes them: of the queue, what is counted up to each bound, and the sum.';
+
+create or replace function tock.histogram_samples(p_form text, p_queue text, p_counts bigint[], p_sum double precision)
+returns text
+language plpgsql
+immutable
+as $$
+declare
+  v_upto bigint[] := coalesce(p_counts, pg_catalog.array_fill(0::bigint, array[1 + pg_catalog.cardinality(tock.bounds())]));
+begin
+  for v_n in 2 .. pg_catalog.cardinality(v_upto) loop
+    v_upto[v_n] := v_upto[v_n - 1] + v_upto[v_n];
+  end loop;
+  return pg_catalog.format(p_form, variadic p_queue || v_upto::text[] || p_sum::text);
+end $$;
+
+comment on function tock.histogram_samples is 'The samples of a histogram of one queue, by histogram_form().';
 
 create or replace function tock.duty_metrics()
 returns text
@@ -53,7 +68,8 @@ $$;
 
 comment on function tock.duty_metrics is 'The metrics of duties.';
 
--- Totals and a few small tables: what there is in a queue is not looked at.
+-- Totals and a few small tables: what there is in a queue is not looked at. The text of 2,000 queues is 10 MB, and sorted: with
+-- a work_mem of 4 MB, PostgreSQL's default, by way of files.
 create or replace function tock.metrics()
 returns text
 language sql
@@ -61,6 +77,7 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set jit = off
+set work_mem = '64MB'
 as $$
   with totals as materialized (
     select tock.label(q.name) as queue, tock.is_paused(q)::integer as paused, coalesce(t.ready, 0) as ready,
@@ -130,11 +147,11 @@ as $$
     from totals t
     union all
     select 14, tock.metric('tock_run_wait_seconds', 'histogram', 'How long runs were ready before they were claimed: since they were enqueued or due, let in by their gate, or since their last parent ended.',
-      pg_catalog.string_agg(tock.buckets('tock_run_wait_seconds', t.queue, t.wait, t.wait_seconds), '' order by t.queue))
+      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_wait_seconds'), t.queue, t.wait, t.wait_seconds), '' order by t.queue))
     from totals t
     union all
     select 15, tock.metric('tock_run_duration_seconds', 'histogram', 'How long it took from the claim until a run was done or failed.',
-      pg_catalog.string_agg(tock.buckets('tock_run_duration_seconds', t.queue, t.run, t.run_seconds), '' order by t.queue))
+      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_duration_seconds'), t.queue, t.run, t.run_seconds), '' order by t.queue))
     from totals t
     union all
     select 16, tock.duty_metrics()

@@ -17,24 +17,27 @@ end $$;
 comment on function tock.lets_in is
   'True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn''t there.';
 
-create or replace function tock.refuse_ended_key(p_key tock.keys)
-returns void
+create or replace function tock.live_key(p_key text)
+returns tock.keys
 language plpgsql
 stable
 as $$
 declare
+  v_key tock.keys;
   v_hint text := 'see tock key list for the one that replaces it, or make another: tock key create';
 begin
-  if p_key.prefix is null then
+  select k.* into v_key from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
+  if v_key.prefix is null then
     perform tock.refuse(401, 'this key is not known', 'Authorization', 'send Authorization: Bearer with a key from: tock key create');
-  elsif p_key.revoked_at is not null then
-    perform tock.refuse(401, 'this key was revoked at ' || tock.utc(p_key.revoked_at), 'Authorization', v_hint);
-  elsif p_key.expires_at <= pg_catalog.clock_timestamp() then
-    perform tock.refuse(401, 'this key expired at ' || tock.utc(p_key.expires_at), 'Authorization', v_hint);
+  elsif v_key.revoked_at is not null then
+    perform tock.refuse(401, 'this key was revoked at ' || tock.utc(v_key.revoked_at), 'Authorization', v_hint);
+  elsif v_key.expires_at <= pg_catalog.clock_timestamp() then
+    perform tock.refuse(401, 'this key expired at ' || tock.utc(v_key.expires_at), 'Authorization', v_hint);
   end if;
+  return v_key;
 end $$;
 
-comment on function tock.refuse_ended_key is 'Raises TK401 unless a key is there and has not ended.';
+comment on function tock.live_key is 'The row of a key; TK401 where there is none, or it has ended.';
 
 -- Asked before a large body is read, and no use of the key: what the body is for judges the key itself.
 create or replace function tock.known_key(p_key text)
@@ -44,11 +47,8 @@ stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_key tock.keys;
 begin
-  select k.* into v_key from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
-  perform tock.refuse_ended_key(v_key);
+  perform tock.live_key(p_key);
   return true;
 end $$;
 
@@ -66,8 +66,8 @@ declare
   v_key tock.keys;
 begin
   if not coalesce(tock.lets_in(p_key, p_scope, p_queue), false) then
-    select k.* into v_key from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
-    perform tock.refuse_ended_key(v_key), tock.count_use(v_key.prefix);
+    v_key := tock.live_key(p_key);
+    perform tock.count_use(v_key.prefix);
     if v_key.rate_limit is not null and not p_again then
       perform tock.keep_to_rate(v_key);
     end if;
