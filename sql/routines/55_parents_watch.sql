@@ -28,7 +28,8 @@ comment on function tock.expiries is 'When runs and waiting entries expire, thos
 
 -- A call that ends a run, or a promotion that makes an entry a run, may have looked for children before a watch was
 -- committed, and may itself commit later: nothing would tell the child. Such a transaction has locked the lease's row or
--- the entry's, or has the claim lock of the stream where it claimed the run as well. What is free now, and still open,
+-- the entry's, or has the claim lock of the stream where it claimed the run as well, or has written to tock.marks, as a
+-- cancel or a change of a ready run does, and is older than the call that looks. What is free now, and still open,
 -- will be ended by a call that sees every watch committed so far. Nothing is locked to find out: a completion passes over
 -- a lease that somebody has locked, and a claim a stream. An xmax older than any transaction whose rows the table may
 -- still show is no transaction's id, but that of several lockers; then the look is made again, too. A snapshot from before
@@ -44,6 +45,7 @@ declare
   v_oldest integer := pg_catalog.age(pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::xid);
   v_frozen integer;
   v_claiming integer[];
+  v_marking boolean;
   v_free bigint[];
   v_part bigint[];
   v_epoch integer;
@@ -56,12 +58,16 @@ begin
     select w.position << 20 from tock.waiting w
     where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
       and (w.xmax = '0'::xid or (pg_catalog.age(w.xmax) > v_oldest and pg_catalog.age(w.xmax) <= v_frozen) or w.position = any (p_own)));
-  -- before the leases are read: a claim that commits in between is seen there
-  v_claiming := array(
-    select l.objid::bigint::integer from pg_catalog.pg_locks l
-    where l.locktype = 'advisory' and l.objsubid = 2 and l.classid::bigint = tock.lock_space() and l.objid::bigint < 1048576
-      and l.pid is distinct from pg_catalog.pg_backend_pid()
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()));
+  -- before leases and marks are read: who commits in between is seen there
+  select coalesce(pg_catalog.array_agg(l.objid::bigint::integer) filter (where l.locktype = 'advisory'), '{}'),
+      coalesce(pg_catalog.bool_or(l.locktype = 'relation' and coalesce(a.xact_start < pg_catalog.transaction_timestamp(), true)), false)
+    into v_claiming, v_marking
+  from pg_catalog.pg_locks l
+  left join pg_catalog.pg_stat_activity a on a.pid = l.pid
+  where (l.locktype = 'advisory' and l.objsubid = 2 and l.classid::bigint = tock.lock_space() and l.objid::bigint < 1048576
+      or l.locktype = 'relation' and l.relation = 'tock.marks'::regclass and l.mode = 'RowExclusiveLock')
+    and l.pid is distinct from pg_catalog.pg_backend_pid()
+    and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database());
   for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
     continue when v_epoch is null;
     execute pg_catalog.format($q$
@@ -72,14 +78,16 @@ begin
           where l.stream = (i & 1048575)::integer and l.after_position < i >> 20
           order by l.stream, l.after_position desc limit 1) c on c.last_position >= i >> 20
         where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = %1$s
-          and case when c.last_position is null then i & 1048575 <> all ($4)
+          and case when c.last_position is null then i & 1048575 <> all ($4) and not $5 and (
+              select m.position from tock.marks_%1$s m
+              where m.stream = (i & 1048575)::integer and m.position = i >> 20 and m.kind in ('superseded', 'cancelled') limit 1) is null
             else coalesce(c.closed_at, 'infinity') = 'infinity'
               and (c.changed_by = '0'::xid or (pg_catalog.age(c.changed_by) > $2 and pg_catalog.age(c.changed_by) <= $3))
               and (select e.position from tock.results_%1$s e
                 where e.stream = (i & 1048575)::integer and e.position = i >> 20) is null end)$q$, v_epoch)
       into v_part using p_ids, v_oldest,
         (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c where c.oid = pg_catalog.format('tock.leases_%s', v_epoch)::regclass),
-        v_claiming;
+        v_claiming, v_marking;
     v_free := v_free || v_part;
   end loop;
   return array(select unnest(p_ids) except select unnest(v_free));

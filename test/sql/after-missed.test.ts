@@ -103,6 +103,28 @@ describe('a child comes when its parent is done, though', () => {
       await becomesReady(child);
     });
 
+  for (const [how, verb, queue] of [
+    ['moved', "tock.move(array[$1::bigint], 'r')", 'r'],
+    ['changed', 'tock.reprioritize(array[$1::bigint], 1)', 'q'],
+    ['cancelled', 'tock.cancel(array[$1::bigint])', null],
+  ] as const)
+    test(`it was ${how} in a transaction that is open while the child begins to wait`, async () => {
+      const other = await db.connect();
+      const [parent = ''] = await enqueue(client, 'q', [{}]);
+      await other.query('begin');
+      await other.query(`select ${verb}`, [parent]);
+      const [child = ''] = await enqueue(client, 'c', [
+        { after: [parent], on_parent_failure: 'run' },
+      ]);
+      await watchedFor50Minutes('now');
+      await sweep();
+      expect(await looksIn(child)).toBeLessThan(2);
+      await other.query('commit');
+      await other.end();
+      if (queue) await complete(client, leaseOf(await claim(client, queue)));
+      await becomesReady(child);
+    });
+
   test('nothing told the child: the next sweep finds it', async () => {
     const [parent = ''] = await enqueue(client, 'q', [{}]);
     const child = await childOf(parent);
