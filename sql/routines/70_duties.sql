@@ -42,7 +42,11 @@ begin
       'duties: ' || (select pg_catalog.string_agg(d.name, ', ' order by d.name) from tock.duties d));
   end if;
   perform tock.cancel_overdue();
-  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) then
+  -- The row of a duty may be held for long, by a transaction that has called reap() itself, or changes the interval: then
+  -- nothing could be recorded, and a claim may be waiting.
+  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty))
+    or (select d.name from tock.duties d where d.name = p_duty for update skip locked) is null
+  then
     return null;
   end if;
   if p_duty = 'promote' then

@@ -231,6 +231,13 @@ export const afterOthers: Bug[] = [
     caught: ['sql/ride-along.test.ts', 'a cancel ends the claim'],
   },
   {
+    file: 'routines/70_duties.sql',
+    name: 'a duty waits for its row',
+    find: 'for update skip locked) is null\n',
+    replace: ') is null\n',
+    caught: ['sql/ride-along.test.ts', 'whose rows a transaction'],
+  },
+  {
     file: 'routines/31_claim_parts.sql',
     name: 'a statement_timeout on the way of a claim counts as a cancel',
     find: "select t.most > interval '0' and",

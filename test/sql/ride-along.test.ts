@@ -31,6 +31,17 @@ test('what a claim does on the way can’t fail it', async () => {
   for (let n = 0; n < 40; n++) expect(await claimed(client, 1)).toEqual(n === 0 ? ['ready'] : []);
 });
 
+test('a claim passes by late duties whose rows a transaction that stays open has', async () => {
+  await enqueue(client, 'q', [{ payload: 'ready' }]);
+  await client.query('update tock.duties set last_started_at = null');
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('update tock.duties set every_seconds = every_seconds');
+  expect(await claimed(client)).toEqual(['ready']);
+  await other.query('rollback');
+  await other.end();
+});
+
 describe.each([
   ['promotion', async () => {}],
   [
