@@ -2053,7 +2053,7 @@ function tock.is_out_of_time()
 
 function tock.is_past_retention(p_epoch epochs)
   returns boolean
-  -- Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive and no older task waits for its parents, which may lie in it.
+  -- Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive and no task waits for parents of which one, or a run of one, may lie in it.
 
 function tock.is_paused(p_policy queues)
   returns boolean

@@ -16,12 +16,16 @@ language sql
 stable
 as $$
   select p_epoch.settled_at is not null and p_epoch.audited_at is not null
-    and (p_epoch.early and tock.is_archiving() and not exists (select from tock.watches x where x.child < p_epoch.end_position)
+    and (p_epoch.early and tock.is_archiving() and not exists (
+        select from tock.watches x
+        join tock.waiting w on w.position = x.child
+        cross join lateral pg_catalog.jsonb_array_elements_text(w.options -> 'after') a (id)
+        where a.id::bigint >> 20 < p_epoch.end_position)
       or p_epoch.settled_at < pg_catalog.now() - interval '1 second' * coalesce((
       select max((tock.policy(q)).retention_seconds) from unnest(p_epoch.queues) q), 0))
 $$;
 
-comment on function tock.is_past_retention is 'Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive and no older task waits for its parents, which may lie in it.';
+comment on function tock.is_past_retention is 'Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive and no task waits for parents of which one, or a run of one, may lie in it.';
 
 -- While it is enabled; what was begun earlier than it was turned off is dropped as it is.
 create or replace function tock.may_be_dropped(p_epoch integer)

@@ -306,3 +306,24 @@ test('an epoch ended on demand is over though nothing comes after it, and stays 
   await promote(tock.owner);
   expect(await gone()).toBe(true);
 });
+
+test('an epoch that was ended on demand stays for a task that was enqueued later after one in it', async () => {
+  await on();
+  const [dead = ''] = await enqueue(tock.owner, 'q', [{ max_attempts: 1 }]);
+  expect((await tock.send('POST /v1/archive/end')).status).toBe(200);
+  const [open = ''] = await enqueue(tock.owner, 'q', [{ delay_seconds: 1000 }]);
+  const [child = ''] = await enqueue(tock.owner, 'q', [{ after: [dead, open] }]);
+  await fail(tock.owner, leaseOf(await claim(tock.owner, 'q')));
+  await settle(tock.owner);
+  const go = async () => {
+    await retain(tock.owner);
+    await archive();
+    await retain(tock.owner);
+    return epochs(tock.owner);
+  };
+  expect(await go()).toContain(1);
+  await tock.owner.query('select tock.reschedule(array[$1::bigint], now())', [open]);
+  await complete(tock.owner, leaseOf(await claim(tock.owner, 'q')));
+  expect((await task(child)).body).toMatchObject({ state: 'cancelled' });
+  expect(await go()).not.toContain(1);
+});

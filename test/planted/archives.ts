@@ -63,6 +63,13 @@ export const inArchives: Bug[] = [
     caught: [archive, 'an epoch is ended on demand beside calls'],
   },
   {
+    name: 'an epoch that was ended on demand stays for older children only',
+    file: 'routines/14_archiving.sql',
+    find: 'where a.id::bigint >> 20 < p_epoch.end_position',
+    replace: 'where x.child < p_epoch.end_position',
+    caught: [archive, 'enqueued later after one in it'],
+  },
+  {
     name: 'what was put is not read back',
     file: 'functions/archive/put.ts',
     find: 'const back = await store.get(path);',
