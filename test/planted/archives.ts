@@ -199,8 +199,8 @@ export const inArchives: Bug[] = [
   {
     name: 'what was ended on demand is dropped while a task waits for parents in it',
     file: 'routines/14_archiving.sql',
-    find: ' and not exists (select from tock.watches x where x.child < p_epoch.end_position)',
-    replace: '',
+    find: 'where a.id::bigint >> 20 < p_epoch.end_position',
+    replace: 'where false',
     caught: [archive, 'stays while an older task waits for parents in it'],
   },
   {
