@@ -59,7 +59,8 @@ function requestOf(incoming, signal) {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) headers.set(name, String(value));
   const { method, url } = incoming;
-  const body = ['GET', 'HEAD'].includes(method) ? undefined : Readable.toWeb(incoming);
+  // Readable.toWeb() may throw where nobody catches it when a body is left unread: nodejs/node#64529.
+  const body = ['GET', 'HEAD'].includes(method) ? undefined : ReadableStream.from(incoming);
   return new Request(`http://${HOST}:${PORT}${url}`, {
     method,
     headers,
@@ -77,8 +78,8 @@ async function answer(incoming, outgoing) {
     const request = requestOf(incoming, gone.signal);
     const response = await tock.fetch(request, env, { waitUntil, passThroughOnException() {} });
     const headers = Object.fromEntries(response.headers);
-    // Or whoever keeps a connection busy would keep this process.
-    if (!server.listening) headers.connection = 'close';
+    // Or whoever keeps a connection busy would keep this process. Behind a body that is left unread nothing is heard.
+    if (!server.listening || !incoming.complete) headers.connection = 'close';
     outgoing.writeHead(response.status, headers);
     if (response.body) await pipeline(Readable.fromWeb(response.body), outgoing);
     else outgoing.end();

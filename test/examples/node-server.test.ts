@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
@@ -67,6 +67,40 @@ test('bodies come through as they are, and those that are too large are refused'
   expect((await send(JSON.stringify({ payload: '😀'.repeat(9000) }))).status).toBe(201);
   expect((await send('x'.repeat(6 * 1024 * 1024))).status).toBe(413);
   expect((await post('/v1/nothing', '{}')).status).toBe(404);
+});
+
+/** Begins a body with a chunk of so many bytes and leaves it there; gives the answer when it comes. */
+function begin(bytes: number): { socket: Socket; answer: Promise<string> } {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const answer = new Promise<string>((resolve) => {
+    socket.on('data', (some) => resolve(some.toString('latin1')));
+    socket.on('error', ({ message }) => resolve(message));
+    socket.on('close', () => resolve('closed'));
+  });
+  const head = `POST /v1/queues/q/tasks HTTP/1.1\r\nHost: t\r\nAuthorization: Bearer ${key}`;
+  socket.write(`${head}\r\nTransfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n`);
+  socket.write(Buffer.alloc(bytes, ' '));
+  return { socket, answer };
+}
+
+test('bodies that are refused while they come, or are left, end no more than their connections', async () => {
+  for (let round = 0; round < 3; round++) {
+    const all = Array.from({ length: 130 }, () => begin(512 * 1024));
+    let answered = 0;
+    for (const { answer } of all) void answer.then(() => answered++);
+    // More than there is room for: the others wait for the rest of theirs.
+    await vi.waitUntil(() => answered >= 70, { timeout: patience });
+    for (const { socket } of all) socket.resetAndDestroy();
+    await Promise.all(all.map(({ answer }) => answer));
+    expect(server.err()).toBe('');
+    expect((await post('/v1/queues/q/tasks', '{}')).status).toBe(201);
+  }
+});
+
+test('a body that is refused in its midst is the last on its connection', async () => {
+  // Who is hung up on while he sends may not see the answer that came before.
+  const refused = () => begin(6 * 1024 * 1024).answer;
+  await expect.poll(refused).toMatch(/^HTTP\/1\.1 413 .*\r\nconnection: close\r\n/is);
 });
 
 test('without a database, or where somebody listens already, it says so and ends', async () => {

@@ -157,8 +157,8 @@ export const inExamples: Bug[] = [
   {
     name: 'a Node server that is to end keeps the connections of those who ask on',
     file: 'examples/node-server/server.mjs',
-    find: "if (!server.listening) headers.connection = 'close';",
-    replace: '',
+    find: '!server.listening || !incoming.complete',
+    replace: '!incoming.complete',
     caught: [
       node,
       'on SIGTERM it answers what is under way and ends with 0, whoever keeps a connection',
