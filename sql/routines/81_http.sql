@@ -12,11 +12,19 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_id bigint;
+  v_own boolean := false;
 begin
   if not coalesce(tock.lets_in(p_key, 'enqueue', p_queue), false) then
     perform tock.authorize(p_key, 'enqueue', p_queue, true);
-    p_body := tock.own_tasks(p_key, p_body);
     p_request_id := tock.own_request_id(p_key, p_request_id);
+    v_own := true;
+  end if;
+  -- before what copies or writes the tasks
+  if pg_catalog.pg_column_size(p_body) > 262144 then
+    perform tock.refuse_large_payloads(p_queue, p_body, p_request_id);
+  end if;
+  if v_own then
+    p_body := tock.own_tasks(p_key, p_body);
   end if;
   if p_request_id is null and p_body - 'payload' = '{}'
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
@@ -32,6 +40,29 @@ begin
 end $$;
 
 comment on function tock.http_enqueue is 'POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); the answer''s body.';
+
+-- A payload of 300,000 keys took 0.5 s, and 2.2 MB of WAL, before it was refused (PostgreSQL 15). A repeated call is given
+-- its ids, whatever the queue takes by now.
+create or replace function tock.refuse_large_payloads(p_queue text, p_body jsonb, p_request_id text)
+returns void
+language plpgsql
+stable
+as $$
+declare
+  v_tasks jsonb := coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id'));
+  v_max integer := (tock.policy(p_queue)).max_payload_bytes;
+begin
+  if pg_catalog.jsonb_typeof(v_tasks) = 'array'
+    and exists (select from pg_catalog.jsonb_array_elements(v_tasks) t (task)
+      where pg_catalog.octet_length((t.task -> 'payload')::text) > v_max)
+    and not exists (select from tock.requests r
+      where r.queue = p_queue and r.verb = 'enqueue' and r.request_id = p_request_id)
+  then
+    perform tock.refuse_bad_tasks(v_tasks, v_max);
+  end if;
+end $$;
+
+comment on function tock.refuse_large_payloads is 'Raises TK422 where a task of an enqueue has a larger payload than its queue takes, unless its request id was seen before.';
 
 -- Wherever tasks come in: who may not enqueue into a stage doesn't come there by way of another, nor by way of a completion.
 create or replace function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)

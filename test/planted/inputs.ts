@@ -67,4 +67,25 @@ export const inputs: Bug[] = [
     replace: '',
     caught: ['http/body.test.ts', 'a body that breaks off is a 400'],
   },
+  {
+    name: 'a payload that is too large is written first',
+    file: 'routines/81_http.sql',
+    find: 'if pg_catalog.pg_column_size(p_body) > 262144 then',
+    replace: 'if false then',
+    caught: ['http/payload-size.test.ts', 'a payload that is too large is refused before'],
+  },
+  {
+    name: "a tenant's tasks are looked through before their sizes",
+    file: 'routines/81_http.sql',
+    find: 'if pg_catalog.pg_column_size(p_body) > 262144 then',
+    replace: 'if false then',
+    caught: ['http/payload-size.test.ts', 'it is refused before a tenant'],
+  },
+  {
+    name: 'a repeated call is judged by what its queue takes by now',
+    file: 'routines/81_http.sql',
+    find: "r.verb = 'enqueue' and r.request_id = p_request_id",
+    replace: 'false',
+    caught: ['http/payload-size.test.ts', 'a repeated call is given its ids'],
+  },
 ];

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+let tenants: string;
+beforeAll(async () => {
+  tock = await service();
+  const { rows } = await tock.owner.query(
+    "select key from tock.create_key(p_name => 't', p_scopes => '{enqueue}', p_tenants => '{acme}')",
+  );
+  tenants = rows[0].key;
+});
+afterAll(() => tock.database.drop());
+
+const enqueue = (queue: string, body: object, key = tock.key) =>
+  tock.send(`POST /v1/queues/${queue}/tasks`, { key, body });
+
+const drawn = async () =>
+  (await tock.owner.query('select last_value, is_called from tock.positions')).rows[0];
+
+const large = { payload: 'x'.repeat(262_143) };
+
+test.each([
+  ['alone', large, 'payload'],
+  ['with options', { ...large, priority: 1 }, 'payload'],
+  ['among others', { tasks: [{}, large] }, 'tasks[1].payload'],
+  ['with a request id', { ...large, request_id: 'new' }, 'payload'],
+])(
+  'a payload that is too large is refused before anything is written: %s',
+  async (_, body, field) => {
+    await enqueue('q', {});
+    const before = await drawn();
+    const refused = await enqueue('q', body);
+    expect(refused).toMatchObject({ status: 422, body: { field } });
+    expect(refused.body.detail).toContain('up to 262144 bytes of JSON');
+    // A sequence keeps its value though the statement is undone.
+    expect(await drawn()).toEqual(before);
+  },
+);
+
+test("it is refused before a tenant's tasks are looked through", async () => {
+  const others = { tasks: [{ tenant: 'other' }, large] };
+  expect(await enqueue('q', others, tenants)).toMatchObject({
+    status: 422,
+    body: { field: 'tasks[1].payload' },
+  });
+  const fits = { tasks: [{ tenant: 'other' }, { payload: 'x'.repeat(262_142) }] };
+  expect((await enqueue('q', fits, tenants)).status).toBe(403);
+  // A key that may not enqueue here hears nothing of sizes.
+  const reader = await tock.makeKey(['read']);
+  expect((await enqueue('q', others, reader)).status).toBe(403);
+});
+
+test.each([
+  ['for all tenants', () => tock.key],
+  ['for one tenant', () => tenants],
+])(
+  'a repeated call is given its ids, though its queue takes less by now: a key %s',
+  async (whom, key) => {
+    const queue = `less-${whom.replaceAll(' ', '-')}`;
+    const body = { payload: 'x'.repeat(262_142), request_id: 'r' };
+    const first = await enqueue(queue, body, key());
+    expect(first.status).toBe(201);
+    await tock.send(`PUT /v1/queues/${queue}`, { body: { max_payload_bytes: 1024 } });
+    expect(await enqueue(queue, body, key())).toMatchObject({ status: 201, body: first.body });
+    const other = { ...body, request_id: 'other' };
+    expect((await enqueue(queue, other, key())).status).toBe(422);
+  },
+);
+
+test('a queue that takes more is given more', async () => {
+  await tock.send('PUT /v1/queues/roomy', { body: { max_payload_bytes: 1_000_000 } });
+  expect((await enqueue('roomy', large)).status).toBe(201);
+  expect((await enqueue('roomy', large, tenants)).status).toBe(201);
+});
