@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import { ReadableStream } from 'node:stream/web';
 import type pg from 'pg';
 import { createApp } from '../../functions/app.ts';
 import { type Bindings, type Connect, connect as open } from '../../functions/query.ts';
@@ -42,12 +42,20 @@ export async function listening(bindings: Bindings = {}): Promise<Listening> {
   const server = createServer(async (incoming, outgoing) => {
     const gone = new AbortController();
     outgoing.on('close', () => gone.abort());
-    const { method = 'GET', headers } = incoming;
-    const init = { method, headers, signal: gone.signal, duplex: 'half' } as RequestInit;
-    const body = method === 'GET' ? null : (Readable.toWeb(incoming) as ReadableStream);
+    const { method = 'GET' } = incoming;
+    const init = {
+      method,
+      headers: incoming.headers,
+      signal: gone.signal,
+      duplex: 'half',
+    } as RequestInit;
+    const body = method === 'GET' ? null : (ReadableStream.from(incoming) as BodyInit);
     const request = new Request(`http://tock${incoming.url}`, { ...init, body });
     const response = await app.fetch(request, bindings);
-    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    const headers = Object.fromEntries(response.headers);
+    // Behind a body that is left unread nothing is heard.
+    if (!incoming.complete) headers.connection = 'close';
+    outgoing.writeHead(response.status, headers);
     outgoing.end(Buffer.from(await response.arrayBuffer()));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -39,36 +39,39 @@ const kinds: Kind[] = [
   ['waits for a result', 'calls that wait', 2 * MOST, () => `GET /v1/tasks/${id}?wait_seconds=30`],
 ];
 
-test.each(kinds)('all %s that one key can have leave another its places', async (...flooding) => {
-  const [, kind, most] = flooding;
-  const call = (key: string, [, , , route, body]: Kind) => tock.send(key, route(), body);
-  const { held, release } = tock.hold(greedy, '');
-  const refused: Response[] = [];
-  const flood = Array.from({ length: most + 5 }, async () => {
-    const reply = await call(greedy, flooding);
-    if (reply.status === 503) refused.push(reply);
-    return reply;
-  });
-  try {
-    await expect.poll(() => [held(), refused.length]).toEqual([most, 5]);
-    const others = await Promise.all(kinds.map((one) => call(other, one)));
-    expect(others.map(({ ok }) => ok)).toEqual(kinds.map(() => true));
-    const again = await call(greedy, flooding);
-    expect([held(), again.status]).toEqual([most, 503]);
-    for (const reply of [...refused, again]) {
-      expect(reply.headers.get('retry-after')).toMatch(/^[123]$/);
-      expect(await reply.json()).toMatchObject({
-        detail: `This Worker has ${most} ${kind} at once already.`,
-        hint: expect.stringContaining('Come back after Retry-After.'),
-      });
+test.each(kinds)(
+  'one key with all places of a kind leaves another its own: %s',
+  async (...flooding) => {
+    const [, kind, most] = flooding;
+    const call = (key: string, [, , , route, body]: Kind) => tock.send(key, route(), body);
+    const { held, release } = tock.hold(greedy, '');
+    const refused: Response[] = [];
+    const flood = Array.from({ length: most + 5 }, async () => {
+      const reply = await call(greedy, flooding);
+      if (reply.status === 503) refused.push(reply);
+      return reply;
+    });
+    try {
+      await expect.poll(() => [held(), refused.length]).toEqual([most, 5]);
+      const others = await Promise.all(kinds.map((one) => call(other, one)));
+      expect(others.map(({ ok }) => ok)).toEqual(kinds.map(() => true));
+      const again = await call(greedy, flooding);
+      expect([held(), again.status]).toEqual([most, 503]);
+      for (const reply of [...refused, again]) {
+        expect(reply.headers.get('retry-after')).toMatch(/^[123]$/);
+        expect(await reply.json()).toMatchObject({
+          detail: `This Worker has ${most} ${kind} at once already.`,
+          hint: expect.stringContaining('Come back after Retry-After.'),
+        });
+      }
+    } finally {
+      release();
     }
-  } finally {
-    release();
-  }
-  const replies = await Promise.all(flood);
-  expect(replies.filter(({ ok }) => ok)).toHaveLength(most);
-  expect((await call(greedy, flooding)).ok).toBe(true);
-});
+    const replies = await Promise.all(flood);
+    expect(replies.filter(({ ok }) => ok)).toHaveLength(most);
+    expect((await call(greedy, flooding)).ok).toBe(true);
+  },
+);
 
 test('long polls of one key that hold all looks leave another its look', async () => {
   // What a call that waits sends after its first statement.
