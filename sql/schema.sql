@@ -2876,10 +2876,6 @@ function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks in
   returns void
   -- Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.
 
-function tock.refuse_ended_key(p_key keys)
-  returns void
-  -- Raises TK401 unless a key is there and has not ended.
-
 function tock.refuse_large_payloads(p_queue text, p_body jsonb, p_request_id text)
   returns void
   -- Raises TK422 where a task of an enqueue has a larger payload than its queue takes, unless its request id was seen before.
