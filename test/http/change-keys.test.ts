@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { until } from '../sql/support.ts';
 import { type Service, service } from './service.ts';
 
@@ -87,7 +88,7 @@ test('an unknown key is refused before any of its ids is looked up', async () =>
   const holder = await tock.database.connect();
   await holder.query('begin');
   // A look-up would wait here, and be cancelled: a 503.
-  await holder.query("set local idle_in_transaction_session_timeout = '10s'");
+  await holder.query(`set local idle_in_transaction_session_timeout = ${patience}`);
   await holder.query('lock table tock.streams, tock.waiting in access exclusive mode');
   const body = { ids: ['1048577'] };
   const refused = await tock.send('POST /v1/tasks/cancel', { body, key: 'tock_none' });

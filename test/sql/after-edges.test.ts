@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { client, databaseEach, db } from './own.ts';
 import {
+  becomes,
   claim,
   complete,
   enqueue,
   fail,
   leaseOf,
   makeDue,
+  passExpiry,
   promote,
   rows,
   task,
@@ -15,7 +17,6 @@ import {
 
 databaseEach();
 const stateOf = async (id: string) => (await task(client, id))?.state;
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('a payload that is changed after it was gathered keeps its parents', async () => {
   const [parent = ''] = await enqueue(client, 'q', [{}]);
@@ -33,11 +34,11 @@ test('a payload that is changed after it was gathered keeps its parents', async 
 test('a completion in repeatable read doesn’t fail for a look at the child', async () => {
   const other = await db.connect();
   const [parent = ''] = await enqueue(client, 'q', [{}]);
-  const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+  await enqueue(client, 'q', [{ after: [parent] }]);
   const lease = leaseOf(await claim(client, 'q'));
   await other.query('begin isolation level repeatable read');
   await other.query('select 1 from pg_class limit 1');
-  await pause(150);
+  await makeDue(client, 'q');
   await promote(client);
   const done = await complete(other, lease).then(
     () => null,
@@ -45,16 +46,13 @@ test('a completion in repeatable read doesn’t fail for a look at the child', a
   );
   await other.query(done === null ? 'commit' : 'rollback');
   expect(done).toBeNull();
-  void child;
 });
 
 test('parents() shows a cancelled parent as the task itself does', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
   const [child = ''] = await enqueue(client, 'q', [{ after: [parent], on_parent_failure: 'run' }]);
   await client.query('select tock.cancel(array[$1::bigint])', [parent]);
-  await pause(150);
-  await promote(client);
-  expect(await stateOf(child)).toBe('ready');
+  await becomes(client, child, 'ready');
   expect(await stateOf(parent)).toBe('cancelled');
   const [shown] = await rows<{ state: string }>(client, 'select * from tock.parents($1)', [child]);
   expect(shown?.state).toBe('cancelled');
@@ -62,10 +60,11 @@ test('parents() shows a cancelled parent as the task itself does', async () => {
 
 test('a gathered payload says how a cancelled parent stands', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
-  await enqueue(client, 'q', [{ after: [parent], on_parent_failure: 'run', gather: true }]);
+  const [child = ''] = await enqueue(client, 'q', [
+    { after: [parent], on_parent_failure: 'run', gather: true },
+  ]);
   await client.query('select tock.cancel(array[$1::bigint])', [parent]);
-  await pause(150);
-  await promote(client);
+  await becomes(client, child, 'ready');
   const [run] = await claim(client, 'q');
   expect(run?.payload).toMatchObject({ parents: [{ id: parent, state: 'cancelled' }] });
 });
@@ -104,11 +103,12 @@ test('keyed tasks that name unknown ones are named by their place in the call', 
 });
 
 test('a child doesn’t expire by its queue’s max_wait_seconds while its parent runs', async () => {
-  await client.query(`select tock.put_queue('q', '{"max_wait_seconds": 1}')`);
+  await client.query(`select tock.put_queue('q', '{"max_wait_seconds": 1000}')`);
   const [parent = ''] = await enqueue(client, 'p', [{}]);
   const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
   const runs = await claim(client, 'p');
-  await pause(1200);
+  await client.query("update tock.waiting set after_due = after_due - interval '1 hour'");
+  await passExpiry(client, child);
   await complete(client, leaseOf(runs));
   expect(await stateOf(child)).toBe('ready');
 });

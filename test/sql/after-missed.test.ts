@@ -1,17 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import { client, databaseEach, db } from './own.ts';
-import { claim, complete, enqueue, leaseOf, numbered, rows, task, value } from './support.ts';
+import {
+  becomes,
+  claim,
+  complete,
+  enqueue,
+  leaseOf,
+  numbered,
+  rows,
+  task,
+  value,
+} from './support.ts';
 
 databaseEach();
 
 /** Promotes as a claim does, not by the sweep, which finds what was missed. */
-async function becomesReady(id: string): Promise<void> {
-  const look = async () => {
-    await client.query('select tock.promote()');
-    return (await task(client, id))?.state;
-  };
-  await expect.poll(look).toBe('ready');
-}
+const becomesReady = (id: string) => becomes(client, id, 'ready', false);
 const childOf = async (parent: string) =>
   (await enqueue(client, 'q', [{ after: [parent] }]))[0] ?? '';
 

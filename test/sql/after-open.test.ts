@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { age, audit, pass, retain, settle } from './history.ts';
 import { client, databaseEach, db } from './own.ts';
 import {
@@ -8,6 +9,7 @@ import {
   enqueue,
   expire,
   leaseOf,
+  makeDue,
   numbered,
   pidOf,
   promote,
@@ -19,7 +21,6 @@ import {
 
 databaseEach();
 const stateOf = async (id: string) => (await task(client, id))?.state;
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('a parent that was done long ago counts as done, though its history is gone', async () => {
   await client.query(`select tock.put_queue('*', '{"retention_seconds": 60}')`);
@@ -49,7 +50,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
       { after: ['b'] },
     ]);
     const other = await db.connect();
-    await pause(120);
+    await makeDue(client, 'q');
     await other.query('begin');
     await complete(other, leaseOf(await claim(client, 'q')));
     return { ids, other };
@@ -57,7 +58,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
   test('holds up no claim of another queue', async () => {
     await enqueue(client, 'z', [{ payload: 'plain' }]);
     const { other } = await chain();
-    await client.query("set statement_timeout = '60s'");
+    await client.query(`set statement_timeout = ${patience}`);
     try {
       // one in sixteen claims promotes, and each one that finds nothing
       await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
@@ -69,9 +70,9 @@ describe('a chain of three, completed in a transaction that is open', () => {
   });
   test('holds up no other due task', async () => {
     const { other } = await chain();
-    const [due = ''] = await enqueue(client, 'z', [{ delay_seconds: 0.05 }]);
-    await pause(100);
-    await client.query("set statement_timeout = '60s'");
+    const [due = ''] = await enqueue(client, 'z', [{ delay_seconds: 1000 }]);
+    await makeDue(client, 'z');
+    await client.query(`set statement_timeout = ${patience}`);
     try {
       await client.query('select tock.tick()');
       expect(
@@ -85,12 +86,12 @@ describe('a chain of three, completed in a transaction that is open', () => {
   });
   test('is no deadlock with promotion when it changes the third', async () => {
     const { ids, other } = await chain();
+    const pid = await pidOf(client);
     const promoting = promote(client).then(
       () => null,
       (e) => e.code,
     );
-    await blocked(other, await pidOf(other)).catch(() => 0).valueOf;
-    await pause(300);
+    await blocked(other, pid, promoting);
     const changing = await other
       .query('select tock.reprioritize(array[$1::bigint], 2)', [ids[2]])
       .then(
@@ -105,12 +106,12 @@ describe('a chain of three, completed in a transaction that is open', () => {
 test('a gated parent that is let in by an open completion holds up no claim', async () => {
   await enqueue(client, 'g', [{ gate: 'x' }, { gate: 'x', name: 'p' }, { after: ['p'] }]);
   await promote(client);
-  await pause(150);
+  await client.query('update tock.waiting set due_at = now() where after_due is not null');
   const runs = await claim(client, 'g');
   const other = await db.connect();
   await other.query('begin');
   await complete(other, leaseOf(runs));
-  await client.query("set statement_timeout = '60s'");
+  await client.query(`set statement_timeout = ${patience}`);
   try {
     await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
   } finally {
@@ -163,8 +164,7 @@ test('results of 256 MiB in all don’t stop completion, the reaper, promotion a
   await busy.query('select tock.reprioritize(array[$1::bigint], 3)', [child]);
   codes.completeThen = await code(finish(last));
   await busy.query('commit');
-  const [due = ''] = await enqueue(client, 'plain', [{ delay_seconds: 0.1 }]);
-  await pause(300);
+  const [due = ''] = await enqueue(client, 'plain', [{ delay_seconds: 1000 }]);
   await client.query("update tock.waiting set due_at = now() - interval '1 s'");
   codes.promote = await code(promote(client));
   codes.claim = await code(

@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { client, databaseEach, db } from './own.ts';
 import {
+  becomes,
   blocked,
   claim,
   complete,
   enqueue,
   fail,
   leaseOf,
+  makeDue,
   numbered,
+  passExpiry,
   pidOf,
   promote,
   refusal,
@@ -29,17 +33,7 @@ async function watchedFor(interval: string): Promise<void> {
     [interval],
   );
 }
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-async function settles(ids: string[], seconds: number): Promise<(string | undefined)[]> {
-  const end = Date.now() + seconds * 1000;
-  for (;;) {
-    await promote(client);
-    const all = [];
-    for (const id of ids) all.push(await stateOf(id));
-    if (!all.includes('waiting') || Date.now() > end) return all;
-    await pause(100);
-  }
-}
+const settles = (id: string) => becomes(client, id, 'ready', false);
 
 test('the first task of a call after *: an empty batch with a callback', async () => {
   const [id = ''] = await enqueue(client, 'q', [{ payload: 'callback', after: ['*'] }]);
@@ -94,7 +88,7 @@ describe('lost wake-ups', () => {
     await complete(client, leaseOf(await claim(client, 'q')));
     await other.query('commit');
     await other.end();
-    expect(await settles([child], 4)).toEqual(['ready']);
+    await settles(child);
   });
 
   test('a child that a promotion was just looking at when its parent ended', async () => {
@@ -109,7 +103,7 @@ describe('lost wake-ups', () => {
     await complete(client, leaseOf(runs));
     await other.query('commit');
     await other.end();
-    expect(await settles([child], 4)).toEqual(['ready']);
+    await settles(child);
   });
 
   for (const [how, end] of [
@@ -132,7 +126,7 @@ describe('lost wake-ups', () => {
         await watchedFor('50 minutes');
         await end(parent);
         expect(await stateOf(parent)).toBe('cancelled');
-        expect(await settles([child], 4)).toEqual(['ready']);
+        await settles(child);
       });
   }
 });
@@ -148,15 +142,14 @@ describe('stale watches', () => {
     expect(await watches()).toBe(0);
   });
   test('of a cancelled child whose parent expires', async () => {
-    const [parent = ''] = await enqueue(client, 'p', [{ expires_in_seconds: 1 }]);
+    const [parent = ''] = await enqueue(client, 'p', [{ expires_in_seconds: 1000 }]);
     const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
     await client.query('select tock.cancel(array[$1::bigint])', [child]);
-    await pause(1100);
+    await passExpiry(client, parent);
     await promote(client);
     expect(await claim(client, 'p')).toEqual([]);
     await client.query('select tock.tick()');
     expect(await watches()).toBe(0);
-    void parent;
   });
   test('of a purged queue of children of a dead parent', async () => {
     const [parent = ''] = await enqueue(client, 'p', [{}]);
@@ -173,12 +166,12 @@ describe('held up by an open transaction', () => {
   test('promotion, while another transaction has made a waiting parent ready', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
-    const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
-    await pause(150);
+    await enqueue(client, 'q', [{ after: [parent] }]);
+    await makeDue(client, 'q');
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
     try {
-      await client.query("set statement_timeout = '60s'");
+      await client.query(`set statement_timeout = ${patience}`);
       await promote(client);
       expect(await value(client, "select tock.run_duty('promote')")).not.toBeNull();
     } finally {
@@ -186,19 +179,19 @@ describe('held up by an open transaction', () => {
       await other.end();
       await client.query('reset statement_timeout');
     }
-    void child;
   });
 
   test('claims of any queue, and due tasks, for the same reason', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
     await enqueue(client, 'q', [{ after: [parent] }]);
-    const [plain = ''] = await enqueue(client, 'z', [{ delay_seconds: 0.1 }]);
-    await pause(150);
+    const [plain = ''] = await enqueue(client, 'z', [{ delay_seconds: 1000 }]);
+    await makeDue(client, 'q');
+    await makeDue(client, 'z');
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
     try {
-      await client.query("set statement_timeout = '60s'");
+      await client.query(`set statement_timeout = ${patience}`);
       const runs = await rows<{ id: string }>(
         client,
         "select * from tock.claim(p_queue => 'z', p_alone => true)",
@@ -215,7 +208,7 @@ describe('held up by an open transaction', () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
     const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
-    await pause(150);
+    await makeDue(client, 'q');
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
     const pid = await pidOf(client);
@@ -223,7 +216,7 @@ describe('held up by an open transaction', () => {
       () => null,
       (e) => e.code,
     );
-    await Promise.race([blocked(other, pid), promoting, pause(2000)]).catch(() => 0);
+    await blocked(other, pid, promoting);
     const cancelling = other.query('select tock.cancel(array[$1::bigint])', [child]).then(
       () => null,
       (e: { code: string }) => e.code,
@@ -238,9 +231,9 @@ describe('held up by an open transaction', () => {
 test('an expired child that was erased stays so', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
   const [child = ''] = await enqueue(client, 'q', [
-    { payload: 'secret', after: [parent], gather: true, expires_in_seconds: 1 },
+    { payload: 'secret', after: [parent], gather: true, expires_in_seconds: 1000 },
   ]);
-  await pause(1100);
+  await passExpiry(client, child);
   expect(await stateOf(child)).toBe('expired');
   await client.query('select tock.erase($1)', [child]);
   const [run] = await claim(client, 'p');
@@ -260,10 +253,10 @@ test('a gathered payload is no larger than its queue takes', async () => {
 
 test('parents() in a read-only transaction', async () => {
   const [parent = ''] = await enqueue(client, 'p', [
-    { delay_seconds: 1000, expires_at: new Date(Date.now() + 500).toISOString() },
+    { delay_seconds: 1000, expires_in_seconds: 2000 },
   ]);
   const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
-  await pause(600);
+  await passExpiry(client, parent);
   await client.query('begin read only');
   try {
     await rows(client, 'select * from tock.parents($1)', [child]);

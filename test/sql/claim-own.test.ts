@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { client, db, oneDatabase } from './own.ts';
 import {
   blocked,
@@ -92,7 +93,7 @@ test('what is claimed while others tidy is not forgotten, and tidy waits for nob
   const open = await db.connect();
   await open.query('begin');
   const [second] = await own(open, 'tidied', 'a');
-  await client.query("set lock_timeout = '1s'; select tock.tidy(); reset lock_timeout");
+  await client.query(`set lock_timeout = ${patience}; select tock.tidy(); reset lock_timeout`);
   await open.query('commit');
   const [third] = await own(client, 'tidied', 'a');
   expect(third?.id).toBe(second?.id);

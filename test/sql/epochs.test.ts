@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import { pass, nearTheEnd as runOut } from './history.ts';
 import {
@@ -166,7 +167,7 @@ test('while epochs are made in a transaction that stays open, everybody else goe
   await nearTheEnd(2);
   await maker.query('begin');
   expect(await value(maker, 'select tock.rotate(p_ahead => 5)')).toBe(3);
-  await client.query("set lock_timeout = '2s'");
+  await client.query(`set lock_timeout = ${patience}`);
   const ids = await enqueue(client, 'q', numbered(6));
   const claims = await drain(client, 'q', { limit: 4 });
   expect(claims.flat().map((run) => run.id)).toEqual(ids);

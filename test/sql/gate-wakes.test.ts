@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { gated, payloads, promote, setQueue, take } from './gates.ts';
 import { client, db, oneDatabase } from './own.ts';
 import { claim, complete, enqueue, leaseOf, promote as sweep, until, value } from './support.ts';
@@ -160,7 +161,7 @@ test('settings left open in a transaction hold up no promotion', async () => {
   const other = await db.connect();
   await other.query("begin; select tock.put_gate('open', 'new', '{}')");
   await enqueue(client, 'open', gated('new'));
-  await client.query("set lock_timeout = '5s'");
+  await client.query(`set lock_timeout = ${patience}`);
   expect(await promote(client)).toBe(1);
   await other.query('commit');
   await sweep(client);

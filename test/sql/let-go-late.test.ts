@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import { age, audit, epochs, pass, retain, settle, take } from './history.ts';
 import {
@@ -163,7 +164,7 @@ describe('a change that came too late starts nothing after the epoch it meant wa
     await age(client, '1 year');
     const dropper = await db.connect();
     const pid = await pidOf(dropper);
-    await dropper.query("set lock_timeout = '20s'; begin");
+    await dropper.query('begin');
     const dropping = value<void>(dropper, 'select tock.drop_epoch(1, 0)').catch(
       (error) => error.code,
     );
@@ -200,7 +201,7 @@ describe('a change that came too late starts nothing after the epoch it meant wa
     const pid = await pidOf(claimer);
     const claiming = claim(claimer, 'q', { limit: 9 });
     await blocked(client, pid);
-    await client.query("set lock_timeout = '5s'");
+    await client.query(`set lock_timeout = ${patience}`);
     while ((await epochs(client)).includes(1)) await value(client, 'select tock.retain()');
     await stop.query('commit');
     expect((await claiming).map((run) => run.id)).toEqual([other]);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import { ask, pass, put, running, settle } from './limits.ts';
 import { client, databaseEach, db } from './own.ts';
@@ -104,7 +105,7 @@ describe.each([
     const other = await db.connect();
     await other.query('begin');
     expect(await claim(other, 'q', { limit: 2 })).toHaveLength(2);
-    await client.query("set lock_timeout = '2s'");
+    await client.query(`set lock_timeout = ${patience}`);
     expect(await ask(client, 'q', 9)).toMatchObject({ got: 0, state: 'busy' });
     await other.query('commit');
     expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import {
   claim,
@@ -76,7 +77,7 @@ async function wishes(count: number): Promise<{ all: string[]; open: Open[] }> {
 /** A worker that would rather fail than wait. */
 async function impatient(): Promise<pg.Client> {
   const on = await db.connect();
-  await on.query("set lock_timeout = '250ms'");
+  await on.query(`set lock_timeout = ${patience}`);
   return on;
 }
 

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import { age, epochs, nearTheEnd, pass, retain, settle, take, work } from './history.ts';
 import {
@@ -108,7 +109,7 @@ describe('beside a writer in repeatable read that holds its stream', () => {
   });
 
   test('its stream is claimed from by whoever is alone', async () => {
-    await client.query("set lock_timeout = '1s'");
+    await client.query(`set lock_timeout = ${patience}`);
     expect(payloads(await alone(client, 'q'))).toEqual([0, 1, 2]);
     await writer.query('commit');
     expect(payloads(await alone(client, 'q'))).toEqual([3]);

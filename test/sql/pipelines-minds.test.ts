@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import { setQueue } from './gates.ts';
 import { client, databaseEach, db } from './own.ts';
@@ -246,7 +247,7 @@ test('a worker whose completion is still open holds up no other worker of its qu
   const [a] = await claim(client, 'fetch', { limit: 1 });
   const [b] = await claim(client, 'fetch', { limit: 1 });
   const other = await db.connect();
-  await other.query("set statement_timeout = '2s'");
+  await other.query(`set statement_timeout = ${patience}`);
   await client.query('begin');
   await done(a as Run);
   await done(b as Run, {}, other);

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import {
   blocked,
@@ -28,7 +29,7 @@ beforeEach(async () => {
   used.push(db);
   client = await db.connect();
   // A reaper that waits where it should pass by must fail its test, not hang it.
-  await client.query("set statement_timeout = '10s'");
+  await client.query(`set statement_timeout = ${patience}`);
 });
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { withClient } from '../../scripts/stack/roles.ts';
 import type { Database } from '../database.ts';
+import { patience } from '../patience.ts';
 import { rows } from './support.ts';
 
 const names = (text: string) => text.trim().split(/\s+/);
@@ -82,7 +83,7 @@ export async function dropMembers(superUrl: string, members: Member[]): Promise<
 /** Runs statements that change nothing in the end; gives the SQLSTATE of each, null when it went through. */
 export async function outcomes(client: pg.Client, statements: string[]) {
   const codes: (string | null)[] = [];
-  await client.query("begin; set local statement_timeout = '5s'");
+  await client.query(`begin; set local statement_timeout = ${patience}`);
   for (const statement of statements) {
     await client.query('savepoint before');
     const code = await client.query(statement).then(

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { client, databaseEach, db } from './own.ts';
 import { fire, put, queued, show, stopped } from './schedules.ts';
 import { refusal, rows, value } from './support.ts';
@@ -22,7 +23,7 @@ test('a claim waits for nobody who holds the key of a schedule, and fires the ot
   const other = await db.connect();
   await other.query('begin');
   await other.query(`select tock.enqueue('held', '[{"unique_key": "k"}]')`);
-  await client.query("set statement_timeout = '15s'");
+  await client.query(`set statement_timeout = ${patience}`);
   await client.query("select id from tock.claim('else', p_alone => true)");
   expect(await queued(client, 'kept')).toHaveLength(5);
   for (let n = 1; n <= 5; n++) {

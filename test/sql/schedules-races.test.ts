@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import { client, databaseEach, db } from './own.ts';
 import { fire, fired, put, queued, show, stopped } from './schedules.ts';
@@ -83,7 +84,7 @@ test('a firing in an open transaction holds up no other schedule, and a claim no
   const other = await db.connect();
   await other.query('begin');
   expect(await value(other, 'select tock.fire_schedules(10)')).toBe(10);
-  await client.query("set statement_timeout = '5s'");
+  await client.query(`set statement_timeout = ${patience}`);
   await client.query("select id from tock.claim('q1', p_alone => true)");
   await client.query('select tock.tick()');
   expect(await value(client, 'select count(*)::int from tock.fired')).toBe(40);

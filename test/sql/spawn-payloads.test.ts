@@ -17,6 +17,7 @@ import {
   enqueue,
   fail,
   leaseOf,
+  makeDue,
   promote,
   refusal,
   rows,
@@ -79,10 +80,10 @@ describe('whatever a waiting task’s payload has become, it goes on, and so do 
   test.each([...payloads, undefined])('%s', async (text) => {
     const [queue, children, others] = [newQueue(), newQueue(), newQueue()];
     const { id } = await waits(queue, { queue: children, tasks: [{}] });
-    const [other = ''] = await enqueue(client, others, [{ delay_seconds: 0.01 }]);
+    const [other = ''] = await enqueue(client, others, [{ delay_seconds: 1000 }]);
     await rows(client, 'update tock.waiting set payload = $2 where task_id = $1', [id, text]);
     await doAll(children, 'c');
-    await new Promise((r) => setTimeout(r, 20));
+    await makeDue(client, others);
     await promote(client);
     expect([await stateOf(id), await stateOf(other)]).toEqual(['ready', 'ready']);
     const { payload, children: given } = await payloadOf(queue);

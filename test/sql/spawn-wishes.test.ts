@@ -1,7 +1,18 @@
 import { expect, test } from 'vitest';
 import { client, db, oneDatabase } from './own.ts';
-import { change, doAll, freed, newQueue, payloadOf, stateOf, waits } from './spawns.ts';
-import { claim, complete, enqueue, fail, leaseOf, promote, rows, task } from './support.ts';
+import { change, doAll, lookAfterAWhile, newQueue, payloadOf, stateOf, waits } from './spawns.ts';
+import {
+  becomes,
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  passExpiry,
+  promote,
+  rows,
+  task,
+} from './support.ts';
 
 oneDatabase();
 
@@ -29,18 +40,18 @@ test('a task that is cancelled while its completion is being written does not go
   const [queue, children] = [newQueue(), newQueue()];
   const id = await beside(queue, children, cancel);
   await doAll(children);
-  expect(await freed(id)).toBe('cancelled');
+  await becomes(client, id, 'cancelled');
   expect(await claim(client, queue)).toEqual([]);
 });
 
 test('and is seen to be cancelled before its children have ended', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const id = await beside(queue, children, cancel);
-  expect(await freed(id)).toBe('cancelled');
+  await becomes(client, id, 'cancelled');
   const [after = ''] = await enqueue(client, newQueue(), [
     { after: [id], on_parent_failure: 'run' },
   ]);
-  expect(await freed(after)).toBe('ready');
+  await becomes(client, after, 'ready');
 });
 
 test('the time that was asked for while it ran holds for what comes after its children', async () => {
@@ -52,21 +63,22 @@ test('the time that was asked for while it ran holds for what comes after its ch
   await doAll(children);
   expect(await task(client, id)).toMatchObject({ state: 'waiting', priority: 1 });
   await change(id, { run_at: new Date().toISOString() });
-  expect(await freed(id)).toBe('ready');
+  await becomes(client, id, 'ready');
 });
 
 test('a task that has started doesn’t expire while its children run, nor afterwards', async () => {
   const [queue, children] = [newQueue(), newQueue()];
-  await client.query('select tock.put_queue($1, $2)', [queue, '{"max_wait_seconds": 1}']);
-  const own = { expires_in_seconds: 1 };
+  await client.query('select tock.put_queue($1, $2)', [queue, '{"max_wait_seconds": 1000}']);
+  const own = { expires_in_seconds: 1000 };
   const ids = [
     (await waits(queue, { queue: children, tasks: [{}] })).id,
     (await waits(queue, { queue: children, tasks: [{}] }, own)).id,
   ];
-  await new Promise((r) => setTimeout(r, 1100));
+  const late = () => Promise.all(ids.map((id) => passExpiry(client, id)));
+  await late();
   await doAll(children);
   await promote(client);
-  await new Promise((r) => setTimeout(r, 1100));
+  await late();
   expect((await claim(client, queue, { limit: 5 })).map((run) => run.id).sort()).toEqual(
     ids.sort(),
   );
@@ -108,7 +120,7 @@ test('a change under way when its children end is not lost', async () => {
   await doAll(children);
   await other.query('commit');
   await other.end();
-  expect(await freed(id)).toBe('ready');
+  await becomes(client, id, 'ready');
   expect(await payloadOf(queue)).toMatchObject({ payload: 'new', result: 'r' });
 });
 
@@ -125,7 +137,7 @@ test('a keyed child that ends while the completion that waits for it is open', a
   await complete(client, child, [{ id: kid, result: 'k' }]);
   await other.query('commit');
   await other.end();
-  expect(await freed(id)).toBe('ready');
+  await becomes(client, id, 'ready');
   expect((await payloadOf(queue)).children).toMatchObject([{ id: kid, result: 'k' }]);
 });
 
@@ -133,9 +145,10 @@ test('a task that waits for its children and is a parent itself has those after 
   const [queue, children, later] = [newQueue(), newQueue(), newQueue()];
   const { id } = await waits(queue, { queue: children, tasks: [{}] });
   const [after = ''] = await enqueue(client, later, [{ after: [id], gather: true }]);
-  expect(await freed(after, 300)).toBe('waiting');
+  await lookAfterAWhile();
+  expect(await stateOf(after)).toBe('waiting');
   await doAll(children);
   await doAll(queue, 'last');
-  expect(await freed(after)).toBe('ready');
+  await becomes(client, after, 'ready');
   expect((await claim(client, later))[0]?.payload).toMatchObject({ parents: [{ result: 'last' }] });
 });

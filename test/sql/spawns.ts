@@ -62,15 +62,6 @@ export async function waitAgain(queue: string, children: string, result: unknown
 /** The payload of the one run that is ready. */
 export const payloadOf = async (queue: string) => (await claim(client, queue))[0]?.payload as Whole;
 
-/** A task's state once promotion has looked at it for long enough. */
-export async function freed(id: string, ms = 4000) {
-  for (const end = Date.now() + ms; ; await new Promise((r) => setTimeout(r, 50))) {
-    await promote(client);
-    const state = await stateOf(id);
-    if (state !== 'waiting' || Date.now() > end) return state;
-  }
-}
-
 /** What waits has done so for a while, and promotion looks at it. */
 export async function lookAfterAWhile() {
   await rows(client, "update tock.watches set watched_at = watched_at - interval '1 minute'");

@@ -189,6 +189,16 @@ export async function expire(client: Client, lease: string): Promise<void> {
   );
 }
 
+/** The time until which a task was to start, if it has one, is a minute ago. */
+export async function passExpiry(client: Client, id: string): Promise<void> {
+  for (const table of ['runs', 'waiting'])
+    await client.query(
+      `update tock.${table} set options = jsonb_set(options, '{expires_at}', to_jsonb(now() - interval '1 minute'))
+       where (task_id = $1::bigint or position = $1::bigint >> 20) and options ? 'expires_at'`,
+      [id],
+    );
+}
+
 /** What waits in a queue has been due for a second. */
 export async function makeDue(client: Client, queue: string): Promise<void> {
   await client.query(
@@ -231,10 +241,25 @@ export async function until<T>(what: string, condition: () => Promise<T>) {
   }
 }
 
-/** Waits until the client's statement stands in front of a lock. */
-export async function blocked(watcher: Client, pid: number): Promise<void> {
-  await until(`backend ${pid} waits for a lock`, () =>
-    value<boolean>(watcher, 'select cardinality(pg_blocking_pids($1)) > 0', [pid]),
+/** Promotes until a task is in a state; without the sweep, which finds what was missed, as a claim does. */
+export async function becomes(client: Client, id: string, state: string, sweep = true) {
+  await until(`task ${id} is ${state}`, async () => {
+    await client.query('select tock.promote(p_limit => 10000, p_sweep => $1)', [sweep]);
+    return (await task(client, id))?.state === state;
+  });
+}
+
+/** Waits until a backend stands in front of a lock; where it need not come to that, until its statement is through. */
+export async function blocked(watcher: Client, pid: number, statement?: Promise<unknown>) {
+  let through = false;
+  const end = () => {
+    through = true;
+  };
+  statement?.then(end, end);
+  const waits = 'select cardinality(pg_blocking_pids($1)) > 0';
+  await until(
+    `backend ${pid} waits for a lock`,
+    async () => through || value<boolean>(watcher, waits, [pid]),
   );
 }
 

@@ -19,9 +19,10 @@ test('a delayed task that is committed after a later one was promoted wakes at o
   await tick();
   const other = await db.connect();
   await other.query('begin');
-  const [late = ''] = await enqueue(other, 'q', [{ delay_seconds: 0.001 }]);
-  await enqueue(client, 'q', [{ delay_seconds: 0.05 }]);
-  await client.query('select pg_sleep(0.1)');
+  const [late = ''] = await enqueue(other, 'q', [{ delay_seconds: 1000 }]);
+  await other.query("update tock.waiting set due_at = clock_timestamp() - interval '1 ms'");
+  await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
+  await client.query('update tock.waiting set due_at = clock_timestamp()');
   expect(await value(client, 'select tock.promote()')).toBe(1);
   expect(await wakes()).toBe(false);
   await other.query('commit');
