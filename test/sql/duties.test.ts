@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import {
+  blocked,
   claim,
   enqueue,
   expire,
@@ -124,10 +125,14 @@ test('a failing duty is recorded with its error, what it did is undone, and othe
 
 test('a duty that takes too long is stopped, and that is recorded', async () => {
   await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
-    language sql as 'select 1 from (select pg_sleep(60)) s'`);
-  await client.query("set statement_timeout = '200ms'");
-  await client.query("select tock.run_duty('reap')").catch(() => {});
-  await client.query('reset statement_timeout');
+    language sql as 'select 1 from (select pg_advisory_xact_lock(4711)) s'`);
+  await client.query('select pg_advisory_lock(4711)');
+  const other = await db.connect();
+  const pid = await pidOf(other);
+  const running = run('reap', other);
+  await blocked(client, pid);
+  await client.query('select pg_cancel_backend($1)', [pid]);
+  await running;
   expect((await duties()).get('reap')).toMatchObject({ failures: 1 });
   expect((await duties()).get('reap')?.last_error).toContain('57014');
 });
@@ -184,16 +189,17 @@ test('a duty that hangs is canceled by the next one, and only a duty is', async 
   await hung.query(
     "select pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate'))",
   );
-  const canceled = hung.query('select pg_sleep(60) /* tock.tick() */').catch((error) => error.code);
-  const working = busy.query('select pg_sleep(60)').catch((error) => error.code);
+  await client.query('select pg_advisory_lock(4711)');
+  const wait = 'select pg_advisory_lock(4711)';
+  const canceled = hung.query(`${wait} /* tock.tick() */`).catch((error) => error.code);
+  const working = busy.query(wait).catch((error) => error.code);
+  await blocked(client, pid);
   const cancel = () => value<number>(client, 'select tock.cancel_overdue(0)');
   await expect.poll(cancel).toBe(1);
   expect(await canceled).toBe('57014');
   await hung.query('rollback');
   expect(await cancel()).toBe(0);
-  const sleeping = () =>
-    value<string>(client, 'select wait_event from pg_stat_activity where pid = $1', [pid]);
-  await expect.poll(sleeping).toBe('PgSleep');
+  expect(await value(client, 'select cardinality(pg_blocking_pids($1))', [pid])).toBe(1);
   await client.query('select pg_terminate_backend($1)', [pid]);
   expect(await working).toBe('57P01');
 });

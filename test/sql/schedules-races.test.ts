@@ -97,9 +97,9 @@ test('a firing in an open transaction holds up no other schedule, and a claim no
 test('what was put in a transaction that was open for long is found by the sweep', async () => {
   const other = await db.connect();
   await other.query('begin');
-  await put(other, 'late', { queue: 'late', every_seconds: 1 });
+  await put(other, 'late', { queue: 'late', every_seconds: 3600 });
+  await stopped(other, 'late', 10);
   await manyDue(60);
-  await client.query('select pg_sleep(1.1)');
   await fire(client);
   await client.query('update tock.fired set due_at = clock_timestamp() where due_at is not null');
   await other.query('commit');
@@ -187,11 +187,11 @@ test('a sweep notes who is writing: when they have ended it is time at once, and
   await put(client, 'far', { queue: 'q', cron: '@yearly' });
   const other = await db.connect();
   await other.query('begin');
-  await put(other, 'late', { queue: 'late', every_seconds: 1 });
+  await put(other, 'late', { queue: 'late', every_seconds: 3600 });
   await client.query('select tock.tick()');
   expect(Number(await wake()) - Date.now()).toBeGreaterThan(1000);
   // Others have fired since, and later ones.
-  await client.query('select pg_sleep(1.1)');
+  await stopped(other, 'late', 10);
   await client.query(
     `insert into tock.fired (schedule, fire_at, due_at, outcome)
      select 'x', now(), now(), 'missed' from generate_series(1, 60)`,

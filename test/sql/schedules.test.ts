@@ -80,10 +80,13 @@ test('a period begins at starts_at, and ends before ends_at', async () => {
 });
 
 test('what runs once is over afterwards, and putting it again as it was changes nothing', async () => {
-  const run_at = new Date(Date.now() + 2000).toISOString();
-  const once = { queue: 'once', run_at, payload: 1 };
-  await put(client, 'once', once);
-  await client.query('select pg_sleep(2)');
+  const at = (seconds: number) => new Date(Date.now() + 1000 * seconds).toISOString();
+  const once = { queue: 'once', run_at: at(-1), payload: 1 };
+  await put(client, 'once', { ...once, run_at: at(1000) });
+  await client.query("update tock.schedules set run_at = $1 where name = 'once'", [once.run_at]);
+  await client.query("update tock.fires set fire_at = $1, due_at = $1 where schedule = 'once'", [
+    once.run_at,
+  ]);
   expect(await fire(client)).toBe(1);
   expect(await show(client, 'once')).toMatchObject({
     state: 'over',
