@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended, run } from '../../scripts/stack/run.ts';
+import { until } from '../sql/support.ts';
 
 export type S3 = {
   /** With the bucket. */
@@ -44,10 +45,7 @@ export async function startS3(): Promise<S3> {
   const child: ChildProcess = spawn(process.execPath, [program, ...args], { stdio: 'ignore' });
   const over = ended(child);
   const url = `http://127.0.0.1:${port}/history`;
-  for (let n = 0; n < 100; n++) {
-    if (await fetch(url).then(Boolean, () => false)) break;
-    await new Promise((wake) => setTimeout(wake, 50));
-  }
+  await until('the server answers', () => fetch(url).then(Boolean, () => false));
   return {
     url,
     settings: {

@@ -11,9 +11,7 @@ const bench = (...args: string[]) =>
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the benchmark measures Tock, the floor and the seeds, and writes what it found', {
-  timeout: 240_000,
-}, async () => {
+test('the benchmark measures Tock, the floor and the seeds, and writes what it found', async () => {
   const json = join(folder, 'figures.json');
   const short = ['--seconds', '0.3', '--rounds', '1', '--no-chart', '--json', json];
   const { code, out } = await bench(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, LeaseLost, TaskCancelled, type Tock } from '../../client/index.ts';
+import { pace } from '../pace.ts';
 import { aborted, gate, nothing, pastItsLease, payloads, type Way, way } from './service.ts';
 
 let there: Way;
@@ -25,7 +26,7 @@ test('a heartbeat keeps a lease past its length', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
   const lasts = async () => void (await expect.poll(() => pastItsLease(there, id)).toBe(true));
-  const worked = await tock.work(q, lasts, { until: 'empty', lease_seconds: 1 });
+  const worked = await tock.work(q, lasts, { until: 'empty', lease_seconds: 3 });
   expect(worked).toEqual({ ...nothing, done: 1 });
   expect((await tock.task(id))?.runs).toHaveLength(1);
 });
@@ -103,8 +104,8 @@ test('a lease whose time was over is kept no longer, so that what was dropped of
       await aborted(signal);
       away = false;
       stop.abort();
-      // Time enough for a heartbeat that is tried again, before anybody takes the lease back.
-      await new Promise((resolve) => setTimeout(resolve, 3000));
+      // Time for a heartbeat that is tried again, before anybody takes the lease back: with less it would go unseen.
+      await pace(3000);
       await expect.poll(again).toBe('ready');
     },
     { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
@@ -160,11 +161,11 @@ test('progress that says nothing keeps no lease from being kept', async () => {
     async (_, { progress, signal }) => {
       while (!(await pastItsLease(there, id))) {
         progress();
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await pace(50);
       }
       expect(signal.aborted).toBe(false);
     },
-    { until: 'empty', lease_seconds: 1, on_error: (error) => heard.push(error) },
+    { until: 'empty', lease_seconds: 3, on_error: (error) => heard.push(error) },
   );
   expect(worked).toEqual({ ...nothing, done: 1 });
   expect(heard).toEqual([]);

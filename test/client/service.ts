@@ -61,10 +61,10 @@ export const aborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => resolve(signal.reason));
   });
 
-/** Whether a task's run has gone on for longer than a lease of a second; takes back what it can. */
+/** Whether a task's run has gone on for longer than a lease of three seconds; takes back what it can. */
 export async function pastItsLease(there: Way, id: string): Promise<boolean> {
   await there.owner.query('select tock.reap(p_sweep => true)');
   const started = (await createTock(there.options).task(id))?.runs[0]?.started_at;
-  const past = "select now() > $1::timestamptz + interval '1500 ms' as past";
+  const past = "select now() > $1::timestamptz + interval '4 seconds' as past";
   return (await there.owner.query(past, [started])).rows[0].past;
 }

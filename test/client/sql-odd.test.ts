@@ -183,7 +183,8 @@ test('a worker goes on when its claim came through, was not answered, and is ove
 
 test('a worker outlasts idle connections that break in a pool that nobody listens to', async () => {
   const own = new pg.Pool({ connectionString: db.url, max: 3, application_name: 'unheard' });
-  await Promise.all([1, 2].map(() => own.query('select pg_sleep(0.1)')));
+  const two = await Promise.all([own.connect(), own.connect()]);
+  for (const one of two) one.release();
   const [queue] = await enqueue(1005, 1006);
   const kill = `select pg_terminate_backend(pid, 5000) as killed from pg_stat_activity
     where application_name = 'unheard' and state = 'idle'`;

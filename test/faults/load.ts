@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { pace } from '../pace.ts';
 import { dice } from '../sql/load.ts';
 import { complete, enqueue, fail, release, rows, value } from '../sql/support.ts';
 import { type Ledger, positionOf } from './ledger.ts';
@@ -14,8 +15,6 @@ type Random = (below: number) => number;
 type Step = (on: pg.Client, ledger: Ledger, queue: string, random: Random) => Promise<unknown>;
 
 let numbers = 0;
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 function told(ledger: Ledger, id: string): void {
   ledger.newest = Math.max(ledger.newest, positionOf(id));
@@ -33,7 +32,7 @@ const write: Step = async (on, ledger, queue, random) => {
   const ids = await enqueue(on, queue, tasks);
   for (const id of ids) told(ledger, id);
   if (open) {
-    await pause(random(40));
+    await pace(random(40));
     await on.query('commit');
   }
   ids.forEach((id, n) => {
@@ -50,7 +49,7 @@ const work: Step = async (on, ledger, queue, random) => {
   );
   for (const { run_id } of runs) told(ledger, run_id);
   const [first] = runs;
-  if (!first) return pause(random(20));
+  if (!first) return pace(random(20));
   const { lease } = first;
   const ids = runs.map((run) => run.id);
   const way = random(10);
@@ -85,7 +84,7 @@ const duty: Step = async (on, ledger, _queue, random) => {
   await on.query(duties[random(duties.length)] as string);
   const reached = await value<string>(on, 'select last_value from tock.positions');
   ledger.newest = Math.max(ledger.newest, Number(reached));
-  await pause(random(40));
+  await pace(random(40));
 };
 
 /** Whether the server went away, rather than refused something. */
@@ -108,13 +107,13 @@ export function startLoad(
       try {
         await step(on, ledger, queue, random);
         // A load, not a flood: what is piled up has to be judged afterwards.
-        await pause(random(8));
+        await pace(random(8));
       } catch (error) {
         if (gone(error)) return;
         const { code = String(error) } = error as { code?: string };
         ledger.refused.set(code, (ledger.refused.get(code) ?? 0) + 1);
         await on.query('rollback').catch(() => {});
-        await pause(20);
+        await pace(20);
       }
     }
   };

@@ -1,11 +1,12 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { createApp } from '../../functions/app.ts';
+import { BODY_STALL_MS } from '../../functions/patience.ts';
 
-vi.mock('../../functions/patience.ts', async (original) => ({
-  ...(await original<object>()),
-  BODY_MS: 2000,
-  BODY_STALL_MS: 1000,
-}));
+const toFake: ('setInterval' | 'clearInterval' | 'performance')[] = [
+  'setInterval',
+  'clearInterval',
+  'performance',
+];
 
 const connected = vi.fn();
 const unknown = () => Promise.reject(Object.assign(new Error('no such key'), { code: 'TK401' }));
@@ -16,7 +17,10 @@ const app = createApp((_env, use) => {
     return [{ body: '{"ids":["1"]}' }];
   });
 });
-afterEach(() => connected.mockClear());
+afterEach(() => {
+  connected.mockClear();
+  vi.useRealTimers();
+});
 
 const MiB = 1024 * 1024;
 const key = { authorization: 'Bearer tock_1' };
@@ -75,8 +79,14 @@ test('a body without a length is cut at the limit, whatever it may come to', asy
 });
 
 test('a body that comes too slowly is given up, and no connection was held for it', async () => {
+  vi.useFakeTimers({ toFake });
   const first = [new TextEncoder().encode('{"payload":')];
-  const slow = () => first.pop() ?? new Promise<Uint8Array>(() => {});
+  const slow = () => {
+    const piece = first.pop();
+    if (piece) return piece;
+    vi.advanceTimersByTime(BODY_STALL_MS);
+    return new Promise<Uint8Array>(() => {});
+  };
   const { status, said, cancel } = await upload(slow, key);
   expect(status).toBe(408);
   expect(said).toMatchObject({ type: 'urn:tock:problem:too-slow', field: 'body' });
@@ -86,13 +96,14 @@ test('a body that comes too slowly is given up, and no connection was held for i
 });
 
 test('a body that comes without pause is given up too, when its time is over', async () => {
-  const enough = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    return new Uint8Array(16 * 1024);
+  vi.useFakeTimers({ toFake });
+  const enough = () => {
+    vi.advanceTimersByTime(50);
+    return new Uint8Array(1024);
   };
   const { status, said } = await upload(enough, key);
   expect(status).toBe(408);
-  expect(said.detail).toMatch(/^The body was not there within 2 seconds/);
+  expect(said.detail).toMatch(/^The body was not there within 30 seconds/);
 });
 
 test('a body that breaks off is a 400, one in pieces is put together', async () => {

@@ -2,6 +2,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { createApp } from '../../functions/app.ts';
 import type { Bindings, Query } from '../../functions/query.ts';
 import { enter } from '../../functions/shed.ts';
+import { gate } from '../client/service.ts';
+import { pace } from '../pace.ts';
 
 const headers = { authorization: 'Bearer tock_1', 'content-type': 'application/json' };
 const empty =
@@ -112,12 +114,20 @@ test('large bodies share what an isolate holds, small ones and those that end wo
 test('calls that wait look from a thirtieth of the places, and are turned away at twice as many', async () => {
   let looking = 0;
   let most = 0;
+  let came = 0;
+  const { open, opened } = gate();
   const app = createApp((_env, use) => {
     let looks = 0;
     return use(async () => {
-      if (looks++ === 0) return [{ body: empty }];
+      if (looks++ === 0) {
+        // Until all have come, whose time begins then.
+        if (++came === 120) open();
+        await opened;
+        return [{ body: empty }];
+      }
       most = Math.max(most, ++looking);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      // So that two of a hundred and twenty meet.
+      await pace(5);
       looking--;
       return [{ body: empty }];
     });

@@ -144,7 +144,7 @@ test('only the last look brings the payload', async () => {
   const { sizes, body } = await looks(id, 1);
   expect(body.payload).toHaveLength(200_000);
   expect(sizes.at(-1)).toBeGreaterThan(200_000);
-  expect(sizes.length).toBeGreaterThan(3);
+  expect(sizes.length).toBeGreaterThan(1);
   for (const size of sizes.slice(0, -1)) expect(size).toBeLessThan(1000);
 });
 

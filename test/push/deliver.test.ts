@@ -214,8 +214,7 @@ test('nobody there, or an answer that breaks off, is tried again', async () => {
   const nobody = await failed(push('http://127.0.0.1:1/'));
   expect([nobody.name, kind(nobody)]).toEqual(['NoAnswer', 'again']);
   const broken = there.on('/broken', (response) => {
-    response.writeHead(200, { 'content-length': '100' }).write('x');
-    setTimeout(() => response.destroy(), 10);
+    response.writeHead(200, { 'content-length': '100' }).write('x', () => response.destroy());
   });
   const error = await failed(push(broken));
   expect([error.name, kind(error)]).toEqual(['NoAnswer', 'again']);
@@ -226,8 +225,9 @@ test.each([
   [503, 50, 'Unavailable'],
 ])('%i holds though its body breaks off', async (status, what, name) => {
   const broken = there.on('/half', (response) => {
-    response.writeHead(status, { 'content-length': '100', 'retry-after': '50' }).write('x');
-    setTimeout(() => response.destroy(), 10);
+    response
+      .writeHead(status, { 'content-length': '100', 'retry-after': '50' })
+      .write('x', () => response.destroy());
   });
   const error = await failed(push(broken));
   expect([error.name, kind(error), error.told]).toEqual([name, what, { status, body: null }]);

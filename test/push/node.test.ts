@@ -72,12 +72,11 @@ test('a task for such a name is dead, and says why', async () => {
 });
 
 test('an answer that never comes ends with the signal', async () => {
-  there.on('/named', () => {});
+  const controller = new AbortController();
+  there.on('/named', () => controller.abort());
   const { lookup } = rebinding('127.0.0.1');
   const post = postGuarded(lookup, () => true);
-  const controller = new AbortController();
   const sent = post(named(), { ...init(), signal: controller.signal });
-  setTimeout(() => controller.abort(), 20);
   await expect(sent).rejects.toThrow();
 });
 

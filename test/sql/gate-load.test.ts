@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { pace } from '../pace.ts';
 import { expectWhole } from './audit.ts';
 import { gated, payloads, setQueue, take } from './gates.ts';
 import { client, db, oneDatabase } from './own.ts';
@@ -121,7 +122,7 @@ test('whatever eight workers do, no more than its limit of a key ever run, and a
       }
       if (runs.length === 0) continue;
       const lease = leaseOf(runs);
-      if (random(3) === 0) await new Promise((resolve) => setTimeout(resolve, random(20)));
+      if (random(3) === 0) await pace(random(20));
       for (const { payload } of runs) (running[payload as string] as number)--;
       const way = random(5);
       if (way === 0) await fail(on, lease);

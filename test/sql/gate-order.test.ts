@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { pace } from '../pace.ts';
 import { gated, payloads, promote, take } from './gates.ts';
 import { client, db, oneDatabase } from './own.ts';
 import { claim, complete, enqueue, leaseOf, type Run, rows, until, value } from './support.ts';
@@ -62,7 +62,7 @@ test('of eight who promote and claim at once, all keep to the order of one enque
       seen.push(...(payloads(runs) as number[]));
       left -= runs.length;
       if (runs.length > 0) await complete(on, leaseOf(runs));
-      else await pause(1);
+      else await pace(1);
     }
   };
   await Promise.all([enqueuer(), ...Array.from({ length: 7 }, worker)]);

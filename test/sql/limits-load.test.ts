@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { pace } from '../pace.ts';
 import { expectWhole } from './audit.ts';
 import { put, running, settle } from './limits.ts';
 import { dice } from './load.ts';
@@ -7,8 +8,6 @@ import { client, databaseEach, db } from './own.ts';
 import { claim, complete, enqueue, fail, leaseOf, numbered, reap, release } from './support.ts';
 
 databaseEach();
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** 57P01: it was killed; 40001: it went by an old snapshot. */
 const expected = /^(57P01|40001)$|terminated|connection error/;
@@ -28,13 +27,13 @@ test('eight workers, some of them killed, never have more than three tasks at on
     const limit = 1 + random(5);
     if (how === 0) await on.query('begin isolation level repeatable read; select 1 from tock.runs');
     else if (how < 3) await on.query('begin');
-    if (how === 0) await pause(random(5));
+    if (how === 0) await pace(random(5));
     const runs = await claim(on, 'q', { limit });
-    if (how === 1) await pause(random(20));
+    if (how === 1) await pace(random(20));
     if (how < 3) await on.query(how === 2 ? 'rollback' : 'commit');
     if (runs.length === 0 || how === 2) return;
     claims++;
-    await pause(random(8));
+    await pace(random(8));
     const lease = leaseOf(runs);
     const [first] = runs.map(({ id }) => ({ id }));
     const end = random(5);
@@ -69,7 +68,7 @@ test('eight workers, some of them killed, never have more than three tasks at on
 
   async function disturb(on: pg.Client): Promise<void> {
     for (let round = 0; going(); round++) {
-      await pause(random(40));
+      await pace(random(40));
       if (round % 3 === 0) {
         const pid = pids.get(random(8));
         await on.query('select pg_terminate_backend($1)', [pid ?? 0]);
@@ -106,7 +105,7 @@ test('however many ask, no window holds more starts than the burst and what its 
   await Promise.all(
     workers.map(async (on) => {
       while (total() < 80) {
-        await pause(random(6));
+        await pace(random(6));
         const before = performance.now();
         const aborts = random(6) === 0;
         if (aborts) await on.query('begin');

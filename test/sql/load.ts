@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { pace } from '../pace.ts';
 import {
   claim,
   complete,
@@ -35,8 +36,7 @@ export function dice(seed: number): (below: number) => number {
 
 type Step = (on: pg.Client, load: Load) => Promise<void>;
 
-const pause = (load: Load, below: number) =>
-  new Promise((resolve) => setTimeout(resolve, load.random(below)));
+const moment = (load: Load, below: number) => pace(load.random(below));
 
 /** One task in three has options: a gate among a few, a key that is often taken, limits that no test reaches. */
 function asked(load: Load, keys: boolean): object {
@@ -67,7 +67,7 @@ async function delayed(on: pg.Client, load: Load): Promise<void> {
 async function rolledBack(on: pg.Client, load: Load): Promise<void> {
   await on.query('begin');
   await enqueue(on, load.queue, tasks(load, 2));
-  await pause(load, 200);
+  await moment(load, 200);
   await on.query('rollback');
 }
 
@@ -78,7 +78,7 @@ async function savepoints(on: pg.Client, load: Load): Promise<void> {
   const kept = await enqueue(on, load.queue, tasks(load, 1));
   await on.query('savepoint b');
   await enqueue(on, load.queue, tasks(load, 4));
-  await pause(load, 300);
+  await moment(load, 300);
   await on.query('rollback to b');
   kept.push(...(await enqueue(on, load.queue, tasks(load, 2))));
   await on.query('commit');
@@ -88,10 +88,10 @@ async function savepoints(on: pg.Client, load: Load): Promise<void> {
 async function oldWriter(on: pg.Client, load: Load): Promise<void> {
   await on.query('begin isolation level repeatable read');
   await on.query('select count(*) from tock.streams');
-  await pause(load, 150);
+  await moment(load, 150);
   // Keys are refused there.
   const ids = await enqueue(on, load.queue, tasks(load, 5, {}, false));
-  await pause(load, 150);
+  await moment(load, 150);
   await on.query('commit');
   for (const id of ids) load.accepted.add(id);
 }
@@ -103,7 +103,7 @@ const completing = async (on: pg.Client, load: Load, runs: Run[]) => {
 async function worked(on: pg.Client, load: Load): Promise<void> {
   const runs = await claim(on, load.queue, { limit: 1 + load.random(20) });
   if (runs.length > 0) await completing(on, load, runs);
-  else await pause(load, 20);
+  else await moment(load, 20);
 }
 
 /** A part done, a part failed, a part given back, and the rest lost. */
@@ -129,7 +129,7 @@ async function torn(on: pg.Client, load: Load): Promise<void> {
 async function inOneTransaction(on: pg.Client, load: Load): Promise<void> {
   await on.query('begin');
   const runs = await claim(on, load.queue, { limit: 5 });
-  await pause(load, 60);
+  await moment(load, 60);
   const done = runs.length > 0 && (await complete(on, leaseOf(runs)));
   const end = load.random(2) ? 'commit' : 'rollback';
   await on.query(end);
@@ -139,7 +139,7 @@ async function inOneTransaction(on: pg.Client, load: Load): Promise<void> {
 async function oldClaimer(on: pg.Client, load: Load): Promise<void> {
   await on.query('begin isolation level repeatable read');
   await on.query('select count(*) from tock.leases');
-  await pause(load, 20);
+  await moment(load, 20);
   const runs = await claim(on, load.queue, { limit: 3 });
   await on.query('commit');
   if (runs.length > 0) await completing(on, load, runs);
@@ -157,6 +157,23 @@ async function going(load: Load, steps: [share: number, step: Step][]): Promise<
       await on.query('rollback');
     }
   }
+}
+
+/** Lets the parts of a load go on until they have done enough, or one of them has failed. */
+export async function goOn(
+  load: { going: boolean },
+  parts: Promise<void>[],
+  enough: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const all = Promise.all(parts);
+  let ended = false;
+  const end = () => {
+    ended = true;
+  };
+  all.then(end, end);
+  while (!ended && !(await enough())) await pace(50);
+  load.going = false;
+  await all;
 }
 
 const many = (count: number, start: () => Promise<void>) => Array.from({ length: count }, start);
@@ -187,7 +204,7 @@ export function startDuties(load: Load): Promise<void>[] {
     (statement: string, below: number): Step =>
     async (on) => {
       await on.query(statement);
-      await pause(load, below);
+      await moment(load, below);
     };
   return [
     going(load, [

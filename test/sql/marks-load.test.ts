@@ -1,8 +1,9 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { pace } from '../pace.ts';
 import { expectWhole } from './audit.ts';
-import { dice } from './load.ts';
+import { dice, goOn } from './load.ts';
 import { makeDue, promote, reap, rows } from './support.ts';
 import { type Watch, wish, work, workOnce } from './wishes_load.ts';
 
@@ -22,7 +23,7 @@ async function duties(on: pg.Client, watch: Watch): Promise<void> {
       'select tock.promote(p_limit => 200, p_sweep => true), tock.reap(p_sweep => true)',
     );
     await on.query('select tock.rest()');
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await pace(30);
   }
 }
 
@@ -70,15 +71,7 @@ test.each([
       ...eight.map(() => start((on) => wish(on, watch, batch))),
       start((on) => duties(on, watch)),
     ];
-    const timer = setTimeout(() => {
-      watch.going = false;
-    }, 3_500);
-    try {
-      await Promise.all(going);
-    } finally {
-      watch.going = false;
-      clearTimeout(timer);
-    }
+    await goOn(watch, going, () => watch.tasks.size > 1000 + 60 * batch);
     await expectWhole(client);
     await finish(watch);
     expect(watch.wrong.slice(0, 3)).toEqual([]);

@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { pace } from '../pace.ts';
 import { expectWhole } from './audit.ts';
-import { dice } from './load.ts';
+import { dice, goOn } from './load.ts';
 import { die, move, purge, redrive, rerun } from './minds.ts';
 import { client, db, oneDatabase } from './own.ts';
 import {
@@ -134,11 +135,11 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
   const q = queue();
   const random = dice(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
   const seen = new Map<string, Seen>();
-  let going = true;
+  const load = { going: true };
   let purged = 0;
   const [a, b, c, d, e, f, g, h] = (await connect(8)) as pg.Client[];
   const send = async (on: pg.Client) => {
-    while (going) {
+    while (load.going) {
       await on.query('begin');
       const ids = await enqueue(
         on,
@@ -155,7 +156,7 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
     }
   };
   const work = async (on: pg.Client) => {
-    while (going) {
+    while (load.going) {
       const runs = await claim(on, q, { limit: 1 + random(15) });
       for (const run of runs) (seen.get(run.id) as Seen).claimed++;
       if (runs.length === 0 || !(await complete(on, leaseOf(runs)))) continue;
@@ -163,25 +164,18 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
     }
   };
   const clear = async (on: pg.Client) => {
-    while (going) {
+    while (load.going) {
       const part = await purge(on, q, null, 1 + random(200));
       purged += Number(part.ready) + part.waiting;
       await on.query('select tock.promote(p_limit => 50, p_sweep => true)');
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await pace(10);
     }
   };
   const all = [a, b].map((on) => send(on as pg.Client));
   all.push(...[c, d, e].map((on) => work(on as pg.Client)));
   all.push(...[f, g].map((on) => clear(on as pg.Client)));
-  const timer = setTimeout(() => {
-    going = false;
-  }, 4000);
-  try {
-    await Promise.all(all);
-  } finally {
-    going = false;
-    clearTimeout(timer);
-  }
+  const done = () => [...seen.values()].filter((one) => one.done > 0).length;
+  await goOn(load, all, () => purged > 2000 && done() > 2000);
   await expectWhole(client);
   while ((await purge(h as pg.Client, q)).more);
   const states = await rows<{ id: string; state: string }>(
@@ -195,8 +189,6 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
     return claimed > 1 || state !== (done === 1 ? 'done' : 'cancelled') || claimed !== done;
   });
   expect(odd.slice(0, 3)).toEqual([]);
-  expect(states.filter(({ state }) => state === 'done').length).toBeGreaterThan(10);
-  expect(purged).toBeGreaterThan(10);
   await expectWhole(client);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dice, type Load, startClaimers, startDuties, startWriters } from './load.ts';
+import { dice, goOn, type Load, startClaimers, startDuties, startWriters } from './load.ts';
 import { client, db, oneDatabase } from './own.ts';
 import {
   claim,
@@ -80,19 +80,13 @@ test('whatever is going on meanwhile, all is counted and nothing twice', async (
     "select setval('tock.positions', (select max(end_position) - 2000 from tock.epochs))",
   );
   await client.query('select tock.rotate(p_ahead => 3, p_width => 5000)');
-  const timer = setTimeout(() => {
-    load.going = false;
-  }, 4_000);
   const all = [
     ...startWriters(load, 5),
     ...startClaimers(load, 4),
     ...startDuties(load),
     counting(load),
   ];
-  await Promise.all(all).finally(() => {
-    load.going = false;
-    clearTimeout(timer);
-  });
+  await goOn(load, all, () => load.accepted.size >= 800);
   await finish();
   // A round that the load left cut short has passed what finish() ended: all is counted by one that began since.
   const ended = await value(client, 'select clock_timestamp()::text');

@@ -1,5 +1,7 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { pace } from '../pace.ts';
+import { patience } from '../patience.ts';
 import { expectWhole } from './audit.ts';
 import { setQueue } from './gates.ts';
 import { dice } from './load.ts';
@@ -119,7 +121,7 @@ test.each([
         try {
           const runs = await claim(on, stages[random(3)] as string, { limit: 1 + random(30) });
           if (runs.length > 0) await (ends[random(ends.length)] as End)(on, runs);
-          else await new Promise((resolve) => setTimeout(resolve, random(50)));
+          else await pace(random(50));
         } catch (error) {
           const code = (error as { code?: string }).code ?? String(error);
           refused.set(code, (refused.get(code) ?? 0) + 1);
@@ -127,7 +129,7 @@ test.each([
         }
       }
     });
-    const end = Date.now() + 90_000;
+    const end = Date.now() + 4 * patience;
     while ((await left()) > 0 && Date.now() < end) {
       await reap(client);
       for (const queue of stages) await makeDue(client, queue);

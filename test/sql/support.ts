@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { pace } from '../pace.ts';
 import { patience } from '../patience.ts';
 
 export type Options = {
@@ -237,7 +238,7 @@ export async function until<T>(what: string, condition: () => Promise<T>) {
     const found = await condition();
     if (found) return found as Found<T>;
     if (Date.now() > end) throw new Error(`Waited ${patience / 1000} s in vain until ${what}.`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pace(20);
   }
 }
 

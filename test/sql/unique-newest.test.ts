@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { pace } from '../pace.ts';
 import { expectWhole } from './audit.ts';
 import { client, db, oneDatabase } from './own.ts';
 import {
@@ -86,7 +87,7 @@ describe('what is committed after its task has started comes to run', () => {
         for (const key of own) {
           await on.query('begin');
           await enqueue(on, 'outbox', [keyed({ key, n }, { on_conflict }, key)]);
-          await new Promise((resolve) => setTimeout(resolve, n % 4));
+          await pace(n % 4);
           await on.query('commit');
           newest.set(key, n);
         }

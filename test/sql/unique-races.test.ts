@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { pace } from '../pace.ts';
 import { expectWhole } from './audit.ts';
 import { dice } from './load.ts';
 import { client, db, oneDatabase } from './own.ts';
@@ -124,7 +125,7 @@ test('beside workers a key never has two unfinished tasks, and no task is lost',
         open.add(key);
       }
       for (const run of runs) open.delete(`${run.payload}`);
-      if (runs.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      if (runs.length === 0) await pace(5);
       else await complete(on, leaseOf(runs));
       for (const { id } of runs) done.set(id, (done.get(id) ?? 0) + 1);
     }

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { pace } from '../pace.ts';
 import { claim, complete, enqueue, expire, fail, type Run, release } from './support.ts';
 import { type Answer, cancel, change } from './wishes.ts';
 
@@ -133,7 +134,7 @@ export async function workOnce(on: pg.Client, watch: Watch, kind: number): Promi
 export async function work(on: pg.Client, watch: Watch): Promise<void> {
   while (watch.going) {
     if (!(await workOnce(on, watch, watch.random(20)))) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await pace(5);
     }
   }
 }

@@ -126,4 +126,4 @@ test('an end of PostgreSQL is outlived: 503, another start brings it back, Ctrl-
   process.kill(stack.pid, 'SIGINT');
   expect(await stack.exit).toBe(0);
   expect(processesOf(home)).toEqual([]);
-}, 240_000);
+});

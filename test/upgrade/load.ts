@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { statusOf } from '../../functions/sqlstate.ts';
+import { pace } from '../pace.ts';
 
 /** Calls that go on whatever happens beside them, as the HTTP door makes them, and what came of them. */
 export type Load = {
@@ -42,12 +43,10 @@ async function call<T>(load: Load, verb: string, query: () => Promise<T>): Promi
       return await query();
     } catch (error) {
       add(load.errors, `${verb} ${(error as { code?: string }).code ?? error}`);
-      await pause(20);
+      await pace(20);
     }
   }
 }
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 async function giving(on: pg.Client, load: Load, queue: string): Promise<void> {
   const { rows } = await on.query('select pg_backend_pid() as pid');
@@ -75,7 +74,7 @@ async function doing(on: pg.Client, load: Load, queue: string): Promise<void> {
   for (let n = 0; load.going; n++) {
     const { rows } = await call(load, 'claim', () => on.query(claimed, [queue, 'w', 4, 600, null]));
     if (rows.length === 0) {
-      await pause(5);
+      await pace(5);
       continue;
     }
     const lease = rows[0].lease;
@@ -116,7 +115,7 @@ async function clock(on: pg.Client, load: Load): Promise<void> {
     await call(load, 'rotate', () =>
       on.query("select tock.run_duty('rotate'), tock.run_duty('rest')"),
     );
-    await pause(10);
+    await pace(10);
   }
 }
 

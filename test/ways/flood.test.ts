@@ -5,6 +5,7 @@ import { type Bindings, connect } from '../../functions/query.ts';
 import { type Pooler, poolOfEnds } from '../../scripts/stack/pooler.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { prepare, type TestCluster, testCluster } from '../cluster.ts';
+import { patience } from '../patience.ts';
 
 const name = 'flood';
 const MOST = 40;
@@ -33,8 +34,8 @@ beforeAll(async () => {
   owner = await opened(url);
   watcher = await opened(made.cluster.url(name));
   // What waits in these tests waits for as long as the test says.
-  await owner.query(`alter role tock_edge in database ${name} set lock_timeout = '90s'`);
-  await owner.query(`alter role tock_edge in database ${name} set statement_timeout = '90s'`);
+  await owner.query(`alter role tock_edge in database ${name} set lock_timeout = ${patience}`);
+  await owner.query(`alter role tock_edge in database ${name} set statement_timeout = ${patience}`);
   const { rows } = await owner.query(
     "select key from tock.create_key(p_name => 'flood', p_scopes => '{enqueue,claim,read}')",
   );
