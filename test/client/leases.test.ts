@@ -124,7 +124,7 @@ test('a handler whose task is to be cancelled hears of it; the one that has not 
       await tock.cancel(ids);
       throw await aborted(signal);
     },
-    { until: 'empty', lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+    { until: 'empty', lease_seconds: 3, prefetch: { low: 0, high: 2 } },
   );
   expect(worked).toEqual({ ...nothing, cancelled: 2 });
   expect(begun).toEqual([ids[0]]);

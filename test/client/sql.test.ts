@@ -222,7 +222,7 @@ test('tasks are spawned with the completion, and several queues worked on', asyn
 test('a heartbeat keeps the lease of a transaction, and a worker that waits hears of a task', async () => {
   const queue = `sql${++count}`;
   const stop = new AbortController();
-  const asked = "select now() > $1::timestamptz + interval '2 s' as past, tock.queue_of_lease($2)";
+  const asked = "select now() > $1::timestamptz + interval '4 s' as past, tock.queue_of_lease($2)";
   const work = workSql(
     pool,
     queue,
@@ -233,7 +233,7 @@ test('a heartbeat keeps the lease of a transaction, and a worker that waits hear
       expect(signal.aborted).toBe(false);
       stop.abort();
     },
-    { signal: stop.signal, lease_seconds: 1 },
+    { signal: stop.signal, lease_seconds: 3 },
   );
   await pool.query("select tock.enqueue($1, '[{}]')", [queue]);
   expect(await work).toEqual({ ...nothing, done: 1 });

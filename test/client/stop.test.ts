@@ -52,7 +52,7 @@ test('a worker that is told to stop keeps alive what runs', async () => {
       stop.abort();
       await expect.poll(() => pastItsLease(there, id)).toBe(true);
     },
-    { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
+    { signal: stop.signal, lease_seconds: 3, prefetch: { low: 0, high: 2 } },
   );
   expect(worked).toEqual({ ...nothing, done: 1, released: 1 });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { Bindings, Connect } from '../../functions/query.ts';
 import {
@@ -14,6 +14,7 @@ let there: Bench;
 beforeAll(async () => {
   there = await consuming();
 });
+afterEach(() => void vi.useRealTimers());
 afterAll(() => there.database.drop());
 
 const without = (word: string): Connect => {
@@ -120,11 +121,13 @@ function telling() {
 }
 
 test('the alarm is told at most each half second, of calls that have changed something', async () => {
+  // The clock stands still but where it is moved on.
+  vi.useFakeTimers({ toFake: ['performance'] });
   const { heard, call } = telling();
   for (let n = 0; n < 5; n++) await call(post('/v1/queues/told/tasks'));
   expect(heard.told).toBe(1);
   const headers = { authorization: `Bearer ${there.key}` };
-  await new Promise((resolve) => setTimeout(resolve, 550));
+  vi.advanceTimersByTime(500);
   await call(new Request('http://tock/v1/queues', { headers }));
   await call(post('/v1/queues/told/tasks', { priority: 99 }));
   expect(heard.told).toBe(1);
@@ -133,18 +136,28 @@ test('the alarm is told at most each half second, of calls that have changed som
 });
 
 test('an alarm that could not be told is told again, by the same call and by the next', async () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   const { heard, call } = telling();
+  const told = (times: number) =>
+    vi.waitUntil(() => heard.told === times, { interval: 1, timeout: patience });
   heard.fails = 2;
-  await call(post('/v1/queues/told/tasks'));
+  const first = call(post('/v1/queues/told/tasks'));
+  await told(1);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(heard.told).toBe(2);
+  await vi.advanceTimersByTimeAsync(500);
+  await first;
   expect(heard.told).toBe(3);
   vi.spyOn(console, 'error').mockImplementationOnce(() => {});
   heard.fails = 1;
-  await new Promise((resolve) => setTimeout(resolve, 550));
+  vi.advanceTimersByTime(500);
   const failing = call(post('/v1/queues/told/tasks'));
-  await vi.waitUntil(() => heard.told === 4, { interval: 1, timeout: patience });
+  await told(4);
   await call(post('/v1/queues/told/tasks'));
   expect(heard.told).toBe(5);
+  await vi.advanceTimersByTimeAsync(100);
   await failing;
+  expect(heard.told).toBe(6);
 });
 
 test('what goes around runs goes around those of consumers, their schemas too', async () => {

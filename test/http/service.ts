@@ -33,7 +33,7 @@ export type Service = {
   /** `POST /v1/…`, as a request in memory. */
   send(route: string, options?: Send): Promise<Reply>;
   /** Statements sent to the database so far. */
-  statements: { text: string; at: number }[];
+  statements: { text: string }[];
   /** The next statement with these words is done, and its answer doesn't arrive. */
   loseAnswer(words: string): void;
   connect: Connect;
@@ -48,7 +48,7 @@ export async function service(bindings: Bindings = {}): Promise<Service> {
   const connect: Connect = (_env, use) =>
     open({ DATABASE_URL: database.poolUrl ?? database.edgeUrl }, (query) =>
       use(async (text, values) => {
-        statements.push({ text, at: performance.now() });
+        statements.push({ text });
         const found = await query(text, values);
         if (lost === null || !text.includes(lost)) return found;
         lost = null;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import type { Claimed } from '../../client/types.ts';
 
-export type Got = { path: string; headers: IncomingHttpHeaders; body: string; at: number };
+export type Got = { path: string; headers: IncomingHttpHeaders; body: string };
 
 /** How a path is answered: a status, or by hand. */
 export type Answering = (response: ServerResponse, got: Got, count: number) => void;
@@ -30,7 +30,7 @@ export async function receiver(): Promise<Receiver> {
     for await (const chunk of request) chunks.push(chunk);
     const path = (request.url ?? '').replace(/\?.*/, '');
     const body = Buffer.concat(chunks).toString();
-    const one = { path, headers: request.headers, body, at: performance.now() };
+    const one = { path, headers: request.headers, body };
     got.push(one);
     const count = got.filter((other) => other.path === path).length;
     const answering = answers.get(path);

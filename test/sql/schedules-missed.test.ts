@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { patience } from '../patience.ts';
 import { client, oneDatabase } from './own.ts';
 import { type Fired, fire, fired, put, queued, show, stopped } from './schedules.ts';
 import { rows, value } from './support.ts';
@@ -8,13 +9,13 @@ oneDatabase();
 const nominal = (all: Fired[], outcome: string) =>
   all.filter((one) => one.outcome === outcome).map(({ fire_at }) => Number(fire_at) / 1000);
 
-/** What a schedule of each minute did after 20 minutes in which nobody fired. */
+const hour = 3600;
+
+/** What a schedule of each hour did after 20 hours in which nobody fired; half an hour from now, so that none comes meanwhile. */
 async function after(name: string, rule: object) {
-  // In one minute, so that none of them comes meanwhile.
-  const second = () => value(client, 'select extract(second from clock_timestamp())::float8');
-  await expect.poll(second, { interval: 200 }).toBeLessThan(40);
-  await put(client, name, { queue: name, cron: '* * * * *', ...rule });
-  await stopped(client, name, 1200);
+  const minute = (new Date().getUTCMinutes() + 30) % 60;
+  await put(client, name, { queue: name, cron: `${minute} * * * *`, ...rule });
+  await stopped(client, name, 20 * hour);
   const from = Number((await show(client, name)).next_fire_at) / 1000;
   await fire(client);
   const all = await fired(client, name);
@@ -24,7 +25,7 @@ async function after(name: string, rule: object) {
   expect(Number((await show(client, name)).next_fire_at)).toBeGreaterThan(Date.now());
   const tasks = all.filter(({ task_id }) => task_id !== null);
   expect((await queued(client, name)).length).toBe(tasks.length);
-  return { all, from, last: from + 60 * 19, fired: nominal(all, 'fired') };
+  return { all, from, last: from + 19 * hour, fired: nominal(all, 'fired') };
 }
 
 test('of twenty missed fires, one: the last that was due is fired, and the others are not', async () => {
@@ -35,22 +36,21 @@ test('of twenty missed fires, one: the last that was due is fired, and the other
   expect(Number(all[0]?.until_at) / 1000).toBe(last);
 });
 
-test('of twenty missed fires, skip: none is fired but what is not late', async () => {
-  const { all, from, last, fired: at } = await after('skip', { missed: 'skip' });
-  // The last is up to a minute old: whether that is too late depends on the second.
-  expect([[], [last]]).toContainEqual(at);
+test('of twenty missed fires, skip: none is fired', async () => {
+  const { all, from, fired: at } = await after('skip', { missed: 'skip' });
+  expect(at).toEqual([]);
   expect(nominal(all, 'missed')).toEqual([from]);
 });
 
 test('of twenty missed fires, all: each is fired, the oldest first', async () => {
   const { from, fired: at } = await after('all', { missed: 'all' });
-  expect(at).toEqual(Array.from({ length: 20 }, (_, n) => from + 60 * n));
+  expect(at).toEqual(Array.from({ length: 20 }, (_, n) => from + n * hour));
 });
 
-test('of twenty missed fires, all up to five: the oldest five, and what is not late', async () => {
-  const { all, from, last, fired: at } = await after('five', { missed: 'all', missed_limit: 5 });
-  expect(at.filter((one) => one !== last)).toEqual([0, 1, 2, 3, 4].map((n) => from + 60 * n));
-  expect(nominal(all, 'missed')).toEqual([from + 300]);
+test('of twenty missed fires, all up to five: the oldest five', async () => {
+  const { all, from, fired: at } = await after('five', { missed: 'all', missed_limit: 5 });
+  expect(at).toEqual([0, 1, 2, 3, 4].map((n) => from + n * hour));
+  expect(nominal(all, 'missed')).toEqual([from + 5 * hour]);
 });
 
 test.each(['skip', 'replace'])(
@@ -69,7 +69,9 @@ test('a late tick misses nothing, whatever the rule', async () => {
   await put(client, 'late', { queue: 'late', every_seconds: 5, missed: 'skip' });
   await stopped(client, 'late', 50);
   await fire(client);
-  expect(nominal(await fired(client, 'late'), 'fired')).toHaveLength(10);
+  const all = await fired(client, 'late');
+  expect(nominal(all, 'fired').length).toBeGreaterThanOrEqual(10);
+  expect(nominal(all, 'missed')).toEqual([]);
 });
 
 test('a period keeps its beat, whatever was missed', async () => {
@@ -98,22 +100,22 @@ test('missed_after_seconds says from when on a fire is missed', async () => {
 test.each([
   ['every_seconds', { every_seconds: 1 }],
   ['cron', { cron: '* * * * * *' }],
-])('a month of missed seconds (%s) is passed over at once', async (_, timing) => {
+])('ten years of missed seconds (%s) are passed over', async (_, timing) => {
   for (const missed of ['one', 'skip', 'all']) {
-    const name = `month-${missed}-${Object.keys(timing)[0]}`;
-    await put(client, name, { queue: 'month', ...timing, missed, missed_limit: 10 });
-    await stopped(client, name, 30 * 86_400);
+    const name = `years-${missed}-${Object.keys(timing)[0]}`;
+    await put(client, name, { queue: 'years', ...timing, missed, missed_limit: 10 });
+    await stopped(client, name, 3650 * 86_400);
   }
-  const started = Date.now();
+  // Stepping through 300 million of them takes hours.
+  await client.query(`set statement_timeout = ${patience}`);
   await fire(client);
-  // Stepping through 2.6 million of them takes over a minute.
-  expect(Date.now() - started).toBeLessThan(40_000);
+  await client.query('reset statement_timeout');
   for (const [missed, most] of [
     ['one', 2],
     ['skip', 62],
     ['all', 72],
   ] as const) {
-    const at = nominal(await fired(client, `month-${missed}-${Object.keys(timing)[0]}`), 'fired');
+    const at = nominal(await fired(client, `years-${missed}-${Object.keys(timing)[0]}`), 'fired');
     expect(at.length).toBeLessThanOrEqual(most);
     expect(at).toEqual([...new Set(at)].sort());
   }
