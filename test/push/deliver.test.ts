@@ -4,6 +4,7 @@ import type { Claimed } from '../../client/types.ts';
 import { deliver } from '../../functions/push/deliver.ts';
 import { postByFetch } from '../../functions/push/post.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
+import { patience } from '../patience.ts';
 import { type Answering, type Receiver, receiver, claimed as task, verify } from './receiver.ts';
 
 let there: Receiver;
@@ -193,7 +194,7 @@ test('each target of a redirect is judged again, and https stays https', async (
       deliver('https://example.com/', task(), {
         env: more,
         secrets: { current: [secret], previous: [] },
-        signal: AbortSignal.timeout(5000),
+        signal: AbortSignal.timeout(patience),
         post: async (url) => {
           asked.push(url);
           return new Response(null, { status: 307, headers: { location: to } });

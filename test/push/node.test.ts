@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliver } from '../../functions/push/deliver.ts';
 import { type Lookup, postGuarded } from '../../functions/push/node.ts';
+import { patience } from '../patience.ts';
 import { claimed, type Receiver, receiver } from './receiver.ts';
 
 let there: Receiver;
@@ -9,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => there.close());
 
-const init = () => ({ headers: { a: 'b' }, body: '"é"', signal: AbortSignal.timeout(5000) });
+const init = () => ({ headers: { a: 'b' }, body: '"é"', signal: AbortSignal.timeout(patience) });
 
 /** A name that is somewhere else each time it is looked up. */
 function rebinding(...addresses: string[]) {

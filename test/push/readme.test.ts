@@ -36,7 +36,7 @@ test("the README's receiver takes what its secret signed, and nothing else", asy
   const url = `http://127.0.0.1:${port}/`;
   await vi.waitUntil(() => fetch(url).catch(() => null), { timeout: patience });
   const push = async (generation: number) => {
-    const signal = AbortSignal.timeout(5000);
+    const signal = AbortSignal.timeout(patience);
     const delivery = { env, post: postByFetch, secrets: await secrets(generation), signal };
     return deliver(url, claimed({ payload: { to: 'ann' } }), delivery);
   };

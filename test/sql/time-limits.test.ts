@@ -9,6 +9,7 @@ import {
   fail,
   leaseOf,
   promote,
+  type Run,
   reap,
   refusal,
   task,
@@ -104,16 +105,36 @@ describe('a task that expires', () => {
 });
 
 describe('a time limit', () => {
-  const leftOf = (until?: Date) => Math.round(((until?.getTime() ?? 0) - Date.now()) / 1000);
+  /** Does a call; a lease until `seconds` after any moment of it is as long as it should be. */
+  async function during<T>(call: () => Promise<T>) {
+    const from = Date.now();
+    const answer = await call();
+    const to = Date.now();
+    const lasts = (until: Date | undefined, seconds: number) => {
+      expect(Number(until)).toBeGreaterThanOrEqual(from + 1000 * seconds - 1);
+      expect(Number(until)).toBeLessThanOrEqual(to + 1000 * seconds + 1);
+    };
+    return { answer, lasts };
+  }
+
+  /** Whole seconds from a claim to the end of its lease. */
+  const lengthOf = (runs: Run[]) =>
+    value<number>(
+      client,
+      'select floor(extract(epoch from leased_until - claimed_at))::int from tock.leases where token = $1',
+      [leaseOf(runs)],
+    );
 
   test('ends the lease, and extending does not move it', async () => {
     await enqueue(client, 'limit', [{ timeout_seconds: 20 }]);
-    const runs = await claim(client, 'limit', { lease_seconds: 10 });
-    expect(leftOf(runs[0]?.leased_until)).toBe(10);
-    expect(leftOf((await extend(client, leaseOf(runs), 15))?.leased_until)).toBe(15);
-    expect(leftOf((await extend(client, leaseOf(runs), 600))?.leased_until)).toBe(20);
+    const claimed = await during(() => claim(client, 'limit', { lease_seconds: 10 }));
+    const lease = leaseOf(claimed.answer);
+    claimed.lasts(claimed.answer[0]?.leased_until, 10);
+    const extended = await during(() => extend(client, lease, 15));
+    extended.lasts(extended.answer?.leased_until, 15);
+    claimed.lasts((await extend(client, lease, 600))?.leased_until, 20);
     await enqueue(client, 'limit', [{ timeout_seconds: 20 }]);
-    expect(leftOf((await claim(client, 'limit'))[0]?.leased_until)).toBe(20);
+    expect(await lengthOf(await claim(client, 'limit'))).toBe(20);
   });
 
   test('that is over is a failed attempt, not a lost one, until the last', async () => {
@@ -159,7 +180,7 @@ describe('a time limit', () => {
     );
     const sizes = [];
     for (let runs = await claim(client, 'lengths', { limit: 10 }); runs.length > 0; ) {
-      sizes.push([runs.length, leftOf(runs[0]?.leased_until)]);
+      sizes.push([runs.length, await lengthOf(runs)]);
       runs = await claim(client, 'lengths', { limit: 10 });
     }
     expect(sizes).toEqual([
@@ -183,7 +204,7 @@ describe('a time limit', () => {
     const claims = [];
     for (let n = 0; n < 4; n++) claims.push(await claim(client, 'ranks', { limit: 10 }));
     expect(claims.map((runs) => runs.map((run) => run.priority))).toEqual([[0], [1], [2], [3, 4]]);
-    expect(claims.slice(0, 3).map(([run]) => leftOf(run?.leased_until))).toEqual(limits);
+    expect(await Promise.all(claims.slice(0, 3).map(lengthOf))).toEqual(limits);
     const leases = claims.map(leaseOf);
     await client.query(
       `update tock.leases set leased_until = now() - interval '1 s', timeout_at = now() - interval '1 s' where token = $1`,
@@ -201,7 +222,7 @@ describe('a time limit', () => {
   test('is that of the queue where the task does not say', async () => {
     await client.query(`select tock.put_queue('of-queue', '{"timeout_seconds": 5}')`);
     await enqueue(client, 'of-queue', [{}]);
-    expect(leftOf((await claim(client, 'of-queue'))[0]?.leased_until)).toBe(5);
+    expect(await lengthOf(await claim(client, 'of-queue'))).toBe(5);
   });
 });
 
