@@ -120,7 +120,7 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
     let looks = 0;
     return use(async () => {
       if (looks++ === 0) {
-        // Until all have come, whose time begins then.
+        // None of them ends before all have come.
         if (++came === 120) open();
         await opened;
         return [{ body: empty }];
@@ -133,7 +133,7 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
     });
   });
   const env = { TOCK_MOST_AT_ONCE: '60' };
-  const body = '{"wait_seconds": 1}';
+  const body = '{"wait_seconds": 3}';
   const calls = Array.from({ length: 125 }, () =>
     app.request('/v1/queues/q/claim', { method: 'POST', headers, body }, env),
   );

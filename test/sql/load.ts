@@ -171,8 +171,11 @@ export async function goOn(
     ended = true;
   };
   all.then(end, end);
-  while (!ended && !(await enough())) await pace(50);
-  load.going = false;
+  try {
+    while (!ended && !(await enough())) await pace(50);
+  } finally {
+    load.going = false;
+  }
   await all;
 }
 
