@@ -32,7 +32,7 @@ test('a child that was enqueued in a transaction that is open for long sees its 
   const [child = ''] = await enqueue(other, queue, [{ after: [parent] }]);
   await complete(client, leaseOf(await take(queue)));
   await other.query('commit');
-  await becomes(client, child, 'ready');
+  await becomes(client, child, 'ready', false);
   await other.end();
 });
 
