@@ -15,6 +15,8 @@ const reasons: Record<string, string> = {
   'test/fuzz/nasty.ts': text,
   'test/fuzz/statements.test.ts': text,
   'test/http/poll.test.ts': clock,
+  'test/sql/after-missed.test.ts': 'it is work that takes longer than a claim has for it',
+  'test/sql/ride-along.test.ts': 'it is work until a timeout or the test ends it',
   'test/stack/host.test.ts': killed,
   'test/stack/locked.test.ts': killed,
   'test/ways/failures.test.ts': 'it is a session at work until the test ends it',
