@@ -5,6 +5,8 @@ import { CONNECT_MS, END_MS, STATEMENT_MS } from './patience.ts';
 
 const unreachable = 'Check that PostgreSQL runs there and that this machine may reach it.';
 const ownCa = 'Where a CA of its own signed its certificate add: &sslrootcert=/path/to/ca.pem';
+const noTls =
+  'Turn on ssl in PostgreSQL. Only where the network between is private, give the URL sslmode=disable.';
 const advice: Record<string, string> = {
   ECONNREFUSED: 'Nothing listens there. Start PostgreSQL (npm start does), or correct the URL.',
   ENOTFOUND: 'There is no such host. Correct the URL.',
@@ -87,7 +89,8 @@ export async function withDatabase<T>(
   } catch (error) {
     const { code = '', message } = firstOf(error);
     const what = `PostgreSQL at ${place(url)} can't be used: ${message.replace(/\.?$/, '.')}`;
-    throw new Failure(what, advice[code] ?? unreachable, 4);
+    const next = / not support SSL/.test(message) ? noTls : (advice[code] ?? unreachable);
+    throw new Failure(what, next, 4);
   }
   try {
     return await work(client);

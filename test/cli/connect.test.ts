@@ -100,3 +100,13 @@ test('a file of sslrootcert that is not there is said', async () => {
     message: expect.stringMatching(/can't be used: ENOENT.*\/nowhere\/ca\.pem/),
   });
 });
+
+test('a server without TLS is told from one that can’t be reached', async () => {
+  const plain = createServer((socket) => socket.once('data', () => socket.end('N')));
+  await once(plain.listen(0, '127.0.0.1'), 'listening');
+  const { port } = plain.address() as AddressInfo;
+  const url = `postgres://ann@127.0.0.1:${port}/app?sslmode=verify-full`;
+  const error = await withDatabase(url, () => Promise.resolve()).catch((error) => error);
+  expect(error).toMatchObject({ exitCode: 4, message: expect.stringMatching(/\nTurn on ssl/) });
+  plain.close();
+});
