@@ -91,10 +91,7 @@ begin
       where w.due_at <= v_now and w.due_at >= coalesce(
         (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
-      order by w.due_at limit 1)
-      or (
-        select n.number from tock.nudges n
-        where n.number > (select tock.nudged_from(20)) and n.not_before <= v_now order by n.number limit 1) is not null,
+      order by w.due_at limit 1),
     exists (
       select from tock.fires f
       where f.due_at <= v_now and (f.due_at, f.schedule) >= (
@@ -105,7 +102,9 @@ begin
         order by m.due_at desc limit 1)
       order by f.due_at, f.schedule limit 1)
     into v_late, v_due, v_fires;
-  perform tock.run_duty(d, 0) from unnest(v_late) d where not tock.is_out_of_time();
+  if v_late <> '{}' then
+    perform tock.run_duty(d, 0) from unnest(v_late) d where not tock.is_out_of_time();
+  end if;
   if v_fires and not tock.is_out_of_time() then
     begin
       perform tock.fire_schedules(100);
