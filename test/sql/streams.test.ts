@@ -111,8 +111,8 @@ describe('the largest calls', () => {
     for (const call of ['rest()', 'queue_stats()', 'promote(10000, true)', 'rotate()', 'tick()']) {
       held[call] = await locksOf(on, () => on.query(`select tock.${call}`));
     }
-    // what a call names itself: 64 streams and the tables of its epochs with their indexes
-    expect(Object.entries(held).filter(([, count]) => count > 250)).toEqual([]);
+    // what a call names itself: 64 streams, the tables of its epochs with their indexes, and a tick all that its duties read
+    expect(Object.entries(held).filter(([, count]) => count > 300)).toEqual([]);
     expect(held.enqueue).toBeLessThan(60);
   });
 
