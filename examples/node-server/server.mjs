@@ -1,7 +1,7 @@
 // Tock's HTTP door on plain Node: DATABASE_URL=postgres://tock_edge:…@pooler/… PORT=8787 node server.mjs
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { finished, pipeline } from 'node:stream/promises';
 import { createWorker } from 'tock/worker';
 
 // Consumers of your own go in here, as in a Worker: createWorker({ consumers }).
@@ -70,6 +70,13 @@ function requestOf(incoming, signal) {
   });
 }
 
+/** Who is hung up on while he sends may not see the answer: the rest of a body is dropped, for up to five seconds. */
+async function readOn(incoming) {
+  incoming.removeAllListeners('readable');
+  incoming.resume();
+  await finished(incoming, { signal: AbortSignal.timeout(5000) }).catch(() => {});
+}
+
 async function answer(incoming, outgoing) {
   // A claim that waits hears that its client has gone.
   const gone = new AbortController();
@@ -81,8 +88,10 @@ async function answer(incoming, outgoing) {
     // Or whoever keeps a connection busy would keep this process. Behind a body that is left unread nothing is heard.
     if (!server.listening || !incoming.complete) headers.connection = 'close';
     outgoing.writeHead(response.status, headers);
-    if (response.body) await pipeline(Readable.fromWeb(response.body), outgoing);
-    else outgoing.end();
+    outgoing.flushHeaders();
+    if (response.body) await pipeline(Readable.fromWeb(response.body), outgoing, { end: false });
+    if (!incoming.complete) await readOn(incoming);
+    outgoing.end();
   } catch (error) {
     if (!gone.signal.aborted) log(error);
     outgoing.destroy();
