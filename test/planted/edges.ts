@@ -141,8 +141,8 @@ export const edges: Bug[] = [
   {
     name: 'a body that is left unread ends the process',
     file: 'examples/node-server/server.mjs',
-    find: "import { pipeline } from 'node:stream/promises';",
-    replace: `import { pipeline } from 'node:stream/promises';
+    find: "import { finished, pipeline } from 'node:stream/promises';",
+    replace: `import { finished, pipeline } from 'node:stream/promises';
 ReadableStream.from = (incoming) => Readable.toWeb(incoming);`,
     caught: [
       'examples/node-server.test.ts',
