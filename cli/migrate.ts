@@ -5,6 +5,7 @@ import { apply } from './migrate/apply.ts';
 import { type Watch, watchBlockers } from './migrate/blockers.ts';
 import { cronMissing, declareJobs, wakeLauncher } from './migrate/cron.ts';
 import { readSql, type SqlFiles } from './migrate/files.ts';
+import { applyFunctions } from './migrate/functions.ts';
 import { pending, recordMigration } from './migrate/history.ts';
 import { checkRoles } from './migrate/roles.ts';
 import { askServer, checkRights, checkServer, openToAll } from './migrate/server.ts';
@@ -14,7 +15,7 @@ export { Failure as MigrateError } from './failure.ts';
 
 export type MigrateOptions = {
   log?: (line: string) => void;
-  /** The folder that holds migrations, routines and cron; by default the one Tock came with. */
+  /** The folder that holds migrations, functions and cron; by default the one Tock came with. */
   directory?: string;
   /** How long to wait for another migrator, and for a lock that a statement needs. */
   waitSeconds?: number;
@@ -24,7 +25,8 @@ export type MigrateOptions = {
 export type MigrateReport = {
   /** Names of the migrations applied by this call. */
   applied: string[];
-  routines: number;
+  /** How many files of functions were applied. */
+  functions: number;
   /** Whether pg_cron is used; when not, the log says why and what that means. */
   cron: boolean;
   /** What should be done about the server by hand, null when nothing. */
@@ -73,10 +75,11 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
     await apply(client, file, options.lockSeconds);
     await recordMigration(client, file);
   }
-  for (const file of files.routines) await apply(client, file);
+  await applyFunctions(client, files.functions);
+  for (const file of files.last) await apply(client, file);
   const missing = await cronMissing(client);
   const jobs = !missing && (await declareJobs(client, files.cron));
-  const report = { routines: files.routines.length, cron: !missing };
+  const report = { functions: files.functions.length, cron: !missing };
   return { report: { applied: applied.map((file) => file.name), ...report }, missing, jobs, owner };
 }
 
@@ -124,7 +127,7 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
           `The jobs are scheduled, but pg_cron may not have noticed: migrate again. (${message})`,
         );
       });
-    options.log(`Replaced the routines of ${some(report.routines, 'file')}`);
+    options.log(`Replaced the functions of ${some(report.functions, 'file')}`);
     options.log(missing ?? 'Scheduled the jobs with pg_cron');
     return { ...report, advice };
   } catch (error) {
@@ -153,7 +156,7 @@ async function migrateOn(client: pg.Client, files: SqlFiles, options: Settings) 
 
 /**
  * Brings the schema tock to this version, in one transaction under one advisory lock: migrations not
- * yet applied, all routines, and where pg_cron can be used its jobs. A failure changes nothing.
+ * yet applied, all functions, and where pg_cron can be used its jobs. A failure changes nothing.
  */
 export async function migrate(
   to: string | pg.Client,

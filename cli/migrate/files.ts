@@ -6,7 +6,11 @@ import { Failure } from '../failure.ts';
 /** `name` is the path below the folder sql; `checksum` the SHA-256 of the text in hex. */
 export type SqlFile = { name: string; number: number; sql: string; checksum: string };
 
-export type SqlFiles = { migrations: SqlFile[]; routines: SqlFile[]; cron: SqlFile[] };
+/** `last` holds grants.sql and after_install.sql, as far as they are there. */
+export type SqlFiles = Record<'migrations' | 'functions' | 'last' | 'cron', SqlFile[]>;
+
+/** Applied after all functions, in this order. */
+const last = ['grants.sql', 'after_install.sql'];
 
 /** From the source tree (cli/migrate) or from the built package (dist/cli/migrate). */
 function shipped(): string {
@@ -16,29 +20,41 @@ function shipped(): string {
   throw new Failure(`This installation of Tock lacks its SQL (${places[1]}).`, 'Install it again.');
 }
 
-function read(directory: string, part: string, digits: number): SqlFile[] {
+function fileOf(directory: string, name: string): SqlFile {
+  // A checkout with CRLF line ends must give the same checksum.
+  const sql = readFileSync(join(directory, name), 'utf8').replaceAll('\r\n', '\n');
+  const checksum = createHash('sha256').update(sql).digest('hex');
+  return { name, number: Number.parseInt(basename(name), 10), sql, checksum };
+}
+
+function numbered(directory: string, part: string, digits: number): SqlFile[] {
   const folder = join(directory, part);
   const names = existsSync(folder) ? readdirSync(folder).filter((n) => n.endsWith('.sql')) : [];
   const pattern = new RegExp(`^\\d{${digits}}_[a-z0-9_]+\\.sql$`);
-  const files = names.sort().map((name) => {
-    if (!pattern.test(name)) {
-      const example = `${'0'.repeat(digits - 1)}1_word.sql`;
-      throw new Failure(
-        `sql/${part}/${name} has no number in its name.`,
-        `Name it like ${example}.`,
-      );
-    }
-    // A checkout with CRLF line ends must give the same checksum.
-    const sql = readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n');
-    const checksum = createHash('sha256').update(sql).digest('hex');
-    return { name: `${part}/${name}`, number: Number.parseInt(name, 10), sql, checksum };
-  });
-  return files;
+  const wrong = names.find((name) => !pattern.test(name));
+  if (wrong) {
+    throw new Failure(
+      `sql/${part}/${wrong} has no number in its name.`,
+      `Name it like ${'0'.repeat(digits - 1)}1_word.sql.`,
+    );
+  }
+  return names.sort().map((name) => fileOf(directory, `${part}/${name}`));
+}
+
+/** What is neither migrated nor scheduled: the functions, by path. The order of functions does not matter. */
+function functionsIn(directory: string): SqlFile[] {
+  const other = new Set([...last, 'schema.sql']);
+  return readdirSync(directory, { recursive: true })
+    .map((name) => `${name}`.replaceAll('\\', '/'))
+    .filter((name) => name.endsWith('.sql') && !/^(migrations|cron)\//.test(name))
+    .filter((name) => !other.has(name))
+    .sort()
+    .map((name) => fileOf(directory, name));
 }
 
 /** Every SQL file that this Tock brings, each part in order. */
 export function readSql(directory: string = shipped()): SqlFiles {
-  const migrations = read(directory, 'migrations', 4);
+  const migrations = numbered(directory, 'migrations', 4);
   if (migrations.length === 0) {
     throw new Failure(
       `${directory} holds no migrations.`,
@@ -52,5 +68,10 @@ export function readSql(directory: string = shipped()): SqlFiles {
       'Give the newer one the next free number.',
     );
   }
-  return { migrations, routines: read(directory, 'routines', 2), cron: read(directory, 'cron', 2) };
+  return {
+    migrations,
+    functions: functionsIn(directory),
+    last: last.filter((name) => existsSync(join(directory, name))).map((n) => fileOf(directory, n)),
+    cron: numbered(directory, 'cron', 2),
+  };
 }

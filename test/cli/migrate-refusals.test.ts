@@ -10,13 +10,35 @@ test('a failure names file, line and cause, and leaves nothing changed', async (
   const db = await emptyDatabase();
   const directory = toySql({
     ...toyFiles,
-    'routines/20_bad.sql': '-- one\nselect 1;\n\nselect 1,\n  no_such_column;\n',
+    'after_install.sql': '-- one\nselect 1;\n\nselect 1,\n  no_such_column;\n',
   });
   const failed = migrate(db.url, { directory });
   await expect(failed).rejects.toThrow(
-    /sql\/routines\/20_bad\.sql line 5: column "no_such_column" does not exist \(42703\)(.|\n)*Nothing was changed/,
+    /sql\/after_install\.sql line 5: column "no_such_column" does not exist \(42703\)(.|\n)*Nothing was changed/,
   );
   expect(await db.query("select 1 from pg_namespace where nspname = 'tock'")).toEqual([]);
+});
+
+const two = (body: string, language: string) =>
+  `-- one\ncreate or replace function tock.two() returns integer\nlanguage ${language} as $$\n${body}\n$$;\n`;
+
+test('an error inside a function names file, line and cause', async () => {
+  const db = await emptyDatabase();
+  for (const [sql, said] of [
+    [two('begin\n  return 2 +;\nend', 'plpgsql'), 'line 5: syntax error'],
+    [two('begin\n  return 2;\n  exit;\nend', 'plpgsql'), 'line 6: EXIT cannot be used'],
+    [two('select\n  missing', 'sql'), 'line 5: column "missing" does not exist'],
+  ] as const) {
+    const directory = toySql({ ...toyFiles, 'kernel/things.sql': sql });
+    await expect(migrate(db.url, { directory })).rejects.toThrow(`sql/kernel/things.sql ${said}`);
+  }
+});
+
+test('a function may use what a later file has', async () => {
+  const db = await emptyDatabase();
+  const four = 'create or replace function tock.four() returns integer language sql as $$ select tock.two() + 2 $$;';
+  await migrate(db.url, { directory: toySql({ ...toyFiles, 'kernel/four.sql': four }) });
+  expect(await db.query('select tock.four()')).toEqual([{ four: 4 }]);
 });
 
 test('an error without a position names the line of its statement', async () => {

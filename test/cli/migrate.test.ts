@@ -44,13 +44,13 @@ test('a second migration changes nothing', async () => {
   await db.drop();
 });
 
-test('only new migrations are applied, routines are replaced each time', async () => {
+test('only new migrations are applied, functions are replaced each time', async () => {
   const db = await emptyDatabase();
   const directory = toySql();
   await migrate(db.url, { directory });
   addSql(directory, {
     'migrations/0002_names.sql': 'alter table tock.things add column name text;',
-    'routines/10_things.sql': toyFiles['routines/10_things.sql'].replace('select 2', 'select 22'),
+    'kernel/things.sql': toyFiles['kernel/things.sql'].replace('select 2', 'select 22'),
   });
   const lines: string[] = [];
   const report = await migrate(db.url, { directory, log: (line) => lines.push(line) });

@@ -9,7 +9,7 @@ import { stackInfo } from '../database.ts';
 
 export const toyFiles = {
   'migrations/0001_things.sql': 'create table tock.things (id integer primary key);\n',
-  'routines/10_things.sql':
+  'kernel/things.sql':
     'create or replace function tock.two() returns integer language sql as $$ select 2 $$;\n',
 };
 

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readSql } from '../../cli/migrate/files.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
@@ -8,10 +9,8 @@ const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((
 
 /** In SQL a finding is the first thing selected, or the second of a list, and its severity the next. */
 function findings(): string[] {
-  const routines = readdirSync(join(checkout, 'sql/routines')).map((name) =>
-    read(`sql/routines/${name}`),
-  );
-  const sql = routines.filter((text) => text.includes('function tock.doctor_of_')).join('');
+  const files = readSql().functions.filter(({ name }) => name.startsWith('operations/doctor/'));
+  const sql = files.map((file) => file.sql).join('');
   const named =
     /(?:select|\('\w+',) '((?:[^'\n]|'')+)',\s*(?:'(?:note|warning|critical)'|case when)/g;
   const code = read('functions/clocks.ts') + read('cli/diagnosis.ts');

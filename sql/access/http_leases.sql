@@ -1,0 +1,147 @@
+create or replace function tock.claim_answer()
+returns text
+language plpgsql
+volatile
+as $$
+declare
+  v_said text := pg_catalog.current_setting('tock.claim', true);
+begin
+  if v_said like 'passed %' then
+    return case when pg_catalog.substr(v_said, 8)::integer < 10000 then 'empty' else 'passing' end;
+  end if;
+  return coalesce(nullif(pg_catalog.split_part(v_said, ' ', 1), ''), 'empty');
+end $$;
+
+comment on function tock.claim_answer is
+  'About this transaction''s last claim: found, empty, paused, limited (as many are running, or were started, as the queue''s limits allow), busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).';
+
+create or replace function tock.retry_after_seconds(p_queue text)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after text := substring(pg_catalog.current_setting('tock.claim', true) from '^(?!passed)\w+ (\d+)$');
+begin
+  if v_after is not null then
+    return v_after::integer;
+  elsif tock.claim_answer() = 'passing' then
+    return 0;
+  end if;
+  return greatest(1, least(30, pg_catalog.ceil(extract(epoch from
+    (select w.due_at from tock.waiting w
+     where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds' and w.due_at < 'infinity'
+     order by w.queue, w.due_at limit 1)
+      - pg_catalog.clock_timestamp()))))::integer;
+end $$;
+
+comment on function tock.retry_after_seconds is
+  'When to come back after an empty claim: seconds to the queue''s next waiting task, 1 to 30; 0 when it was only passing over cancelled runs; when it was limited, seconds to the next start that its rate allows, 1 where it waits for one to end.';
+
+-- Not around claim(), which stands in the statement: called from a function, it isn't alone.
+create or replace function tock.http_claimed(p_queue text, p_runs tock.claimed[])
+returns text
+language plpgsql
+volatile
+as $$
+declare
+  v_run tock.claimed := p_runs[1];
+  v_runs text;
+  v_told jsonb := '{}';
+begin
+  if v_run.lease is null then
+    return pg_catalog.format(
+      '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s}',
+      tock.claim_answer(), tock.retry_after_seconds(p_queue));
+  end if;
+  -- lease_asks(), which is not the edge's to call
+  if pg_catalog.substr(v_run.lease::text, 15, 1) = '5' then
+    v_told := tock.lease_headers(v_run.lease);
+  end if;
+  if pg_catalog.cardinality(p_runs) = 1 and v_told = '{}' then
+    v_runs := pg_catalog.format(
+      '[{"id":"%s","run_id":"%s","attempt":%s,"max_attempts":%s,"priority":%s,"tenant":%s,"created_at":%s,"payload":%s,"headers":null,"push_url":null}]',
+      v_run.id, v_run.run_id, v_run.attempt, v_run.max_attempts, v_run.priority,
+      coalesce(pg_catalog.to_json(v_run.tenant), 'null'), pg_catalog.to_json(v_run.created_at),
+      coalesce(v_run.payload, 'null'));
+  else
+    v_runs := (
+      select pg_catalog.json_agg(r) from (
+        select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority, c.tenant,
+          c.created_at, c.payload, v_told -> c.run_id::text -> 'headers' as headers,
+          v_told -> c.run_id::text ->> 'push_url' as push_url from unnest(p_runs) c) r);
+  end if;
+  return pg_catalog.format('{"lease":"%s","leased_until":%s,"tasks":%s,"state":"found","retry_after_seconds":0}',
+    v_run.lease, pg_catalog.to_json(v_run.leased_until), v_runs);
+end $$;
+
+comment on function tock.http_claimed is 'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
+
+create or replace function tock.http_claimed_any(p_runs tock.claimed_from[])
+returns text
+language plpgsql
+volatile
+as $$
+declare
+  v_leases json;
+begin
+  v_leases := (
+    select pg_catalog.json_agg(pg_catalog.json_build_object(
+      'queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until, 'tasks', l.tasks) order by l.n)
+    from (
+      select r.queue, r.lease, min(r.leased_until) as leased_until, min(r.n) as n,
+        pg_catalog.json_agg(pg_catalog.json_build_object('id', r.id::text, 'run_id', r.run_id::text, 'attempt', r.attempt,
+          'max_attempts', r.max_attempts, 'priority', r.priority, 'tenant', r.tenant, 'created_at', r.created_at,
+          'payload', r.payload, 'headers', t.told -> r.run_id::text -> 'headers',
+          'push_url', t.told -> r.run_id::text ->> 'push_url') order by r.n) as tasks
+      from unnest(p_runs) with ordinality
+        r(queue, lease, leased_until, id, run_id, attempt, max_attempts, priority, tenant, created_at, payload, n)
+      join (
+        select d.lease, tock.lease_headers(d.lease) as told from (select distinct u.lease from unnest(p_runs) u offset 0) d
+        offset 0) t on t.lease = r.lease
+      group by r.queue, r.lease) l);
+  return pg_catalog.format('{"leases":%s,"state":"%s","retry_after_seconds":%s}', coalesce(v_leases, '[]'),
+    tock.claim_answer(), case when v_leases is null then tock.retry_after_seconds(null) else 0 end);
+end $$;
+
+comment on function tock.http_claimed_any is 'POST /v1/claim: what claim_any() has returned as the answer''s body.';
+
+create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_done integer;
+begin
+  if not coalesce(tock.lets_in(p_key, 'claim', '*'), false) then
+    perform tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease));
+  end if;
+  if pg_catalog.jsonb_path_exists(p_body, '$.results[*].spawn') then
+    perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn ->> 'queue', tock.queue_of_lease(p_lease))),
+      tock.authorize_tasks(p_key, s.spawn -> 'tasks', pg_catalog.format('results[%s].spawn.tasks', s.n - 1))
+    from (
+      select r.item -> 'spawn' as spawn, r.n from pg_catalog.jsonb_path_query(p_body, '$.results[*]') with ordinality r (item, n)) s
+    where s.spawn <> 'null';
+  end if;
+  if p_body -> 'results' is null then
+    v_done := tock.end_hot(p_lease, tock.token_epoch(p_lease));
+    if v_done > 0 then
+      return '{"completed":' || v_done || ',"refused":[]}';
+    end if;
+  end if;
+  return (
+    select '{"completed":' || c.completed || ',"refused":' || pg_catalog.to_json(c.refused::text[]) || '}'
+    from tock.complete(p_lease, p_body -> 'results') c);
+end $$;
+
+comment on function tock.http_complete is
+  'POST /v1/leases/:lease/complete: authorize() and complete(); the answer''s body, null when the lease is over.';

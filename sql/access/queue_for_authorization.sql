@@ -1,0 +1,61 @@
+-- The stages stand in each run's options.
+create or replace function tock.stages_of_task(p_id bigint)
+returns jsonb
+language plpgsql
+stable
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_id bigint := p_id;
+  v_epoch integer;
+  v_rows integer := 0;
+  v_stages jsonb;
+begin
+  if v_id & 1048575 = 0 then
+    select w.options -> 'pipeline' into v_stages from tock.waiting w where w.position = p_id >> 20;
+    if found then
+      return coalesce(nullif(v_stages, 'null'), '[]');
+    end if;
+    v_id := (select p.run_id from tock.promotions p where p.position = p_id >> 20);
+  end if;
+  v_epoch := tock.epoch_of(v_id >> 20);
+  if v_epoch is not null then
+    execute pg_catalog.format('select r.options -> ''pipeline'' from tock.runs_%s r where r.stream = $1 and r.position = $2',
+      v_epoch) into v_stages using (v_id & 1048575)::integer, v_id >> 20;
+    get diagnostics v_rows = row_count;
+  end if;
+  if v_rows = 0 then
+    return (select coalesce(nullif(t.options -> 'pipeline', 'null'), '[]') from tock.task(p_id) t);
+  end if;
+  return coalesce(nullif(v_stages, 'null'), '[]');
+end $$;
+
+comment on function tock.stages_of_task is 'The stages of a task''s pipeline, none of another''s; null when it is not there.';
+
+-- An id belongs to the queue where its run is, and leads to all the others: what is changed, run again or erased by it may
+-- be in a later stage. A verb sees what came after its key was judged, and ids can be guessed: what isn't there is no queue's.
+create or replace function tock.judged_queue(p_key text, p_id bigint)
+returns text
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_queue text := tock.queue_of_task(p_id);
+  v_stages jsonb;
+  v_queues text[] := (select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));
+begin
+  if v_queues is null or v_queue is null or v_queue <> all (v_queues) then
+    return v_queue;
+  end if;
+  v_stages := tock.stages_of_task(p_id);
+  return case when v_stages is not null then coalesce((
+    select s.stage from pg_catalog.jsonb_array_elements_text(v_stages) s (stage)
+    where s.stage <> all (v_queues) limit 1), v_queue) end;
+end $$;
+
+comment on function tock.judged_queue is
+  'The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is not for; null when it is not there.';

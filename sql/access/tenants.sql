@@ -1,0 +1,113 @@
+create or replace function tock.tenants_of_key(p_key text)
+returns text[]
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select k.tenants from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))
+$$;
+
+comment on function tock.tenants_of_key is 'The tenants that a key is for; null for all of them.';
+
+create or replace function tock.queues_of_key(p_key text)
+returns text[]
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))
+$$;
+
+comment on function tock.queues_of_key is 'The queues that a key is for; null for all of them.';
+
+-- All runs of a task are its tenant's. Where the epoch of the one that is asked for is gone, what it led on to says it.
+create or replace function tock.tenant_of_task(p_id bigint)
+returns text
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_id bigint := p_id;
+  v_epoch integer;
+  v_found record;
+begin
+  if v_id & 1048575 = 0 then
+    select w.tenant into v_found from tock.waiting w where w.position = p_id >> 20;
+    if found then
+      return v_found.tenant;
+    end if;
+    v_id := (select p.run_id from tock.promotions p where p.position = p_id >> 20);
+  end if;
+  v_epoch := tock.epoch_of(v_id >> 20);
+  if v_epoch is not null then
+    execute pg_catalog.format('select r.tenant from tock.runs_%s r where r.stream = $1 and r.position = $2', v_epoch)
+      into v_found using (v_id & 1048575)::integer, v_id >> 20;
+    return v_found.tenant;
+  end if;
+  return (select t.tenant from tock.task(p_id) t);
+end $$;
+
+comment on function tock.tenant_of_task is 'The tenant of a task; null when it has none, or is not there.';
+
+create or replace function tock.reach(p_key text, p_id bigint)
+returns bigint
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key record;
+begin
+  select k.tenants, k.queues into v_key from tock.keys k
+  where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
+  return case when (v_key.tenants is null or tock.tenant_of_task(p_id) = any (v_key.tenants))
+    and (v_key.queues is null or tock.judged_queue(p_key, p_id) is not null) then p_id end;
+end $$;
+
+comment on function tock.reach is
+  'This id, but null where a key is for some tenants and the task is of another, or for some tenants or queues and there is no such task.';
+
+create or replace function tock.own_tenant(p_key text, p_tenant text)
+returns text
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_tenants text[] := tock.tenants_of_key(p_key);
+begin
+  if v_tenants is null or p_tenant = any (v_tenants) then
+    return p_tenant;
+  elsif p_tenant is not null then
+    perform tock.refuse(403, 'this key is not for that tenant', 'tenant',
+      'use another; this one is for: ' || pg_catalog.array_to_string(v_tenants, ', '));
+  elsif pg_catalog.cardinality(v_tenants) > 1 then
+    perform tock.refuse(403, 'this key is for some tenants: name one', 'tenant',
+      'it is for: ' || pg_catalog.array_to_string(v_tenants, ', '));
+  end if;
+  return v_tenants[1];
+end $$;
+
+comment on function tock.own_tenant is
+  'The tenant that a key''s filter goes by: the only one that it is for, where none is named. TK403 names the field where it is another''s.';
+
+-- In brackets, so to speak: two tenants can't come to one name, as theirs has no / left.
+create or replace function tock.own_name(p_tenant text, p_name jsonb)
+returns text
+language sql
+immutable
+as $$
+  select 'tenant:' || pg_catalog.replace(pg_catalog.replace(p_tenant, '~', '~0'), '/', '~1') || '/' || (p_name #>> '{}')
+  where pg_catalog.jsonb_typeof(p_name) = 'string'
+$$;
+
+comment on function tock.own_name is 'The name that a tenant''s key gives a gate or a unique key: its own, which no other''s task meets.';

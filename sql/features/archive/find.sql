@@ -1,0 +1,102 @@
+-- B. H. Bloom, Space/time trade-offs in hash coding with allowable errors (1970): with 16 bits and 4 hashes for each, one
+-- of 400 others is let through.
+create or replace function tock.filter_bits(p_value bigint, p_bits bigint)
+returns setof bigint
+language sql
+immutable
+as $$
+  select (pg_catalog.hashint8extended(p_value, n) & 9223372036854775807) % p_bits from pg_catalog.generate_series(1, 4) n
+$$;
+
+comment on function tock.filter_bits is 'The bits that stand for a number in a filter of so many.';
+
+create or replace function tock.filter_of(p_values bigint[])
+returns bytea
+language sql
+immutable
+as $$
+  select pg_catalog.string_agg(pg_catalog.set_byte('\x00', 0, coalesce(b.bits, 0)), '' order by n)
+  from pg_catalog.generate_series(0, 2 * pg_catalog.cardinality(p_values) - 1) n
+  left join (
+    select i / 8 as byte, bit_or(1 << (i % 8)::integer) as bits
+    from unnest(p_values) v cross join tock.filter_bits(v, 16 * pg_catalog.cardinality(p_values)) i
+    group by 1) b on b.byte = n
+$$;
+
+comment on function tock.filter_of is 'A filter that lets through what is among the numbers, and little else.';
+
+create or replace function tock.lets_through(p_filter bytea, p_value bigint)
+returns boolean
+language sql
+immutable
+as $$
+  select not exists (
+    select from tock.filter_bits(p_value, 8 * pg_catalog.octet_length(p_filter)) i
+    where pg_catalog.get_bit(p_filter, i) = 0)
+$$;
+
+comment on function tock.lets_through is 'Whether a number may be among those of a filter.';
+
+create or replace function tock.files_of_begun(p_position bigint)
+returns setof tock.archived_files
+language sql
+stable
+as $$
+  select f.* from tock.archived_files f
+  where f.number in (
+    select t.file from tock.archived_tasks t
+    where pg_catalog.int8range(t.first_position, t.last_position, '[]') @> p_position
+      and (t.filter is null or tock.lets_through(t.filter, p_position)))
+$$;
+
+comment on function tock.files_of_begun is 'The archive''s files that may hold later runs of what began at a position.';
+
+create or replace function tock.file_of_run(p_id bigint)
+returns setof tock.archived_files
+language sql
+stable
+as $$
+  select l.* from (
+    select f.* from tock.archived_files f
+    where f.epoch = tock.archive_epoch_of(p_id >> 20)
+      and (f.first_stream, f.first_position) < ((p_id & 1048575)::integer, p_id >> 20)
+    order by f.first_stream desc, f.first_position desc limit 1) l
+  where (l.last_stream, l.last_position) >= ((p_id & 1048575)::integer, p_id >> 20)
+$$;
+
+comment on function tock.file_of_run is 'The archive''s file in whose range a run lies.';
+
+-- What waited has become a run of its task since; what is still here as well is found here, and may not be there as a whole.
+create or replace function tock.files_of(p_id bigint, p_task_id bigint)
+returns setof tock.archived_files
+language plpgsql
+stable
+as $$
+begin
+  if p_id & 1048575 = 0 then
+    return query
+      select f.* from tock.files_of_begun(p_task_id >> 20) f
+      join tock.archives a on a.epoch = f.epoch and a.state = 'dropped' and a.end_position > p_id >> 20
+      order by f.epoch, f.part limit 101;
+  else
+    return query select f.* from tock.file_of_run(p_id) f;
+  end if;
+end $$;
+
+comment on function tock.files_of is
+  'The archive''s files that may hold a run of a task, or what its waiting entry became: 101 where they are more than a look-up reads.';
+
+create or replace function tock.archive_epoch_of(p_position bigint)
+returns integer
+language plpgsql
+stable
+as $$
+begin
+  return coalesce(tock.epoch_of(p_position), (
+    select n.epoch from (
+      select a.epoch, a.end_position from tock.archives a
+      where a.first_position <= p_position order by a.first_position desc limit 1) n
+    where p_position < n.end_position), 0);
+end $$;
+
+comment on function tock.archive_epoch_of is 'The number of the epoch that a position lies or lay in; 0 when none is known.';

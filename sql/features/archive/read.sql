@@ -1,0 +1,75 @@
+-- A waiting entry is none of the archive's: what it became is the next run of its task.
+create or replace function tock.archived_run(p_archived tock.found_run[], p_id bigint, p_task_id bigint)
+returns tock.found_run
+language plpgsql
+stable
+as $$
+declare
+  v_run tock.found_run;
+begin
+  select a.* into v_run from unnest(p_archived) a
+  where case when p_id & 1048575 = 0 then a.task_id = p_task_id and a.id > p_id and a.state <> 'late' else a.id = p_id end
+  order by a.id limit 1;
+  -- erased since it was written, maybe since it was read
+  if exists (select from tock.archive_erasures e where e.task_id = v_run.task_id) then
+    v_run.payload := null;
+    v_run.result := null;
+    v_run.error := null;
+    v_run.note := null;
+    v_run.options := tock.without_secrets(v_run.options);
+  end if;
+  return v_run;
+end $$;
+
+comment on function tock.archived_run is 'A run among those that were read from the archive, by its id or that of the entry that became it; null when it isn''t there.';
+
+create or replace function tock.without_secrets(p_options jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select p_options - '{unique_key,gate,names,headers,push_url}'::text[]
+$$;
+
+comment on function tock.without_secrets is 'What is left of a run''s options when its task is erased.';
+
+create or replace function tock.missing_run(p_id bigint, p_task_id bigint)
+returns jsonb
+language sql
+stable
+as $$
+  select pg_catalog.jsonb_build_object('id', p_id::text, 'task_id', p_task_id::text, 'files', pg_catalog.jsonb_agg(
+    pg_catalog.jsonb_build_object('epoch', f.epoch, 'path', f.path, 'bytes', f.bytes) order by f.epoch, f.part))
+  from tock.files_of(p_id, p_task_id) f
+  having count(*) > 0
+$$;
+
+comment on function tock.missing_run is 'What is to be read from the archive next, and the files that may have it, oldest first; null when none does.';
+
+create or replace function tock.from_micros(p_micros bigint)
+returns timestamptz
+language sql
+immutable
+as $$
+  select '1970-01-01 00:00:00+00'::timestamptz + p_micros * interval '1 microsecond'
+$$;
+
+comment on function tock.from_micros is 'The time that micros() wrote.';
+
+-- As the Worker has read them: texts, by the names of columns.ts.
+create or replace function tock.archived_runs(p_rows jsonb)
+returns tock.found_run[]
+language sql
+stable
+as $$
+  select coalesce(array(
+    select row(u.id, u.task_id, u.queue, u.priority, u.tenant, u.attempt, u.max_attempts, u.lost, tock.from_micros(u.created_at),
+      u.payload::jsonb, u.state, u.worker, tock.from_micros(u.started_at), tock.from_micros(u.ended_at), u.result::jsonb,
+      u.error::jsonb, u.next_id, u.cancel_requested, u.options::jsonb, tock.from_micros(u.leased_until), u.progress, u.note)::tock.found_run
+    from pg_catalog.jsonb_to_recordset(p_rows) u (
+      id bigint, task_id bigint, next_id bigint, queue text, state text, priority smallint, tenant text, attempt smallint,
+      max_attempts smallint, lost smallint, created_at bigint, started_at bigint, leased_until bigint, ended_at bigint,
+      worker text, payload text, result text, error text, options text, progress real, note text, cancel_requested boolean)), '{}')
+$$;
+
+comment on function tock.archived_runs is 'Runs as the archive has them, as runs.';

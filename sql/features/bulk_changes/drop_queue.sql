@@ -1,0 +1,39 @@
+create or replace function tock.drop_queue(p_queue text, p_force boolean default false)
+returns table (dropped boolean, ready bigint, running bigint, waiting bigint)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_policy tock.queues;
+begin
+  perform tock.check_queue_name(p_queue);
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue));
+  select q.* into v_policy from tock.queues q where q.name = p_queue;
+  if not found then
+    return;
+  elsif not (tock.is_paused(v_policy) or coalesce(p_force, false)) then
+    perform tock.refuse(409, 'only a paused queue is dropped, with all that is ready and waiting in it', 'queue',
+      'pause it first, or say force');
+  end if;
+  perform tock.purge_queue(p_queue);
+  select s.ready, s.running, s.waiting into ready, running, waiting from tock.queue_stats(p_queue) s;
+  dropped := ready = 0 and running = 0 and waiting = 0;
+  if dropped then
+    delete from tock.queues q where q.name = p_queue;
+    delete from tock.gates g where g.queue = p_queue;
+    delete from tock.turns t where t.queue = p_queue;
+    delete from tock.unique_keys k where k.queue = p_queue;
+    delete from tock.allowances a where a.queue = p_queue;
+  end if;
+  perform tock.act('drop_queue', p_queue, pg_catalog.jsonb_build_object('force', coalesce(p_force, false), 'dropped', dropped));
+  return next;
+end $$;
+
+comment on function tock.drop_queue is
+  'Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, gates and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.';

@@ -1,0 +1,120 @@
+-- As a change does: a waiting entry is another queue's from then on, a ready run is replaced by one in the other
+-- queue, which is judged at its claim: so whoever has the first in a claim under way keeps it, in the first
+-- queue. What is held by a key of its queue stays: its turn at a gate is not known to the other. So does
+-- what has a pipeline: its queue says where it is in that.
+create or replace function tock.move(p_ids bigint[], p_queue text)
+returns table (id bigint, state text, changed boolean)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+set plan_cache_mode = auto
+as $$
+#variable_conflict use_column
+declare
+  v_ids bigint[] := tock.check_ids(p_ids);
+  v_changes jsonb := pg_catalog.jsonb_build_object('queue', p_queue);
+  v_found tock.whereabout[];
+  v_keyed bigint[];
+  v_going tock.whereabout[];
+  v_done bigint[];
+  v_replaced tock.whereabout[];
+  v_now tock.whereabout[];
+begin
+  perform tock.check_queue_name(p_queue);
+  perform tock.check_not_webhooks(p_queue, 'queue');
+  perform tock.plan_for(pg_catalog.cardinality(v_ids));
+  for v_try in 1 .. 10 loop
+    v_found := tock.each_task(v_ids);
+    v_keyed := tock.keyed(array(select f.current_id from unnest(v_found) f where f.state in ('waiting', 'ready')));
+    v_going := array(
+      select f from unnest(v_found) f
+      where f.state in ('waiting', 'ready') and f.queue <> p_queue and f.current_id <> all (v_keyed));
+    if pg_catalog.cardinality(v_going) > 0 and (tock.policy(p_queue)).name = '*' then
+      perform tock.make_queue(p_queue);
+    end if;
+    v_done := tock.change_waiting(array(select g from unnest(v_going) g where g.state = 'waiting'), v_changes);
+    v_replaced := tock.supersede(array(select g from unnest(v_going) g where g.state = 'ready'), v_changes);
+    insert into tock.moves (id)
+      select g.task_id from unnest(v_going) g
+      where g.current_id = any (v_done) or g.current_id in (select r.current_id from unnest(v_replaced) r)
+      union
+      select g.current_id from unnest(v_going) g
+      where g.current_id = any (v_done) or g.current_id in (select r.current_id from unnest(v_replaced) r)
+      order by 1
+      on conflict do nothing;
+    v_now := array(select w from tock.whereabouts(array(select g.task_id from unnest(v_going) g)) w);
+    -- one that was promoted, claimed, or changed by others meanwhile is looked for anew
+    v_ids := array(
+      select g.task_id from unnest(v_going) g
+      left join unnest(v_now) w on w.task_id = g.task_id
+      left join unnest(v_replaced) r on r.current_id = g.current_id
+      where w.queue <> p_queue and w.state in ('waiting', 'ready', 'running')
+        and not (w.state = 'running' and w.current_id = g.current_id));
+    return query
+      select f.task_id, coalesce(w.state, f.state), coalesce(w.queue = p_queue, false)
+      from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
+      where f.task_id <> all (v_ids);
+    if pg_catalog.cardinality(v_ids) = 0 then
+      return;
+    end if;
+  end loop;
+  perform tock.refuse(503, 'some of these tasks are being changed by others', 'ids', 'try again');
+end $$;
+
+comment on function tock.move is
+  'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue''s, or a pipeline, whose stages are its queues.';
+
+create or replace function tock.keyed(p_ids bigint[])
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_epoch integer;
+  v_part bigint[];
+  v_keyed bigint[] := array(
+    select w.position << 20 from tock.waiting w
+    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+      and w.options ?| array['gate', 'unique_key', 'pipeline']);
+begin
+  for v_epoch in
+    select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i
+    where i & 1048575 <> 0 and tock.stream_asks((i & 1048575)::integer)
+  loop
+    execute pg_catalog.format($q$
+      select array(
+        select i.id from unnest($1) i (id)
+        cross join lateral (
+          select r.options from tock.runs_%s r
+          where r.stream = (i.id & 1048575)::integer and r.position = i.id >> 20 offset 0) r
+        where r.options ?| array['gate', 'unique_key', 'pipeline'])$q$, v_epoch) into v_part using p_ids;
+    v_keyed := v_keyed || v_part;
+  end loop;
+  return v_keyed;
+end $$;
+
+comment on function tock.keyed is 'Those of these runs and waiting entries that have a gate, a unique key or a pipeline.';
+
+-- Where a task that was moved is now follows from how it stands, by whichever run's id it is asked for.
+create or replace function tock.queue_of_task(p_id bigint)
+returns text
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(
+    (select (select w.queue from tock.whereabouts(array[m.id]) w) from tock.moves m
+     where m.id in (p_id, case when exists (select from tock.moves) then tock.first_id(p_id) end) limit 1),
+    (select s.queue from tock.streams s where s.number = p_id & 1048575),
+    (select w.queue from tock.waiting w where w.position = p_id >> 20),
+    (select s.queue from tock.promotions p join tock.streams s on s.number = p.run_id & 1048575
+     where p.position = p_id >> 20))
+$$;
+
+comment on function tock.queue_of_task is 'The queue a task''s id belongs to, where it is now; null when there is none.';

@@ -1,0 +1,172 @@
+-- With the stream's lock held no claim is under way. A closed lease goes over all that can be seen above the
+-- cursor, one an epoch: what it covers is cancelled, unless it goes on as another run, which is purged where
+-- that stands (one that is being changed at that very moment isn't seen there). What it counts and the range it
+-- covers are of one snapshot, or the audit would find a difference.
+-- $1 stream, $2 cursor, $3 how many, $4 token
+create or replace function tock.purge_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with purged as (insert into tock.leases_%1$s (stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
+    select $1, $2, p.last_position, 0, p.runs, $4, pg_catalog.now(), pg_catalog.now(), 'purged'
+    from (
+      select max(r.position) as last_position, count(*) as runs from (
+        select n.position from tock.runs_%1$s n where n.stream = $1 and n.position > $2
+          and (select s.start_after from tock.streams s where s.number = $1) <= $2
+          and coalesce((
+            select l.last_position from tock.leases_%1$s l where l.stream = $1
+            order by l.stream desc, l.after_position desc limit 1), 0) <= $2
+        order by n.stream, n.position limit $3) r) p
+    where p.runs > 0
+    on conflict do nothing
+    returning after_position, last_position, skipped)
+    select p.skipped, p.skipped - (
+      select count(distinct m.position) from tock.marks_%1$s m
+      where m.stream = $1 and m.position > p.after_position and m.position <= p.last_position
+        and m.kind in ('cancelled', 'superseded'))
+    from purged p$q$, p_epoch)
+$$;
+
+comment on function tock.purge_statement is 'The statement that passes over what lies above a stream''s cursor in an epoch, as purged; gives how many runs, and how many of them had not been cancelled or replaced.';
+
+create or replace function tock.purge_stream(p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_at tock.place;
+  v_passed bigint;
+  v_purged bigint;
+  -- not what a busy writer adds meanwhile, or this would go on with it
+  v_upto bigint := (select s.last_value from tock.positions s);
+begin
+  if not tock.take_stream(p_stream) then
+    return;
+  end if;
+  passed := 0;
+  purged := 0;
+  while passed < p_limit loop
+    v_at := tock.place_of(p_stream, false);
+    exit when v_at.epoch is null or v_at.after_position >= v_upto;
+    execute tock.purge_statement(v_at.epoch) into v_passed, v_purged
+      using p_stream, v_at.after_position, p_limit - passed, tock.new_token(0, v_at.after_position);
+    exit when v_passed is null;
+    passed := passed + v_passed;
+    purged := purged + v_purged;
+    perform tock.parents_passed(p_stream, v_at.after_position, tock.cursor_of(p_stream));
+  end loop;
+end $$;
+
+comment on function tock.purge_stream is 'Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not been cancelled or replaced before. Null when somebody is claiming from it.';
+
+-- Who was inside by a run that was purged is over. Up to so many gates; the sweep comes to the others.
+create or replace function tock.open_standing(p_queue text, p_limit integer default 1000)
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_gates text[];
+begin
+  with recursive standing as (
+    (select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null
+     order by w.queue, w.gate limit 1)
+    union all
+    select n.gate from standing s
+    cross join lateral (
+      select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null and w.gate > s.gate
+      order by w.queue, w.gate limit 1) n)
+  select pg_catalog.array_agg(s.gate) into v_gates from (select t.gate from standing t limit p_limit) s;
+  if v_gates is null then
+    return 0;
+  end if;
+  return tock.open_gates(pg_catalog.array_fill(p_queue, array[pg_catalog.cardinality(v_gates)]), v_gates);
+end $$;
+
+comment on function tock.open_standing is 'Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; returns how many.';
+
+-- What is enqueued while calls follow each other is no reason for another call: more is only what was there when
+-- this one began.
+create or replace function tock.purge_queue(p_queue text, p_state text default null, p_limit integer default 1000000)
+returns table (ready bigint, waiting integer, busy integer, more boolean)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set lock_timeout = '2s'
+as $$
+#variable_conflict use_column
+declare
+  v_stream integer;
+  v_part record;
+  v_waiting bigint[];
+  v_streams integer := 0;
+  v_passed bigint := 0;
+  v_upto bigint := (select s.last_value from tock.positions s);
+begin
+  perform tock.check_queue_name(p_queue);
+  if p_state not in ('ready', 'waiting') then
+    perform tock.refuse(422, 'state is ready or waiting, or left out for both', 'state');
+  elsif p_limit is null or p_limit not between 1 and 10000000 then
+    perform tock.refuse(422, 'limit is a whole number from 1 to 10000000', 'limit');
+  elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform tock.refuse(409, 'purge_queue() has to run in read committed: an older snapshot doesn''t show what was just claimed');
+  end if;
+  ready := 0; waiting := 0; busy := 0; more := false;
+  -- first, as what waits becomes a cancelled run, which is then passed over with the others
+  if coalesce(p_state, 'waiting') = 'waiting' then
+    v_waiting := array(
+      select w.position from tock.waiting w where w.queue = p_queue
+      order by w.queue, w.due_at, w.position limit least(p_limit, 10000) for update skip locked);
+    waiting := pg_catalog.cardinality(v_waiting);
+    if waiting > 0 then
+      perform tock.make_ready(v_waiting, true);
+    end if;
+    more := (
+      select w.position from tock.waiting w where w.queue = p_queue and w.position <= v_upto
+      order by w.queue, w.due_at, w.position limit 1) is not null;
+  end if;
+  if coalesce(p_state, 'ready') = 'ready' then
+    -- where this call's own cancelled ones are, too
+    v_upto := (select s.last_value from tock.positions s);
+    for v_stream in
+      select s.number from (
+        select t.number, t.priority from tock.streams t where t.queue = p_queue and t.awake order by t.priority, t.number
+        offset 0) s
+      where tock.first_unread(s.number, tock.cursor_of(s.number)) <= v_upto
+    loop
+      v_streams := v_streams + 1;
+      if v_passed >= p_limit or v_streams > 1000 then
+        more := true;
+        exit;
+      end if;
+      select p.* into v_part from tock.purge_stream(v_stream, p_limit - v_passed) p;
+      if v_part.passed is null then
+        busy := busy + 1;
+      else
+        v_passed := v_passed + v_part.passed;
+        ready := ready + v_part.purged;
+      end if;
+      more := more or coalesce(tock.first_unread(v_stream, tock.cursor_of(v_stream)) <= v_upto, false);
+    end loop;
+    if v_passed > 0 then
+      perform tock.open_standing(p_queue);
+    end if;
+  end if;
+  perform tock.act('purge_queue', p_queue,
+    pg_catalog.jsonb_build_object('state', p_state, 'ready', ready, 'waiting', waiting, 'more', more));
+  return next;
+end $$;
+
+comment on function tock.purge_queue is
+  'Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more of what was there when it began. Until its transaction ends nobody claims from those streams.';

@@ -1,0 +1,112 @@
+-- A call's tasks may name each other, in any order; ids are of tasks that were there before.
+create or replace function tock.check_after(p_tasks jsonb)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_names jsonb;
+  v_bad record;
+  v_ids bigint[];
+  v_known bigint[];
+  v_children integer[];
+  v_parents integer[];
+begin
+  if not (pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name')) then
+    return;
+  end if;
+  select n.n into v_bad
+  from (
+    select t.n, row_number() over (partition by t.task ->> 'name' order by t.n) as times
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n) where t.task ->> 'name' is not null) n
+  where n.times > 1 order by n.n limit 1;
+  if found then
+    perform tock.refuse(422, 'this name stands twice in the call', pg_catalog.format('tasks[%s].name', v_bad.n - 1));
+  end if;
+  v_names := (
+    select coalesce(pg_catalog.jsonb_object_agg(t.task ->> 'name', t.n), '{}')
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n) where t.task ->> 'name' is not null);
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key ? (@ != null)') then
+    perform tock.refuse_named_keys(p_tasks, 'tasks');
+  end if;
+
+  -- one row an edge; of ids the parent is null
+  select e.child, e.m, e.id, e.n_bad into v_bad
+  from (
+    select a.*, sum(case a.id when '*' then a.child - 1 else 1 end) over (order by a.child, a.m) as edges,
+      case when tock.is_id(a.id) or a.id = '*' then null when v_names ? a.id then null else true end as n_bad
+    from (
+      select t.n as child, l.m, l.id
+      from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+      cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') with ordinality l (id, m)
+      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array') a) e
+  where e.n_bad or e.edges > 100000
+  order by e.child, e.m limit 1;
+  if found and v_bad.n_bad then
+    perform tock.refuse(422, pg_catalog.format('no task of this call is named %s', v_bad.id),
+      pg_catalog.format('tasks[%s].after[%s]', v_bad.child - 1, v_bad.m - 1));
+  elsif found then
+    perform tock.refuse(422, 'the tasks of one call wait for up to 100,000 in all',
+      pg_catalog.format('tasks[%s].after', v_bad.child - 1), 'split it into several calls');
+  end if;
+
+  v_ids := array(
+    select distinct l.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
+    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') l (id)
+    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(l.id));
+  if v_ids <> '{}' then
+    v_known := array(select v_ids[w.n] from tock.whereabouts(v_ids) w);
+    if pg_catalog.cardinality(v_known) < pg_catalog.cardinality(v_ids) then
+      select t.n, l.m, l.id into v_bad
+      from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+      cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') with ordinality l (id, m)
+      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(l.id) and l.id::bigint <> all (v_known)
+      order by t.n, l.m limit 1;
+      perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_bad.id),
+        pg_catalog.format('tasks[%s].after[%s]', v_bad.n - 1, v_bad.m - 1));
+    end if;
+  end if;
+
+  select pg_catalog.array_agg(e.child order by e.parent), pg_catalog.array_agg(e.parent order by e.parent)
+    into v_children, v_parents
+  from (
+    select t.n::integer as child, p.parent::integer as parent
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') l (id)
+    cross join lateral (
+      select (v_names ->> l.id)::integer where l.id <> '*' and not tock.is_id(l.id)
+      union all
+      select pg_catalog.generate_series(1, t.n - 1) where l.id = '*') p (parent)
+    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array') e;
+  perform tock.refuse_cycle(v_children, v_parents, pg_catalog.jsonb_array_length(p_tasks));
+end $$;
+
+comment on function tock.check_after is
+  'Raises TK422 unless what a call''s tasks come after is there: names of the call without a cycle, * for all before it, or ids.';
+
+-- p_ids are those of all the call's tasks in order, p_names the ids of those with a name.
+create or replace function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select p_options || pg_catalog.jsonb_build_object('after', coalesce(pg_catalog.jsonb_agg(d.id order by d.m, d.k), '[]'))
+    || case when p_options ? 'gather' and pg_catalog.count(d.name) > 0
+      then pg_catalog.jsonb_build_object('names', pg_catalog.jsonb_object_agg(d.id, d.name) filter (where d.name is not null))
+      else '{}' end
+  from (
+    select f.id, min(f.m) as m, min(f.k) as k, min(f.name) as name
+    from (
+      select coalesce(p_names ->> a.id, a.id) as id, a.m, 0 as k, case when p_names ? a.id then a.id end as name
+      from pg_catalog.jsonb_array_elements_text(p_after) with ordinality a (id, m) where a.id <> '*'
+      union all
+      select p_ids[k]::text, a.m, k, n.name
+      from pg_catalog.jsonb_array_elements_text(p_after) with ordinality a (id, m)
+      cross join pg_catalog.generate_series(1, p_n - 1) k
+      left join pg_catalog.jsonb_each_text(case when p_options ? 'gather' and p_after ? '*' then p_names else '{}' end)
+        n (name, id) on n.id = p_ids[k]::text
+      where a.id = '*') f
+    group by f.id) d
+$$;
+
+comment on function tock.with_parents is 'A task''s options with the ids of those it comes after.';

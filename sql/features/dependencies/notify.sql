@@ -1,0 +1,94 @@
+-- A child that isn't waiting any more has left its watch behind.
+create or replace function tock.look_again(p_children bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  if p_children = '{}' then
+    return;
+  end if;
+  perform tock.look_at_parents(tock.lock_children(p_children));
+  delete from tock.watches x
+  using (
+    select y.stream, y.position, y.child from tock.watches y
+    where y.child = any (p_children) and (select w.position from tock.waiting w where w.position = y.child) is null
+    for update skip locked) y
+  where x.stream = y.stream and x.position = y.position and x.child = y.child;
+end $$;
+
+comment on function tock.look_again is 'Has children look at their parents.';
+
+create or replace function tock.parents_moved(p_ids bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+begin
+  if not tock.sees_all() then
+    insert into tock.nudges (stream, after_position, upto)
+    select (i & 1048575)::integer, (i >> 20) - 1, i >> 20 from unnest(p_ids) i;
+    return;
+  end if;
+  perform tock.look_again(array(
+    select distinct x.child
+    from unnest(p_ids) i
+    cross join lateral (
+      select x.child from tock.watches x where x.stream = (i & 1048575)::integer and x.position = i >> 20 offset 0) x));
+end $$;
+
+comment on function tock.parents_moved is 'Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.';
+
+-- For whoever holds a stream, or gates: it looks at nothing else itself.
+create or replace function tock.parents_passed(p_stream integer, p_after bigint, p_upto bigint)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_children bigint[] := array(
+    select x.child from tock.watches x where x.stream = p_stream and x.position > p_after and x.position <= p_upto
+    order by x.stream, x.position limit 10000);
+begin
+  if not tock.sees_all() then
+    insert into tock.nudges (stream, after_position, upto) values (p_stream, p_after, p_upto);
+  elsif v_children <> '{}' then
+    perform tock.look_soon(v_children);
+  end if;
+end $$;
+
+comment on function tock.parents_passed is 'Has promotion look at those that watch what was passed over in a stream, up to 10,000.';
+
+create or replace function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_children bigint[];
+begin
+  if not tock.sees_all() then
+    execute pg_catalog.format(
+      'insert into tock.nudges (stream, after_position, upto) select l.stream, l.after_position, l.last_position from (%s) l',
+      tock.lease_rows(p_epoch)) using p_lease;
+    return;
+  end if;
+  execute pg_catalog.format($q$
+    select array(
+      select distinct x.child from (%s) l
+      cross join lateral (
+        select x.child from tock.watches x
+        where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position offset 0) x)$q$,
+    tock.lease_rows(p_epoch)) into v_children using p_lease;
+  perform tock.look_again(v_children);
+end $$;
+
+comment on function tock.lease_parents_moved is 'parents_moved() for all runs of a lease.';

@@ -1,0 +1,25 @@
+-- Who is claiming at this moment is passed over. Judged again once the row is locked, as it may have claimed in between.
+create or replace function tock.tidy_own(p_limit integer)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_own tock.own_leases;
+begin
+  for v_own in
+    select o.* from tock.own_leases o where o.claimed_at < pg_catalog.now() - interval '2 days'
+    order by o.claimed_at limit p_limit for update skip locked
+  loop
+    if tock.is_open(v_own.token, tock.lease_epoch(v_own.token)) then
+      update tock.own_leases o set claimed_at = pg_catalog.now() where o.queue = v_own.queue and o.worker = v_own.worker;
+    else
+      delete from tock.own_leases o where o.queue = v_own.queue and o.worker = v_own.worker;
+    end if;
+  end loop;
+end $$;
+
+comment on function tock.tidy_own is
+  'Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.';

@@ -1,0 +1,90 @@
+-- The duty does this for all; a worker that finds nothing looks at the ends of the last minute, a hundred of them. Where
+-- the duty is late, as in a database that sleeps, it does the duty's work in its pool: so next_wake_at() wakes nobody for a pool.
+create or replace function tock.release_vanished(p_pool text)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_reached timestamptz := coalesce((select d.reached_at from tock.duties d where d.name = 'pools'), '-infinity');
+  v_place tock.places;
+  v_any boolean := false;
+begin
+  if v_reached < v_now - interval '1 minute' then
+    return tock.reap_pool(p_pool, v_reached, v_now, 10000) > 0;
+  end if;
+  foreach v_place in array array(
+    select d.place from (
+      select p::tock.places as place, p.leased_until from tock.places p
+      where p.pool = p_pool and p.look_at >= v_now - interval '1 minute' and p.look_at <= v_now and p.look_at < 'infinity'
+      order by p.pool, p.look_at limit 100) d
+    where d.leased_until <= v_now and (d.place).offered and (d.place).worker is not null)
+  loop
+    perform from tock.places p where p.number = v_place.number for update skip locked;
+    v_any := (found and tock.part(v_place, true, true)) or v_any;
+  end loop;
+  return v_any;
+end $$;
+
+comment on function tock.release_vanished is 'Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.';
+
+create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now timestamptz, p_limit integer)
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_due tock.places[] := array(
+    select p::tock.places from tock.places p
+    where p.pool = p_pool and p.look_at >= p_from and p.look_at <= p_now and p.look_at < 'infinity'
+    order by p.pool, p.look_at limit p_limit for update skip locked);
+begin
+  delete from tock.places p using unnest(v_due) d where p.number = d.number and d.leased_until <= p_now;
+  perform tock.line_up(d.pool, null, d.task, null, null) from unnest(v_due) d where d.leased_until <= p_now and d.offered;
+  update tock.places p set look_at = d.leased_until from unnest(v_due) d where p.number = d.number and d.leased_until > p_now;
+  return pg_catalog.cardinality(v_due);
+end $$;
+
+comment on function tock.reap_pool is 'Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; returns how many it looked at.';
+
+-- Reads on from where it came to, and once a minute from the bottom, where somebody may have committed late.
+create or replace function tock.reap_pools(p_limit integer default 10000, p_sweep boolean default null)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_duty tock.duties := (select d from tock.duties d where d.name = 'pools');
+  v_sweep boolean := coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute');
+  v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end;
+  v_pool text := '~';
+  v_done integer := 0;
+begin
+  loop
+    v_pool := (
+      select p.pool from tock.places p where p.look_at < 'infinity' and p.pool < v_pool
+      order by p.pool desc, p.look_at desc limit 1);
+    exit when v_pool is null or v_done >= p_limit;
+    v_done := v_done + tock.reap_pool(v_pool, v_from, v_now, p_limit - v_done);
+  end loop;
+  perform tock.tidy_lines();
+  update tock.duties d
+  set reached_at = case when v_done < p_limit then greatest(d.reached_at, v_now) else d.reached_at end,
+    swept_at = case when v_sweep and v_done < p_limit
+      then v_now + 20 * (pg_catalog.clock_timestamp() - v_now) else d.swept_at end
+  where d.name = 'pools';
+  return v_done;
+end $$;
+
+comment on function tock.reap_pools is
+  'Lets go of workers past their end in all pools: tasks that were offered wait again, others are over. Looks at p_limit places a call and returns how many. p_sweep reads from the bottom, by itself once a minute.';

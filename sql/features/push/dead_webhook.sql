@@ -1,0 +1,38 @@
+create or replace function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_key text;
+begin
+  if coalesce(p_webhook, 'null') = 'null' then
+    return;
+  elsif p_queue = 'tock-webhooks' then
+    perform tock.refuse(422, 'a webhook that dies causes no other', 'dead_webhook', 'look at tock dead tock-webhooks');
+  elsif pg_catalog.jsonb_typeof(p_webhook) <> 'object' then
+    perform tock.refuse(422, 'dead_webhook is an object of url, or null', 'dead_webhook');
+  end if;
+  select k into v_key from pg_catalog.jsonb_object_keys(p_webhook) k where k <> 'url' order by k limit 1;
+  if found then
+    perform tock.refuse(422, 'dead_webhook has no ' || v_key || '; it has url', 'dead_webhook.' || v_key);
+  elsif not p_webhook ? 'url' or tock.url_error(p_webhook -> 'url') is not null then
+    perform tock.refuse(422, 'url ' || coalesce(tock.url_error(p_webhook -> 'url'), tock.url_error('null')), 'dead_webhook.url');
+  end if;
+end $$;
+
+comment on function tock.check_dead_webhook is 'Raises TK422 for a dead_webhook that a queue can''t have.';
+
+-- What comes there is signed as Tock's own word, so nobody else enqueues into it.
+create or replace function tock.check_not_webhooks(p_queue text, p_field text)
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  if p_queue = 'tock-webhooks' then
+    perform tock.refuse(422, 'tock-webhooks takes no tasks but Tock''s own', p_field, 'use another queue, with a push of its own');
+  end if;
+end $$;
+
+comment on function tock.check_not_webhooks is 'Raises TK422 where somebody would have Tock sign what Tock didn''t say.';

@@ -1,0 +1,189 @@
+create or replace function tock.allowance_of(p_queue text, p_policy tock.queues)
+returns tock.allowance
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_row tock.allowances;
+  v_one tock.allowance;
+  v_tokens uuid[];
+  v_epoch integer;
+  v_runs integer;
+  v_open uuid[];
+begin
+  select a.* into v_row from tock.allowances a
+  where a.queue = p_queue order by a.queue desc, a.number desc limit 1;
+  v_one.number := v_row.number;
+  v_one.taken_at := pg_catalog.clock_timestamp();
+  v_one.allowed := 10000;
+  v_one.after_seconds := 1;
+  if p_policy.max_running is not null then
+    v_one.seen_at := case when v_row.limited_at = p_policy.limited_at then v_row.seen_at else v_one.taken_at end;
+    v_tokens := case when v_row.limited_at = p_policy.limited_at and v_row.leases is not null then v_row.leases
+      else tock.open_leases(p_queue) end;
+    if v_tokens is null then
+      v_one.allowed := null;
+      v_one.after_seconds := null;
+      return v_one;
+    end if;
+    v_one.unwritten := coalesce(v_row.limited_at <> p_policy.limited_at, true)
+      or (v_row.leases is null and v_one.seen_at < v_one.taken_at - interval '10 seconds');
+    v_one.leases := '{}';
+    v_one.running := 0;
+    for v_epoch in
+      select e.number from tock.epochs e
+      where e.settled_at is null and e.number = any (array(select tock.token_epoch(t) from unnest(v_tokens) t))
+    loop
+      execute tock.running_statement(v_epoch) into v_runs, v_open using v_tokens;
+      v_one.running := v_one.running + v_runs;
+      v_one.leases := v_one.leases || v_open;
+    end loop;
+    v_one.allowed := p_policy.max_running - v_one.running;
+  end if;
+  if p_policy.rate_limit is not null then
+    v_one.level := coalesce(p_policy.rate_burst, p_policy.rate_limit);
+    v_one.level := least(v_one.level, coalesce(v_row.level, v_one.level)
+      + greatest(extract(epoch from v_one.taken_at - v_row.taken_at), 0) * p_policy.rate_limit / p_policy.rate_seconds);
+    v_one.allowed := least(v_one.allowed, pg_catalog.floor(v_one.level)::integer);
+    if v_one.level < 1 then
+      v_one.after_seconds := greatest(1,
+        pg_catalog.ceil((1 - v_one.level) * p_policy.rate_seconds / p_policy.rate_limit)::integer);
+    end if;
+  end if;
+  return v_one;
+end $$;
+
+comment on function tock.allowance_of is 'What a queue''s limits allow at this moment, and what is running; allowed is null while that can''t be told.';
+
+-- Looked at before the lock is asked for, so that those who wait at a limit don't hold up who may start.
+create or replace function tock.ask_allowance(p_queue text, p_policy tock.queues, p_wait boolean)
+returns tock.allowance
+language plpgsql
+volatile
+as $$
+declare
+  v_one tock.allowance := tock.allowance_of(p_queue, p_policy);
+  v_key integer := tock.named_key('limit', p_queue);
+begin
+  if v_one.allowed < 1 and v_one.unwritten is not true then
+    return v_one;
+  elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or (p_wait and tock.wait_for_lock(v_key)) then
+    v_one := tock.allowance_of(p_queue, p_policy);
+    if v_one.unwritten then
+      perform tock.keep_allowance(p_queue, p_policy, v_one, null, 0);
+      v_one.number := coalesce(v_one.number, 0) + 1;
+    end if;
+    return v_one;
+  end if;
+  v_one.allowed := null;
+  v_one.after_seconds := null;
+  return v_one;
+end $$;
+
+comment on function tock.ask_allowance is 'allowance_of(), with the lock of the queue''s limit held where it allows something; allowed is null when others have that lock (p_wait: for longer than 50 ms).';
+
+-- Should two ever be here at once (an old snapshot, or a lock that isn't what it seems), one finds its row
+-- deleted or the next number taken.
+create or replace function tock.keep_allowance(
+  p_queue text, p_policy tock.queues, p_asked tock.allowance, p_token uuid, p_started integer)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_before bigint := coalesce(p_asked.number, 0);
+  v_alone boolean := true;
+begin
+  if p_asked.number is null then
+    insert into tock.allowances (queue, number) values (p_queue, 0) on conflict do nothing;
+    v_alone := found;
+  elsif v_before > 0 then
+    delete from tock.allowances a where a.queue = p_queue and a.number = v_before;
+    v_alone := found;
+  end if;
+  if v_alone then
+    insert into tock.allowances (queue, number, taken_at, level, limited_at, seen_at, leases)
+      values (p_queue, v_before + 1, p_asked.taken_at, p_asked.level - p_started, p_policy.limited_at, p_asked.seen_at,
+        case when p_asked.seen_at < p_asked.taken_at - interval '10 seconds' then pg_catalog.array_remove(p_asked.leases || p_token, null) end)
+      on conflict do nothing;
+    v_alone := found;
+  end if;
+  if not v_alone then
+    raise exception using errcode = '40001', message = 'somebody else has claimed from this queue meanwhile',
+      hint = 'make the call again';
+  end if;
+end $$;
+
+comment on function tock.keep_allowance is 'Writes down what a claim has taken of a queue''s limits; 40001 when it went by what isn''t so any more.';
+
+-- The limits of a whole queue: max_running at once, and rate_limit starts per rate_seconds from a bucket of
+-- rate_burst. A claim is the judge, with the queue's own lock held from before it counts until it commits. What
+-- was open is on record as tokens; what still is follows from leases and results, so that no end has to say so.
+-- A lease that is over but was not yet reaped counts: its worker may still be at work.
+
+-- Claims that went by the policy from before there was a limit took no allowance. So leases are looked for, and
+-- not taken from the record, until ten seconds after a claim first saw the limit: by then each of those shows as
+-- a lease, or as the lock of a stream that somebody else still has. When those ten seconds begin, and what is open
+-- after them, is written down by whoever looks then, whether or not it claims anything.
+create or replace function tock.open_leases(p_queue text)
+returns uuid[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_epoch integer;
+  v_part uuid[];
+  v_leases uuid[] := '{}';
+begin
+  if exists (
+    select from pg_catalog.pg_locks l
+    join tock.streams s on s.number = case when l.objid::bigint > 4293918720 then 4294967295 - l.objid::bigint
+      else l.objid::bigint end
+    where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and l.virtualtransaction !~ '/0$' and l.pid is distinct from pg_catalog.pg_backend_pid()
+      and s.queue = p_queue)
+  then
+    return null;
+  end if;
+  foreach v_epoch in array tock.unsettled_epochs() loop
+    execute pg_catalog.format($q$
+      select array(
+        select distinct l.token from tock.leases_%s l
+        cross join lateral (select s.queue from tock.streams s where s.number = l.stream offset 0) s
+        where l.closed_at is null and s.queue = $1)$q$, v_epoch)
+      into v_part using p_queue;
+    v_leases := v_leases || v_part;
+  end loop;
+  return v_leases;
+end $$;
+
+comment on function tock.open_leases is 'All open leases of a queue, read without a record of them; null while somebody else is claiming from it.';
+
+-- $1 tokens. Of a lease whose runs have all ended nothing can be running again: it is left out.
+create or replace function tock.running_statement(p_epoch integer)
+returns text
+language sql
+stable
+as $$
+  select pg_catalog.format($q$
+    with leased as materialized (
+      select l.* from unnest($1) t (token) cross join lateral (%2$s offset 0) l
+      where coalesce(l.closed_at, 'infinity') = 'infinity')
+    select coalesce(sum(o.runs), 0)::integer, coalesce(array_agg(distinct o.token), '{}')
+    from (
+      select l.token, l.runs - x.ended as runs from leased l
+      cross join lateral (
+        select count(*) as ended from tock.results_%1$s e
+        where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
+          and e.position <> all (coalesce(l.skips, '{}')) offset 0) x) o
+    where o.runs > 0$q$, p_epoch, pg_catalog.replace(tock.lease_rows(p_epoch), '$1', 't.token'))
+$$;
+
+comment on function tock.running_statement is 'The statement that counts what is still running of some leases of an epoch, and says which they are.';

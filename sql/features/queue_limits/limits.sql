@@ -1,0 +1,68 @@
+create or replace function tock.limits(p_queue text default null)
+returns table (
+  queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer,
+  level double precision)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_policy tock.queues;
+  v_one tock.allowance;
+begin
+  for v_policy in
+    select q.* from tock.queues q
+    where q.name <> '*' and (q.max_running is not null or q.rate_limit is not null) and (p_queue is null or q.name = p_queue)
+    order by q.name
+  loop
+    v_one := tock.allowance_of(v_policy.name, v_policy);
+    queue := v_policy.name;
+    max_running := v_policy.max_running;
+    running := v_one.running;
+    rate_limit := v_policy.rate_limit;
+    rate_seconds := v_policy.rate_seconds;
+    rate_burst := coalesce(v_policy.rate_burst, v_policy.rate_limit);
+    level := v_one.level;
+    return next;
+  end loop;
+end $$;
+
+comment on function tock.limits is 'Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can''t be told.';
+
+create or replace function tock.reset_limits(p_queue text)
+returns table (
+  queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer,
+  level double precision)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_newest bigint;
+begin
+  if not tock.wait_for_lock(tock.named_key('limit', p_queue)) then
+    perform tock.refuse(503, 'somebody is claiming from this queue', 'queue', 'try again');
+  end if;
+  if not exists (select from tock.limits(p_queue)) then
+    return;
+  end if;
+  select a.number into v_newest from tock.allowances a where a.queue = p_queue order by a.queue desc, a.number desc limit 1;
+  if v_newest > 0 then
+    delete from tock.allowances a where a.queue = p_queue and a.number = v_newest;
+    insert into tock.allowances (queue, number) values (p_queue, v_newest + 1);
+  end if;
+  perform tock.act('reset_limits', p_queue);
+  return query select * from tock.limits(p_queue);
+end $$;
+
+comment on function tock.reset_limits is 'Fills the bucket of a queue''s rate again and counts anew what is running; no row when there is no queue of this name with a limit.';

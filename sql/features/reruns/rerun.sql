@@ -1,0 +1,134 @@
+-- Each call runs them again, and a repeated one doesn't. Of two calls at the same time both do: who has the
+-- number of the other takes the next. A request id counts in each queue of the tasks, so that nobody can use up
+-- another's; each keeps what its own were given. Calls with one id follow each other by its lock in the first queue.
+create or replace function tock.rerun(p_ids bigint[], p_request_id text default null, p_reason text default null)
+returns table (id bigint, state text, rerun_id bigint, refused text)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set lock_timeout = '2s'
+set plan_cache_mode = auto
+as $$
+#variable_conflict use_column
+declare
+  v_ids bigint[] := tock.check_ids(p_ids);
+  v_digest bigint := pg_catalog.hashtextextended(pg_catalog.jsonb_build_array(v_ids, p_reason)::text, 0);
+  v_queues text[];
+  v_queue text;
+  v_kept integer;
+  v_found tock.whereabout[];
+  v_ended tock.whereabout[];
+  v_left tock.whereabout[];
+  v_made tock.whereabout[] := '{}';
+  v_answer jsonb;
+begin
+  perform tock.plan_for(pg_catalog.cardinality(v_ids));
+  v_found := tock.each_task(v_ids);
+  if p_request_id is not null then
+    v_queues := array(select distinct f.queue from unnest(v_found) f order by 1);
+    perform tock.request_seen('rerun', v_queues[1], p_request_id, v_digest);
+    v_queue := (
+      select r.queue from tock.requests r
+      where r.queue = any (v_queues) and r.verb = 'rerun' and r.request_id = p_request_id and r.digest <> v_digest limit 1);
+    if v_queue is not null then
+      perform tock.request_seen('rerun', v_queue, p_request_id, v_digest);
+    end if;
+    v_answer := (
+      select pg_catalog.jsonb_agg(a.value) from tock.requests r cross join pg_catalog.jsonb_array_elements(r.answer) a
+      where r.queue = any (v_queues) and r.verb = 'rerun' and r.request_id = p_request_id);
+  end if;
+  if v_answer is null then
+    v_ended := array(select f from unnest(v_found) f where f.state in ('done', 'dead', 'cancelled', 'expired'));
+    v_left := v_ended;
+    for v_try in 1 .. 10 loop
+      v_made := v_made || tock.run_all_again(v_left, null, 'rerun', true, p_reason);
+      v_left := array(
+        select f from unnest(v_left) f
+        where f.task_id not in (select m.task_id from unnest(v_made) m) and not tock.is_erased(f.current_id));
+      exit when pg_catalog.cardinality(v_left) = 0;
+    end loop;
+    if pg_catalog.cardinality(v_left) > 0 then
+      perform tock.refuse(503, 'some of these tasks are being rerun by others', 'ids', 'try again');
+    end if;
+    v_answer := (
+      select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(f.task_id, f.state, m.current_id,
+        case when m.current_id is not null then null when f.state in ('done', 'dead', 'cancelled', 'expired') then 'erased'
+          else 'unfinished' end, f.queue) order by f.n), '[]')
+      from unnest(v_found) f left join unnest(v_made) m on m.task_id = f.task_id);
+    -- where all are refused nothing can be done twice, and their answer must not outlast the reason
+    if p_request_id is not null and pg_catalog.cardinality(v_made) > 0 then
+      insert into tock.requests (verb, queue, request_id, digest, ids, answer)
+        select 'rerun', a.value ->> 4, p_request_id, v_digest,
+          pg_catalog.array_remove(pg_catalog.array_agg((a.value ->> 2)::bigint), null), pg_catalog.jsonb_agg(a.value)
+        from pg_catalog.jsonb_array_elements(v_answer) a group by 2 order by 2
+        on conflict do nothing;
+      get diagnostics v_kept = row_count;
+      if v_kept < pg_catalog.cardinality(v_queues) then
+        perform tock.refuse(503, 'another call with this request_id came at the same moment', 'request_id', 'try again');
+      end if;
+    end if;
+  end if;
+  return query
+    select (a.value ->> 0)::bigint, a.value ->> 1, (a.value ->> 2)::bigint, a.value ->> 3
+    from pg_catalog.jsonb_array_elements(v_answer) a order by 1;
+end $$;
+
+comment on function tock.rerun is
+  'Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task''s id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same, once it has run any again.';
+
+create or replace function tock.is_erased(p_id bigint)
+returns boolean
+language plpgsql
+volatile
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_bytes integer := (select w.bytes from tock.waiting w where w.position = p_id >> 20);
+begin
+  if p_id & 1048575 <> 0 then
+    execute pg_catalog.format('select r.bytes from tock.runs_%s r where r.stream = $1 and r.position = $2',
+      tock.epoch_of(p_id >> 20)) into v_bytes using (p_id & 1048575)::integer, p_id >> 20;
+  end if;
+  return coalesce(v_bytes < 0, true);
+end $$;
+
+comment on function tock.is_erased is 'Whether the content of a run or waiting entry has been erased.';
+
+create or replace function tock.run_all_again(
+  p_found tock.whereabout[], p_queue text, p_kind text, p_again boolean, p_reason text)
+returns tock.whereabout[]
+language plpgsql
+volatile
+as $$
+declare
+  v_slot integer;
+  v_part record;
+  v_made tock.whereabout[] := '{}';
+begin
+  if pg_catalog.cardinality(p_found) = 0 then
+    return v_made;
+  elsif pg_catalog.length(p_reason) not between 1 and 200 then
+    perform tock.refuse(422, 'a reason is 1 to 200 characters', 'reason');
+  end if;
+  v_slot := tock.take_slot();
+  for v_part in
+    select coalesce(p_queue, f.queue) as queue, 
+      case when f.current_id & 1048575 <> 0 then tock.epoch_of(f.current_id >> 20) end as epoch,
+      pg_catalog.array_agg(f order by f.n) as found
+    from unnest(p_found) f group by 1, 2 order by 1, 2
+  loop
+    if (tock.policy(v_part.queue)).name = '*' then
+      perform tock.check_queue_name(v_part.queue);
+      perform tock.make_queue(v_part.queue);
+    end if;
+    v_made := v_made || tock.run_again(v_part.epoch, v_part.found, v_part.queue, v_slot, p_kind, p_again, p_reason);
+  end loop;
+  return v_made;
+end $$;
+
+comment on function tock.run_all_again is 'run_again() wherever the tasks are, to p_queue or each to its own.';

@@ -1,0 +1,184 @@
+create or replace function tock.check_schedule_name(p_schedule text)
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  if p_schedule is null or p_schedule !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$' then
+    perform tock.refuse(422, 'a schedule''s name is 1 to 200 letters, digits and _ . : -, and starts with a letter or digit',
+      'schedule');
+  end if;
+end $$;
+
+comment on function tock.check_schedule_name is 'Raises TK422 for what can''t be a schedule''s name.';
+
+-- PostgreSQL takes EST or CEST for a fixed offset, and FOO5 for a rule of its own: what is neither, and known, is a name
+-- of the time zone database. (pg_timezone_names would read all its files.)
+create or replace function tock.check_time_zone(p_zone text)
+returns void
+language plpgsql
+stable
+as $$
+begin
+  if p_zone in ('UTC', 'GMT') then
+    return;
+  end if;
+  if p_zone !~ '^([A-Za-z][A-Za-z_-]*(/[A-Za-z][A-Za-z_-]*)*|Etc/GMT([+-]?\d{1,2}))$'
+    or p_zone ~* '^(localtime|posixrules|factory|posix/.*|right/.*)$'
+    or exists (select from pg_catalog.pg_timezone_abbrevs a where a.abbrev = pg_catalog.upper(p_zone))
+  then
+    raise invalid_parameter_value;
+  end if;
+  perform pg_catalog.clock_timestamp() at time zone p_zone;
+exception
+  when invalid_parameter_value then
+    perform tock.refuse(422, pg_catalog.format('there is no time zone %s', p_zone), 'time_zone',
+      'a name of the IANA time zone database, like Europe/Berlin, or UTC');
+end $$;
+
+comment on function tock.check_time_zone is 'Raises TK422 for what is no name of the time zone database.';
+
+create or replace function tock.schedule_settings()
+returns table (name text, kind text, low integer, high integer, words text[])
+language sql
+immutable
+as $$
+  values ('queue', 'text', 1, 100, null::text[]), ('payload', 'any', null, null, null), ('options', 'object', null, null, null),
+    ('cron', 'text', 1, 500, null), ('every_seconds', 'whole', 1, 315360000, null), ('run_at', 'instant', null, null, null),
+    ('time_zone', 'text', 1, 100, null), ('jitter_seconds', 'whole', 0, 86400, null),
+    ('starts_at', 'instant', null, null, null), ('ends_at', 'instant', null, null, null),
+    ('overlap', 'word', null, null, array['queue', 'skip', 'replace']),
+    ('missed', 'word', null, null, array['one', 'skip', 'all']), ('missed_limit', 'whole', 1, 1000, null),
+    ('missed_after_seconds', 'whole', 0, 86400, null), ('fire_as', 'text', 1, 100, null)
+$$;
+
+comment on function tock.schedule_settings is 'The settings of a schedule, and what each may be.';
+
+create or replace function tock.check_schedule_settings(p_settings jsonb)
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_given record;
+begin
+  if pg_catalog.jsonb_typeof(p_settings) is distinct from 'object' then
+    perform tock.refuse(422, 'a schedule''s settings are an object', 'settings');
+  end if;
+  for v_given in
+    select o.key, o.value, o.value #>> '{}' as text, pg_catalog.jsonb_typeof(o.value) as type, r.*
+    from pg_catalog.jsonb_each(p_settings) o left join tock.schedule_settings() r on r.name = o.key
+  loop
+    if v_given.name is null then
+      perform tock.refuse(422, 'a schedule has no option ' || v_given.key, v_given.key,
+        'options: ' || (select pg_catalog.string_agg(r.name, ', ') from tock.schedule_settings() r));
+    elsif v_given.type <> 'null' and not (case v_given.kind
+      when 'any' then true
+      when 'object' then v_given.type = 'object'
+      when 'text' then v_given.type = 'string' and pg_catalog.length(v_given.text) between v_given.low and v_given.high
+      when 'word' then v_given.type = 'string' and v_given.text = any (v_given.words)
+      when 'instant' then case when v_given.type = 'string' then tock.is_instant(v_given.text) else false end
+      else case when v_given.type = 'number' then v_given.text::numeric between v_given.low and v_given.high
+        and v_given.text::numeric % 1 = 0 else false end end)
+    then
+      perform tock.refuse(422, v_given.key || ' is ' || case v_given.kind
+        when 'object' then 'an object'
+        when 'text' then pg_catalog.format('a string of %s to %s characters', v_given.low, v_given.high)
+        when 'word' then pg_catalog.array_to_string(v_given.words, ' or ')
+        when 'instant' then 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
+        else pg_catalog.format('a whole number from %s to %s', v_given.low, v_given.high) end, v_given.key);
+    end if;
+  end loop;
+end $$;
+
+comment on function tock.check_schedule_settings is 'Raises TK422 for the first setting of a schedule that is not as it should be.';
+
+create or replace function tock.check_schedule_task(p_schedule tock.schedules)
+returns void
+language plpgsql
+stable
+as $$
+declare
+  v_bytes integer;
+  v_most integer := (tock.policy(p_schedule.queue)).max_payload_bytes;
+  v_key text;
+  v_error text[];
+begin
+  select k into v_key from pg_catalog.jsonb_object_keys(p_schedule.options) k
+  where k in ('payload', 'run_at', 'expires_at', 'name', 'after', 'on_parent_failure', 'gather', 'parent', 'changed_at') limit 1;
+  if found then
+    perform tock.refuse(422, pg_catalog.format('the tasks of a schedule have no %s of their own', v_key), 'options.' || v_key,
+      case v_key when 'expires_at' then 'give expires_in_seconds' when 'payload' then 'give payload beside options'
+        when 'run_at' then 'give delay_seconds' end);
+  end if;
+  v_error := tock.option_error(p_schedule.options);
+  if v_error is not null then
+    perform tock.refuse(422, v_error[2], 'options.' || v_error[1]);
+  elsif p_schedule.options ->> 'pipeline' is not null and not p_schedule.options -> 'pipeline' ? p_schedule.queue then
+    perform tock.refuse(422, pg_catalog.format('queue %s is no stage of this pipeline', p_schedule.queue), 'options.pipeline',
+      'fire into the stage where the tasks are to begin');
+  elsif p_schedule.fire_as is not null and pg_catalog.jsonb_typeof(p_schedule.payload) <> 'object' then
+    perform tock.refuse(422, 'with fire_as the payload is an object: the fire is put into it', 'payload');
+  end if;
+  v_bytes := pg_catalog.octet_length((tock.task_of(p_schedule, pg_catalog.clock_timestamp()) -> 'payload')::text);
+  if v_bytes > v_most then
+    perform tock.refuse(422, 'this queue takes payloads of up to ' || v_most || ' bytes of JSON', 'payload',
+      'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+  elsif p_schedule.missed = 'all' and p_schedule.missed_limit > 100 and p_schedule.options ->> 'unique_key' is not null then
+    perform tock.refuse(422, 'with a unique_key up to 100 missed fires are made up for', 'missed_limit');
+  elsif p_schedule.missed = 'all' and v_bytes::bigint * p_schedule.missed_limit > 67108864 then
+    perform tock.refuse(422, 'missed_limit times the payload is up to 64 MiB', 'missed_limit');
+  end if;
+end $$;
+
+comment on function tock.check_schedule_task is 'Raises TK422 unless the tasks of a schedule could be enqueued.';
+
+create or replace function tock.check_schedule(p_schedule text, p_settings jsonb)
+returns tock.schedules
+language plpgsql
+stable
+as $$
+declare
+  v_settings jsonb;
+  v_row tock.schedules;
+begin
+  perform tock.check_schedule_name(p_schedule);
+  perform tock.check_schedule_settings(p_settings);
+  v_settings := (select coalesce(pg_catalog.jsonb_object_agg(o.key, case when r.kind = 'whole' then pg_catalog.to_jsonb(o.value::integer) else o.value end), '{}')
+    from pg_catalog.jsonb_each(p_settings) o join tock.schedule_settings() r on r.name = o.key where o.value <> 'null');
+  v_row := pg_catalog.jsonb_populate_record(null::tock.schedules, '{"options": {}, "time_zone": "UTC", "jitter_seconds": 0,
+    "overlap": "queue", "missed": "one", "missed_limit": 100, "missed_after_seconds": 60}' || v_settings);
+  v_row.name := p_schedule;
+  perform tock.check_queue_name(v_row.queue);
+  if pg_catalog.num_nonnulls(v_row.cron, v_row.every_seconds, v_row.run_at) <> 1 then
+    perform tock.refuse(422, 'a schedule has one of cron, every_seconds and run_at', 'cron');
+  elsif v_row.run_at is not null and pg_catalog.num_nonnulls(v_row.starts_at, v_row.ends_at) > 0 then
+    perform tock.refuse(422, 'what runs once has run_at alone: leave out starts_at and ends_at', 'run_at');
+  elsif v_row.ends_at <= v_row.starts_at then
+    perform tock.refuse(422, 'ends_at is after starts_at', 'ends_at');
+  end if;
+  perform tock.check_time_zone(v_row.time_zone);
+  if v_row.cron is not null then
+    v_row.plan := tock.parse_cron(v_row.cron);
+  elsif v_row.every_seconds is not null then
+    v_row.anchor_at := coalesce(v_row.starts_at,
+      pg_catalog.date_trunc('second', pg_catalog.clock_timestamp()) + interval '1 second' * v_row.every_seconds);
+  end if;
+  perform tock.check_schedule_task(v_row);
+  return v_row;
+end $$;
+
+comment on function tock.check_schedule is 'A schedule''s settings as a row, with what is left out; TK422 names what can''t be.';
+
+create or replace function tock.task_of(p_schedule tock.schedules, p_fire_at timestamptz)
+returns jsonb
+language sql
+stable
+as $$
+  select p_schedule.options || pg_catalog.jsonb_build_object('payload', case when p_schedule.fire_as is null then p_schedule.payload
+    else coalesce(p_schedule.payload, '{}') || pg_catalog.jsonb_build_object(p_schedule.fire_as,
+      pg_catalog.jsonb_build_object('schedule', p_schedule.name, 'fire_at', pg_catalog.to_char(p_fire_at at time zone 'UTC',
+        'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end)
+$$;
+
+comment on function tock.task_of is 'The task that a schedule enqueues for a fire; fire_as is the payload''s key for which fire it is.';

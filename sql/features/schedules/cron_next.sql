@@ -1,0 +1,63 @@
+-- An expression whose second, minute and hour have neither * nor a step names fixed times: what the clocks skip of
+-- them runs when they have jumped, if that is the same day, and what they show twice runs the first time. Any
+-- other runs whenever the clocks show what it names. Within two days clocks change once at most, and
+-- within years by up to 25 hours (Apia in 2011): so only two days after the start and before the goal are looked through.
+create or replace function tock.cron_after(p_plan tock.cron_plan, p_zone text, p_after timestamptz)
+returns timestamptz
+language plpgsql
+stable
+as $$
+declare
+  v_at bigint := pg_catalog.floor(extract(epoch from p_after))::bigint + 1;
+  v_offset integer := tock.clock_offset(p_zone, v_at);
+  v_before integer;
+  v_wall bigint := v_at + v_offset;
+  v_next bigint;
+  v_change bigint;
+begin
+  if p_plan.fixed then
+    v_before := tock.clock_offset(p_zone, v_at - 172800);
+    if v_before <> v_offset then
+      v_change := tock.clock_change(p_zone, v_at - 172800, v_at);
+      if v_before > v_offset then
+        v_wall := greatest(v_wall, v_change + v_before);
+      elsif v_change = v_at and tock.cron_skipped(p_plan, v_change, v_before, v_offset) then
+        return pg_catalog.to_timestamp(v_change);
+      end if;
+    end if;
+  end if;
+  for v_step in 1 .. 100 loop
+    v_next := tock.cron_wall(p_plan, v_wall) - v_offset;
+    if v_next is null then
+      return null;
+    elsif tock.clock_offset(p_zone, least(v_next, v_at + 172800)) <> v_offset then
+      v_at := tock.clock_change(p_zone, v_at, least(v_next, v_at + 172800));
+      v_before := v_offset;
+      v_offset := tock.clock_offset(p_zone, v_at);
+      if p_plan.fixed and v_before < v_offset and tock.cron_skipped(p_plan, v_at, v_before, v_offset) then
+        return pg_catalog.to_timestamp(v_at);
+      end if;
+      v_wall := v_at + case when p_plan.fixed then greatest(v_before, v_offset) else v_offset end;
+    elsif v_next <= v_at + 172800 then
+      return pg_catalog.to_timestamp(v_next);
+    else
+      v_at := v_next - 172800;
+      v_offset := tock.clock_offset(p_zone, v_at);
+      v_wall := greatest(v_wall, v_at + v_offset);
+    end if;
+  end loop;
+  return null;  -- thirty times in a row what it names was skipped, as is half past two of each last Sunday of March
+end $$;
+
+comment on function tock.cron_after is 'The first instant after another at which a cron expression fires in a time zone; null when none comes.';
+
+create or replace function tock.cron_skipped(p_plan tock.cron_plan, p_change bigint, p_before integer, p_after integer)
+returns boolean
+language sql
+stable
+as $$
+  select coalesce(tock.cron_wall(p_plan, greatest(p_change + p_before, (p_change + p_after) / 86400 * 86400))
+    < p_change + p_after, false)
+$$;
+
+comment on function tock.cron_skipped is 'Whether clocks that jump ahead skip a time that a cron expression names, of the day they come to.';

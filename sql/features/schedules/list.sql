@@ -1,0 +1,63 @@
+create or replace function tock.schedule(p_schedule text)
+returns setof tock.shown_schedule
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query select (tock.shown_schedule(s)).* from tock.schedules s where s.name = p_schedule;
+end $$;
+
+comment on function tock.schedule is 'A schedule: its settings, its next fire, and how the last one went; no row when there is none.';
+
+create or replace function tock.schedules(p_queue text default null, p_after text default null, p_limit integer default 100)
+returns setof tock.shown_schedule
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  if p_limit is null or p_limit not between 1 and 1000 then
+    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+  elsif p_queue is null then
+    return query select v.* from (
+      select s from tock.schedules s where s.name > coalesce(p_after, '') order by s.name limit p_limit) s
+      cross join lateral tock.shown_schedule(s.s) v;
+  else
+    return query select v.* from (
+      select s from tock.schedules s where s.queue = p_queue and s.name > coalesce(p_after, '')
+      order by s.queue, s.name limit p_limit) s
+      cross join lateral tock.shown_schedule(s.s) v;
+  end if;
+end $$;
+
+comment on function tock.schedules is 'Schedules by name, of a queue or all, from after a name on.';
+
+create or replace function tock.last_fires(p_schedule text, p_limit integer default 20, p_before bigint default null)
+returns table (number bigint, fire_at timestamptz, until_at timestamptz, fired_at timestamptz, outcome text, task_id bigint,
+  error text)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  if p_limit is null or p_limit not between 1 and 1000 then
+    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+  end if;
+  return query
+    select d.number, d.fire_at, d.until_at, d.fired_at, d.outcome, d.task_id, d.error from tock.fired d
+    where d.schedule = p_schedule and d.number < coalesce(p_before, 9223372036854775807)
+    order by d.schedule desc, d.number desc limit p_limit;
+end $$;
+
+comment on function tock.last_fires is
+  'What became of a schedule''s fires in the last seven days, the newest first: fired or run (with the task), overlapped, replaced or missed (from fire_at up to before until_at, where there were several), failed (with the error).';

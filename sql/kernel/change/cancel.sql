@@ -1,0 +1,78 @@
+-- A mark is inserted without a lock of the stream, so a change left open in a transaction holds up
+-- nobody but another change of the same task. Whoever finds that a task has gone on meanwhile looks again.
+-- Of those who change and cancel a ready run one gets the key 'superseded': a cancelled one is replaced by
+-- nothing (0). Both count from their commit: an attempt that is being decided on at that moment, unseen by the
+-- second look, is the last that doesn't know of them, as the task's first run is marked too.
+create or replace function tock.cancel(p_ids bigint[])
+returns table (id bigint, state text, changed boolean)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '2s'
+set enable_seqscan = off
+set plan_cache_mode = auto
+as $$
+#variable_conflict use_column
+declare
+  v_ids bigint[] := tock.check_ids(p_ids);
+  v_found tock.whereabout[];
+  v_waiting bigint[];
+  v_stopped bigint[];
+  v_marked bigint[] := '{}';
+  v_now tock.whereabout[];
+begin
+  perform tock.plan_for(pg_catalog.cardinality(v_ids));
+  for v_try in 1 .. 10 loop
+    v_found := tock.each_task(v_ids);
+    return query
+      select f.task_id, f.state, false from unnest(v_found) f where f.state not in ('waiting', 'ready', 'running');
+    v_found := array(select f from unnest(v_found) f where f.state in ('waiting', 'ready', 'running'));
+    v_waiting := array(
+      select w.position from tock.waiting w
+      where w.position = any (array(select f.current_id >> 20 from unnest(v_found) f where f.state = 'waiting'))
+      order by w.position for update);
+    if pg_catalog.cardinality(v_waiting) > 0 then
+      perform tock.make_ready(v_waiting, true);
+    end if;
+    with taken as (
+      insert into tock.marks (stream, position, kind, other_id)
+      select f.current_id & 1048575, f.current_id >> 20, 'superseded', 0 from unnest(v_found) f where f.state = 'ready'
+      order by 2, 1
+      on conflict do nothing
+      returning position << 20 | stream as id)
+    select array(select t.id from taken t
+      union all select f.current_id from unnest(v_found) f where f.state = 'running'
+      union all select p << 20 from unnest(v_waiting) p) into v_stopped;
+    with marked as (
+      insert into tock.marks (stream, position, kind)
+      select distinct m.id & 1048575, m.id >> 20, 'cancelled'
+      from unnest(v_found) f
+      cross join lateral (
+        select f.current_id where f.state <> 'waiting' union all select f.task_id where f.task_id <> f.current_id) m (id)
+      where f.current_id = any (v_stopped)
+        and exists (select from tock.epochs e where m.id >> 20 >= e.first_position and m.id >> 20 < e.end_position)
+      order by 2, 1
+      on conflict do nothing
+      returning position << 20 | stream as id)
+    select v_marked || array(select m.id from marked m) into v_marked;
+    -- told as it is now: one may have started, ended, or gone on with another run meanwhile
+    v_now := array(select w from tock.whereabouts(array(
+      select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
+    perform tock.parents_moved(array(select w.current_id from unnest(v_now) w));
+    return query
+      select f.task_id, w.state, w.state in ('cancelled', 'running') and (f.state = 'waiting' or f.current_id = any (v_marked))
+      from unnest(v_found) f join unnest(v_now) w using (task_id)
+      where f.state = 'waiting' or w.current_id = f.current_id;
+    v_ids := array(
+      select f.task_id from unnest(v_found) f left join unnest(v_now) w using (task_id)
+      where f.current_id <> all (v_stopped) or f.state <> 'waiting' and w.current_id <> f.current_id);
+    if pg_catalog.cardinality(v_ids) = 0 then
+      return;
+    end if;
+  end loop;
+  perform tock.refuse(503, 'some of these tasks are being changed by others', 'ids', 'try again');
+end $$;
+
+comment on function tock.cancel is
+  'Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but once, where its attempt is ending at that very moment). A row a task: the state it is in, and whether this changed anything.';

@@ -1,0 +1,66 @@
+create or replace function tock.change_waiting(p_found tock.whereabout[], p_changes jsonb)
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+as $$
+declare
+  v_positions bigint[] := array(
+    select w.position from tock.waiting w
+    where w.position = any (array(select f.current_id >> 20 from unnest(p_found) f))
+    order by w.position for update);
+  v_ready bigint[];
+  v_at_once boolean := coalesce((p_changes ->> 'run_at')::timestamptz <= pg_catalog.clock_timestamp(), false);
+begin
+  -- at once, and not by a due time that promotion would read on from
+  update tock.waiting w set
+    priority = coalesce((p_changes ->> 'priority')::smallint, w.priority),
+    queue = coalesce(p_changes ->> 'queue', w.queue),
+    lane = case when p_changes ? 'queue' then tock.lane_in(p_changes ->> 'queue', w.tenant, w.options) else w.lane end,
+    due_at = case when w.after_due is not null then w.due_at
+      when v_at_once and w.gate is null then '-infinity'
+      -- due now, or still at the gate: that decides
+      when v_at_once then case when w.due_at = 'infinity' then w.due_at else pg_catalog.clock_timestamp() end
+      else coalesce((p_changes ->> 'run_at')::timestamptz, w.due_at) end,
+    after_due = case when w.after_due is not null then coalesce((p_changes ->> 'run_at')::timestamptz, w.after_due) end,
+    -- who is put off gives up its place in the line
+    ticket = case when not v_at_once and p_changes ? 'run_at' then null else w.ticket end,
+    payload = case when p_changes ? 'payload' then tock.with_own_payload(w.payload, w.options, p_changes -> 'payload')
+      else w.payload end,
+    bytes = case when p_changes ? 'payload' and tock.is_whole(w.payload, w.options)
+        then pg_catalog.octet_length(tock.with_own_payload(w.payload, w.options, p_changes -> 'payload')::text)
+      else coalesce((p_changes ->> 'bytes')::integer, w.bytes) end
+  where w.position = any (v_positions);
+  if v_at_once then
+    v_ready := array(select w.position from tock.waiting w where w.position = any (v_positions) and w.gate is null
+      and w.after_due is null);
+    if pg_catalog.cardinality(v_ready) > 0 then
+      perform tock.make_ready(v_ready);
+    end if;
+  end if;
+  return array(select p << 20 from unnest(v_positions) p);
+end $$;
+
+comment on function tock.change_waiting is 'Changes waiting entries; returns the ids of those that were still waiting.';
+
+-- What was changed is marked by now: a gate tells by it who backs off and who was put off.
+create or replace function tock.give_up_turns(p_ids bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+as $$
+declare
+  v_queues text[];
+  v_gates text[];
+begin
+  select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.gate) into v_queues, v_gates
+  from tock.waiting w
+  where w.position = any (array(select i >> 20 from unnest(p_ids) i)) and w.gate is not null and w.task_id is not null
+    and w.due_at < 'infinity';
+  if v_gates is not null then
+    perform tock.open_gates(v_queues, v_gates);
+  end if;
+end $$;
+
+comment on function tock.give_up_turns is 'Opens the gates of waiting entries that were inside and are put off, for the next.';

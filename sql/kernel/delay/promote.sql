@@ -1,0 +1,104 @@
+-- Reads upwards from the newest due time promoted: under a held-open transaction the low end is full
+-- of dead entries. What was committed after its time lies below and is found by the sweep, and what has a gate,
+-- which waits though it is due at once, a little below.
+create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_from timestamptz := '-infinity';
+  v_due bigint[];
+  v_gated bigint[];
+  v_children bigint[];
+  v_count integer;
+  v_tasks bigint[];
+  v_off bigint[] := '{}';
+  v_behind bigint[];
+begin
+  if p_limit < 0 then
+    perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
+  end if;
+  perform tock.heed_nudges(p_sweep);
+  if p_sweep then
+    perform tock.look_soon(tock.left_behind());
+  end if;
+  if not p_sweep then
+    v_from := coalesce(
+      (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
+      (select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
+  end if;
+  select pg_catalog.array_agg(d.position) filter (where d.after_due is null),
+      pg_catalog.array_agg(d.position) filter (where d.gate is not null and d.after_due is null),
+      pg_catalog.array_agg(d.position) filter (where d.after_due is not null)
+    into v_due, v_gated, v_children
+  from (
+    select w.position, w.gate, w.after_due from tock.waiting w
+    where w.due_at <= v_now and w.due_at >= v_from
+    order by w.due_at, w.position limit p_limit for update skip locked) d;
+  v_behind := tock.behind_others(v_gated, v_from);
+  if v_behind <> '{}' then
+    v_gated := array(select unnest(v_gated) except select unnest(v_behind));
+    -- they may be all that was found, for as long as another transaction is open
+    v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
+      select w.position from tock.waiting w
+      where w.due_at <= v_now and w.due_at >= v_from and w.gate is null and w.after_due is null and w.position <> all (v_due)
+      order by w.due_at, w.position limit p_limit for update skip locked);
+  end if;
+  v_count := coalesce(pg_catalog.cardinality(v_due), 0);
+  if v_children is not null then
+    v_children := tock.lock_children(v_children);
+    perform tock.read_on_from(v_children);
+    v_count := v_count + tock.look_at_parents(v_children, true);
+  end if;
+  if coalesce(v_due, '{}') = '{}' then
+    return v_count + case when p_sweep then tock.sweep_gates() else 0 end;
+  end if;
+  -- cancelled while its last attempt was being ended
+  v_tasks := array(
+    select w.id from unnest(tock.wishes(array(
+      select distinct w.task_id from tock.waiting w where w.position = any (v_due) and w.task_id is not null))) w
+    where w.cancelled);
+  if pg_catalog.cardinality(v_tasks) > 0 then
+    v_off := array(select w.position from tock.waiting w where w.position = any (v_due) and w.task_id = any (v_tasks));
+    perform tock.make_ready(v_off, true);
+  end if;
+  v_due := array(select d from unnest(v_due) d where d <> all (v_off));
+  if v_gated is not null then
+    v_gated := array(select g from unnest(v_gated) g where g <> all (v_off));
+    v_due := array(select unnest(v_due) except select unnest(v_gated));
+    perform tock.come_to_gates(v_gated);
+  end if;
+  if pg_catalog.cardinality(v_due) > 0 then
+    perform tock.make_ready(v_due);
+  end if;
+  if p_sweep then
+    perform tock.sweep_gates();
+  end if;
+  return v_count;
+end $$;
+
+comment on function tock.promote is
+  'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.';
+
+-- A promotion stands for up to ten entries that are dead now: so many are read again, and no more, whatever is
+-- held open. Where there are no gates nobody asks.
+create or replace function tock.late_from()
+returns timestamptz
+language plpgsql
+volatile
+as $$
+begin
+  return (
+    select min(n.due_at) from (
+      select p.due_at from tock.promotions p where p.due_at > '-infinity' order by p.due_at desc limit 50) n);
+end $$;
+
+comment on function tock.late_from is 'From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.';

@@ -1,0 +1,115 @@
+create or replace function tock.append_plain(p_queue text, p_tasks jsonb, p_policy tock.queues)
+returns bigint[]
+language plpgsql
+volatile
+as $$
+declare
+  v_stream integer := tock.open_stream(p_queue, 5, 0, tock.take_slot());
+  v_ids bigint[];
+  v_bytes integer;
+begin
+  with added as (
+    insert into tock.runs (stream, position, bytes, payload)
+    select v_stream, pg_catalog.nextval('tock.positions'), coalesce(pg_catalog.octet_length(g.payload::text), 0), g.payload
+    from (
+      select nullif(t.task -> 'payload', 'null') as payload
+      from pg_catalog.jsonb_array_elements(p_tasks) t (task) offset 0) g
+    returning position, bytes
+  )
+  select pg_catalog.array_agg(a.position << 20 | v_stream order by a.position), max(a.bytes) into v_ids, v_bytes from added a;
+  if v_bytes > p_policy.max_payload_bytes then
+    perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  end if;
+  return v_ids;
+end $$;
+
+comment on function tock.append_plain is 'Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.';
+
+-- Each chunk of 5,000 has a slot of its own, so that several claimers can share a large call. A thousand
+-- of one tenant in a call go by a lane apart, so that the others of its lane don't stand behind them. What is
+-- due now never enters waiting.
+create or replace function tock.append_any(p_queue text, p_tasks jsonb, p_policy tock.queues)
+returns bigint[]
+language plpgsql
+volatile
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_count integer := pg_catalog.jsonb_array_length(p_tasks);
+  v_slots integer[];
+  v_bulk text[] := '{}';
+  v_ids bigint[];
+  v_waits boolean;
+  v_children bigint[];
+begin
+  perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  perform tock.check_push(p_tasks, p_policy);
+  perform tock.check_after(p_tasks);
+  perform tock.check_pipelines(p_queue, p_tasks);
+  if v_count >= 1000 then
+    v_bulk := array(
+      select t.task ->> 'tenant' from pg_catalog.jsonb_array_elements(p_tasks) t (task)
+      where t.task ->> 'tenant' is not null group by 1 having count(*) >= 1000);
+  end if;
+  v_slots := array[tock.take_slot()];
+  for v_chunk in 2 .. (v_count + 4999) / 5000 loop
+    v_slots := v_slots || tock.take_slot(v_slots[v_chunk - 1] + 1);
+  end loop;
+
+  with given as materialized (
+    select t.n, t.task, nullif(t.task -> 'payload', 'null') as payload,
+      coalesce((t.task ->> 'priority')::numeric, 5)::smallint as priority,
+      t.task ->> 'tenant' as tenant,
+      case when t.task ->> 'tenant' is null then 0 else tock.lane_of(p_policy, t.task ->> 'tenant', v_bulk) end as own_lane,
+      (t.task ->> 'max_attempts')::numeric::smallint as max_attempts,
+      coalesce((t.task ->> 'run_at')::timestamptz,
+        v_now + pg_catalog.round((t.task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second', v_now) as due_at,
+      v_slots[1 + (t.n - 1) / 5000] as slot
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
+  ), laned as materialized (
+    select g.*, g.options ->> 'gate' as gate, coalesce(g.options ? 'after', false) as waits, case when g.options is null then g.own_lane else g.own_lane + 1024 end as lane
+    from (select g.*, tock.kept_options(g.task, p_policy, g.due_at) as options from given g offset 0) g
+  ), opened as materialized (
+    select d.priority, d.lane, d.slot, tock.open_stream(p_queue, d.priority, d.lane, d.slot) as stream
+    from (select distinct g.priority, g.lane, g.slot from laned g
+      where g.due_at <= v_now and g.gate is null and not g.waits) d
+  ), placed as materialized (
+    select o.*, pg_catalog.nextval('tock.positions') as position,
+      coalesce(pg_catalog.octet_length(o.payload::text), 0) as bytes
+    from (
+      select g.*, case when g.due_at <= v_now and g.gate is null and not g.waits then s.stream else 0 end as stream
+      from laned g left join opened s
+        on s.priority = g.priority and s.lane = g.lane and s.slot = g.slot
+      order by g.n) o
+  ), call as materialized (
+    select pg_catalog.array_agg(p.position << 20 | p.stream order by p.n) as ids,
+      coalesce(pg_catalog.jsonb_object_agg(p.task ->> 'name', (p.position << 20 | p.stream)::text)
+        filter (where p.task ->> 'name' is not null), '{}') as names
+    from placed p
+  ), ready as (
+    insert into tock.runs (stream, position, max_attempts, tenant, bytes, payload, options)
+    select p.stream, p.position, p.max_attempts, p.tenant, p.bytes, p.payload, p.options
+    from placed p where p.stream <> 0
+  ), later as (
+    insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, gate,
+      after_due)
+    -- not by a time that lies below what the last sweep has passed
+    select p.position, greatest(p.due_at, v_now), p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload,
+      case when p.waits then tock.with_parents(p.options, p.task -> 'after', p.n, c.ids, c.names) else p.options end, p.gate,
+      case when p.waits then p.due_at end
+    from placed p cross join call c where p.stream = 0
+  )
+  select c.ids, w.waits, w.children into v_ids, v_waits, v_children
+  from call c cross join (
+    select bool_or(p.stream = 0) as waits, pg_catalog.array_agg(p.position) filter (where p.waits) as children from placed p) w;
+  if v_waits then
+    perform tock.check_waiting_ids();
+    perform tock.check_new_ids(v_ids);
+  end if;
+  if v_children is not null then
+    perform tock.look_at_parents(v_children);
+  end if;
+  return v_ids;
+end $$;
+
+comment on function tock.append_any is 'Appends tasks with any options, those that are due later to waiting, and returns their ids in order.';

@@ -1,0 +1,97 @@
+-- One task's options, as far as they can be judged one by one; null when they are good.
+create or replace function tock.option_error(p_options jsonb)
+returns text[]
+language plpgsql
+stable
+as $$
+declare
+  v_key text;
+  v_value jsonb;
+  v_type text;
+  v_error text[];
+begin
+  for v_key, v_value in select o.key, o.value from pg_catalog.jsonb_each(p_options) o loop
+    v_type := pg_catalog.jsonb_typeof(v_value);
+    continue when v_type = 'null';
+    case v_key
+      when 'delay_seconds' then
+        if v_type <> 'number' or v_value::numeric not between 0 and 315360000 then
+          return array[v_key, 'delay_seconds is a number from 0 to 315360000 (ten years)'];
+        elsif p_options ->> 'run_at' is not null then
+          return array[v_key, 'give delay_seconds or run_at, not both'];
+        end if;
+      when 'run_at' then
+        if v_type <> 'string' or not tock.is_instant(v_value #>> '{}') then
+          return array[v_key, 'run_at is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'];
+        elsif (v_value #>> '{}')::timestamptz > pg_catalog.clock_timestamp() + interval '10 years' then
+          return array[v_key, 'run_at is up to ten years from now'];
+        end if;
+      when 'priority' then
+        if v_type <> 'number' or v_value::numeric not between 0 and 9 or v_value::numeric % 1 <> 0 then
+          return array[v_key, 'priority is a whole number from 0 (first) to 9'];
+        end if;
+      when 'tenant' then
+        if v_type <> 'string' or pg_catalog.length(v_value #>> '{}') not between 1 and 200 then
+          return array[v_key, 'tenant is a string of 1 to 200 characters'];
+        end if;
+      when 'max_attempts' then
+        if v_type <> 'number' or v_value::numeric not between 1 and 1000 or v_value::numeric % 1 <> 0 then
+          return array[v_key, 'max_attempts is a whole number from 1 to 1000'];
+        end if;
+      else
+        v_error := tock.asked_error(v_key, v_value, p_options);
+        if v_error is not null then
+          return v_error;
+        end if;
+    end case;
+  end loop;
+  return null;
+end $$;
+
+comment on function tock.option_error is 'What is wrong with a task''s options: {field, message}, or null.';
+
+create or replace function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
+returns void
+language plpgsql
+stable
+as $$
+declare
+  v_n integer;
+  v_task jsonb;
+  v_error text[];
+begin
+  select t.n, t.task into v_n, v_task
+  from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
+  where case when pg_catalog.jsonb_typeof(t.task) <> 'object' then true
+    else pg_catalog.octet_length((t.task -> 'payload')::text) > p_max_payload_bytes
+      or case when t.task - 'payload' <> '{}' then tock.option_error(t.task - 'payload') is not null else false end
+    end
+  order by t.n limit 1;
+  if not found then
+    return;
+  end if;
+  v_error := case
+    when pg_catalog.jsonb_typeof(v_task) <> 'object' then array['', 'a task is an object']
+    when pg_catalog.octet_length((v_task -> 'payload')::text) > p_max_payload_bytes then
+      array['payload', 'this queue takes payloads of up to ' || p_max_payload_bytes || ' bytes of JSON']
+    else tock.option_error(v_task - 'payload') end;
+  perform tock.refuse(422, v_error[2],
+    pg_catalog.rtrim(pg_catalog.format('tasks[%s].%s', v_n - 1, v_error[1]), '.'),
+    case when v_error[1] = 'payload' then 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes' end);
+end $$;
+
+comment on function tock.refuse_bad_tasks is 'Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.';
+
+create or replace function tock.refuse_named_keys(p_tasks jsonb, p_field text)
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].name ? (@ != null)') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*] ? (@ == "*")') then
+    perform tock.refuse(422, 'tasks of one call that wait for each other have no unique_key, which may be another task''s',
+      p_field, 'enqueue the ones with a unique_key first, and name their ids in after');
+  end if;
+end $$;
+
+comment on function tock.refuse_named_keys is 'Raises TK422 where tasks of which some have unique keys name each other.';

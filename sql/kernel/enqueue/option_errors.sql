@@ -1,0 +1,140 @@
+create or replace function tock.asked_error(p_key text, p_value jsonb, p_options jsonb)
+returns text[]
+language plpgsql
+stable
+as $$
+declare
+  v_type text := pg_catalog.jsonb_typeof(p_value);
+  v_option record;
+  v_good boolean;
+  v_of text;
+begin
+  select o.* into v_option from tock.asked_options() o where o.name = p_key;
+  if not found then
+    return array[p_key, 'a task has no option ' || p_key || '; options: payload, delay_seconds, run_at, priority, tenant, '
+      || 'max_attempts, ' || (select pg_catalog.string_agg(o.name, ', ') from tock.asked_options() o)];
+  elsif v_option.kind = 'backoff' then
+    return tock.backoff_error(p_value);
+  elsif v_option.kind = 'pipeline' then
+    return tock.pipeline_error(p_value, p_options);
+  elsif v_option.kind = 'headers' then
+    return tock.headers_error(p_value);
+  end if;
+  v_good := case v_option.kind
+    when 'name' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
+      and p_value #>> '{}' !~ '^(\d+|\*)$'
+    when 'after' then case when v_type = 'array' then pg_catalog.jsonb_array_length(p_value) <= 10000 and not exists (
+      select from pg_catalog.jsonb_array_elements(p_value) a (id)
+      where pg_catalog.jsonb_typeof(a.id) not in ('string', 'number') or not tock.is_id(a.id #>> '{}')
+        and (pg_catalog.jsonb_typeof(a.id) = 'number' or pg_catalog.length(a.id #>> '{}') not between 1 and 200
+          or a.id #>> '{}' ~ '^\d+$')) else false end
+    when 'flag' then v_type = 'boolean'
+    when 'url' then tock.url_error(p_value) is null
+    when 'id' then v_type in ('string', 'number') and tock.is_id(p_value #>> '{}')
+    when 'text' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
+    when 'word' then v_type = 'string' and p_value #>> '{}' = any (v_option.words)
+    when 'instant' then case when v_type = 'string' then tock.is_instant(p_value #>> '{}') else false end
+    else case when v_type = 'number' then (p_value #>> '{}')::numeric between v_option.low and v_option.high
+      and (v_option.kind = 'number' or (p_value #>> '{}')::numeric % 1 = 0) else false end end;
+  if not v_good then
+    return array[p_key, p_key || case v_option.kind
+      when 'text' then pg_catalog.format(' is a string of %s to %s characters', v_option.low, v_option.high)
+      when 'name' then pg_catalog.format(' is a string of %s to %s characters, not only digits and not *', v_option.low, v_option.high)
+      when 'after' then ' is an array of up to 10,000 ids of tasks, names of tasks in this call, or * for all before it'
+      when 'flag' then ' is true or false'
+      when 'url' then ' ' || tock.url_error(p_value)
+      when 'id' then ' is the id of a task'
+      when 'word' then ' is ' || pg_catalog.array_to_string(v_option.words, ' or ')
+      when 'instant' then ' is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
+      else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number' else 'number' end,
+        v_option.low, v_option.high) end];
+  elsif p_key = 'gate' and pg_catalog.starts_with(p_value #>> '{}', 'key:') then
+    return array[p_key, 'a gate''s name doesn''t begin with key: as those of unique keys do'];
+  elsif p_key = 'expires_in_seconds' and p_options ->> 'expires_at' is not null then
+    return array[p_key, 'give expires_in_seconds or expires_at, not both'];
+  elsif p_key in ('unique_policy', 'unique_seconds', 'on_conflict', 'debounce_max_seconds', 'changed_at')
+    and p_options ->> 'unique_key' is null
+  then
+    return array[p_key, p_key || ' says what a unique_key means: give one'];
+  end if;
+  -- what an option needs beside it, or makes sense with
+  v_of := case
+    when p_key = 'unique_policy' and p_value #>> '{}' = 'period' and p_options ->> 'unique_seconds' is null
+      then 'unique_policy period needs unique_seconds'
+    when p_key = 'on_conflict' and p_value #>> '{}' = 'throttle' and p_options ->> 'unique_seconds' is null
+      then 'on_conflict throttle needs unique_seconds'
+    when p_key = 'on_conflict' and p_value #>> '{}' in ('throttle', 'rerun') and p_options ->> 'unique_policy' is not null
+      then 'on_conflict ' || (p_value #>> '{}') || ' has a policy of its own: leave out unique_policy'
+    when p_key = 'gate' and p_options ->> 'on_conflict' = 'rerun'
+      then 'on_conflict rerun has a gate of its own, that of its key: leave out gate'
+    when p_key = 'unique_seconds' and coalesce(p_options ->> 'unique_policy', '') <> 'period'
+      and coalesce(p_options ->> 'on_conflict', '') <> 'throttle'
+      then 'unique_seconds is for unique_policy period or on_conflict throttle'
+    when p_key in ('on_parent_failure', 'gather') and coalesce(p_options -> 'after', '[]') in ('[]', 'null')
+      then p_key || ' is for a task that comes after others: give after'
+    when p_key = 'after' and coalesce(p_options ->> 'on_conflict', 'keep') <> 'keep'
+      then 'on_conflict ' || (p_options ->> 'on_conflict') || ' changes a task that is there, and what that comes after stays: leave out after'
+    when p_key = 'debounce_max_seconds' and coalesce(p_options ->> 'on_conflict', '') <> 'debounce'
+      then 'debounce_max_seconds is for on_conflict debounce' end;
+  return case when v_of is not null then array[p_key, v_of] end;
+end $$;
+
+comment on function tock.asked_error is 'What is wrong with one of a task''s options beside the plain ones: {field, message}, or null.';
+
+create or replace function tock.backoff_error(p_backoff jsonb)
+returns text[]
+language plpgsql
+immutable
+as $$
+declare
+  v_part record;
+begin
+  if pg_catalog.jsonb_typeof(p_backoff) <> 'object' then
+    return array['backoff', 'backoff is an object of kind, base_seconds, factor, cap_seconds, jitter'];
+  end if;
+  for v_part in
+    select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, s.*
+    from pg_catalog.jsonb_each(p_backoff) o left join tock.queue_settings() s on s.name = 'backoff_' || o.key
+  loop
+    if v_part.name is null then
+      return array['backoff.' || v_part.key, 'backoff has no ' || v_part.key || '; it has kind, base_seconds, factor, cap_seconds, jitter'];
+    elsif v_part.kind = 'word' and not coalesce(v_part.value #>> '{}' = any (v_part.words), false) then
+      return array['backoff.' || v_part.key, 'kind is ' || pg_catalog.array_to_string(v_part.words, ' or ')];
+    elsif v_part.kind = 'number' and not (case when v_part.type = 'number' then
+      (v_part.value #>> '{}')::numeric between v_part.low and v_part.high else false end)
+    then
+      return array['backoff.' || v_part.key,
+        pg_catalog.format('%s is a number from %s to %s', v_part.key, v_part.low, v_part.high)];
+    end if;
+  end loop;
+  return null;
+end $$;
+
+comment on function tock.backoff_error is 'What is wrong with a task''s backoff: {field, message}, or null.';
+
+-- They may become headers of a request, so nothing is in them that such a one can't have.
+create or replace function tock.headers_error(p_headers jsonb)
+returns text[]
+language plpgsql
+immutable
+as $$
+declare
+  v_name text;
+begin
+  if pg_catalog.jsonb_typeof(p_headers) <> 'object' then
+    return array['headers', 'headers is an object of strings'];
+  elsif (select count(*) from pg_catalog.jsonb_object_keys(p_headers)) > 20 or pg_catalog.octet_length(p_headers::text) > 8192 then
+    return array['headers', 'headers are up to 20, in up to 8,192 bytes of JSON'];
+  end if;
+  select h.key into v_name from pg_catalog.jsonb_each(p_headers) h
+  where h.key !~ '^[a-z0-9][a-z0-9-]{0,99}$' or pg_catalog.jsonb_typeof(h.value) <> 'string'
+    or h.value #>> '{}' !~ '^[\x20-\x7e]*$'
+  order by h.key limit 1;
+  if found then
+    return array['headers.' || pg_catalog.left(v_name, 100),
+      'a header is a string of printable ASCII under a name of 1 to 100 of a-z, 0-9 and -'];
+  end if;
+  return null;
+end $$;
+
+comment on function tock.headers_error is 'What is wrong with a task''s headers: {field, message}, or null.';

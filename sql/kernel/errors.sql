@@ -1,0 +1,21 @@
+create or replace function tock.refuse(
+  p_status integer, p_message text, p_field text default null, p_hint text default null)
+returns void
+language plpgsql
+as $$
+declare
+  v_code text := 'TK' || p_status;
+begin
+  -- an option that is null is an error of its own, and an empty one is printed
+  if p_field is null and p_hint is null then
+    raise exception using errcode = v_code, message = p_message;
+  elsif p_field is null then
+    raise exception using errcode = v_code, message = p_message, hint = p_hint;
+  elsif p_hint is null then
+    raise exception using errcode = v_code, message = p_message, detail = p_field;
+  end if;
+  raise exception using errcode = v_code, message = p_message, detail = p_field, hint = p_hint;
+end $$;
+
+comment on function tock.refuse is
+  'Raises a caller''s mistake: SQLSTATE TK and the HTTP status, DETAIL the field''s name, HINT what to do next.';

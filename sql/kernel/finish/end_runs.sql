@@ -1,0 +1,121 @@
+-- The caller holds the lease row against reaping. Two calls that end the same run both come here:
+-- results' primary key decides, and only who wrote the result goes on with the task.
+-- again_at says when the task is to run again, be it that it failed or that it was done and leads on: now or
+-- earlier appends a run at once, later waits. All runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that
+-- somebody wants cancelled doesn't go on, and what was changed holds from now on, both as far as that is
+-- committed.
+create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[], p_fields text[] default null)
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_again tock.going[];
+  v_streams integer[];
+  v_one tock.ending;
+  v_next tock.going;
+  v_some boolean;
+  v_ready boolean;
+  v_later boolean;
+  v_slot integer;
+  v_count integer;
+begin
+  foreach v_one in array p_ended loop
+    v_some := v_one.again_at is not null;
+    exit when v_some;
+  end loop;
+  if v_some is null then
+    return 0;
+  elsif v_some then
+    v_again := tock.again_hot(p_epoch, p_ended);
+    if v_again is null then
+      execute tock.again_statement(p_epoch, (select e.first_position from tock.epochs e where e.number = p_epoch))
+        into v_again using p_ended;
+    end if;
+    foreach v_next in array v_again loop
+      if v_next.cancelled is null and v_next.position is not null then
+        v_again := tock.heed_wishes(v_again);
+        exit;
+      end if;
+    end loop;
+    foreach v_next in array v_again loop
+      continue when v_next.cancelled is not false or v_next.position is null;
+      if v_next.due_at <= v_now then
+        v_ready := true;
+      else
+        v_later := true;
+      end if;
+    end loop;
+    if p_fields is not null then
+      perform tock.check_stages_take(v_again, p_fields);
+    end if;
+    if v_ready then
+      v_slot := tock.take_slot();
+      if pg_catalog.cardinality(v_again) = 1 then
+        v_streams := array[tock.open_stream((v_again[1]).queue, (v_again[1]).priority, (v_again[1]).lane, v_slot)];
+      else
+        perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
+        from (
+          select distinct a.queue, a.priority, a.lane from unnest(v_again) a where not a.cancelled and a.due_at <= v_now) d;
+        v_streams := array(
+          select case when not a.cancelled and a.due_at <= v_now then (
+            select t.number from tock.streams t
+            where t.queue = a.queue and t.priority = a.priority and t.lane = a.lane and t.slot = v_slot) end
+          from unnest(v_again) a order by a.n);
+      end if;
+    end if;
+    if v_later then
+      perform tock.check_waiting_ids();
+    end if;
+  end if;
+  v_count := tock.ended_hot(p_epoch, p_ended, v_again, v_streams);
+  if v_count is null then
+    execute tock.end_statement(p_epoch, v_again is not null) into v_count using p_ended, v_again, v_streams;
+  end if;
+  perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));
+  -- a call ends what is done or what isn't, never both
+  if (p_ended[1]).state <> 'done' then
+    perform tock.note_deaths(p_epoch, p_ended);
+  end if;
+  return v_count;
+end $$;
+
+comment on function tock.end_runs is
+  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.';
+
+create or replace function tock.heed_wishes(p_again tock.going[])
+returns tock.going[]
+language plpgsql
+volatile
+as $$
+declare
+  v_wishes tock.wish[] := tock.wishes(array(
+    select a.task_id from unnest(p_again) a where a.cancelled is null
+    union select a.position << 20 | a.stream from unnest(p_again) a where a.cancelled is null));
+begin
+  return array(
+    select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
+      coalesce(p.bytes, a.bytes), p.id,
+      a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
+      greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz), coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
+      a.lost, a.stage_after)::tock.going
+    from unnest(p_again) a
+    left join unnest(v_wishes) t on t.id = a.task_id
+    left join unnest(v_wishes) o on o.id = a.position << 20 | a.stream
+    cross join lateral (
+      select coalesce(o.changes, '{}') || coalesce(t.changes, '{}') as changes) c
+    left join lateral (
+      select w.id, (w.changes ->> 'bytes')::integer as bytes
+      from (values (1, t.id, t.changes), (2, o.id, o.changes)) w (n, id, changes)
+      where w.changes ? 'bytes' and coalesce((w.changes ->> 'at')::bigint >> 20 > a.stage_after, true)
+      order by w.n limit 1) p on true
+    order by a.n);
+end $$;
+
+comment on function tock.heed_wishes is
+  'The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the others, in the same order.';

@@ -1,0 +1,147 @@
+-- The first statements of every verb that ends part of a lease: its rows are held against reaping and
+-- closing, and what they say is read only in the next statement.
+create or replace function tock.hold_runs(p_lease uuid, p_epoch integer, p_ids bigint[])
+returns tock.leased_run[]
+language plpgsql
+volatile
+as $$
+declare
+  v_runs tock.leased_run[] := tock.hold_runs_hot(p_lease, p_epoch, p_ids);
+  v_more tock.leased_run[];
+  v_rows integer;
+begin
+  if v_runs is not null then
+    return v_runs;
+  end if;
+  if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
+    return '{}';
+  end if;
+  execute tock.hold_statement(p_epoch, tock.is_of_one(p_lease)) into v_rows using p_lease;
+  if v_rows = 0 then
+    return '{}';
+  end if;
+  execute tock.runs_statement(p_epoch, case when p_ids is null then 'lease' else 'run' end) into v_runs using p_lease, p_ids;
+  if pg_catalog.cardinality(v_runs) < pg_catalog.cardinality(p_ids) then
+    execute tock.runs_statement(p_epoch, 'task') into v_more
+      using p_lease, p_ids, array(select r.n from unnest(v_runs) r);
+    v_runs := v_runs || v_more;
+  end if;
+  return v_runs;
+end $$;
+
+comment on function tock.hold_runs is
+  'Locks a lease''s rows and reads its runs, all or those with these ids, and how each has ended (state null: still running); none when there is no such lease.';
+
+create or replace function tock.is_open(p_lease uuid, p_epoch integer)
+returns boolean
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_open boolean;
+begin
+  if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
+    return false;
+  end if;
+  execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.leases_%s l where %s', p_epoch,
+    tock.lease_condition(p_epoch, tock.is_of_one(p_lease))) into v_open using p_lease;
+  return coalesce(v_open, false);
+end $$;
+
+comment on function tock.is_open is 'Whether something of a lease is still to be ended.';
+
+-- Two last completers may each see the other's runs unfinished or hold the row against each other:
+-- then the lease stays open and the reaper closes it.
+create or replace function tock.close_lease(p_lease uuid, p_epoch integer)
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+begin
+  if tock.close_ended_hot(p_lease, p_epoch) is null then
+    execute tock.close_ended_statement(p_epoch, tock.is_of_one(p_lease)) using p_lease;
+  end if;
+end $$;
+
+comment on function tock.close_lease is 'Closes the rows of a lease whose runs are all accounted for.';
+
+create or replace function tock.each_once(p_ended tock.ending[])
+returns tock.ending[]
+language plpgsql
+immutable
+as $$
+begin
+  if pg_catalog.cardinality(p_ended) < 2 then
+    return p_ended;
+  end if;
+  return array(
+    select distinct on (e.stream, e.position)
+      row(e.stream, e.position, e.state, e.result, e.error, e.again_at, e.attempt, e.lost, e.queue, e.payload)::tock.ending
+    from unnest(p_ended) with ordinality
+      e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
+    order by e.stream, e.position, e.n);
+end $$;
+
+comment on function tock.each_once is 'What ended, without repeats: a retried run goes by its own id and by its task''s, and what was said of the first of them stands.';
+
+create or replace function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_large integer;
+begin
+  if pg_catalog.jsonb_typeof(p_rows) <> 'array' or pg_catalog.jsonb_array_length(p_rows) not between 1 and 10000 then
+    perform tock.refuse(422, pg_catalog.format('%s is an array of 1 to 10,000 objects', p_field), p_field);
+  end if;
+  for v_n in 0 .. pg_catalog.jsonb_array_length(p_rows) - 1 loop
+    if (case when pg_catalog.jsonb_typeof(p_rows -> v_n) = 'object' then (p_rows -> v_n) - p_allowed <> '{}' else true end) then
+      perform tock.refuse(422, pg_catalog.format('each of %s is an object of %s', p_field,
+        pg_catalog.array_to_string(p_allowed, ', ')), pg_catalog.format('%s[%s]', p_field, v_n));
+    elsif pg_catalog.octet_length((p_rows -> v_n)::text) > 262144 + 64
+      and pg_catalog.octet_length(((p_rows -> v_n) - '{stage,spawn}'::text[])::text) > 262144 + 64
+    then
+      v_large := coalesce(v_large, v_n);
+    end if;
+  end loop;
+  if v_large is not null then
+    perform tock.refuse(422, 'a result or error is up to 262144 bytes of JSON', pg_catalog.format('%s[%s].%s', p_field,
+      v_large, case p_field when 'results' then 'result' else 'error' end));
+  end if;
+end $$;
+
+comment on function tock.check_rows is 'Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.';
+
+create or replace function tock.queue_of_lease(p_lease uuid)
+returns text
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_epoch integer := tock.lease_epoch(p_lease);
+  v_queue text;
+begin
+  if v_epoch is not null then
+    execute pg_catalog.format('select s.queue from tock.streams s where s.number = '
+      '(select l.stream from tock.leases_%s l where %s limit 1)', v_epoch,
+      tock.lease_condition(v_epoch, tock.is_of_one(p_lease))) into v_queue using p_lease;
+  end if;
+  return v_queue;
+end $$;
+
+comment on function tock.queue_of_lease is 'The queue that a lease was claimed from; null when there is no such lease.';

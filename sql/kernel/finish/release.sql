@@ -1,0 +1,65 @@
+create or replace function tock.release(p_lease uuid, p_ids bigint[] default null)
+returns table (released integer, refused bigint[])
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_epoch integer := tock.token_epoch(p_lease);
+  v_ids bigint[] := case when p_ids is not null then array(select distinct i from unnest(p_ids) i) end;
+  v_good bigint[];
+  v_runs tock.leased_run[];
+  v_options jsonb;
+  v_run tock.leased_run;
+  v_ended tock.ending[];
+  v_before tock.ending[] := '{}';
+begin
+  loop
+    released := 0;
+    v_good := '{}';
+    v_ended := '{}';
+    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
+    if tock.lease_asks(p_lease) then
+      v_options := tock.options_of(v_epoch, v_runs);
+    end if;
+    foreach v_run in array v_runs loop
+      -- one that was wanted cancelled is cancelled by the reaper too, which says why
+      continue when v_run.state not in ('superseded', 'cancelled') or v_run.error is not null;
+      released := released + 1;
+      v_good := v_good || v_run.id;
+      if v_run.state is null then
+        v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null,
+          tock.back_at(v_run.queue, v_options -> v_run.position::text), v_run.attempt, v_run.lost, null,
+          null)::tock.ending;
+      end if;
+    end loop;
+    if released = 0 then
+      return query select 0, v_ids where p_ids is not null and tock.is_open(p_lease, v_epoch);
+      return;
+    end if;
+    if p_ids is not null then
+      v_ended := tock.each_once(v_ended);
+    end if;
+    -- the same call, made again before it was answered, may have ended some meanwhile: look again
+    exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    v_before := v_before || v_ended;
+  end loop;
+  perform tock.close_lease(p_lease, v_epoch);
+  if v_options is not null then
+    perform tock.leave_gates_at(v_epoch, v_before || v_ended);
+  end if;
+  refused := '{}';
+  if released < pg_catalog.cardinality(v_ids) then
+    refused := array(select unnest(v_ids) except select unnest(v_good) order by 1);
+  end if;
+  return next;
+end $$;
+
+comment on function tock.release is
+  'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease''s to release are refused; no row when it is over.';

@@ -1,0 +1,137 @@
+create or replace function tock.is_id(p_text text)
+returns boolean
+language sql
+immutable
+as $$
+  select p_text ~ '^\d{1,18}$' or (p_text ~ '^\d{19}$' and p_text <= '9223372036854775807')
+$$;
+
+comment on function tock.is_id is 'Whether a text may be the id of a task.';
+
+create or replace function tock.is_instant(p_text text)
+returns boolean
+language plpgsql
+stable
+as $$
+begin
+  return p_text ~ '^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)$'
+    and extract(year from p_text::timestamptz) between 1970 and 9999;
+exception
+  when datetime_field_overflow or invalid_datetime_format or invalid_time_zone_displacement_value then return false;
+end $$;
+
+comment on function tock.is_instant is 'Whether a text is an ISO 8601 date and time with a zone.';
+
+create or replace function tock.parse_ids(p_rows jsonb, p_field text)
+returns bigint[]
+language plpgsql
+immutable
+as $$
+declare
+  v_id text;
+  v_ids bigint[] := '{}';
+  v_bad bigint;
+begin
+  for v_n in 0 .. pg_catalog.jsonb_array_length(p_rows) - 1 loop
+    v_id := p_rows -> v_n ->> 'id';
+    if v_id ~ '^\d{1,18}$' or (v_id ~ '^\d{19}$' and v_id <= '9223372036854775807') then
+      v_ids := v_ids || v_id::bigint;
+    else
+      perform tock.refuse(422, 'an id is a whole number as enqueue and claim gave it',
+        pg_catalog.format('%s[%s].id', p_field, v_n));
+    end if;
+  end loop;
+  if pg_catalog.cardinality(v_ids) > 1 then
+    select min(d.n) into v_bad from (
+      select i.n, row_number() over (partition by i.id order by i.n) as times
+      from unnest(v_ids) with ordinality i(id, n)) d where d.times > 1;
+    if v_bad is not null then
+      perform tock.refuse(422, 'this id stands twice', pg_catalog.format('%s[%s].id', p_field, v_bad - 1));
+    end if;
+  end if;
+  return v_ids;
+end $$;
+
+comment on function tock.parse_ids is 'The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.';
+
+-- It begins with the cursor, so that what is claimed together lies together in the index on token (random
+-- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random, as many as it takes
+-- that nobody guesses a lease: a token alone lets in nobody without a role or a key. The first bit is 0.
+create or replace function tock.new_token(p_epoch integer, p_after bigint, p_version text default '4')
+returns uuid
+language sql
+volatile
+as $$
+  select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
+      pg_catalog.lpad(pg_catalog.to_hex(p_after & 2147483647), 8, '0'), 1),
+      p_version, 15),
+      pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 30)::uuid
+$$;
+
+comment on function tock.new_token is 'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 5 says that its runs have options.';
+
+-- A lease of one run is found by its own key, so that no index on token is written when it is claimed and
+-- when it ends (that index is of those where alone is null). 42 bits are random.
+create or replace function tock.new_token_of_one(p_epoch integer, p_stream integer, p_after bigint)
+returns uuid
+language sql
+volatile
+as $$
+  select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
+      pg_catalog.to_hex(p_after & 2147483647 | 2147483648), 1),
+      '8', 15),
+      pg_catalog.lpad(pg_catalog.to_hex(p_stream), 5, '0') || pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 25)::uuid
+$$;
+
+comment on function tock.new_token_of_one is 'The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the stream in 20 bits, the epoch in the last 28.';
+
+create or replace function tock.is_of_one(p_lease uuid)
+returns boolean
+language sql
+immutable
+as $$
+  select pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 0) > 127
+    and pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 6) >> 4 = 8
+$$;
+
+comment on function tock.is_of_one is 'Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().';
+
+create or replace function tock.token_stream(p_lease uuid)
+returns integer
+language sql
+immutable
+as $$
+  select ('x' || pg_catalog.substr(p_lease::text, 25, 5))::bit(20)::integer
+$$;
+
+comment on function tock.token_stream is 'The stream of a lease of one run, from its token.';
+
+create or replace function tock.token_cursor(p_lease uuid, p_first bigint)
+returns bigint
+language sql
+immutable
+as $$
+  select p_first - 1 + (('x' || pg_catalog.left(p_lease::text, 8))::bit(32)::bigint - (p_first - 1) & 2147483647)
+$$;
+
+comment on function tock.token_cursor is 'The after_position of a lease of one run, from its token and the first position of its epoch, which is at most 2^30 wide.';
+
+create or replace function tock.token_epoch(p_lease uuid)
+returns integer
+language sql
+immutable
+as $$
+  select ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer
+$$;
+
+comment on function tock.token_epoch is 'The epoch that a lease''s token names; lease_epoch() says whether there is one.';
+
+create or replace function tock.lease_asks(p_lease uuid)
+returns boolean
+language sql
+immutable
+as $$
+  select pg_catalog.substr(p_lease::text, 15, 1) = '5'
+$$;
+
+comment on function tock.lease_asks is 'Whether a lease is of runs with options: see new_token().';

@@ -1,0 +1,66 @@
+-- A slot's lock is held while its streams are judged: no writer is at work, so what looks empty is
+-- empty, and stays so. What is claimed meanwhile only looks the less empty. Up to 16 slots a call, in any
+-- order, so that one kept by an open transaction starves no other; a slot that is always busy is waited
+-- for a moment, as writers who find a waiter take another. start_after is left at the stream's end, for
+-- the guard to see.
+create or replace function tock.rest(p_limit integer default 20000)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_hot tock.epochs;
+  v_slot integer;
+  v_stream integer;
+  v_count integer;
+  v_rested integer := 0;
+begin
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform tock.refuse(409, 'rest() has to run in read committed: an older snapshot doesn''t show what was just written');
+  end if;
+  -- with the sequence set back, what lies above it would not be looked at
+  perform tock.guard_now();
+  for v_slot in
+    select s.slot from (select distinct a.slot from tock.streams a where a.awake) s
+    order by pg_catalog.random() limit 16
+  loop
+    exit when v_rested >= p_limit;
+    continue when not tock.wait_for_lock(1073741824 + v_slot);
+    -- only now: its writers may have gone on to another epoch until then
+    select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
+    execute pg_catalog.format($q$
+      update tock.streams s set awake = false, start_after = greatest(s.start_after, coalesce((
+          select l.last_position from tock.leases_%1$s l where l.stream = s.number
+          order by l.stream desc, l.after_position desc limit 1), 0))
+      where s.number = any (array(
+        select t.number from tock.streams t
+        where t.awake and t.slot = $1 and t.start_after >= $2 - 1 and (
+          select r.position from tock.runs_%1$s r
+          where r.stream = t.number and r.position > greatest(t.start_after, coalesce((
+            select l.last_position from tock.leases_%1$s l where l.stream = t.number
+            order by l.stream desc, l.after_position desc limit 1), 0))
+          order by r.stream, r.position limit 1) is null
+        limit $3))$q$, v_hot.number) using v_slot, v_hot.first_position, p_limit - v_rested;
+    get diagnostics v_count = row_count;
+    v_rested := v_rested + v_count;
+    for v_stream in
+      select s.number from tock.streams s
+      where s.awake and s.slot = v_slot and s.start_after < v_hot.first_position - 1
+      order by pg_catalog.random() limit least(1000, p_limit - v_rested)
+    loop
+      if tock.first_unread(v_stream, tock.cursor_of(v_stream)) is null then
+        update tock.streams s set awake = false, start_after = tock.cursor_of(v_stream) where s.number = v_stream;
+        v_rested := v_rested + 1;
+      end if;
+    end loop;
+  end loop;
+  return v_rested;
+end $$;
+
+comment on function tock.rest is
+  'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them; returns how many.';

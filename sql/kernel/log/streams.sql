@@ -1,0 +1,76 @@
+-- Called with the slot's lock held, so nobody else can register or wake a stream of this slot. Under
+-- a snapshot kept from before, the stream may have gone to sleep unseen: for share then raises 40001.
+-- No position may be taken that isn't above the stream's newest run: it would lie below a cursor or
+-- within a leased range, and never be handed out.
+create or replace function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
+returns integer
+language plpgsql
+volatile
+as $$
+declare
+  v_number integer;
+  v_awake boolean;
+  v_newest bigint;
+begin
+  select s.number, s.awake, s.start_after into v_number, v_awake, v_newest from tock.streams s
+  where s.queue = p_queue and s.priority = p_priority and s.lane = p_lane and s.slot = p_slot;
+  if v_number is null then
+    -- a conflict is a number still in use, or a stream that an old snapshot doesn't show: 40001
+    for v_try in 1 .. 1000 loop
+      insert into tock.streams (number, queue, priority, lane, slot, start_after)
+        values (pg_catalog.nextval('tock.stream_numbers'), p_queue, p_priority, p_lane, p_slot,
+          pg_catalog.nextval('tock.positions'))
+        on conflict do nothing
+        returning number into v_number;
+      exit when v_number is not null;
+    end loop;
+    if v_number is null then
+      perform tock.refuse(503, 'no number is free for another stream', null,
+        'there are over a million: use fewer queues, priorities and lanes');
+    end if;
+    return v_number;
+  end if;
+  if tock.above_hot(v_number, v_newest) is not true then
+    perform tock.check_sequence(greatest(v_newest, tock.newest_run(v_number)));
+  end if;
+  if not v_awake then
+    update tock.streams s set awake = true, start_after = pg_catalog.nextval('tock.positions')
+    where s.number = v_number;
+  elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform from tock.streams s where s.number = v_number for share;
+  end if;
+  return v_number;
+end $$;
+
+comment on function tock.open_stream is 'The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.';
+
+create or replace function tock.newest_run(p_stream integer)
+returns bigint
+language plpgsql
+volatile
+as $$
+declare
+  v_epoch integer;
+  v_newest bigint;
+begin
+  for v_epoch in select e.number from tock.epochs e order by e.number desc loop
+    execute pg_catalog.format('select r.position from tock.runs_%s r where r.stream = $1
+      order by r.stream desc, r.position desc limit 1', v_epoch) into v_newest using p_stream;
+    exit when v_newest is not null or v_epoch <= tock.newest_epoch();
+  end loop;
+  return v_newest;
+end $$;
+
+comment on function tock.newest_run is
+  'A stream''s newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.';
+
+create or replace function tock.stream_asks(p_stream integer)
+returns boolean
+language plpgsql
+stable
+as $$
+begin
+  return (select s.lane >= 1024 from tock.streams s where s.number = p_stream);
+end $$;
+
+comment on function tock.stream_asks is 'Whether a stream is of runs with options.';

@@ -1,0 +1,73 @@
+-- Nullable ones are switched off by null.
+create or replace function tock.queue_settings()
+returns table (name text, kind text, low integer, high integer, words text[], nullable boolean)
+language sql
+immutable
+as $$
+  values ('lease_seconds', 'whole', 1, 86400, null::text[], false), ('max_attempts', 'whole', 1, 1000, null, false),
+    ('max_lost', 'whole', 1, 1000, null, false),
+    ('backoff_kind', 'word', null, null, array['fixed', 'linear', 'exponential'], false),
+    ('backoff_base_seconds', 'number', 0, 86400, null, false), ('backoff_factor', 'number', 1, 10, null, false),
+    ('backoff_cap_seconds', 'number', 0, 2678400, null, false), ('backoff_jitter', 'number', 0, 1, null, false),
+    ('lanes', 'whole', 1, 64, null, false), ('max_payload_bytes', 'whole', 1024, 4194304, null, false),
+    ('retention_seconds', 'whole', 60, 315360000, null, false),
+    ('timeout_seconds', 'whole', 1, 2678400, null, true), ('max_wait_seconds', 'whole', 1, 315360000, null, true),
+    ('gate_limit', 'whole', 1, 1000, null, false), ('gate_retry', 'word', null, null, array['keep', 'yield'], false),
+    ('gate_rate_limit', 'whole', 1, 1000000, null, true), ('gate_rate_seconds', 'whole', 1, 86400, null, false),
+    ('gate_rate_burst', 'whole', 1, 1000000, null, true), ('max_running', 'whole', 1, 10000, null, true),
+    ('rate_limit', 'whole', 1, 1000000, null, true), ('rate_seconds', 'whole', 1, 86400, null, false),
+    ('rate_burst', 'whole', 1, 1000000, null, true), ('keep_results', 'flag', null, null, null, false),
+    ('paused', 'flag', null, null, null, false), ('pause_after_restore', 'flag', null, null, null, false),
+    ('push', 'push', null, null, null, true), ('dead_webhook', 'push', null, null, null, true)
+$$;
+
+comment on function tock.queue_settings is 'The settings of a queue, and what each may be.';
+
+-- Where null stands for as it is, it is left out of what comes back.
+create or replace function tock.check_policy(p_policy jsonb)
+returns jsonb
+language plpgsql
+immutable
+as $$
+declare
+  v_given record;
+  v_clean jsonb := '{}';
+  v_good boolean;
+begin
+  if pg_catalog.jsonb_typeof(p_policy) is distinct from 'object' then
+    perform tock.refuse(422, 'a policy is an object', 'policy');
+  end if;
+  for v_given in
+    select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, r.*
+    from pg_catalog.jsonb_each(p_policy) o left join tock.queue_settings() r on r.name = o.key
+  loop
+    if v_given.name is null then
+      perform tock.refuse(422, 'a queue has no option ' || v_given.key, v_given.key,
+        'options: ' || (select pg_catalog.string_agg(r.name, ', ') from tock.queue_settings() r));
+    end if;
+    v_good := case
+      when v_given.type = 'null' then v_given.nullable
+      when v_given.kind = 'push' then true  -- check_push_policy() and check_dead_webhook() have seen it
+      when v_given.kind = 'flag' then v_given.type = 'boolean'
+      when v_given.kind = 'word' then v_given.type = 'string' and v_given.value #>> '{}' = any (v_given.words)
+      when v_given.type <> 'number' then false
+      else v_given.value::numeric between v_given.low and v_given.high
+        and (v_given.kind = 'number' or v_given.value::numeric % 1 = 0) end;
+    if not v_good then
+      perform tock.refuse(422, v_given.key || ' is ' || case v_given.kind
+          when 'flag' then 'true or false'
+          when 'word' then pg_catalog.array_to_string(v_given.words, ' or ')
+          else pg_catalog.format('a %s from %s to %s', case v_given.kind when 'whole' then 'whole number' else 'number' end,
+            v_given.low, v_given.high) end
+        || case when v_given.nullable then ', or null' else '' end, v_given.key);
+    end if;
+    v_clean := v_clean || pg_catalog.jsonb_build_object(v_given.key, case v_given.kind
+      when 'whole' then pg_catalog.to_jsonb((v_given.value #>> '{}')::numeric::integer)
+      when 'number' then pg_catalog.to_jsonb(pg_catalog.round((v_given.value #>> '{}')::numeric, 6))
+      when 'push' then pg_catalog.jsonb_strip_nulls(v_given.value)
+      else v_given.value end);
+  end loop;
+  return v_clean;
+end $$;
+
+comment on function tock.check_policy is 'A queue''s settings in the form they are kept in; TK422 names the one that can''t be.';

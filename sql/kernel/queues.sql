@@ -1,0 +1,99 @@
+-- plpgsql keeps the plan for the session; a SQL function that reads a table is planned at each call
+create or replace function tock.policy(p_queue text)
+returns tock.queues
+language plpgsql
+stable
+as $$
+declare
+  v_policy tock.queues;
+begin
+  select q.* into v_policy from tock.queues q where q.name = p_queue;
+  if not found then
+    select q.* into v_policy from tock.queues q where q.name = '*';
+  end if;
+  return v_policy;
+end $$;
+
+comment on function tock.policy is 'The policy a queue follows: its own row, or the default row ''*''.';
+
+create or replace function tock.check_queue_name(p_queue text)
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  if p_queue is null or p_queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
+    perform tock.refuse(422, 'a queue''s name is 1 to 100 letters, digits and _ . : -, and starts with a letter or digit',
+      'queue');
+  end if;
+end $$;
+
+comment on function tock.check_queue_name is 'Raises TK422 for what can''t be a queue''s name.';
+
+-- Waits for nobody: while another open transaction makes the same queue, this one goes by '*'.
+create or replace function tock.make_queue(p_queue text)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if (select count(*) from tock.queues) > 10000 then
+    perform tock.refuse(422, 'there are 10,000 queues: no more are made by being named', 'queue',
+      'use tenants and priorities within a queue');
+  end if;
+  if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue)) then
+    insert into tock.queues
+    select n.* from tock.queues q
+    cross join lateral pg_catalog.jsonb_populate_record(q, pg_catalog.jsonb_build_object(
+      'name', p_queue, 'paused', false, 'created_at', pg_catalog.now(), 'heavy', '{}'::jsonb)) n
+    where q.name = '*'
+    on conflict do nothing;
+  end if;
+exception
+  when serialization_failure then null;  -- made since this transaction's snapshot was taken
+end $$;
+
+comment on function tock.make_queue is 'Makes a queue named for the first time, with the default policy.';
+
+create or replace function tock.lane_of(p_policy tock.queues, p_tenant text, p_bulk text[])
+returns smallint
+language plpgsql
+immutable
+as $$
+declare
+  v_lane integer := (pg_catalog.hashtext(p_tenant) & 2147483647) % p_policy.lanes;
+begin
+  if p_tenant = any (p_bulk) then
+    return v_lane + 512;
+  end if;
+  while v_lane < 448 and p_policy.heavy ->> v_lane::text <> p_tenant loop
+    v_lane := v_lane + 64;
+  end loop;
+  return v_lane;
+end $$;
+
+comment on function tock.lane_of is
+  'A tenant''s lane: hashed to one of the queue''s lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.';
+
+create or replace function tock.is_paused(p_policy tock.queues)
+returns boolean
+language sql
+volatile
+as $$
+  select p_policy.paused or (p_policy.pause_after_restore
+    and p_policy.home is distinct from (select i.last_value from tock.identity i))
+$$;
+
+comment on function tock.is_paused is 'Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.';
+
+create or replace function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
+returns smallint
+language plpgsql
+stable
+as $$
+begin
+  return case when p_tenant is null then 0 else tock.lane_of(tock.policy(p_queue), p_tenant, '{}') end
+    + case when p_options is null then 0 else 1024 end;
+end $$;
+
+comment on function tock.lane_in is 'The lane that a task of a tenant has in a queue.';

@@ -1,0 +1,108 @@
+create or replace function tock.drop_epoch(p_epoch integer, p_replaced bigint)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_table text;
+begin
+  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+    execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_epoch);
+  end loop;
+  -- nobody changes one of its runs any more; who did since let_go() looked has to be judged, the next time
+  if tock.replaced_in(p_epoch) <> p_replaced then
+    raise lock_not_available using message = 'a run of the epoch was changed at the last moment';
+  elsif not tock.may_be_dropped(p_epoch) then
+    raise lock_not_available using message = 'the archive was turned on at the last moment';
+  end if;
+  -- from here on everybody stands behind this, so nothing more is waited for but these
+  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+    execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);
+  end loop;
+  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+    execute pg_catalog.format('drop table tock.%s_%s', v_table, p_epoch);
+  end loop;
+  delete from tock.epochs e where e.number = p_epoch;
+  update tock.archives a set state = 'dropped', dropped_at = pg_catalog.clock_timestamp()
+  where a.epoch = p_epoch and a.state = 'verified';
+  if not found then
+    perform tock.forget_archive(p_epoch);
+  end if;
+end $$;
+
+comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.';
+
+-- The only detach there is. It waits for readers of any epoch, and everybody behind it: so for 10 ms a
+-- table (30 when that did for none of eight tries: writers may be overlapping all the time), and then not
+-- again for a minute, two, four ... an hour. Its locks last to the end of the transaction: it is the last
+-- thing done there.
+create or replace function tock.retain()
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '10ms'
+as $$
+declare
+  v_until timestamptz := pg_catalog.clock_timestamp() + interval '5 seconds';
+  v_epoch tock.epochs;
+  v_left integer;
+  v_replaced bigint;
+begin
+  if tock.forget_progress(100000) > 0 then
+    return 1;
+  end if;
+  for v_epoch in
+    select e.* from tock.epochs e
+    where tock.is_past_retention(e) and coalesce(e.drop_after, '-infinity') < pg_catalog.now()
+      and tock.may_be_dropped(e.number)
+    order by e.number limit 4
+  loop
+    begin
+      loop
+        v_replaced := tock.replaced_in(v_epoch.number);
+        v_left := tock.let_go(v_epoch.number);
+        exit when coalesce(v_left, 0) = 0;
+        if pg_catalog.clock_timestamp() > v_until then
+          return 1;
+        end if;
+      end loop;
+    exception
+      when lock_not_available then
+        perform tock.back_off(v_epoch);
+        continue;
+    end;
+    continue when v_left is null or tock.archived_before(v_epoch.number, v_replaced);
+    begin
+      if not v_epoch.counted then
+        perform tock.minutes();
+        continue when not (select e.counted from tock.epochs e where e.number = v_epoch.number);
+      end if;
+      if v_epoch.drop_tries >= 8 then
+        perform pg_catalog.set_config('lock_timeout', '30ms', true);
+      end if;
+      perform tock.drop_epoch(v_epoch.number, v_replaced);
+      return 1;
+    exception
+      when lock_not_available then
+        perform tock.back_off(v_epoch);
+    end;
+  end loop;
+  return 0;
+end $$;
+
+comment on function tock.retain is
+  'Drops the oldest epoch that is audited and whose longest retention has passed, one a call, while the archive is on only one that lies there, verified; returns 1 when it did something.';
+
+create or replace function tock.back_off(p_epoch tock.epochs)
+returns void
+language sql
+volatile
+as $$
+  update tock.epochs e set drop_tries = e.drop_tries + 1,
+    drop_after = pg_catalog.now() + least(interval '1 hour', interval '1 minute' * 2 ^ least(e.drop_tries, 6))
+  where e.number = p_epoch.number
+$$;
+
+comment on function tock.back_off is 'Leaves an epoch alone for a while: a minute, two, four ... an hour.';

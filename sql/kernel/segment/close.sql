@@ -1,0 +1,109 @@
+-- A transaction that was writing when the epoch ended may still commit runs in it: it holds a slot
+-- until then (a prepared one is shown as -1/xid). What they left is looked at after that: an older
+-- snapshot doesn't show it.
+create or replace function tock.settle()
+returns integer
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_reached bigint := (select s.last_value from tock.positions s);
+  v_writers text[] := tock.writers();
+  v_epoch tock.epochs;
+  v_busy boolean;
+  v_settled integer := 0;
+begin
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    return 0;
+  end if;
+  update tock.epochs e set writers_at_end = v_writers
+  where e.writers_at_end is null and e.end_position <= v_reached;
+  for v_epoch in
+    select e.* from tock.epochs e
+    where e.settled_at is null and e.writers_at_end is not null and not e.writers_at_end && v_writers
+      and not exists (select from unnest(v_writers) w where w like '-1/%')
+    order by pg_catalog.random() limit 64
+  loop
+    execute pg_catalog.format($q$
+      select exists (
+        select from tock.streams s
+        where s.awake and s.start_after < $1 - 1 and (s.start_after >= $2 - 1
+          or (select r.position from tock.runs_%1$s r where r.stream = s.number limit 1) is not null
+          or (select l.last_position from tock.leases_%1$s l where l.stream = s.number limit 1) is not null))
+      or exists (select from tock.leases_%1$s l where l.closed_at is null)$q$, v_epoch.number)
+      into v_busy using v_epoch.end_position, v_epoch.first_position;
+    continue when v_busy;
+    update tock.epochs e set settled_at = pg_catalog.now(), dead = tock.dead_in(e.number) where e.number = v_epoch.number;
+    v_settled := v_settled + 1;
+  end loop;
+  return v_settled;
+end $$;
+
+comment on function tock.settle is
+  'Marks epochs as settled that have ended, whose writers are gone, and in which nothing is unread or running; returns how many.';
+
+create or replace function tock.writers()
+returns text[]
+language sql
+stable
+as $$
+  select array(
+    select distinct l.virtualtransaction from pg_catalog.pg_locks l
+    where l.locktype = 'advisory' and l.classid = 'tock'::regnamespace and l.granted
+      and l.objid::bigint between 1073741824 and 1073745919
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and l.pid is distinct from pg_catalog.pg_backend_pid())
+$$;
+
+comment on function tock.writers is 'The virtual ids of other transactions that hold a writer slot.';
+
+-- Asked in the order in which settle() asks.
+create or replace function tock.why_unsettled(p_epoch tock.epochs)
+returns table (why text, hint text)
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_writer integer;
+  v_lease record;
+  v_stream tock.streams;
+begin
+  if exists (select from unnest(tock.writers()) w where w like '-1/%') then
+    return query select 'a prepared transaction was writing', 'commit prepared or rollback prepared it: see pg_prepared_xacts';
+    return;
+  end if;
+  select l.pid into v_writer from pg_catalog.pg_locks l
+  where l.locktype = 'virtualxid' and l.virtualtransaction = any (p_epoch.writers_at_end)
+    and l.virtualtransaction = any (tock.writers()) and l.pid <> pg_catalog.pg_backend_pid() limit 1;
+  if v_writer is not null then
+    return query select tock.described_session(v_writer) || ' was writing',
+      pg_catalog.format('end its transaction, or select pg_terminate_backend(%s)', v_writer);
+    return;
+  end if;
+  execute pg_catalog.format('select l.stream, l.worker, l.leased_until from tock.leases_%s l
+    where l.closed_at is null order by l.leased_until limit 1', p_epoch.number) into v_lease;
+  if v_lease.stream is not null then
+    return query select pg_catalog.format('worker %s holds a lease of queue %s until %s', coalesce(v_lease.worker, 'unknown'),
+        (select s.queue from tock.streams s where s.number = v_lease.stream),
+        pg_catalog.to_char(v_lease.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      'let it end its task; when that time is past: select tock.run_duty(''reap'')';
+    return;
+  end if;
+  select s.* into v_stream from tock.streams s
+  where s.awake and s.start_after < p_epoch.end_position - 1
+    and (tock.first_unread(s.number, tock.cursor_of(s.number))) < p_epoch.end_position
+  order by s.queue, s.priority limit 1;
+  if v_stream.number is not null then
+    return query select 'tasks of queue ' || v_stream.queue || ' are not claimed',
+      pg_catalog.format('start its workers, resume it if it is paused, or tock purge %s', v_stream.queue);
+    return;
+  end if;
+  return query select 'nothing', 'select tock.run_duty(''rest''), then select tock.run_duty(''rotate''), and see in tock.duties why they were not done';
+end $$;
+
+comment on function tock.why_unsettled is 'Who or what keeps an epoch that is over from being settled, the first there is, and what to do.';

@@ -1,0 +1,161 @@
+-- The system identifier comes with a copy of the files, and the timeline changes when such a copy is
+-- promoted or restored to a point in time. A dump makes a new schema. Neon's branches have a name for it.
+create or replace function tock.server_identity()
+returns bigint
+language sql
+volatile
+as $$
+  select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ',
+    (select c.system_identifier from pg_catalog.pg_control_system() c),
+    pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8),
+    'tock'::regnamespace::oid, pg_catalog.current_setting('neon.timeline_id', true)), 0)
+$$;
+
+comment on function tock.server_identity is 'Stands for this server and its timeline: it changes with a restore, a failover or a branch.';
+
+-- What hot_epoch() vouches for at every call (this server since its start, the sequence where it should
+-- be) is looked at here when it doesn't. A plain restart passes; anything else is guarded at once.
+create or replace function tock.guard_now()
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if tock.server_identity() = (select i.last_value from tock.identity i)
+    and not exists (
+      select from tock.epochs e
+      where (e.started_at is not null or e.settled_at is not null)
+        and e.first_position > (select s.last_value from tock.positions s) + 1)
+  then
+    return;
+  end if;
+  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'guard')) then
+    perform tock.refuse(503, 'the database was restored or has failed over, and is being looked at', null,
+      'try again in a moment');
+  end if;
+  perform tock.guard();
+end $$;
+
+comment on function tock.guard_now is 'Guards before the first write or claim after a restore or failover; TK503 while another transaction does.';
+
+create or replace function tock.guard_fences()
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if tock.hot_epoch() is null then
+    perform tock.guard_now();
+  end if;
+end $$;
+
+comment on function tock.guard_fences is 'As guard_now(), where hot_epoch() doesn''t vouch for this server.';
+
+-- Epochs are made ahead by the duty; where nothing ever ticks, whoever comes near the end of the last one
+-- makes the next.
+create or replace function tock.make_room()
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_last tock.epochs;
+  v_left bigint;
+  v_room bigint;
+begin
+  select e.* into v_last from tock.epochs e order by e.number desc limit 1;
+  v_left := v_last.end_position - (select s.last_value from tock.positions s);
+  v_room := least(200000, (v_last.end_position - v_last.first_position) / 4);
+  if v_left < v_room / 2 or (v_left <= v_room
+    and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate')))
+  then
+    perform tock.make_epochs_to((select s.last_value from tock.positions s) + 200000);
+  end if;
+end $$;
+
+comment on function tock.make_room is 'Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.';
+
+-- The sequence and the identity are set at once and for good, whatever becomes of the transaction. The
+-- jump is far, so that positions handed out meanwhile can't be above it, nor ids be given out again
+-- that a lost tail had.
+create or replace function tock.guard()
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seen bigint := (select i.last_value from tock.identity i);
+  v_identity bigint := tock.server_identity();
+  -- in this order: writers go on meanwhile
+  v_highest bigint := tock.highest_position(v_seen <> v_identity);
+  v_reached bigint := (select s.last_value from tock.positions s);
+  v_target bigint := greatest(v_reached, v_highest) + 1048576;
+  v_cache bigint := (select q.seqcache from pg_catalog.pg_sequence q where q.seqrelid = 'tock.positions'::regclass);
+  v_jumped integer := 0;
+begin
+  if v_cache <> 1 then
+    insert into tock.reports (kind, detail) values ('guard', pg_catalog.jsonb_build_object('found', 'cache', 'cache', v_cache));
+    execute 'alter sequence tock.positions cache 1';
+    v_jumped := 1;
+  end if;
+  if v_highest > v_reached or (v_seen <> v_identity and v_seen <> 0) then
+    -- epochs first: a sequence beyond them would refuse everybody
+    perform tock.make_epochs_to(v_target + 1048576);
+    perform pg_catalog.setval('tock.positions', v_target);
+    perform pg_catalog.setval('tock.place_numbers', 1048576 + greatest((select s.last_value from tock.place_numbers s),
+      (select p.number from tock.places p order by p.number desc limit 1)));
+    -- a number that is stored would have the call refused that ends a run
+    perform pg_catalog.setval('tock.death_numbers', 1048576 + greatest((select s.last_value from tock.death_numbers s),
+      (select d.number from tock.deaths d order by d.number desc limit 1),
+      (select d.reached_gate[1]::bigint from tock.duties d where d.name = 'deaths')));
+    v_jumped := 1;
+  end if;
+  if v_seen <> v_identity then
+    perform pg_catalog.setval('tock.identity', v_identity);
+  end if;
+  -- what moved the sequence may have been rolled back, the report with it
+  if v_highest > v_reached or v_seen <> v_identity or (
+    select r.detail ->> 'identity' from tock.reports r where r.detail ? 'identity'
+    order by r.number desc limit 1) is distinct from v_identity::text
+  then
+    insert into tock.reports (kind, detail) values ('guard', pg_catalog.jsonb_build_object(
+      'found', case when v_highest > v_reached then 'behind'
+        when exists (select from tock.reports r where r.detail ? 'identity') then 'restored' else 'new' end,
+      'identity', v_identity::text, 'sequence', v_reached, 'highest', v_highest,
+      'now', (select p.last_value from tock.positions p)));
+  end if;
+  return v_jumped;
+end $$;
+
+comment on function tock.guard is
+  'Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.';
+
+create or replace function tock.highest_position(p_all boolean default true)
+returns bigint
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_epoch integer;
+  v_run bigint;
+begin
+  for v_epoch in select e.number from tock.epochs e order by e.number desc loop
+    execute pg_catalog.format($q$
+      select max(n.position) from tock.streams s cross join lateral (
+        select r.position from tock.runs_%1$s r where r.stream = s.number
+        order by r.stream desc, r.position desc limit 1) n
+      where (s.awake or %2$L) and exists (select from tock.runs_%1$s)$q$, v_epoch, p_all) into v_run;
+    exit when v_run is not null;
+  end loop;
+  return greatest(v_run,
+    (select max(s.start_after) from tock.streams s),
+    (select w.position from tock.waiting w order by w.position desc limit 1),
+    (select p.position from tock.promotions p order by p.position desc limit 1), 0);
+end $$;
+
+comment on function tock.highest_position is 'The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry that waits.';

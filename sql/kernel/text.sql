@@ -1,0 +1,53 @@
+create or replace function tock.utc(p_at timestamptz)
+returns text
+language sql
+immutable
+as $$
+  select pg_catalog.to_char(p_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+$$;
+
+comment on function tock.utc is 'An instant to be read by people.';
+
+create or replace function tock.ago(p_at timestamptz)
+returns text
+language sql
+volatile
+strict
+as $$
+  select case
+    when p_at is null then null
+    when s.n < 120 then s.n || ' s'
+    when s.n < 7200 then s.n / 60 || ' min'
+    when s.n < 172800 then s.n / 3600 || ' h'
+    else s.n / 86400 || ' days' end
+  from (select greatest(0, extract(epoch from pg_catalog.clock_timestamp() - p_at))::bigint as n) s
+$$;
+
+comment on function tock.ago is 'How long ago, in words; null of null.';
+
+create or replace function tock.some_tasks(p_count bigint, p_one text, p_more text)
+returns text
+language sql
+immutable
+as $$ select case when p_count = 1 then '1 task ' || p_one else p_count || ' tasks ' || p_more end $$;
+
+comment on function tock.some_tasks is 'How many tasks, with the verb that goes with it.';
+
+create or replace function tock.some(p_count bigint, p_one text, p_more text default null)
+returns text
+language sql
+immutable
+as $$ select p_count || ' ' || case when p_count = 1 then p_one else coalesce(p_more, p_one || 's') end $$;
+
+comment on function tock.some is 'How many of something, in words: 1 task, 2 tasks.';
+
+create or replace function tock.error_text(p_error jsonb)
+returns text
+language sql
+immutable
+as $$
+  select pg_catalog.left(coalesce(
+    case when pg_catalog.jsonb_typeof(p_error) = 'object' then p_error ->> 'message' end, p_error #>> '{}'), 200)
+$$;
+
+comment on function tock.error_text is 'What an error says, in up to 200 characters: its message, or all of it when it has none.';

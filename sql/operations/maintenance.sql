@@ -1,0 +1,157 @@
+-- Bounded by its limits, guarded by a try-lock, and on record. What the duty did is undone when it
+-- fails or is canceled; the record of that stays.
+create or replace function tock.run_duty(p_duty text, p_seconds integer default 5)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '1s'
+as $$
+declare
+  v_started timestamptz := pg_catalog.clock_timestamp();
+  v_done integer;
+  v_amount integer := 0;
+  v_writers text[] := '{}';
+begin
+  if not exists (select from tock.duties d where d.name = p_duty) then
+    perform tock.refuse(422, 'there is no duty ' || coalesce(p_duty, 'null'), 'duty',
+      'duties: ' || (select pg_catalog.string_agg(d.name, ', ' order by d.name) from tock.duties d));
+  end if;
+  perform tock.cancel_overdue();
+  -- The row of a duty may be held for long, by a transaction that has called reap() itself, or changes the interval: then
+  -- nothing could be recorded, and a claim may be waiting.
+  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty))
+    or (select d.name from tock.duties d where d.name = p_duty for update skip locked) is null
+  then
+    return null;
+  end if;
+  if p_duty = 'promote' then
+    v_writers := tock.waiting_writers(interval '9 s');
+  end if;
+  loop
+    v_done := case p_duty
+      when 'audit' then tock.audit()
+      when 'balance' then tock.balance()
+      when 'deaths' then tock.tell_deaths()
+      when 'guard' then tock.guard()
+      when 'keys' then tock.note_key_uses()
+      when 'minutes' then tock.minutes()
+      when 'pools' then tock.reap_pools()
+      when 'promote' then tock.promote(case p_seconds when 0 then 1000 else 10000 end, true)
+      when 'reap' then tock.reap()
+      when 'rest' then tock.rest()
+      when 'retain' then tock.retain()
+      when 'rotate' then tock.rotate()
+      when 'schedules' then tock.fire_duty()
+      when 'tidy' then tock.tidy()
+    end;
+    v_amount := v_amount + v_done;
+    -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
+    -- sees what comes back before the end, and a claim on its way must not wait for more than one
+    exit when v_done = 0 or p_duty not in ('audit', 'pools', 'promote', 'reap', 'schedules', 'tidy')
+      or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
+  end loop;
+  update tock.duties d set
+    reached_at = case p_duty when 'promote' then v_started else d.reached_at end,
+    -- cut short, it has not passed all: as if somebody had been there who has ended
+    writers = case when p_duty = 'schedules' then d.writers
+      else v_writers || case when p_duty = 'promote' and v_done > 0 then array['cut short'] end end,
+    last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
+    last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started), last_error = null, failures = 0
+  where d.name = p_duty;
+  return v_amount;
+exception
+  when sqlstate 'TK422' then raise;
+  when others or query_canceled then
+    -- it is the claim that was cancelled
+    if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then
+      raise;
+    end if;
+    update tock.duties d set
+      last_started_at = v_started, last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
+      last_error = pg_catalog.concat(sqlstate, ' ', sqlerrm), failures = d.failures + 1
+    where d.name = p_duty;
+    return null;
+end $$;
+
+comment on function tock.run_duty is
+  'Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.';
+
+-- Who had locked a row may leave it as it is; who writes another may have made it due when its transaction began. (Those
+-- of other roles have no age for an owner without pg_read_all_stats, and prepared ones none for anybody: they are old.)
+create or replace function tock.waiting_writers(p_age interval default '0 s')
+returns text[]
+language sql
+volatile
+as $$
+  select array(
+    select distinct l.virtualtransaction from pg_catalog.pg_locks l
+    left join pg_catalog.pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'relation' and l.relation = 'tock.waiting'::regclass and l.granted
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and (l.mode = 'RowShareLock' or (l.mode = 'RowExclusiveLock'
+        and coalesce(a.xact_start <= pg_catalog.clock_timestamp() - p_age, true)))
+      and l.pid is distinct from pg_catalog.pg_backend_pid())
+$$;
+
+comment on function tock.waiting_writers is 'The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.';
+
+create or replace function tock.may_be_late(p_writers text[])
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return p_writers <> '{}' and not p_writers <@ tock.waiting_writers();
+end $$;
+
+comment on function tock.may_be_late is 'Whether some of those who were writing to waiting at its last sweep have ended since.';
+
+create or replace function tock.tidy(p_limit integer default 10000)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_requests integer;
+  v_details integer := 0;
+  v_fired integer;
+  v_oldest bigint := (select e.first_position from tock.epochs e order by e.number limit 1);
+begin
+  if p_limit < 0 then
+    perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
+  end if;
+  -- what is named by them lies in epochs that are gone, or in the archive
+  delete from tock.reruns r where r.id = any (array(
+    select o.id from tock.reruns o
+    where o.id < v_oldest << 20 and not tock.is_archiving() and not exists (select from tock.archives)
+    order by o.id limit p_limit));
+  delete from tock.moves m where m.id = any (array(
+    select o.id from tock.moves o where o.id < v_oldest << 20 order by o.id limit p_limit));
+  delete from tock.requests r where (r.queue, r.verb, r.request_id) in (
+    select o.queue, o.verb, o.request_id from tock.requests o
+    where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit);
+  get diagnostics v_requests = row_count;
+  if pg_catalog.to_regclass('cron.job_run_details') is not null then
+    execute $q$
+      delete from cron.job_run_details where runid in (
+        select d.runid from cron.job_run_details d
+        where d.command like '%tock.%' and d.username = current_user and d.end_time < now() - interval '1 day'
+        order by d.runid limit $1)$q$ using p_limit;
+    get diagnostics v_details = row_count;
+  end if;
+  perform tock.tidy_own(least(p_limit, 1000));
+  delete from tock.hours h where (h.queue, h.hour) in (
+    select o.queue, o.hour from tock.hours o where o.hour < pg_catalog.now() - interval '400 days' order by o.hour limit p_limit);
+  delete from tock.fired d where d.number = any (array(
+    select o.number from (select f.number, f.fired_at from tock.fired f order by f.number limit p_limit) o
+    where o.fired_at < pg_catalog.now() - interval '7 days'));
+  get diagnostics v_fired = row_count;
+  delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
+  return v_requests + v_details + v_fired + tock.tidy_acts(p_limit) + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
+end $$;
+
+comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up to p_limit of each.';
