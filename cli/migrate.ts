@@ -5,7 +5,7 @@ import { apply } from './migrate/apply.ts';
 import { type Watch, watchBlockers } from './migrate/blockers.ts';
 import { cronMissing, declareJobs, wakeLauncher } from './migrate/cron.ts';
 import { readSql, type SqlFiles } from './migrate/files.ts';
-import { applyFunctions } from './migrate/functions.ts';
+import { applyFunctions, checkBodies, storeTemplates } from './migrate/functions.ts';
 import { pending, recordMigration } from './migrate/history.ts';
 import { checkRoles } from './migrate/roles.ts';
 import { askServer, checkRights, checkServer, openToAll } from './migrate/server.ts';
@@ -76,7 +76,9 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
     await recordMigration(client, file);
   }
   await applyFunctions(client, files.functions);
+  await storeTemplates(client, files.templates);
   for (const file of files.last) await apply(client, file);
+  await checkBodies(client, [...files.functions, ...files.templates]);
   const missing = await cronMissing(client);
   const jobs = !missing && (await declareJobs(client, files.cron));
   const report = { functions: files.functions.length, cron: !missing };

@@ -595,6 +595,14 @@ table tock.schedules
   constraint schedules_pkey PRIMARY KEY (name)
   CREATE INDEX schedules_by_queue ON tock.schedules USING btree (queue, name)
 
+table tock.segment_templates
+  name text not null
+  kind text not null
+  file text not null
+  body text not null
+  constraint segment_templates_pkey PRIMARY KEY (name)
+  constraint template_is_of_a_kind CHECK ((kind = ANY (ARRAY['segment'::text, 'current'::text])))
+
 table tock.streams
   number integer not null
   queue text not null
@@ -747,6 +755,8 @@ type tock.found_run (id bigint, task_id bigint, queue text, priority smallint, t
 
 type tock.going (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint, stage_after bigint)
 
+type tock.lease_span (stream integer, after_position bigint, last_position bigint, skips bigint[])
+
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
 
 type tock.listed (id bigint, run_id bigint, state text, priority smallint, tenant text, attempt smallint, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, worker text, error text, rerun boolean)
@@ -767,10 +777,6 @@ type tock.whereabout (n bigint, task_id bigint, current_id bigint, state text, q
 
 type tock.wish (id bigint, cancelled boolean, changes jsonb)
 
-function tock.above_hot(integer, bigint)
-  returns boolean
-  -- Whether the next position is above a stream's runs, as it must be; not true when that takes a closer look. Written by write_hot().
-
 function tock.act(p_verb text, p_object text, p_detail jsonb DEFAULT '{}'::jsonb)
   returns void
   -- Writes down who governs what: a verb, what it was done to, and how; never a secret, a payload or what a URL asks for.
@@ -788,14 +794,6 @@ function tock.add_hours(p_epoch integer, p_stream integer)
   returns void
   -- Adds what ended in a stream of a settled epoch to tock.hours.
 
-function tock.again_hot(p_epoch integer, p_ended ending[])
-  returns going[]
-  -- again_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
-
-function tock.again_statement(p_epoch integer, p_first bigint)
-  returns text
-  -- The statement that reads what goes on of the runs of an epoch that ended, with the epoch's first position.
-
 function tock.ago(p_at timestamp with time zone)
   returns text
   -- How long ago, in words; null of null.
@@ -812,13 +810,13 @@ function tock.append_any(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
   -- Appends tasks with any options, those that are due later to waiting, and returns their ids in order.
 
-function tock.append_hot(p_queue text, p_payload jsonb)
-  returns bigint
-  -- Appends one task without options in the epoch in use and returns its id; null where it takes more than that: then the slow way. Written by write_hot().
-
 function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
   -- append_unique() for up to 1,000 tasks that may change others; TK503 when somebody holds one of those for longer than is waited.
+
+function tock.append_one(p_queue text, p_payload jsonb)
+  returns bigint
+  -- Appends one task without options in the epoch in use and returns its id; null where it takes more than that: then append_plain() does it.
 
 function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
@@ -1056,10 +1054,6 @@ function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[]
   returns candidate[]
   -- Streams to draw from, whichever epoch they are in.
 
-function tock.candidates_statement(p_epoch integer, p_first bigint)
-  returns text
-  -- The statement that finds streams to draw from.
-
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
   -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended.
@@ -1236,9 +1230,9 @@ function tock.claim_any(p_queues text[], p_worker text DEFAULT NULL::text, p_lim
   -- claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue's runs have a lease of their own. claim_answer() is of all of them together: found, or the best that one of them said. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.claim_one_hot(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
+function tock.claim_one(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
   returns claimed
-  -- Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way. Written by write_hot().
+  -- Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way.
 
 function tock.claim_own(p_queue text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
   returns SETOF claimed
@@ -1257,21 +1251,17 @@ function tock.clock_offset(p_zone text, p_at bigint)
   returns integer
   -- By how many seconds the clocks of a time zone are ahead of UTC at an instant.
 
-function tock.close_ended_hot(p_lease uuid, p_epoch integer)
+function tock.close_ended_1(p_lease uuid, p_epoch integer)
   returns boolean
-  -- close_ended_statement() for the epoch in use; null when the lease's is another. Written by write_hot_ends().
+  -- Closes the rows of a lease of one segment whose runs are all accounted for; null when another segment is meant.
 
-function tock.close_ended_statement(p_epoch integer, p_one boolean)
-  returns text
-  -- The statement that closes the rows of a lease whose runs are all accounted for; p_one as is_of_one() says.
+function tock.close_ended_current(p_lease uuid, p_epoch integer)
+  returns boolean
+  -- Closes the rows of a lease of one segment whose runs are all accounted for; null when another segment is meant.
 
 function tock.close_lease(p_lease uuid, p_epoch integer)
   returns void
   -- Closes the rows of a lease whose runs are all accounted for.
-
-function tock.close_statement(p_epoch integer, p_one boolean)
-  returns text
-  -- The statement that closes a whole lease as done; $1 token, p_one as is_of_one() says; gives its runs, null when it was closed or never there.
 
 function tock.closing_cycles(p_watch dependent[])
   returns dependent[]
@@ -1280,6 +1270,18 @@ function tock.closing_cycles(p_watch dependent[])
 function tock.come_to_gates(p_positions bigint[])
   returns void
   -- Has waiting entries that are due stand at their gates, and lets in whoever there is room for.
+
+function tock.compile_current()
+  returns void
+  -- Makes the functions of the segment in use under their fixed names.
+
+function tock.compile_segment(p_epoch integer)
+  returns void
+  -- Makes the functions of a segment: when the segment is made, and at each deploy.
+
+function tock.compile_template(p_template segment_templates, p_epoch epochs, p_suffix text, p_valid_until bigint, p_is_current text)
+  returns void
+  -- Makes one function of a segment from its template.
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
@@ -1360,17 +1362,17 @@ function tock.cron_weekdays(p_plan cron_plan, p_text text)
   returns cron_plan
   -- A plan with what its expression says of the day of the week.
 
+function tock.current_epoch()
+  returns integer
+  -- The epoch in use, while the functions compiled for it are right; else null.
+
+function tock.current_place(p_stream integer)
+  returns place
+  -- Where a stream's next claim starts, in the epoch in use; null where it takes a closer look.
+
 function tock.cursor_of(p_stream integer)
   returns bigint
   -- Where a stream's next claim starts.
-
-function tock.cursor_statement(p_epoch integer)
-  returns text
-  -- The statement that reads the cursor of a stream that has come to an epoch.
-
-function tock.cursors_statement(p_epoch integer, p_first bigint, p_seen boolean)
-  returns text
-  -- The part of a statement that gives streams (s) and their cursors (c), with an epoch in use and its first position.
 
 function tock.dead_groups(p_queue text, p_limit integer DEFAULT 100, p_look integer DEFAULT 100000)
   returns TABLE(error text, tasks integer, newest_at timestamp with time zone, newest_id bigint, counted_all boolean)
@@ -1494,10 +1496,6 @@ function tock.doctor_of_vacuum(p_age integer DEFAULT 1000000000)
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of vacuum: where it is off, and of tables frozen over p_age transactions ago.
 
-function tock.done_statement(p_epoch integer)
-  returns text
-  -- The statement that counts the runs of a closed lease that are done; $1 token.
-
 function tock.draw(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Leases what lies above a stream's cursor in an epoch and returns it, in order.
@@ -1505,14 +1503,6 @@ function tock.draw(p_epoch integer, p_stream integer, p_after bigint, p_limit in
 function tock.draw_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Leases what lies above a stream's cursor in an epoch, past what is marked, and returns it, in order.
-
-function tock.draw_marked_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint, p_skips bigint[], p_upto bigint)
-  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- draw_statement() past what is marked, for the epoch in use; nothing when another is meant. Written by write_hot_asked().
-
-function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
-  returns text
-  -- The statement that leases what lies above a stream's cursor in an epoch and returns it, in order.
 
 function tock.drop_epoch(p_epoch integer, p_replaced bigint)
   returns void
@@ -1531,6 +1521,10 @@ function tock.drop_schedule(p_schedule text)
   returns boolean
   -- Ends a schedule for good; the tasks that it has fired stay. False when there is none.
   -- for tock_admin, tock_edge
+
+function tock.drop_segment_functions(p_epoch integer)
+  returns void
+  -- Drops the functions of a segment, with which its tables go.
 
 function tock.due_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns timestamp with time zone
@@ -1558,29 +1552,25 @@ function tock.end_epoch()
   -- Ends the epoch in use, so that it goes to the archive and is dropped as soon as nothing in it is unread or running; while one that was so ended is still there, answers that one. TK409 while the archive is off.
   -- for tock_admin, tock_edge
 
-function tock.end_hot(p_token uuid, p_epoch integer)
+function tock.end_lease_1(p_lease uuid, p_epoch integer)
   returns integer
-  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs. Written by write_hot().
+  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs.
+
+function tock.end_lease_current(p_lease uuid, p_epoch integer)
+  returns integer
+  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs.
 
 function tock.end_runs(p_epoch integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
   -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.
 
-function tock.end_statement(p_epoch integer, p_again boolean)
-  returns text
-  -- The statement that writes the results of an epoch's runs and, where some go on (p_again), the next runs and waiting entries.
-
-function tock.ended_gates_hot(p_epoch integer, p_ended ending[])
+function tock.ended_gates_1(p_epoch integer, p_ended ending[])
   returns text[]
-  -- ended_gates_statement() for the epoch in use; null when it is another. Written by write_hot_asked().
+  -- The queues and gates of runs that ended, in turn; null when another segment is meant.
 
-function tock.ended_gates_statement(p_epoch integer)
-  returns text
-  -- The statement that names the queues and gates of runs that ended, in turn.
-
-function tock.ended_hot(p_epoch integer, p_ended ending[], p_again going[], p_streams integer[])
-  returns integer
-  -- end_statement() for the epoch in use; null when it is another. Written by write_hot_ends().
+function tock.ended_gates_current(p_epoch integer, p_ended ending[])
+  returns text[]
+  -- The queues and gates of runs that ended, in turn; null when another segment is meant.
 
 function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
@@ -1647,6 +1637,14 @@ function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_pr
   -- Moves an open lease's deadline to p_seconds (by default the queue's lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. p_progress says how far its runs are, {progress, note} for all or [{id, progress, note}]; refused are ids that are none of its running ones. No row when the lease is no longer open.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.extend_lease_1(p_lease uuid, p_until timestamp with time zone, OUT leased_until timestamp with time zone, OUT runs integer, OUT cancel bigint[])
+  returns record
+  -- Moves the deadline of a lease of one segment, never back: the new deadline (null when it is not open), how many runs it has, and the tasks among them that are cancelled.
+
+function tock.extend_lease_current(p_lease uuid, p_until timestamp with time zone, OUT leased_until timestamp with time zone, OUT runs integer, OUT cancel bigint[])
+  returns record
+  -- Moves the deadline of a lease of one segment, never back: the new deadline (null when it is not open), how many runs it has, and the tasks among them that are cancelled.
+
 function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   returns TABLE(failed integer, dead integer, refused bigint[])
   -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
@@ -1675,6 +1673,10 @@ function tock.filter_bits(p_value bigint, p_bits bigint)
 function tock.filter_of(p_values bigint[])
   returns bytea
   -- A filter that lets through what is among the numbers, and little else.
+
+function tock.find_streams(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)
+  returns look
+  -- Streams with something to claim, with their cursors, and whether something that waits is due; null when the epoch in use is another.
 
 function tock.finding_of_left_behind(p_children bigint[])
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -1762,14 +1764,6 @@ function tock.gates_at_limit(p_queue text, p_age interval)
   returns TABLE(gate text, waiting bigint, gate_limit integer, paused boolean, id bigint, since timestamp with time zone, inside text)
   -- Of the first twenty gates of a queue that tasks wait at those that are paused, or full for so long, with who has been inside.
 
-function tock.gates_hot(p_lease uuid, p_epoch integer)
-  returns text[]
-  -- gates_statement() for the epoch in use; null when the lease's is another. Written by write_hot_asked().
-
-function tock.gates_statement(p_epoch integer)
-  returns text
-  -- The statement that names the queues and gates of a lease's runs, in turn.
-
 function tock.gather(p_children bigint[])
   returns void
   -- Gives children their parents' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.
@@ -1805,7 +1799,7 @@ function tock.guard()
 
 function tock.guard_fences()
   returns void
-  -- As guard_now(), where hot_epoch() doesn't vouch for this server.
+  -- As guard_now(), where current_epoch() doesn't vouch for this server.
 
 function tock.guard_now()
   returns void
@@ -1860,17 +1854,13 @@ function tock.hold_runs(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns leased_run[]
   -- Locks a lease's rows and reads its runs, all or those with these ids, and how each has ended (state null: still running); none when there is no such lease.
 
-function tock.hold_runs_hot(p_lease uuid, p_epoch integer, p_ids bigint[])
+function tock.hold_runs_1(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns leased_run[]
-  -- hold_runs() for the epoch in use; null when the lease's is another. Written by write_hot_ends().
+  -- hold_runs() for one segment; null when another is meant.
 
-function tock.hold_statement(p_epoch integer, p_one boolean)
-  returns text
-  -- The statement that locks a lease's rows and counts them; p_one says that it is of one run.
-
-function tock.hot_epoch()
-  returns integer
-  -- The epoch in use, while the hot functions are right for it; else null. Written by write_hot().
+function tock.hold_runs_current(p_lease uuid, p_epoch integer, p_ids bigint[])
+  returns leased_run[]
+  -- hold_runs() for one segment; null when another is meant.
 
 function tock.hourly_stats(p_queue text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_limit integer DEFAULT 250000)
   returns TABLE(hour timestamp with time zone, done bigint, failed bigint, lost bigint, total_seconds double precision, mean_seconds double precision, partial boolean)
@@ -1942,6 +1932,10 @@ function tock.inside_alone(p_queue text, p_gate text)
 function tock.inside_gate(p_queue text, p_gate text, p_retry text)
   returns bigint[]
   -- The tasks that a gate has let in and that are not over.
+
+function tock.is_above_runs(p_stream integer, p_position bigint)
+  returns boolean
+  -- Whether the next position is above a stream's runs, as it must be; not true when that takes a closer look.
 
 function tock.is_alone(p_alone boolean, p_context text)
   returns boolean
@@ -2041,13 +2035,17 @@ function tock.keep_fire(p_schedule text, p_fire fires)
   returns void
   -- Writes the row of a schedule's next fire, under the turn after that of the one that was taken away.
 
+function tock.keep_lease_progress_1(p_lease uuid, p_progress jsonb)
+  returns void
+  -- Keeps how far all runs of a lease are that have not ended.
+
+function tock.keep_lease_progress_current(p_lease uuid, p_progress jsonb)
+  returns void
+  -- Keeps how far all runs of a lease are that have not ended.
+
 function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
   returns bigint[]
   -- Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.
-
-function tock.keep_progress_of_ended(p_lease uuid, p_epoch integer)
-  returns void
-  -- Keeps for good how far the runs of a lease came that have ended.
 
 function tock.keep_to_rate(p_key keys)
   returns void
@@ -2120,25 +2118,29 @@ function tock.late_from()
   returns timestamp with time zone
   -- From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.
 
-function tock.leads_on(p_lease uuid, p_epoch integer)
-  returns boolean
-  -- Whether a lease has a run that leads on, in whatever epoch.
-
-function tock.leads_on_statement(p_epoch integer)
-  returns text
-  -- The statement that tells whether a lease with options has a run that leads on to another stage, so that it is ended by its runs.
-
 function tock.lease_asks(p_lease uuid)
   returns boolean
   -- Whether a lease is of runs with options: see new_token().
 
-function tock.lease_condition(p_epoch integer, p_one boolean)
-  returns text
-  -- The condition for the rows l of a lease of an epoch; p_one as is_of_one() says.
+function tock.lease_children_1(p_lease uuid)
+  returns bigint[]
+  -- The waiting entries that watch runs of a lease.
+
+function tock.lease_children_current(p_lease uuid)
+  returns bigint[]
+  -- The waiting entries that watch runs of a lease.
 
 function tock.lease_epoch(p_lease uuid)
   returns integer
   -- The epoch that a lease and its runs lie in, from the token's last 28 bits; null when it can't be a lease.
+
+function tock.lease_gates_1(p_lease uuid, p_epoch integer)
+  returns text[]
+  -- The queues and gates of a lease's runs, in turn; null when another segment is meant.
+
+function tock.lease_gates_current(p_lease uuid, p_epoch integer)
+  returns text[]
+  -- The queues and gates of a lease's runs, in turn; null when another segment is meant.
 
 function tock.lease_has_ended()
   returns void
@@ -2149,17 +2151,45 @@ function tock.lease_headers(p_lease uuid)
   -- What the runs of a lease were given beside their payloads, by their run_id: {headers, push_url}; those that have neither are left out.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.lease_marked_range_1(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint, p_skips bigint[], p_upto bigint)
+  returns SETOF claimed
+  -- Leases what lies above a stream's cursor in one segment, past what is marked, and returns it; nothing when another segment is meant.
+
+function tock.lease_marked_range_current(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint, p_skips bigint[], p_upto bigint)
+  returns SETOF claimed
+  -- Leases what lies above a stream's cursor in one segment, past what is marked, and returns it; nothing when another segment is meant.
+
 function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
   returns void
   -- parents_moved() for all runs of a lease.
 
-function tock.lease_rows(p_epoch integer)
-  returns text
-  -- The statement that reads a lease's rows, whichever kind it is; $1 token.
+function tock.lease_range_1(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+  returns SETOF claimed
+  -- Leases what lies above a stream's cursor in one segment and returns it, in order; nothing when another segment is meant.
+
+function tock.lease_range_current(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+  returns SETOF claimed
+  -- Leases what lies above a stream's cursor in one segment and returns it, in order; nothing when another segment is meant.
+
+function tock.lease_rows_1(p_lease uuid)
+  returns SETOF leases
+  -- The rows of a lease, whichever of the two kinds it is.
+
+function tock.lease_rows_current(p_lease uuid)
+  returns SETOF leases
+  -- The rows of a lease, whichever of the two kinds it is.
 
 function tock.leased_runs(p_lease uuid)
-  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+  returns SETOF claimed
   -- The runs of an open lease that have not ended, as its claim returned them; none when its time is up.
+
+function tock.leased_runs_1(p_lease uuid)
+  returns SETOF claimed
+  -- leased_runs() for one segment.
+
+function tock.leased_runs_current(p_lease uuid)
+  returns SETOF claimed
+  -- leased_runs() for one segment.
 
 function tock.leave_gates(p_lease uuid, p_epoch integer)
   returns void
@@ -2255,6 +2285,14 @@ function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
   returns gates[]
   -- Locks gates and returns those it got: waiting up to 100 ms for each and else for none, or without waiting.
 
+function tock.lock_lease_1(p_lease uuid)
+  returns void
+  -- Locks the rows of a lease against every other call that ends part of it.
+
+function tock.lock_lease_current(p_lease uuid)
+  returns void
+  -- Locks the rows of a lease against every other call that ends part of it.
+
 function tock.lock_space()
   returns integer
   -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key().
@@ -2266,10 +2304,6 @@ function tock.look_again(p_children bigint[])
 function tock.look_at_parents(p_children bigint[], p_lock boolean DEFAULT false)
   returns integer
   -- Has children whose parents are over come next, and the others watch one that isn't; returns how many came to their turn.
-
-function tock.look_hot(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)
-  returns look
-  -- What a claim sees before it draws: candidates_statement() for the epoch in use, and whether something that waits is due; null when the epoch in use is another. Written by write_hot().
 
 function tock.look_soon(p_children bigint[])
   returns void
@@ -2386,6 +2420,14 @@ function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt intege
   returns timestamp with time zone
   -- When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.
 
+function tock.next_attempts_1(p_epoch integer, p_ended ending[])
+  returns going[]
+  -- What goes on of runs of one segment that ended; null when another segment is meant.
+
+function tock.next_attempts_current(p_epoch integer, p_ended ending[])
+  returns going[]
+  -- What goes on of runs of one segment that ended; null when another segment is meant.
+
 function tock.next_bit(p_bits bigint, p_from integer)
   returns integer
   -- The lowest bit from one on that is set; null when none is.
@@ -2406,10 +2448,6 @@ function tock.next_parents(p_open dependent[], p_count integer, p_lock boolean)
 function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
   returns text
   -- The queue where a task goes on whose run in p_queue is done: the stage that is named, or else the next; null when it ends. TK422 for one that is none of its.
-
-function tock.next_statement(p_epoch integer, p_first bigint)
-  returns text
-  -- The statement that finds, locks and reads what a claim of one takes.
 
 function tock.next_wake_at()
   returns timestamp with time zone
@@ -2597,10 +2635,6 @@ function tock.percentiles(p_counts bigint[])
 function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
   returns text[]
   -- What is wrong with a task's pipeline: {field, message}, or null.
-
-function tock.place_hot(p_stream integer)
-  returns place
-  -- Where a stream's next claim starts, in the epoch in use; null where it takes a closer look. Written by write_hot_asked().
 
 function tock.place_of(p_stream integer, p_alone boolean)
   returns place
@@ -2944,6 +2978,14 @@ function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
   -- Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.
   -- for tock_admin
 
+function tock.run_headers_1(p_lease uuid, p_epoch integer)
+  returns jsonb
+  -- The headers and push_url of a lease's runs, by their ids; null when another segment is meant.
+
+function tock.run_headers_current(p_lease uuid, p_epoch integer)
+  returns jsonb
+  -- The headers and push_url of a lease's runs, by their ids; null when another segment is meant.
+
 function tock.run_schedule(p_schedule text, p_request_id text DEFAULT NULL::text)
   returns SETOF bigint
   -- Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the task's id, no row when there is no such schedule. A call repeated with its request_id within 24 hours gives the same id.
@@ -2954,13 +2996,13 @@ function tock.running(p_queue text DEFAULT NULL::text, p_worker text DEFAULT NUL
   -- Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one over several streams once for each), each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.
   -- for tock_admin, tock_edge
 
-function tock.running_statement(p_epoch integer)
-  returns text
-  -- The statement that counts what is still running of some leases of an epoch, and says which they are.
+function tock.running_leases_1(p_tokens uuid[], OUT runs integer, OUT tokens uuid[])
+  returns record
+  -- How many runs of some leases of one segment are still running, and of which leases they are.
 
-function tock.runs_statement(p_epoch integer, p_by text)
-  returns text
-  -- The statement that reads the runs of a lease: all (p_by lease), by their own ids (run), or those of retried tasks (task).
+function tock.running_leases_current(p_tokens uuid[], OUT runs integer, OUT tokens uuid[])
+  returns record
+  -- How many runs of some leases of one segment are still running, and of which leases they are.
 
 function tock.schedule(p_schedule text)
   returns SETOF shown_schedule
@@ -3171,10 +3213,6 @@ function tock.take_fire(p_schedule text)
   returns fires
   -- Takes away the row of a schedule's next fire and returns it; who calls it writes the next.
 
-function tock.take_hot(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
-  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- draw_statement() for the epoch in use. Written by write_hot().
-
 function tock.take_request(p_prefix text, p_limit integer, p_seconds integer)
   returns integer
   -- Counts a request in the window of a key's rate; null when it may go on, else the seconds until it may come again.
@@ -3270,17 +3308,9 @@ function tock.token_stream(p_lease uuid)
   returns integer
   -- The stream of a lease of one run, from its token.
 
-function tock.told_hot(p_lease uuid, p_epoch integer)
-  returns jsonb
-  -- told_statement() for the epoch in use; null when the lease's is another. Written by write_hot_asked().
-
 function tock.told_of(p_lease uuid, p_epoch integer)
   returns jsonb
   -- The headers and push_url of a lease's runs, by their ids, in whatever epoch.
-
-function tock.told_statement(p_epoch integer)
-  returns text
-  -- The statement that gives the headers and push_url of a lease's runs, by their ids.
 
 function tock.tried_again(p_queue text)
   returns TABLE(id bigint, failed integer)
@@ -3415,13 +3445,17 @@ function tock.wishes(p_ids bigint[])
   returns wish[]
   -- What is wanted of tasks, by the ids of their first or other runs: that they aren't tried again, or what is changed (of a payload its bytes only). Others are left out.
 
-function tock.wishes_hot(p_ids bigint[])
+function tock.wishes_1(p_ids bigint[])
   returns wish[]
-  -- wishes() where all ids lie in the epoch in use; null when one doesn't. Written by write_hot_ends().
+  -- What is wanted of tasks, as marked in one segment.
 
-function tock.wishes_statement(p_epoch integer)
-  returns text
-  -- The statement that reads what is wanted of tasks, as marked in one epoch.
+function tock.wishes_current(p_ids bigint[])
+  returns wish[]
+  -- What is wanted of tasks, as marked in one segment.
+
+function tock.wishes_in_use(p_ids bigint[])
+  returns wish[]
+  -- wishes() where all ids lie in the segment in use; null when one does not.
 
 function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
   returns jsonb
@@ -3452,17 +3486,13 @@ function tock.write_cursor(p_at jsonb)
   returns text
   -- A place in a listing, as callers get it.
 
-function tock.write_hot()
-  returns void
-  -- Writes hot_epoch(), above_hot(), append_hot(), look_hot(), claim_one_hot(), take_hot() and end_hot() for the epoch in use.
+function tock.write_results_1(p_epoch integer, p_ended ending[], p_again going[], p_streams integer[])
+  returns integer
+  -- Writes the results of one segment's runs and, where some go on (p_again), the next runs and waiting entries; null when another segment is meant.
 
-function tock.write_hot_asked(p_epoch integer, p_first bigint)
-  returns void
-  -- Writes place_hot(), draw_marked_hot(), gates_hot(), ended_gates_hot() and told_hot() for an epoch and its first position. Called by write_hot().
-
-function tock.write_hot_ends(p_epoch integer, p_first bigint, p_end bigint)
-  returns void
-  -- Writes hold_runs_hot(), close_ended_hot(), wishes_hot(), again_hot() and ended_hot() for an epoch and its bounds. Called by write_hot().
+function tock.write_results_current(p_epoch integer, p_ended ending[], p_again going[], p_streams integer[])
+  returns integer
+  -- Writes the results of one segment's runs and, where some go on (p_again), the next runs and waiting entries; null when another segment is meant.
 
 function tock.writers()
   returns text[]

@@ -6,8 +6,14 @@ import { Failure } from '../failure.ts';
 /** `name` is the path below the folder sql; `checksum` the SHA-256 of the text in hex. */
 export type SqlFile = { name: string; number: number; sql: string; checksum: string };
 
-/** `last` holds grants.sql and after_install.sql, as far as they are there. */
-export type SqlFiles = Record<'migrations' | 'functions' | 'last' | 'cron', SqlFile[]>;
+/**
+ * `templates` are the functions that each segment has (NAME.segment.sql, NAME.current.sql; see
+ * sql/kernel/segment/compile.sql); `last` holds grants.sql and after_install.sql, as far as they are there.
+ */
+export type SqlFiles = Record<'migrations' | 'functions' | 'templates' | 'last' | 'cron', SqlFile[]>;
+
+/** A template's name and kind. */
+export const templateName = /([a-z0-9_]+)\.(segment|current)\.sql$/;
 
 /** Applied after all functions, in this order. */
 const last = ['grants.sql', 'after_install.sql'];
@@ -68,9 +74,12 @@ export function readSql(directory: string = shipped()): SqlFiles {
       'Give the newer one the next free number.',
     );
   }
+  const functions = functionsIn(directory);
+  const isTemplate = ({ name }: SqlFile) => templateName.test(name);
   return {
     migrations,
-    functions: functionsIn(directory),
+    functions: functions.filter((file) => !isTemplate(file)),
+    templates: functions.filter(isTemplate),
     last: last.filter((name) => existsSync(join(directory, name))).map((n) => fileOf(directory, n)),
     cron: numbered(directory, 'cron', 2),
   };

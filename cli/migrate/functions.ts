@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { Failure } from '../failure.ts';
 import { apply } from './apply.ts';
-import type { SqlFile } from './files.ts';
+import { type SqlFile, templateName } from './files.ts';
 
 // A body may name functions of files that come later, so bodies are checked once all functions are there: by what
 // "create function" itself would have called.
@@ -14,40 +14,60 @@ const validate = `
   from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang
   where p.pronamespace = 'tock'::regnamespace`;
 
-/** Where a function's body begins: its file, and the number of its line with the opening dollars. */
-function bodyOf(files: SqlFile[], name: string): { file: SqlFile; line: number } | null {
-  const head = new RegExp(`create or replace (?:function|procedure) tock\\.${name}\\b`);
+/** Where a function's body begins in its file. */
+function bodyOf(files: SqlFile[], error: pg.DatabaseError): { file: SqlFile; at: number } | null {
+  // The text of the body where the error is in it; else the context names the function.
+  const text = error.internalQuery;
+  const name = /function "(\w+)"/.exec(error.where ?? '')?.[1] ?? '';
+  const base = name.replace(/_(\d+|current)$/, '');
+  const head = new RegExp(`function tock\\.(?:${name}|${base}_\\{suffix\\})\\(`);
   for (const file of files) {
-    const found = head.exec(file.sql);
-    if (!found) continue;
-    const body = file.sql.indexOf('$$', found.index);
-    return { file, line: file.sql.slice(0, body).split('\n').length };
+    const found = text ? file.sql.indexOf(text) : file.sql.search(head);
+    if (found >= 0) return { file, at: text ? found : file.sql.indexOf('$$', found) };
   }
   return null;
 }
 
+const lineAt = (text: string, at: number) => text.slice(0, at).split('\n').length;
+
 /** The error of a validator with the file and line that it is about. */
 function located(error: pg.DatabaseError, files: SqlFile[]): Error {
-  const name = /function "(\w+)"/.exec(error.where ?? '')?.[1] ?? '';
-  const body = bodyOf(files, name);
+  const body = bodyOf(files, error);
   if (!error.code || !body) return error;
-  // Where there is a position, it counts in the body; where there is none, the context may name a line of the body.
-  const { file } = body;
-  const before = error.internalQuery?.slice(0, Number(error.internalPosition));
-  const named = Number(/ line (\d+)/.exec(error.where ?? '')?.[1] ?? 1);
-  const further = before === undefined ? named : before.split('\n').length;
-  const line = body.line + further - 1;
+  const { file, at } = body;
+  const within = error.internalQuery
+    ? lineAt(error.internalQuery, Number(error.internalPosition))
+    : Number(/ line (\d+)/.exec(error.where ?? '')?.[1] ?? 1);
+  const line = lineAt(file.sql, at) + within - 1;
   const text = file.sql.split('\n')[line - 1]?.trim() ?? '';
   const what = `sql/${file.name} line ${line}: ${error.message} (${error.code})\n  ${line} | ${text}`;
   return Object.assign(new Failure(what), { code: error.code });
 }
 
-/** Creates or replaces all functions, whatever their order, then checks every body. */
+/** Creates or replaces all functions, whatever their order. */
 export async function applyFunctions(client: pg.Client, files: SqlFile[]): Promise<void> {
   await client.query(unchecked);
   for (const file of files) await apply(client, file);
+  await checkBodies(client, files);
+}
+
+/** Checks the body of every function. */
+export async function checkBodies(client: pg.Client, files: SqlFile[]): Promise<void> {
   await client.query(checked);
   await client.query(validate).catch((error) => {
     throw located(error, files);
   });
+}
+
+/** Replaces the templates of the functions that each segment has; after_install.sql compiles them. */
+export async function storeTemplates(client: pg.Client, files: SqlFile[]): Promise<void> {
+  if (files.length === 0) return;
+  await client.query('delete from tock.segment_templates');
+  for (const { name, sql } of files) {
+    const [, template, kind] = templateName.exec(name) ?? [];
+    await client.query(
+      'insert into tock.segment_templates (name, kind, file, body) values ($1, $2, $3, $4)',
+      [template, kind, name, sql],
+    );
+  }
 }

@@ -29,7 +29,7 @@ begin
   if p_request_id is null and p_body - 'payload' = '{}'
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
   then
-    v_id := tock.append_hot(p_queue, nullif(p_body -> 'payload', 'null'));
+    v_id := tock.append_one(p_queue, nullif(p_body -> 'payload', 'null'));
     if v_id is not null then
       return '{"ids":["' || v_id || '"]}';
     end if;

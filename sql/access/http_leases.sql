@@ -133,7 +133,7 @@ begin
     where s.spawn <> 'null';
   end if;
   if p_body -> 'results' is null then
-    v_done := tock.end_hot(p_lease, tock.token_epoch(p_lease));
+    v_done := tock.end_lease_current(p_lease, tock.token_epoch(p_lease));
     if v_done > 0 then
       return '{"completed":' || v_done || ',"refused":[]}';
     end if;

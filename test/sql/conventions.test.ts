@@ -37,14 +37,12 @@ rule(
    group by proname having count(*) > 1`,
 );
 
-// What write_hot() writes is called by position, by claim() and complete() alone.
 rule(
   'parameters are named p_ something',
   `select p.proname, a.name from pg_proc p
    cross join lateral unnest(coalesce(p.proargnames, array_fill(''::text, array[p.pronargs::int])))
      with ordinality a(name, n)
-   where p.pronamespace = ${schema} and p.proname not like '%\\_hot'
-     and coalesce(p.proargmodes[a.n], 'i') in ('i', 'b', 'v') and a.name not like 'p\\_%'`,
+   where p.pronamespace = ${schema} and coalesce(p.proargmodes[a.n], 'i') in ('i', 'b', 'v') and a.name not like 'p\\_%'`,
 );
 
 rule(

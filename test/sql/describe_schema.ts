@@ -49,7 +49,9 @@ const routines = `
     pg_get_function_result(p.oid), coalesce(obj_description(p.oid, 'pg_proc'), 'no comment'),
     coalesce(E'\\n  -- for ' || ${callers}, ''),
     case when $1 then E'\\n' || regexp_replace(pg_get_functiondef(p.oid), '\\m' || 'tock'::regnamespace::oid::text || '\\M', 'OID', 'g') else '' end) as text
-  from pg_proc p where p.pronamespace = 'tock'::regnamespace order by p.proname, p.pronargs, pg_get_function_identity_arguments(p.oid) collate "C"`;
+  from pg_proc p
+  where p.pronamespace = 'tock'::regnamespace and ($1 or p.proname !~ '_[0-9]+$' or p.proname ~ '_1$')
+  order by p.proname, p.pronargs, pg_get_function_identity_arguments(p.oid) collate "C"`;
 
 // Of functions above; of what is made between two deploys here too. The owner's own rights say nothing.
 const rights = `

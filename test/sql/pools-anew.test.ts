@@ -149,11 +149,11 @@ test.each([
   await join(client, pool, 'w');
   await offer(client, pool, ['t']);
   const before = await value<string>(client, 'select last_value from tock.place_numbers');
-  // As another server: hot_epoch() vouches for the one it was written on alone.
+  // As another server: current_epoch() vouches for the one it was written on alone.
   await client.query(`select tock.guard(), setval('tock.identity', 7);
-    create or replace function tock.hot_epoch() returns integer language plpgsql stable as 'begin return null; end'`);
+    create or replace function tock.current_epoch() returns integer language plpgsql stable as 'begin return null; end'`);
   const { fence } = await call(pool);
-  await client.query('select tock.write_hot()');
+  await client.query('select tock.compile_current()');
   expect(Number(fence)).toBeGreaterThan(Number(before) + 1_000_000);
-  expect(await value(client, 'select tock.hot_epoch() is not null')).toBe(true);
+  expect(await value(client, 'select tock.current_epoch() is not null')).toBe(true);
 });

@@ -165,7 +165,7 @@ test("a caller's settings change nothing, for itself or for those after it", asy
   const other = await db.connect();
   await other.query("set datestyle = 'ISO, MDY'; set timezone = 'UTC'");
   await life(other, 'tock_admin', 'other');
-  expect(await value(other, 'select tock.hot_epoch()')).toBe(
+  expect(await value(other, 'select tock.current_epoch()')).toBe(
     await value(other, 'select tock.newest_epoch()'),
   );
 });
@@ -189,14 +189,14 @@ test('what is made between two deploys is as closed as what a deploy made', asyn
   const hot = await rows<{ drop: string }>(
     owner,
     `select 'drop function ' || p.oid::regprocedure as drop from pg_proc p
-     where p.pronamespace = 'tock'::regnamespace and p.proname like '%\\_hot' and p.proname <> 'write_hot'`,
+     where p.pronamespace = 'tock'::regnamespace and p.proname like '%\\_current' and p.proname <> 'compile_current'`,
   );
   expect(hot.length).toBeGreaterThan(3);
   // A new function is open to PUBLIC; one that is replaced keeps its rights.
   for (const { drop } of hot) await owner.query(drop);
   const newest = 'select max(number) from tock.epochs';
   const before = await value<number>(owner, newest);
-  await owner.query('select tock.write_hot(), tock.rotate(p_ahead => 5, p_width => 1000)');
+  await owner.query('select tock.compile_current(), tock.rotate(p_ahead => 5, p_width => 1000)');
   expect(await value<number>(owner, newest)).toBeGreaterThan(before);
   expect(await rows(owner, open)).toEqual([]);
 });

@@ -34,9 +34,9 @@ declare
   v_all text[] := '{}';
 begin
   foreach v_lease in array p_leases loop
-    v_names := tock.gates_hot(v_lease, p_epoch);
+    v_names := tock.lease_gates_current(v_lease, p_epoch);
     if v_names is null then
-      execute tock.gates_statement(p_epoch) into v_names using v_lease;
+      execute pg_catalog.format('select tock.lease_gates_%s($1, $2)', p_epoch) into v_names using v_lease, p_epoch;
     end if;
     v_all := v_all || v_names;
   end loop;
@@ -65,57 +65,12 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_names text[] := tock.ended_gates_hot(p_epoch, p_ended);
+  v_names text[] := tock.ended_gates_current(p_epoch, p_ended);
 begin
   if v_names is null then
-    execute tock.ended_gates_statement(p_epoch) into v_names using p_ended;
+    execute pg_catalog.format('select tock.ended_gates_%s($1, $2)', p_epoch) into v_names using p_epoch, p_ended;
   end if;
   perform tock.open_named_gates(v_names, true);
 end $$;
 
 comment on function tock.leave_gates_at is 'Opens the gates of runs that ended for the next.';
-
--- $1 token. A queue and a gate in turn.
-create or replace function tock.gates_statement(p_epoch integer)
-returns text
-language sql
-stable
-as $$
-  select pg_catalog.format($q$
-    with leased as materialized (select l.* from tock.leases_%1$s l where %2$s)
-    select coalesce(pg_catalog.array_agg(n.name order by g.queue, g.gate, n.n), '{}')
-    from (
-      select distinct s.queue, r.options ->> 'gate' as gate
-      from leased l
-      join tock.streams s on s.number = l.stream
-      cross join lateral (
-        select r.options from tock.runs_%1$s r
-        where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-          and r.options ? 'gate'
-        offset 0) r) g
-    cross join lateral (select 1 as n, g.queue as name union all select 2, g.gate) n$q$, p_epoch,
-    tock.lease_condition(p_epoch, false))
-$$;
-
-comment on function tock.gates_statement is 'The statement that names the queues and gates of a lease''s runs, in turn.';
-
--- $1 what ended
-create or replace function tock.ended_gates_statement(p_epoch integer)
-returns text
-language sql
-stable
-as $$
-  select pg_catalog.format($q$
-    select coalesce(pg_catalog.array_agg(n.name order by g.queue, g.gate, n.n), '{}')
-    from (
-      select distinct s.queue, r.options ->> 'gate' as gate
-      from unnest($1) e
-      join tock.streams s on s.number = e.stream
-      cross join lateral (
-        select r.options from tock.runs_%s r
-        where r.stream = e.stream and r.position = e.position and r.options ? 'gate'
-        offset 0) r) g
-    cross join lateral (select 1 as n, g.queue as name union all select 2, g.gate) n$q$, p_epoch)
-$$;
-
-comment on function tock.ended_gates_statement is 'The statement that names the queues and gates of runs that ended, in turn.';

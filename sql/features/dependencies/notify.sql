@@ -77,17 +77,11 @@ declare
 begin
   if not tock.sees_all() then
     execute pg_catalog.format(
-      'insert into tock.nudges (stream, after_position, upto) select l.stream, l.after_position, l.last_position from (%s) l',
-      tock.lease_rows(p_epoch)) using p_lease;
+      'insert into tock.nudges (stream, after_position, upto) '
+      'select l.stream, l.after_position, l.last_position from tock.lease_rows_%s($1) l', p_epoch) using p_lease;
     return;
   end if;
-  execute pg_catalog.format($q$
-    select array(
-      select distinct x.child from (%s) l
-      cross join lateral (
-        select x.child from tock.watches x
-        where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position offset 0) x)$q$,
-    tock.lease_rows(p_epoch)) into v_children using p_lease;
+  execute pg_catalog.format('select tock.lease_children_%s($1)', p_epoch) into v_children using p_lease;
   perform tock.look_again(v_children);
 end $$;
 

@@ -1,38 +1,3 @@
--- $1 token
-create or replace function tock.leads_on_statement(p_epoch integer)
-returns text
-language sql
-stable
-as $$
-  select pg_catalog.format($q$
-    select exists (
-      select from tock.leases_%1$s l
-      cross join lateral (
-        select r.position from tock.runs_%1$s r
-        where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-          and r.options ? 'pipeline'
-        offset 0) r
-      where %2$s)$q$, p_epoch, tock.lease_condition(p_epoch, false))
-$$;
-
-comment on function tock.leads_on_statement is 'The statement that tells whether a lease with options has a run that leads on to another stage, so that it is ended by its runs.';
-
-create or replace function tock.leads_on(p_lease uuid, p_epoch integer)
-returns boolean
-language plpgsql
-volatile
-as $$
-declare
-  v_leads boolean := false;
-begin
-  if tock.lease_asks(p_lease) then
-    execute tock.leads_on_statement(p_epoch) into v_leads using p_lease;
-  end if;
-  return v_leads;
-end $$;
-
-comment on function tock.leads_on is 'Whether a lease has a run that leads on, in whatever epoch.';
-
 create or replace function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
 returns text
 language plpgsql

@@ -26,7 +26,7 @@ begin
   -- The commonest: somebody is free, for a task that is nowhere in the pool. What is wrong with the call is said below.
   if p_worker is null and pg_catalog.length(p_task) between 1 and 200 and coalesce(p_lease_seconds, 60) between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'task', p_task))
-    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.hot_epoch() is not null
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.current_epoch() is not null
   then
     begin
       update tock.places p

@@ -23,7 +23,7 @@ begin
   -- below, where it comes to by finding nothing. Who puts a worker in anew has its lock, so no key can be there already.
   if pg_catalog.length(p_worker) between 1 and 200 and v_seconds between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker))
-    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.hot_epoch() is not null
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.current_epoch() is not null
   then
     leased_until := pg_catalog.clock_timestamp() + v_seconds * interval '1 second';
     update tock.places p

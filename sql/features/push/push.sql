@@ -7,7 +7,7 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_look tock.look := tock.look_hot(p_queue, 0, '{}', 1, false);
+  v_look tock.look := tock.find_streams(p_queue, 0, '{}', 1, false);
 begin
   return pg_catalog.cardinality(case when v_look.epoch is null then tock.candidates_anywhere(p_queue, 0, '{}', 1)
     else v_look.streams end) > 0;

@@ -37,7 +37,7 @@ begin
       select e.number from tock.epochs e
       where e.settled_at is null and e.number = any (array(select tock.token_epoch(t) from unnest(v_tokens) t))
     loop
-      execute tock.running_statement(v_epoch) into v_runs, v_open using v_tokens;
+      execute pg_catalog.format('select * from tock.running_leases_%s($1)', v_epoch) into v_runs, v_open using v_tokens;
       v_one.running := v_one.running + v_runs;
       v_one.leases := v_one.leases || v_open;
     end loop;
@@ -165,25 +165,3 @@ begin
 end $$;
 
 comment on function tock.open_leases is 'All open leases of a queue, read without a record of them; null while somebody else is claiming from it.';
-
--- $1 tokens. Of a lease whose runs have all ended nothing can be running again: it is left out.
-create or replace function tock.running_statement(p_epoch integer)
-returns text
-language sql
-stable
-as $$
-  select pg_catalog.format($q$
-    with leased as materialized (
-      select l.* from unnest($1) t (token) cross join lateral (%2$s offset 0) l
-      where coalesce(l.closed_at, 'infinity') = 'infinity')
-    select coalesce(sum(o.runs), 0)::integer, coalesce(array_agg(distinct o.token), '{}')
-    from (
-      select l.token, l.runs - x.ended as runs from leased l
-      cross join lateral (
-        select count(*) as ended from tock.results_%1$s e
-        where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
-          and e.position <> all (coalesce(l.skips, '{}')) offset 0) x) o
-    where o.runs > 0$q$, p_epoch, pg_catalog.replace(tock.lease_rows(p_epoch), '$1', 't.token'))
-$$;
-
-comment on function tock.running_statement is 'The statement that counts what is still running of some leases of an epoch, and says which they are.';

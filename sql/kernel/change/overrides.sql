@@ -20,26 +20,6 @@ $$;
 
 comment on function tock.amend is 'Notes for the next attempts of tasks what is to be changed; p_found says where they were.';
 
--- $1 ids of runs
-create or replace function tock.wishes_statement(p_epoch integer)
-returns text
-language sql
-stable
-as $$
-  select pg_catalog.format($q$
-    select array(
-      select row(i.id, m.cancelled, m.changes)::tock.wish from unnest($1) i (id)
-      cross join lateral (
-        select bool_or(k.kind = 'cancelled') as cancelled,
-          (pg_catalog.array_agg(k.changes - 'payload') filter (where k.kind = 'amended'))[1] as changes
-        from tock.marks_%s k
-        where k.stream = (i.id & 1048575)::integer and k.position = i.id >> 20 and k.kind in ('cancelled', 'amended')
-        offset 0) m
-      where m.cancelled is not null)$q$, p_epoch)
-$$;
-
-comment on function tock.wishes_statement is 'The statement that reads what is wanted of tasks, as marked in one epoch.';
-
 create or replace function tock.wishes(p_ids bigint[])
 returns tock.wish[]
 language plpgsql
@@ -49,7 +29,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_wishes tock.wish[] := tock.wishes_hot(p_ids);
+  v_wishes tock.wish[] := tock.wishes_in_use(p_ids);
   v_epoch integer;
   v_part tock.wish[];
 begin
@@ -64,9 +44,9 @@ begin
       and exists (select from unnest(p_ids) i where i >> 20 >= e.first_position and i >> 20 < e.end_position)
   loop
     begin
-      execute tock.wishes_statement(v_epoch) into v_part using p_ids;
+      execute pg_catalog.format('select tock.wishes_%s($1)', v_epoch) into v_part using p_ids;
     exception
-      when undefined_table then v_part := '{}';  -- it was dropped just now
+      when undefined_table or undefined_function then v_part := '{}';  -- it was dropped just now
     end;
     v_wishes := v_wishes || v_part;
   end loop;

@@ -67,11 +67,9 @@ as $$
 #variable_conflict use_column
 begin
   if pg_catalog.current_setting('transaction_isolation') = 'read committed' and not tock.lease_asks(p_token) then
-    return query execute tock.draw_statement(p_epoch) using p_stream, p_after, p_limit, p_token, p_worker, p_until,
-      p_bytes, p_one, p_max_attempts, p_priority;
-    if found then
-      return;
-    end if;
+    return query execute pg_catalog.format('select * from tock.lease_range_%s($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+      p_epoch) using p_epoch, p_stream, p_after, p_limit, p_token, p_worker, p_until, p_bytes, p_one, p_max_attempts, p_priority;
+    return;
   end if;
   return query select * from tock.draw_marked(p_epoch, p_stream, p_after, p_limit, p_token, p_worker, p_until, p_bytes,
     p_one, p_max_attempts, p_priority);

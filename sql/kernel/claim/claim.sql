@@ -40,7 +40,7 @@ begin
   v_alone := tock.is_alone(p_alone, v_context);
   v_late := v_alone;
   -- one in sixteen sees to it that no duty is late
-  if v_late and v_seed % 16 = 0 and tock.hot_epoch() is not null then
+  if v_late and v_seed % 16 = 0 and tock.current_epoch() is not null then
     perform tock.ride_along();
     v_late := false;
   end if;
@@ -49,7 +49,7 @@ begin
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
     and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
   then
-    v_row := tock.claim_one_hot(p_queue, v_seed, p_worker, p_lease_seconds, v_late);
+    v_row := tock.claim_one(p_queue, v_seed, p_worker, p_lease_seconds, v_late);
     if v_row.lease is not null then
       v_said := pg_catalog.set_config('tock.claim', 'found', true);
       if v_alone and (v_late or not tock.has_fired()) then
@@ -117,7 +117,7 @@ begin
       end if;
     end if;
     if v_policy.paused or v_policy.pause_after_restore then
-      if tock.hot_epoch() is null then
+      if tock.current_epoch() is null then
         perform tock.guard_now();
       end if;
       if v_late then
@@ -150,7 +150,7 @@ begin
     <<streams>>
     loop
       if v_read_committed then
-        v_look := tock.look_hot(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams), v_late);
+        v_look := tock.find_streams(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams), v_late);
         v_hot := v_look.epoch;
         v_batch := v_look.streams;
       end if;
@@ -193,7 +193,7 @@ begin
             v_asking := false;
             v_token := tock.new_token(v_epoch, v_next.after_position);
           end if;
-          return query select * from tock.take_hot(v_hot, v_next.stream, v_next.after_position, v_left, v_token, p_worker,
+          return query select * from tock.lease_range_current(v_hot, v_next.stream, v_next.after_position, v_left, v_token, p_worker,
             v_until, v_bytes, v_first and v_drawn = 0, v_policy.max_attempts, v_next.priority);
           get diagnostics v_got = row_count;
         else
@@ -202,7 +202,7 @@ begin
           -- again where all that was left in one epoch has been passed over
           v_was := null;
           loop
-            v_at := case when v_hot is not null then tock.place_hot(v_next.stream) end;
+            v_at := case when v_hot is not null then tock.current_place(v_next.stream) end;
             if v_at.epoch is null then
               v_at := tock.place_of(v_next.stream, v_alone);
             end if;

@@ -1,24 +1,3 @@
--- $1 token. It is asked with the claim that took the lease, so it takes no part in finding what to claim: what a run
--- was given never changes.
-create or replace function tock.told_statement(p_epoch integer)
-returns text
-language sql
-stable
-as $$
-  select pg_catalog.format($q$
-    select coalesce(pg_catalog.jsonb_object_agg((r.position << 20 | l.stream)::text, pg_catalog.jsonb_build_object(
-      'headers', r.options -> 'headers', 'push_url', r.options -> 'push_url')), '{}')
-    from tock.leases_%1$s l
-    cross join lateral (
-      select r.position, r.options from tock.runs_%1$s r
-      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-        and r.options ?| '{headers,push_url}'
-      offset 0) r
-    where %2$s$q$, p_epoch, tock.lease_condition(p_epoch, false))
-$$;
-
-comment on function tock.told_statement is 'The statement that gives the headers and push_url of a lease''s runs, by their ids.';
-
 create or replace function tock.told_of(p_lease uuid, p_epoch integer)
 returns jsonb
 language plpgsql
@@ -28,10 +7,10 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_told jsonb := tock.told_hot(p_lease, p_epoch);
+  v_told jsonb := tock.run_headers_current(p_lease, p_epoch);
 begin
   if v_told is null then
-    execute tock.told_statement(p_epoch) into v_told using p_lease;
+    execute pg_catalog.format('select tock.run_headers_%s($1, $2)', p_epoch) into v_told using p_lease, p_epoch;
   end if;
   return v_told;
 end $$;

@@ -17,15 +17,14 @@ begin
     and (pg_catalog.current_setting('transaction_isolation') = 'read committed'
       or tock.sees_all_marks(p_epoch, p_stream, v_passed.after_position, v_passed.upto))
   then
-    if pg_catalog.current_setting('transaction_isolation') = 'read committed' then
-      return query select * from tock.draw_marked_hot(p_epoch, p_stream, v_passed.after_position, p_limit, p_token,
-        p_worker, least(p_until, v_timeout), p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto);
-      if found then
-        return;
-      end if;
+    return query select * from tock.lease_marked_range_current(p_epoch, p_stream, v_passed.after_position, p_limit, p_token,
+      p_worker, least(p_until, v_timeout), p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto);
+    if not found and p_epoch is distinct from tock.current_epoch() then
+      return query execute pg_catalog.format(
+        'select * from tock.lease_marked_range_%s($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)', p_epoch)
+        using p_epoch, p_stream, v_passed.after_position, p_limit, p_token, p_worker, least(p_until, v_timeout), p_bytes,
+          p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto;
     end if;
-    return query execute tock.draw_statement(p_epoch, true) using p_stream, v_passed.after_position, p_limit, p_token,
-      p_worker, least(p_until, v_timeout), p_bytes, p_one, p_max_attempts, p_priority, v_passed.skips, v_passed.upto;
   end if;
 end $$;
 

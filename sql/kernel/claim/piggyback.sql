@@ -19,7 +19,7 @@ begin
       where d.name in ('promote', 'reap', 'rotate', 'schedules') and coalesce(d.last_started_at, '-infinity')
         < v_now - interval '1 second' * case
           when d.name = 'promote' then greatest(d.every_seconds, case d.last_amount when 0 then least(60, 20 * d.last_seconds) end)
-          when d.name = 'rotate' and tock.hot_epoch() is null then 1
+          when d.name = 'rotate' and tock.current_epoch() is null then 1
           when d.name = 'schedules' then 75
           else d.every_seconds * 15 end),
     exists (

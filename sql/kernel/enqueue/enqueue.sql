@@ -47,7 +47,7 @@ declare
 begin
   -- the commonest call
   if v_read_committed and p_request_id is null and tock.is_plain_one(p_tasks) then
-    v_id := tock.append_hot(p_queue, nullif(p_tasks -> 0 -> 'payload', 'null'));
+    v_id := tock.append_one(p_queue, nullif(p_tasks -> 0 -> 'payload', 'null'));
     if v_id is not null then
       return array[v_id];
     end if;

@@ -43,7 +43,7 @@ begin
       perform tock.check_spawns(p_results);
     end if;
   end if;
-  v_done := case when v_ids is null then tock.end_hot(p_lease, v_epoch) end;
+  v_done := case when v_ids is null then tock.end_lease_current(p_lease, v_epoch) end;
   if v_done > 0 then
     completed := v_done;
     refused := '{}';
@@ -53,22 +53,12 @@ begin
     v_epoch := tock.lease_epoch(p_lease);
     if v_epoch is null then
       return;
-    elsif v_done = -1 and tock.leads_on(p_lease, v_epoch) then
-      v_done := -2;
+    elsif v_done = -1 then
+      execute pg_catalog.format('select tock.end_lease_%s($1, $2)', v_epoch) into v_done using p_lease, v_epoch;
     end if;
   end if;
 
   if v_ids is null and v_done is distinct from -2 then
-    if v_done < 0 then
-      execute tock.close_statement(v_epoch, tock.is_of_one(p_lease)) into v_done using p_lease;
-      if v_done is not null then
-        execute tock.done_statement(v_epoch) into v_done using p_lease;
-        perform tock.lease_parents_moved(p_lease, v_epoch);
-        if tock.lease_asks(p_lease) then
-          perform tock.leave_gates(p_lease, v_epoch);
-        end if;
-      end if;
-    end if;
     if v_done is null then
       -- closed before: by this same call, which is answered the same, or by the reaper
       v_runs := tock.hold_runs(p_lease, v_epoch, null);
@@ -85,8 +75,7 @@ begin
 
   -- alone with the lease: else, of a run that another call ends meanwhile, this one would spawn all the same
   if v_spawns and tock.lease_epoch(p_lease) is not null then
-    execute pg_catalog.format('select count(*) from (select from tock.leases_%s l where %s for no key update) h', v_epoch,
-      tock.lease_condition(v_epoch, tock.is_of_one(p_lease))) into v_done using p_lease;
+    execute pg_catalog.format('select tock.lock_lease_%s($1)', v_epoch) using p_lease;
   end if;
   v_asks := tock.lease_asks(p_lease);
   v_stages := v_ids is not null and pg_catalog.jsonb_path_exists(p_results, '$[*].stage');

@@ -32,10 +32,9 @@ begin
   if v_some is null then
     return 0;
   elsif v_some then
-    v_again := tock.again_hot(p_epoch, p_ended);
+    v_again := tock.next_attempts_current(p_epoch, p_ended);
     if v_again is null then
-      execute tock.again_statement(p_epoch, (select e.first_position from tock.epochs e where e.number = p_epoch))
-        into v_again using p_ended;
+      execute pg_catalog.format('select tock.next_attempts_%s($1, $2)', p_epoch) into v_again using p_epoch, p_ended;
     end if;
     foreach v_next in array v_again loop
       if v_next.cancelled is null and v_next.position is not null then
@@ -73,9 +72,10 @@ begin
       perform tock.check_waiting_ids();
     end if;
   end if;
-  v_count := tock.ended_hot(p_epoch, p_ended, v_again, v_streams);
+  v_count := tock.write_results_current(p_epoch, p_ended, v_again, v_streams);
   if v_count is null then
-    execute tock.end_statement(p_epoch, v_again is not null) into v_count using p_ended, v_again, v_streams;
+    execute pg_catalog.format('select tock.write_results_%s($1, $2, $3, $4)', p_epoch) into v_count
+      using p_epoch, p_ended, v_again, v_streams;
   end if;
   perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));
   -- a call ends what is done or what isn't, never both

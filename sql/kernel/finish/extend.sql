@@ -23,25 +23,7 @@ begin
   if v_epoch is null then
     return;
   end if;
-  -- one deadline for all rows of the lease, so that it is reaped whole
-  execute pg_catalog.format($q$
-    with extended as (
-      update tock.leases_%1$s l set leased_until = greatest(l.leased_until, least($2, l.timeout_at))
-      where %2$s and coalesce(l.closed_at, 'infinity') = 'infinity'
-      returning l.stream, l.after_position, l.last_position, l.leased_until, l.runs)
-    select min(e.leased_until), sum(e.runs)::integer, array(
-      select coalesce(r.task_id, r.position << 20 | r.stream)
-      from extended x
-      cross join lateral (
-        select m.* from tock.marks_%1$s m
-        where m.stream = x.stream and m.position > x.after_position and m.position <= x.last_position
-          and m.kind = 'cancelled' offset 0) m
-      join tock.runs_%1$s r on r.stream = m.stream and r.position = m.position
-      where (select c.position from tock.results_%1$s c where c.stream = m.stream and c.position = m.position) is null
-        and (select m.position = any (l.skips) from tock.leases_%1$s l
-             where l.stream = x.stream and l.after_position = x.after_position) is not true
-      order by 1)
-    from extended e having count(*) > 0$q$, v_epoch, tock.lease_condition(v_epoch, tock.is_of_one(p_lease)))
+  execute pg_catalog.format('select * from tock.extend_lease_%s($1, $2)', v_epoch)
     into leased_until, runs, cancel
     using p_lease, pg_catalog.clock_timestamp() + interval '1 second'
       * coalesce(p_seconds, (tock.policy(tock.queue_of_lease(p_lease))).lease_seconds);

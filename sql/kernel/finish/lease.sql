@@ -6,9 +6,7 @@ language plpgsql
 volatile
 as $$
 declare
-  v_runs tock.leased_run[] := tock.hold_runs_hot(p_lease, p_epoch, p_ids);
-  v_more tock.leased_run[];
-  v_rows integer;
+  v_runs tock.leased_run[] := tock.hold_runs_current(p_lease, p_epoch, p_ids);
 begin
   if v_runs is not null then
     return v_runs;
@@ -16,16 +14,7 @@ begin
   if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
     return '{}';
   end if;
-  execute tock.hold_statement(p_epoch, tock.is_of_one(p_lease)) into v_rows using p_lease;
-  if v_rows = 0 then
-    return '{}';
-  end if;
-  execute tock.runs_statement(p_epoch, case when p_ids is null then 'lease' else 'run' end) into v_runs using p_lease, p_ids;
-  if pg_catalog.cardinality(v_runs) < pg_catalog.cardinality(p_ids) then
-    execute tock.runs_statement(p_epoch, 'task') into v_more
-      using p_lease, p_ids, array(select r.n from unnest(v_runs) r);
-    v_runs := v_runs || v_more;
-  end if;
+  execute pg_catalog.format('select tock.hold_runs_%s($1, $2, $3)', p_epoch) into v_runs using p_lease, p_epoch, p_ids;
   return v_runs;
 end $$;
 
@@ -46,8 +35,8 @@ begin
   if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
     return false;
   end if;
-  execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.leases_%s l where %s', p_epoch,
-    tock.lease_condition(p_epoch, tock.is_of_one(p_lease))) into v_open using p_lease;
+  execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.lease_rows_%s($1) l', p_epoch)
+    into v_open using p_lease;
   return coalesce(v_open, false);
 end $$;
 
@@ -66,8 +55,8 @@ set enable_mergejoin = off
 set jit = off
 as $$
 begin
-  if tock.close_ended_hot(p_lease, p_epoch) is null then
-    execute tock.close_ended_statement(p_epoch, tock.is_of_one(p_lease)) using p_lease;
+  if tock.close_ended_current(p_lease, p_epoch) is null then
+    execute pg_catalog.format('select tock.close_ended_%s($1, $2)', p_epoch) using p_lease, p_epoch;
   end if;
 end $$;
 
@@ -138,10 +127,24 @@ declare
 begin
   if v_epoch is not null then
     execute pg_catalog.format('select s.queue from tock.streams s where s.number = '
-      '(select l.stream from tock.leases_%s l where %s limit 1)', v_epoch,
-      tock.lease_condition(v_epoch, tock.is_of_one(p_lease))) into v_queue using p_lease;
+      '(select l.stream from tock.lease_rows_%s($1) l limit 1)', v_epoch) into v_queue using p_lease;
   end if;
   return v_queue;
 end $$;
 
 comment on function tock.queue_of_lease is 'The queue that a lease was claimed from; null when there is no such lease.';
+
+-- Rows are said so that a plan made for any number of ids is right for many.
+create or replace function tock.ids_left(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
+returns setof record
+language plpgsql
+immutable
+rows 1000
+as $$
+begin
+  return query
+    select i.id, i.n from unnest(p_ids) with ordinality i(id, n)
+    except select p_ids[f.n], f.n from unnest(p_found) f(n);
+end $$;
+
+comment on function tock.ids_left is 'Ids and their places, but for the places in p_found.';

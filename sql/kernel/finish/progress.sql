@@ -37,35 +37,6 @@ end $$;
 
 comment on function tock.check_progress is 'The ids of [{id, progress, note}], null for one object for all; TK422 names what can''t be.';
 
--- What is said of all from now on is not said of them. Where nothing was said before, that is kept, too. When a run
--- ended doesn't tell whether it was before: that is the time its transaction began.
-create or replace function tock.keep_progress_of_ended(p_lease uuid, p_epoch integer)
-returns void
-language plpgsql
-volatile
-as $$
-begin
-  execute pg_catalog.format($q$
-    insert into tock.progress (position, stream, of_all, progress, note, told_at)
-    select e.position, l.stream, false, w.progress, w.note, 'infinity'
-    from tock.leases_%1$s l
-    cross join lateral (
-      select e.position from tock.results_%1$s e
-      where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position offset 0) e
-    left join lateral (
-      select g.told_at, g.progress, g.note from tock.progress g
-      where g.position = any (array[e.position, l.after_position + 1]) and g.stream = l.stream
-        and (g.of_all or g.position = e.position)
-      order by g.told_at desc limit 1) w on true
-    where l.closed_at is null and %2$s and w.told_at is distinct from 'infinity'
-    order by e.position, l.stream
-    on conflict (position, stream, of_all) do update
-      set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch, tock.lease_condition(p_epoch, false))
-    using p_lease;
-end $$;
-
-comment on function tock.keep_progress_of_ended is 'Keeps for good how far the runs of a lease came that have ended.';
-
 -- The caller has extended the lease in a statement before, and so holds its rows against all who end its runs:
 -- what has ended by then is seen here.
 create or replace function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
@@ -77,17 +48,7 @@ declare
   v_runs tock.leased_run[];
 begin
   if p_ids is null then
-    if not tock.is_of_one(p_lease) then
-      perform tock.keep_progress_of_ended(p_lease, p_epoch);
-    end if;
-    execute pg_catalog.format($q$
-      insert into tock.progress (position, stream, of_all, progress, note)
-      select l.after_position + 1, l.stream, true, pg_catalog.round(($2 ->> 'progress')::numeric, 2), $2 ->> 'note'
-      from tock.leases_%s l where %s and l.closed_at is null
-      order by l.after_position, l.stream
-      on conflict (position, stream, of_all) do update
-        set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at$q$, p_epoch,
-      tock.lease_condition(p_epoch, tock.is_of_one(p_lease))) using p_lease, p_progress;
+    execute pg_catalog.format('select tock.keep_lease_progress_%s($1, $2)', p_epoch) using p_lease, p_progress;
     return '{}';
   end if;
   v_runs := tock.hold_runs(p_lease, p_epoch, p_ids);

@@ -9,7 +9,7 @@ declare
   v_hint text := pg_catalog.current_setting('tock.slot', true);
   v_first integer := coalesce(p_from, case when v_hint ~ '^\d{1,3}$' then v_hint::integer end, 0);
 begin
-  if tock.hot_epoch() is null then
+  if tock.current_epoch() is null then
     perform tock.guard_now();
     perform tock.make_room();
   end if;

@@ -30,7 +30,7 @@ begin
     end if;
     return v_number;
   end if;
-  if tock.above_hot(v_number, v_newest) is not true then
+  if tock.is_above_runs(v_number, v_newest) is not true then
     perform tock.check_sequence(greatest(v_newest, tock.newest_run(v_number)));
   end if;
   if not v_awake then

@@ -22,6 +22,7 @@ begin
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
     execute pg_catalog.format('drop table tock.%s_%s', v_table, p_epoch);
   end loop;
+  perform tock.drop_segment_functions(p_epoch);
   delete from tock.epochs e where e.number = p_epoch;
   update tock.archives a set state = 'dropped', dropped_at = pg_catalog.clock_timestamp()
   where a.epoch = p_epoch and a.state = 'verified';

@@ -26,6 +26,7 @@ begin
       'revoke all on tock.%s_%s from public, tock_producer, tock_worker, tock_admin, tock_edge', v_leaf.name, v_number);
   end loop;
   insert into tock.epochs (number, first_position, end_position) values (v_number, p_first, p_end);
+  perform tock.compile_segment(v_number);
 end $$;
 
 comment on function tock.make_epoch is 'Makes the epoch after the newest: one leaf each of runs, leases, results and marks.';

@@ -13,7 +13,7 @@ $$;
 
 comment on function tock.server_identity is 'Stands for this server and its timeline: it changes with a restore, a failover or a branch.';
 
--- What hot_epoch() vouches for at every call (this server since its start, the sequence where it should
+-- What current_epoch() vouches for at every call (this server since its start, the sequence where it should
 -- be) is looked at here when it doesn't. A plain restart passes; anything else is guarded at once.
 create or replace function tock.guard_now()
 returns void
@@ -44,12 +44,12 @@ language plpgsql
 volatile
 as $$
 begin
-  if tock.hot_epoch() is null then
+  if tock.current_epoch() is null then
     perform tock.guard_now();
   end if;
 end $$;
 
-comment on function tock.guard_fences is 'As guard_now(), where hot_epoch() doesn''t vouch for this server.';
+comment on function tock.guard_fences is 'As guard_now(), where current_epoch() doesn''t vouch for this server.';
 
 -- Epochs are made ahead by the duty; where nothing ever ticks, whoever comes near the end of the last one
 -- makes the next.

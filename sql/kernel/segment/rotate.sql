@@ -42,8 +42,8 @@ begin
     perform pg_catalog.setval('tock.positions', v_current.end_position - 1) from tock.positions s
     where s.last_value between v_current.first_position + 1 and v_current.end_position - 1048576;
   end if;
-  if tock.hot_epoch() is null then
-    perform tock.write_hot();
+  if tock.current_epoch() is null then
+    perform tock.compile_current();
     -- streams that nobody goes on with are looked at by every claim until they are put to sleep
     update tock.duties d set last_started_at = null
     where d.name = (select r.name from tock.duties r where r.name = 'rest' for update skip locked);

@@ -1,0 +1,18 @@
+create or replace function tock.wishes_{suffix}(p_ids bigint[])
+returns tock.wish[]
+language plpgsql
+volatile
+as $$
+begin
+  return array(
+    select row(i.id, m.cancelled, m.changes)::tock.wish from unnest(p_ids) i (id)
+    cross join lateral (
+      select bool_or(k.kind = 'cancelled') as cancelled,
+        (pg_catalog.array_agg(k.changes - 'payload') filter (where k.kind = 'amended'))[1] as changes
+      from tock.marks_{segment} k
+      where k.stream = (i.id & 1048575)::integer and k.position = i.id >> 20 and k.kind in ('cancelled', 'amended')
+      offset 0) m
+    where m.cancelled is not null);
+end $$;
+
+comment on function tock.wishes_{suffix} is 'What is wanted of tasks, as marked in one segment.';

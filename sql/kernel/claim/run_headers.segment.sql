@@ -1,0 +1,25 @@
+-- It is asked with the claim that took the lease, so it takes no part in finding what to claim: what a run
+-- was given never changes.
+create or replace function tock.run_headers_{suffix}(p_lease uuid, p_epoch integer)
+returns jsonb
+language plpgsql
+volatile
+as $$
+begin
+  if p_epoch <> {segment} then
+    return null;
+  end if;
+  return (
+    select coalesce(pg_catalog.jsonb_object_agg((r.position << 20 | l.stream)::text, pg_catalog.jsonb_build_object(
+      'headers', r.options -> 'headers', 'push_url', r.options -> 'push_url')), '{}')
+    from tock.leases_{segment} l
+    cross join lateral (
+      select r.position, r.options from tock.runs_{segment} r
+      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+        and r.options ?| '{headers,push_url}'
+      offset 0) r
+    where l.token = p_lease and l.alone is null);
+end $$;
+
+comment on function tock.run_headers_{suffix} is
+  'The headers and push_url of a lease''s runs, by their ids; null when another segment is meant.';

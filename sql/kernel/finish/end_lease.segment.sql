@@ -1,0 +1,86 @@
+-- Whole leases are closed as they are, and their runs count as done, but for those that have a result of their own. It
+-- says not 'closed_at is null': that lets the planner walk the open leases, dead entries and all.
+create or replace function tock.end_lease_{suffix}(p_lease uuid, p_epoch integer)
+returns integer
+language plpgsql
+volatile
+as $$
+declare
+  v_row record;
+  v_runs integer;
+  v_rows integer;
+  v_apart boolean;
+  v_watched bigint;
+  v_asks boolean;
+begin
+  if p_epoch <> {segment} then
+    return -1;
+  end if;
+  -- nearly always of one run, which is said for certain only when it isn't there: that costs twelve functions
+  if p_lease >= '80000000-0000-0000-0000-000000000000' then
+    -- it is still running, as whoever ended it by itself closed the lease with it
+    update tock.leases_{segment} l set closed_at = now(), outcome = 'done'
+    where l.stream = tock.token_stream(p_lease) and l.after_position = tock.token_cursor(p_lease, {first_position})
+      and l.token = p_lease and coalesce(l.closed_at, 'infinity') = 'infinity'
+    returning l.runs, (
+      select x.position from tock.watches x where x.stream = l.stream and x.position = l.last_position limit 1)
+      into v_runs, v_watched;
+    if v_runs is not null or tock.is_of_one(p_lease) then
+      if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
+        perform tock.lease_parents_moved(p_lease, p_epoch);
+      end if;
+      return v_runs;
+    end if;
+  end if;
+  v_asks := tock.lease_asks(p_lease);
+  if v_asks and exists (
+    select from tock.leases_{segment} l
+    cross join lateral (
+      select r.position from tock.runs_{segment} r
+      where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+        and r.options ? 'pipeline'
+      offset 0) r
+    where l.token = p_lease and l.alone is null)
+  then
+    return -2;
+  end if;
+  for v_row in
+    update tock.leases_{segment} l set closed_at = now(), outcome = 'done'
+    where l.token = p_lease and l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity'
+    returning l.stream, l.after_position, l.last_position, l.runs,
+      (select count(*) from tock.leases_{segment} l where l.token = p_lease and l.alone is null) as rows, (
+      select x.position from tock.watches x
+      where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position
+      order by x.stream, x.position limit 1) as watched
+  loop
+    v_runs := coalesce(v_runs, 0) + v_row.runs;
+    v_rows := coalesce(v_rows, v_row.rows) - 1;
+    v_watched := coalesce(v_watched, v_row.watched);
+    if (select e.position from tock.results_{segment} e where e.stream = v_row.stream
+      and e.position > v_row.after_position and e.position <= v_row.last_position
+      order by e.stream, e.position limit 1) is not null
+    then
+      v_apart := true;
+    end if;
+  end loop;
+  -- Rows that were closed before count as they do when the call is repeated. Asked after the lease was closed: closing
+  -- may have waited for a part that failed meanwhile.
+  if v_apart or v_rows > 0 then
+    with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l where l.outcome = 'done')
+    select coalesce(sum(l.runs - x.exceptions), 0)::integer into v_runs from leased l
+    cross join lateral (
+      select count(*) as exceptions from tock.results_{segment} e
+      where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
+        and e.state <> 'done' and e.position <> all (coalesce(l.skips, '{}'))) x;
+  end if;
+  if v_runs is not null and v_asks then
+    perform tock.leave_gates(p_lease, p_epoch);
+  end if;
+  if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
+    perform tock.lease_parents_moved(p_lease, p_epoch);
+  end if;
+  return v_runs;
+end $$;
+
+comment on function tock.end_lease_{suffix} is
+  'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs.';

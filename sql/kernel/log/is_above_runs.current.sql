@@ -1,0 +1,16 @@
+create or replace function tock.is_above_runs(p_stream integer, p_position bigint)
+returns boolean
+language plpgsql
+volatile
+as $$
+begin
+  return (
+    select s.last_value >= p_position and s.last_value >= {first_position} and s.last_value < {valid_until}
+      and s.last_value >= coalesce((select r.position from tock.runs_{segment} r where r.stream = p_stream
+        order by r.stream desc, r.position desc limit 1), 0)
+      and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
+    from tock.positions s);
+end $$;
+
+comment on function tock.is_above_runs is
+  'Whether the next position is above a stream''s runs, as it must be; not true when that takes a closer look.';
