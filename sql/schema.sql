@@ -739,6 +739,10 @@ type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint,
 
 type tock.claimed_from (queue text, lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
 
+type tock.completion (good bigint[], ended ending[], spawning leased_run[], fields text[])
+
+type tock.continuation (queue text, waits boolean, payload jsonb, unchanged boolean)
+
 type tock.cron_plan (seconds bigint, minutes bigint, hours bigint, days bigint, months bigint, nearest bigint, weekdays smallint[], last_day boolean, last_workday boolean, any_day boolean, any_weekday boolean, both_days boolean, fixed boolean)
 
 type tock.dependent (position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text)
@@ -794,6 +798,18 @@ function tock.add_hours(p_epoch integer, p_stream integer)
   returns void
   -- Adds what ended in a stream of a settled epoch to tock.hours.
 
+function tock.after_append(p_children bigint[])
+  returns void
+  -- Called with the positions of tasks that come after others.
+
+function tock.after_complete(p_epoch integer, p_runs leased_run[], p_results jsonb)
+  returns void
+  -- Called with the runs done by this completion whose results have a spawn.
+
+function tock.after_runs_ended(p_epoch integer, p_ended ending[])
+  returns void
+  -- Called when runs of a lease with options have ended and the lease has been closed as far as it goes.
+
 function tock.ago(p_at timestamp with time zone)
   returns text
   -- How long ago, in words; null of null.
@@ -829,6 +845,10 @@ function tock.append_round(p_queue text, p_tasks jsonb, p_again boolean[], p_pol
 function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
   -- Appends tasks of which some have unique keys, unless a task that has the key stands for them; returns the ids in order.
+
+function tock.append_with_keys(p_queue text, p_tasks jsonb, p_policy queues)
+  returns bigint[]
+  -- Appends tasks of which some have a unique key: instead of append_any(), which it calls for those that are new.
 
 function tock.archive()
   returns TABLE(enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamp with time zone, exported integer, files bigint, rows bigint, bytes bigint, erasures_pending integer, objects_unwanted integer, last_step_at timestamp with time zone, failures integer, failed_at timestamp with time zone, last_error text)
@@ -991,6 +1011,18 @@ function tock.balance(p_streams integer DEFAULT 1000)
 function tock.beat(p_place places, p_lease_seconds integer, p_joined boolean)
   returns timestamp with time zone
   -- Moves a worker's end, or gives the one it has while somebody else holds its row; null when its place is over or gone.
+
+function tock.before_append(p_queue text, p_tasks jsonb, p_policy queues)
+  returns void
+  -- Checks what tasks ask of features; TK422 names the field.
+
+function tock.before_complete(p_lease uuid, p_results jsonb)
+  returns void
+  -- Checks what results ask of features; TK422 names the field.
+
+function tock.before_next_attempts(p_again going[], p_fields text[])
+  returns void
+  -- Checks tasks that go on in another queue with the payload they have.
 
 function tock.begin_archive(p_epoch epochs)
   returns archives
@@ -1288,6 +1320,14 @@ function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   -- Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.complete_runs(p_lease uuid, p_results jsonb)
+  returns TABLE(completed integer, refused bigint[])
+  -- complete() for a lease that is ended by its runs.
+
+function tock.completion_of(p_runs leased_run[], p_results jsonb, p_options jsonb)
+  returns completion
+  -- What a completion makes of runs of a lease: which are done by it, or were before, what they lead to, and which spawn tasks.
+
 function tock.count_some(p_streams integer[], p_open open_counts[], p_limit integer, OUT unfinished integer[], OUT amount integer)
   returns record
   -- Counts up to p_limit new runs and leases of each of some streams, and what has ended of leases that were open; says which streams have more, and how much it read.
@@ -1555,6 +1595,10 @@ function tock.end_epoch()
 function tock.end_lease_1(p_lease uuid, p_epoch integer)
   returns integer
   -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs.
+
+function tock.end_lease_again(p_lease uuid, p_done integer)
+  returns integer
+  -- Closes a whole lease that is not in the segment in use, or counts the runs of one that was closed before; -2 when it has to be ended by its runs.
 
 function tock.end_lease_current(p_lease uuid, p_epoch integer)
   returns integer
@@ -2191,10 +2235,6 @@ function tock.leased_runs_current(p_lease uuid)
   returns SETOF claimed
   -- leased_runs() for one segment.
 
-function tock.leave_gates(p_lease uuid, p_epoch integer)
-  returns void
-  -- Opens the gates of a lease's runs for the next.
-
 function tock.leave_gates_at(p_epoch integer, p_ended ending[])
   returns void
   -- Opens the gates of runs that ended for the next.
@@ -2284,6 +2324,10 @@ function tock.lock_children(p_children bigint[])
 function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
   returns gates[]
   -- Locks gates and returns those it got: waiting up to 100 ms for each and else for none, or without waiting.
+
+function tock.lock_lease(p_lease uuid)
+  returns void
+  -- Locks the rows of a lease against every other call that ends part of it.
 
 function tock.lock_lease_1(p_lease uuid)
   returns void
@@ -2483,6 +2527,26 @@ function tock.oldest_in_line(p_pool text)
   returns places
   -- The task that has waited for longest in a pool, as take() reads them, and locks nothing.
 
+function tock.on_completing(p_run leased_run, p_item jsonb, p_options jsonb)
+  returns continuation
+  -- Where the task of a run that is done goes on, if it does: in the next stage, or where it is, once those have ended that it spawns.
+
+function tock.on_leases_ended(p_leases uuid[], p_epoch integer, p_wait boolean)
+  returns void
+  -- Called when whole leases with options have ended; p_wait false: no lock may be waited for.
+
+function tock.on_runs_ended(p_epoch integer, p_ended ending[])
+  returns void
+  -- Called when results of runs have been written.
+
+function tock.on_runs_moved(p_ids bigint[])
+  returns void
+  -- Called when runs or waiting entries have ended, or have gone on as others.
+
+function tock.on_watched_lease_ended(p_lease uuid, p_epoch integer)
+  returns void
+  -- Called when a whole lease has ended that has a run for which other tasks wait, or may have.
+
 function tock.one_at_a_time(p_pool text, p_side text, p_name text)
   returns void
   -- Waits for who is pairing the same task, or the same worker.
@@ -2631,6 +2695,10 @@ function tock.percentile(p_counts bigint[], p_share double precision)
 function tock.percentiles(p_counts bigint[])
   returns jsonb
   -- The p50, p95 and p99 of a histogram.
+
+function tock.pipeline_continuation(p_run leased_run, p_item jsonb, p_options jsonb)
+  returns continuation
+  -- Where a task with a pipeline goes on whose run is done; queue null when it ends. TK422 for a stage that is none of its, or that can't take the payload.
 
 function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
   returns text[]
@@ -3382,6 +3450,10 @@ function tock.want_archive()
   returns boolean
   -- Whoever has a store calls this before history is dropped: it turns the archive on where nobody has turned it on or off. Whether it is on.
   -- for tock_admin, tock_edge
+
+function tock.was_completed_so(p_run leased_run, p_item jsonb, p_next continuation, p_pipeline boolean)
+  returns boolean
+  -- Whether a run that ended before was completed by the same call: it led to the same queue, and left the same tasks behind.
 
 function tock.watch(p_watch dependent[])
   returns void

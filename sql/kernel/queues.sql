@@ -97,3 +97,17 @@ begin
 end $$;
 
 comment on function tock.lane_in is 'The lane that a task of a tenant has in a queue.';
+
+-- What comes there is signed as Tock's own word, so nobody else enqueues into it.
+create or replace function tock.check_not_webhooks(p_queue text, p_field text)
+returns void
+language plpgsql
+immutable
+as $$
+begin
+  if p_queue = 'tock-webhooks' then
+    perform tock.refuse(422, 'tock-webhooks takes no tasks but Tock''s own', p_field, 'use another queue, with a push of its own');
+  end if;
+end $$;
+
+comment on function tock.check_not_webhooks is 'Raises TK422 where somebody would have Tock sign what Tock didn''t say.';

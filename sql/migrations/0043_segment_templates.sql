@@ -11,3 +11,10 @@ comment on table tock.segment_templates is 'The functions that each segment has,
 
 -- A part of a lease, in one stream.
 create type tock.lease_span as (stream integer, after_position bigint, last_position bigint, skips bigint[]);
+
+-- Where a task goes on whose run is done; waits: not before those have ended that the run spawns.
+create type tock.continuation as (queue text, waits boolean, payload jsonb, unchanged boolean);
+
+-- What a completion makes of runs: the places of those that it counts, what ends now, which of these spawn tasks, and
+-- the fields to name where a payload is too large for its next queue.
+create type tock.completion as (good bigint[], ended tock.ending[], spawning tock.leased_run[], fields text[]);

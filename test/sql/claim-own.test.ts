@@ -39,11 +39,18 @@ test('a worker that claims one at a time gets its own task back rather than a se
   expect(await value(client, 'select tock.claim_answer()')).toBe('empty');
 });
 
+/** A call that has waited for its turn for too long is made again, as a worker does. */
+const ownAgain = (on: Parameters<typeof own>[0], queue: string, worker: string): ReturnType<typeof own> =>
+  own(on, queue, worker).catch((error) => {
+    if (error.code !== '55P03') throw error;
+    return ownAgain(on, queue, worker);
+  });
+
 test('sixteen calls of a worker at once get one task', async () => {
   await enqueue(client, 'many', numbered(20));
   const all = await Promise.all(Array.from({ length: 16 }, () => db.connect()));
   for (let round = 0; round < 5; round++) {
-    const answers = (await Promise.all(all.map((on) => own(on, 'many', 'a')))).flat();
+    const answers = (await Promise.all(all.map((on) => ownAgain(on, 'many', 'a')))).flat();
     expect(answers).toHaveLength(16);
     expect(new Set(answers.map(({ lease, id }) => `${lease} ${id}`)).size).toBe(1);
     await complete(client, answers[0]?.lease as string);

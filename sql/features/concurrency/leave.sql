@@ -45,16 +45,6 @@ end $$;
 
 comment on function tock.leave_gates_of is 'Opens the gates of the runs of leases for the next.';
 
-create or replace function tock.leave_gates(p_lease uuid, p_epoch integer)
-returns void
-language sql
-volatile
-as $$
-  select tock.leave_gates_of(array[p_lease], p_epoch, true)
-$$;
-
-comment on function tock.leave_gates is 'Opens the gates of a lease''s runs for the next.';
-
 -- The others of their lease go on: their gates are not looked at.
 create or replace function tock.leave_gates_at(p_epoch integer, p_ended tock.ending[])
 returns void

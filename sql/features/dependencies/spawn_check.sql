@@ -41,20 +41,3 @@ begin
 end $$;
 
 comment on function tock.check_spawns is 'Raises TK422 for what no run can spawn, TK403 where the caller''s role may not enqueue.';
-
--- What was said of the first would stand, and what the second leaves behind be lost.
-create or replace function tock.refuse_twice(p_runs tock.leased_run[])
-returns void
-language plpgsql
-immutable
-as $$
-declare
-  v_n bigint := (
-    select max(r.n) from unnest(p_runs) r group by r.stream, r.position having count(*) > 1 order by 1 limit 1);
-begin
-  if v_n is not null then
-    perform tock.refuse(422, 'this run stands twice, by its own id and its task''s', pg_catalog.format('results[%s].id', v_n - 1));
-  end if;
-end $$;
-
-comment on function tock.refuse_twice is 'Raises TK422 for a run that is named by both its ids.';

@@ -56,23 +56,6 @@ end $$;
 
 comment on function tock.check_stage_takes is 'Raises TK422 for a result that is too large to be the next stage''s payload.';
 
-create or replace function tock.unchanged_fields(p_ended tock.ending[], p_runs tock.leased_run[], p_all boolean)
-returns text[]
-language plpgsql
-immutable
-as $$
-begin
-  return array(
-    select case when e.queue is null or e.payload is not null then null
-      when p_all then 'results' else pg_catalog.format('results[%s].result', r.n - 1) end
-    from unnest(p_ended) with ordinality
-      e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
-    join (select u.position, min(u.n) as n from unnest(p_runs) u group by u.position) r on r.position = e.position
-    order by e.n);
-end $$;
-
-comment on function tock.unchanged_fields is 'The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.';
-
 -- As it goes on: a wish that is heeded may have changed it.
 create or replace function tock.check_stages_take(p_again tock.going[], p_fields text[])
 returns void
@@ -100,51 +83,24 @@ end $$;
 comment on function tock.check_stages_take is
   'Raises TK422, naming the field, for the first payload that goes on as it is and is too large for the next stage.';
 
--- A gate goes on: it is that of the same name in the other queue. So does expires_at, if the task asked for it itself.
-create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
-returns jsonb
+create or replace function tock.pipeline_continuation(p_run tock.leased_run, p_item jsonb, p_options jsonb)
+returns tock.continuation
 language plpgsql
-stable
+volatile
 as $$
 declare
-  v_policy tock.queues := tock.policy(p_queue);
-  v_own jsonb := p_options -> 'stage';
+  v_next tock.continuation;
 begin
-  return nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}') - '{gathered,resume}'::text[] || pg_catalog.jsonb_build_object(
-    'timeout_seconds', coalesce(v_own -> 'timeout_seconds', pg_catalog.to_jsonb(v_policy.timeout_seconds)),
-    'expires_at', coalesce(v_own -> 'expires_at', pg_catalog.to_jsonb(
-      pg_catalog.clock_timestamp() + v_policy.max_wait_seconds * interval '1 second')),
-    'stage', case when p_options ? 'pipeline' then coalesce(v_own, '{}') || pg_catalog.jsonb_build_object('after', p_after) end)), '{}');
+  v_next.waits := false;
+  v_next.queue := tock.next_stage(p_options, p_run.queue, p_item, pg_catalog.format('results[%s].stage', p_run.n - 1));
+  if v_next.queue is not null and p_run.state is null then
+    v_next.payload := nullif(p_item -> 'result', 'null');
+    v_next.unchanged := v_next.payload is null;
+    perform tock.check_stage_takes(tock.stage_policy(v_next.queue), v_next.payload,
+      pg_catalog.format('results[%s].result', p_run.n - 1));
+  end if;
+  return v_next;
 end $$;
 
-comment on function tock.options_in is
-  'The options of a task that goes on in another queue, after the run at this position: its own, and what that queue asks for.';
-
-create or replace function tock.led_to(p_next_id bigint)
-returns text
-language sql
-stable
-as $$
-  select coalesce(
-    (select s.queue from tock.streams s where s.number = p_next_id & 1048575),
-    (select w.queue from tock.waiting w where w.position = p_next_id >> 20),
-    (select s.queue from tock.promotions p join tock.streams s on s.number = p.run_id & 1048575
-     where p.position = p_next_id >> 20))
-$$;
-
-comment on function tock.led_to is 'The queue where a task went on with its next run or waiting entry; null when it didn''t.';
-
-create or replace function tock.ended_so(p_run tock.leased_run, p_stages boolean, p_stage text)
-returns boolean
-language plpgsql
-stable
-as $$
-begin
-  return case
-    when not p_stages then p_run.state = 'done' and p_run.next_id is null
-    when p_run.state = 'done' then coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')
-    -- it was done, and its task had been cancelled
-    else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end;
-end $$;
-
-comment on function tock.ended_so is 'Whether a run that ended before ended as done and led to this stage, null for none.';
+comment on function tock.pipeline_continuation is
+  'Where a task with a pipeline goes on whose run is done; queue null when it ends. TK422 for a stage that is none of its, or that can''t take the payload.';

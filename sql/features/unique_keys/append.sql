@@ -57,3 +57,31 @@ end $$;
 
 comment on function tock.append_unique is
   'Appends tasks of which some have unique keys, unless a task that has the key stands for them; returns the ids in order.';
+
+-- Whoever has a key's row or its task in an open transaction is waited for, for up to 2 s where it is the task (or as
+-- the caller's lock_timeout says). Where on_conflict is not keep, what is held is changed one by one, 1,000 ready tasks in
+-- 5 to 14 s.
+create or replace function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy tock.queues)
+returns bigint[]
+language plpgsql
+volatile
+as $$
+declare
+  v_excess bigint := (
+    select t.n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+    where t.task ->> 'unique_key' is not null and t.task ->> 'on_conflict' <> 'keep'
+    order by t.n offset 1000 limit 1);
+begin
+  if v_excess is not null then
+    perform tock.refuse(422, 'one call takes up to 1,000 tasks whose on_conflict is not keep',
+      pg_catalog.format('tasks[%s].on_conflict', v_excess - 1), 'split it into several calls');
+  end if;
+  return tock.append_unique(p_queue, p_tasks, p_policy);
+exception
+  when lock_not_available then
+    perform tock.refuse(503, 'a task that has one of these unique keys, or the key, is held by a transaction that is still open; nothing was added',
+      'unique_key', 'try again: it goes through as soon as that transaction has ended');
+end $$;
+
+comment on function tock.append_keyed is
+  'append_unique() for up to 1,000 tasks that may change others; TK503 when somebody holds one of those for longer than is waited.';

@@ -59,7 +59,7 @@ begin
     -- told as it is now: one may have started, ended, or gone on with another run meanwhile
     v_now := array(select w from tock.whereabouts(array(
       select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
-    perform tock.parents_moved(array(select w.current_id from unnest(v_now) w));
+    perform tock.on_runs_moved(array(select w.current_id from unnest(v_now) w));
     return query
       select f.task_id, w.state, w.state in ('cancelled', 'running') and (f.state = 'waiting' or f.current_id = any (v_marked))
       from unnest(v_found) f join unnest(v_now) w using (task_id)

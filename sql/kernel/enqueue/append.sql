@@ -43,9 +43,7 @@ declare
   v_children bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
-  perform tock.check_push(p_tasks, p_policy);
-  perform tock.check_after(p_tasks);
-  perform tock.check_pipelines(p_queue, p_tasks);
+  perform tock.before_append(p_queue, p_tasks, p_policy);
   if v_count >= 1000 then
     v_bulk := array(
       select t.task ->> 'tenant' from pg_catalog.jsonb_array_elements(p_tasks) t (task)
@@ -107,7 +105,7 @@ begin
     perform tock.check_new_ids(v_ids);
   end if;
   if v_children is not null then
-    perform tock.look_at_parents(v_children);
+    perform tock.after_append(v_children);
   end if;
   return v_ids;
 end $$;

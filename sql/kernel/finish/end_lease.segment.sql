@@ -27,7 +27,7 @@ begin
       into v_runs, v_watched;
     if v_runs is not null or tock.is_of_one(p_lease) then
       if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
-        perform tock.lease_parents_moved(p_lease, p_epoch);
+        perform tock.on_watched_lease_ended(p_lease, p_epoch);
       end if;
       return v_runs;
     end if;
@@ -74,10 +74,10 @@ begin
         and e.state <> 'done' and e.position <> all (coalesce(l.skips, '{}'))) x;
   end if;
   if v_runs is not null and v_asks then
-    perform tock.leave_gates(p_lease, p_epoch);
+    perform tock.on_leases_ended(array[p_lease], p_epoch, true);
   end if;
   if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
-    perform tock.lease_parents_moved(p_lease, p_epoch);
+    perform tock.on_watched_lease_ended(p_lease, p_epoch);
   end if;
   return v_runs;
 end $$;

@@ -51,7 +51,7 @@ begin
       end if;
     end loop;
     if p_fields is not null then
-      perform tock.check_stages_take(v_again, p_fields);
+      perform tock.before_next_attempts(v_again, p_fields);
     end if;
     if v_ready then
       v_slot := tock.take_slot();
@@ -77,11 +77,7 @@ begin
     execute pg_catalog.format('select tock.write_results_%s($1, $2, $3, $4)', p_epoch) into v_count
       using p_epoch, p_ended, v_again, v_streams;
   end if;
-  perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));
-  -- a call ends what is done or what isn't, never both
-  if (p_ended[1]).state <> 'done' then
-    perform tock.note_deaths(p_epoch, p_ended);
-  end if;
+  perform tock.on_runs_ended(p_epoch, p_ended);
   return v_count;
 end $$;
 

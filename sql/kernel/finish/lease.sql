@@ -148,3 +148,18 @@ begin
 end $$;
 
 comment on function tock.ids_left is 'Ids and their places, but for the places in p_found.';
+
+create or replace function tock.lock_lease(p_lease uuid)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_epoch integer := tock.lease_epoch(p_lease);
+begin
+  if v_epoch is not null then
+    execute pg_catalog.format('select tock.lock_lease_%s($1)', v_epoch) using p_lease;
+  end if;
+end $$;
+
+comment on function tock.lock_lease is 'Locks the rows of a lease against every other call that ends part of it.';

@@ -105,7 +105,7 @@ begin
     from unnest($1) x
     where l.stream = x.stream and l.after_position = x.after_position$q$, p_epoch) using v_expired, v_ended;
   v_reaped.runs := pg_catalog.cardinality(v_ended);
-  perform tock.leave_gates_of(array(
+  perform tock.on_leases_ended(array(
     select distinct e.token from unnest(v_expired) e where tock.lease_asks(e.token)), p_epoch, false);
   return v_reaped;
 end $$;

@@ -52,7 +52,7 @@ begin
   end loop;
   perform tock.close_lease(p_lease, v_epoch);
   if v_options is not null then
-    perform tock.leave_gates_at(v_epoch, v_before || v_ended);
+    perform tock.after_runs_ended(v_epoch, v_before || v_ended);
   end if;
   refused := '{}';
   if released < pg_catalog.cardinality(v_ids) then

@@ -1,0 +1,130 @@
+-- All runs that are left of a lease (p_results null), or those that are named.
+create or replace function tock.complete_runs(p_lease uuid, p_results jsonb)
+returns table (completed integer, refused bigint[])
+language plpgsql
+volatile
+as $$
+declare
+  v_epoch integer := tock.token_epoch(p_lease);
+  v_asks boolean := tock.lease_asks(p_lease);
+  v_ids bigint[];
+  v_runs tock.leased_run[];
+  v_now tock.completion;
+  v_ended tock.ending[] := '{}';
+begin
+  if p_results is not null then
+    perform tock.check_rows(p_results, 'results', array['id', 'result', 'stage', 'spawn']);
+    v_ids := tock.parse_ids(p_results, 'results');
+    perform tock.before_complete(p_lease, p_results);
+  end if;
+  loop
+    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
+    v_now := tock.completion_of(v_runs, p_results, case when v_asks then tock.options_of(v_epoch, v_runs) end);
+    -- the same call, made again before it was answered, may have ended some meanwhile: look again
+    exit when tock.end_runs(v_epoch, v_now.ended, v_now.fields) = pg_catalog.cardinality(v_now.ended);
+    v_ended := v_ended || v_now.ended;
+  end loop;
+  v_ended := v_ended || v_now.ended;
+  completed := pg_catalog.cardinality(v_now.good);
+  if v_now.spawning <> '{}' then
+    perform tock.after_complete(v_epoch, v_now.spawning, p_results);
+  end if;
+  if v_ids is null and v_ended = '{}' then
+    -- as of a lease that was closed before: nothing is the caller's when the reaper had some
+    if completed > 0 and not exists (select from unnest(v_runs) o where o.state = 'lost') then
+      refused := '{}';
+      return next;
+    end if;
+  elsif completed > 0 then
+    perform tock.close_lease(p_lease, v_epoch);
+    if v_asks then
+      perform tock.after_runs_ended(v_epoch, v_ended);
+    end if;
+    refused := '{}';
+    if completed < pg_catalog.cardinality(v_ids) then
+      refused := array(select l.id from tock.ids_left(v_ids, v_now.good) l order by l.n);
+    end if;
+    return next;
+  elsif v_ids is not null and tock.is_open(p_lease, v_epoch) then
+    return query select 0, v_ids;
+  end if;
+end $$;
+
+comment on function tock.complete_runs is 'complete() for a lease that is ended by its runs.';
+
+create or replace function tock.completion_of(p_runs tock.leased_run[], p_results jsonb, p_options jsonb)
+returns tock.completion
+language plpgsql
+volatile
+as $$
+declare
+  v_spawns boolean := pg_catalog.jsonb_path_exists(p_results, '$[*].spawn');
+  v_features boolean := v_spawns or pg_catalog.jsonb_path_exists(p_results, '$[*].stage');
+  v_run tock.leased_run;
+  v_item jsonb;
+  v_result jsonb;
+  v_pipeline boolean;
+  v_next tock.continuation;
+  v_keep boolean;
+  v_unchanged boolean := false;
+  v_now tock.completion;
+begin
+  v_now.good := '{}';
+  v_now.ended := '{}';
+  v_now.spawning := '{}';
+  foreach v_run in array p_runs loop
+    v_item := p_results -> (v_run.n - 1)::integer;
+    v_result := nullif(v_item -> 'result', 'null');
+    v_pipeline := coalesce(p_options -> v_run.position::text ? 'pipeline', false);
+    v_next := null;
+    -- plain runs cost no call of a hook
+    if v_features or v_pipeline then
+      v_next := tock.on_completing(v_run, v_item, p_options -> v_run.position::text);
+      v_unchanged := v_unchanged or coalesce(v_next.unchanged, false);
+    end if;
+    if v_result is not null then
+      v_keep := coalesce(v_keep, not exists (select from tock.queues q where q.name = v_run.queue and not q.keep_results));
+      v_result := case when v_keep then v_result end;
+    end if;
+    -- all that are left: those that ended before, by themselves, count as they do when a lease is closed
+    continue when v_run.state is not null and case
+      when p_results is null then v_run.state <> 'done' and not tock.ended_so(v_run, true, v_next.queue)
+      else not tock.was_completed_so(v_run, v_item, v_next, v_pipeline)
+        or (v_run.result is distinct from v_result and coalesce(v_keep, true)) end;
+    v_now.good := v_now.good || v_run.n;
+    continue when v_run.state is not null;
+    v_now.ended := v_now.ended || row(v_run.stream, v_run.position, 'done', v_result, null,
+      case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, 1, 0,
+      case when not v_next.waits then v_next.queue end, v_next.payload)::tock.ending;
+    if nullif(v_item -> 'spawn', 'null') is not null then
+      v_now.spawning := v_now.spawning || v_run;
+    end if;
+  end loop;
+  if v_spawns then
+    perform tock.refuse_twice(p_runs);
+  end if;
+  v_now.ended := tock.each_once(v_now.ended);
+  if v_unchanged then
+    v_now.fields := tock.unchanged_fields(v_now.ended, p_runs, p_results is null);
+  end if;
+  return v_now;
+end $$;
+
+comment on function tock.completion_of is 'What a completion makes of runs of a lease: which are done by it, or were before, what they lead to, and which spawn tasks.';
+
+-- What was said of the first would stand, and what the second leaves behind be lost.
+create or replace function tock.refuse_twice(p_runs tock.leased_run[])
+returns void
+language plpgsql
+immutable
+as $$
+declare
+  v_n bigint := (
+    select max(r.n) from unnest(p_runs) r group by r.stream, r.position having count(*) > 1 order by 1 limit 1);
+begin
+  if v_n is not null then
+    perform tock.refuse(422, 'this run stands twice, by its own id and its task''s', pg_catalog.format('results[%s].id', v_n - 1));
+  end if;
+end $$;
+
+comment on function tock.refuse_twice is 'Raises TK422 for a run that is named by both its ids.';

@@ -1,0 +1,45 @@
+create or replace function tock.led_to(p_next_id bigint)
+returns text
+language sql
+stable
+as $$
+  select coalesce(
+    (select s.queue from tock.streams s where s.number = p_next_id & 1048575),
+    (select w.queue from tock.waiting w where w.position = p_next_id >> 20),
+    (select s.queue from tock.promotions p join tock.streams s on s.number = p.run_id & 1048575
+     where p.position = p_next_id >> 20))
+$$;
+
+comment on function tock.led_to is 'The queue where a task went on with its next run or waiting entry; null when it didn''t.';
+
+create or replace function tock.ended_so(p_run tock.leased_run, p_stages boolean, p_stage text)
+returns boolean
+language plpgsql
+stable
+as $$
+begin
+  return case
+    when not p_stages then p_run.state = 'done' and p_run.next_id is null
+    when p_run.state = 'done' then coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')
+    -- it was done, and its task had been cancelled
+    else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end;
+end $$;
+
+comment on function tock.ended_so is 'Whether a run that ended before ended as done and led to this stage, null for none.';
+
+create or replace function tock.unchanged_fields(p_ended tock.ending[], p_runs tock.leased_run[], p_all boolean)
+returns text[]
+language plpgsql
+immutable
+as $$
+begin
+  return array(
+    select case when e.queue is null or e.payload is not null then null
+      when p_all then 'results' else pg_catalog.format('results[%s].result', r.n - 1) end
+    from unnest(p_ended) with ordinality
+      e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
+    join (select u.position, min(u.n) as n from unnest(p_runs) u group by u.position) r on r.position = e.position
+    order by e.n);
+end $$;
+
+comment on function tock.unchanged_fields is 'The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.';

@@ -1,0 +1,38 @@
+import { readSql } from '../../cli/migrate/files.ts';
+
+export type SqlFunction = { name: string; file: string; code: string };
+
+const { functions: plain, templates } = readSql();
+
+/** Files of functions, templates included. */
+export const files = [...plain, ...templates];
+
+/** Without comments, descriptions, and strings that stand within a line: text, nothing that is called. */
+const codeOf = (sql: string) =>
+  sql
+    .replace(/--[^\n]*/g, '')
+    .replace(/^comment on [^;]*?;$/gms, '')
+    .replace(/(?<![\w$])'(?:[^'\n]|'')*'/g, "''");
+
+const nameOf = (written: string) => written.replace(/_\{(suffix|segment)\}$/, '');
+
+function inFile(file: string, sql: string): SqlFunction[] {
+  const starts = [...sql.matchAll(/^create or replace (?:function|procedure|view) tock\.([\w{}]+)/gm)];
+  return starts.map((start, at) => ({
+    name: nameOf(start[1] as string),
+    file,
+    code: codeOf(sql.slice(start.index, starts[at + 1]?.index)),
+  }));
+}
+
+export const functions = new Map(
+  files.flatMap(({ name, sql }) => inFile(name, sql)).map((one) => [one.name, one]),
+);
+
+/** The functions that one calls. Those of a segment are called by name_current(), or name_%s() in a string. */
+export function dependencies(one: SqlFunction): SqlFunction[] {
+  const called = [...one.code.matchAll(/tock\.([\w{}]+?)(?:_current|_\{(?:suffix|segment)\})?\(/g)];
+  const names = new Set(called.map(([, name]) => name as string));
+  names.delete(one.name);
+  return [...names].flatMap((name) => functions.get(name) ?? []);
+}

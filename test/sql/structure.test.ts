@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { cycles, reached } from './graph.ts';
+import { dependencies, files, functions } from './source.ts';
+
+// What a hook calls is a feature's; that the feature calls the kernel in turn is the purpose of a hook.
+const isHooks = (file: string) => file === 'kernel/hooks.sql';
+const layer = (file: string) => file.split('/')[0];
+
+/** A file uses another when one of its functions names one of the other's in its code. */
+const edges = [...functions.values()].flatMap((from) =>
+  dependencies(from).map((to) => ({ from, to })),
+);
+const between = edges.filter(({ from, to }) => from.file !== to.file);
+
+test('the kernel calls features, and all else, only through its hooks', () => {
+  const wrong = between.filter(
+    ({ from, to }) =>
+      layer(from.file) === 'kernel' && layer(to.file) !== 'kernel' && !isHooks(from.file),
+  );
+  expect(wrong.map(({ from, to }) => `${from.name} -> ${to.name} (${to.file})`)).toEqual([]);
+});
+
+test('no files depend on each other in a cycle', () => {
+  const uses = new Map<string, Set<string>>();
+  for (const { from, to } of between) {
+    if (isHooks(to.file)) continue;
+    uses.set(from.file, (uses.get(from.file) ?? new Set()).add(to.file));
+  }
+  expect(cycles(uses)).toEqual([]);
+});
+
+test('files and lines are short enough to be read', () => {
+  const lines = files.map(({ name, sql }) => ({ name, count: sql.trimEnd().split('\n').length }));
+  expect(lines.filter(({ count }) => count > 250)).toEqual([]);
+  const sorted = lines.map(({ count }) => count).sort((a, b) => a - b);
+  expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThanOrEqual(90);
+  const long = files.flatMap(({ name, sql }) =>
+    sql
+      .split('\n')
+      .map((line, at) => ({ at: `${name}:${at + 1}`, line }))
+      // a description is one string, and a string can't be broken
+      .filter(({ line }) => line.length > 120 && !/^\s*'.*'[;,]?$|^comment on/.test(line)),
+  );
+  expect(long.map(({ at }) => at)).toEqual([]);
+});
+
+test('a claim reaches few functions besides maintenance', () => {
+  const uses = new Map([...functions.values()].map((one) => [one.name, dependencies(one).map((to) => to.name)]));
+  expect(reached(uses, 'claim', ['ride_along', 'guard_now'])).toBeLessThanOrEqual(60);
+});
