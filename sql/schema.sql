@@ -102,7 +102,6 @@ table tock.archives
   "position" bigint not null default 0
   parts integer not null default 0
   rows bigint not null default 0
-  replaced bigint not null
   started_at timestamp with time zone not null default now()
   verified_at timestamp with time zone
   dropped_at timestamp with time zone
@@ -325,10 +324,9 @@ table tock.marks -- partition by RANGE ("position")
   kind text not null
   changes jsonb
   constraint amending_says_what CHECK (((changes IS NOT NULL) OR (kind <> 'amended'::text)))
-  constraint kind_is_known CHECK ((kind = ANY (ARRAY['cancelled'::text, 'superseded'::text, 'replaces'::text, 'amended'::text])))
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['cancelled'::text, 'superseded'::text, 'amended'::text])))
   constraint marks_pkey PRIMARY KEY (stream, "position", kind)
-  constraint replacing_names_the_other CHECK (((other_id IS NOT NULL) = (kind = ANY (ARRAY['superseded'::text, 'replaces'::text]))))
-  CREATE INDEX marks_that_replace ON ONLY tock.marks USING btree (other_id) WHERE (kind = 'replaces'::text)
+  constraint superseded_names_the_other CHECK (((other_id IS NOT NULL) = (kind = 'superseded'::text)))
 
 table tock.migrations
   number integer not null
@@ -671,14 +669,12 @@ table tock.waiting
   queue text not null
   tenant text
   payload jsonb
-  replaces bigint
   options jsonb
   gate text
   ticket bigint
   after_due timestamp with time zone
   constraint child_stands_at_no_gate CHECK (((after_due IS NULL) OR (ticket IS NULL))) NOT VALID
   constraint priority_is_0_to_9 CHECK (((priority >= 0) AND (priority <= 9))) NOT VALID
-  constraint replacement_has_its_task CHECK (((replaces IS NULL) OR (task_id IS NOT NULL))) NOT VALID
   constraint run_was_lost_less_often_than_begun CHECK (((lost >= 0) AND (attempt > lost))) NOT VALID
   constraint ticket_is_for_a_gate CHECK (((ticket IS NULL) OR (gate IS NOT NULL))) NOT VALID
   constraint waiting_pkey PRIMARY KEY ("position")
@@ -686,7 +682,6 @@ table tock.waiting
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
-  CREATE INDEX waiting_that_replace ON tock.waiting USING btree (replaces) WHERE (replaces IS NOT NULL)
 
 table tock.watches
   "position" bigint not null
@@ -909,10 +904,6 @@ function tock.archived(p_path text, p_bytes bigint, p_sha256 text, p_rows intege
   -- Records a part's file that was read back and found whole; TK409 when it isn't what the epoch holds now, or somebody was first. A repeated call answers the same.
   -- for tock_admin, tock_edge
 
-function tock.archived_before(p_epoch integer, p_replaced bigint)
-  returns boolean
-  -- Whether runs of an epoch were replaced since it was archived: then its files are forgotten, and it is archived anew.
-
 function tock.archived_run(p_archived found_run[], p_id bigint, p_task_id bigint)
   returns found_run
   -- A run among those that were read from the archive, by its id or that of the entry that became it; null when it isn't there.
@@ -924,10 +915,6 @@ function tock.archived_runs(p_rows jsonb)
 function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
-
-function tock.as_they_stand(p_found listed[])
-  returns listed[]
-  -- Those of a listing that are where their tasks are, and in that state.
 
 function tock.ask_allowance(p_queue text, p_policy queues, p_wait boolean)
   returns allowance
@@ -1062,7 +1049,7 @@ function tock.candidates_statement(p_epoch integer, p_first bigint)
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended.
+  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended. Ready tasks are replaced, those of up to 1,000 streams a call: until the transaction ends no claim takes from these streams, so change in a transaction of its own. TK503 when a stream stays claimed for 2 s, TK409 outside read committed.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.change_held(p_key unique_keys, p_at whereabout, p_task jsonb)
@@ -1088,10 +1075,6 @@ function tock.check_changes(p_changes jsonb)
 function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
   returns void
   -- Raises TK422 for arguments that claim() doesn't take.
-
-function tock.check_cursor(p_stream integer)
-  returns void
-  -- Raises 40001 when a stream has been claimed from since this transaction's snapshot was taken.
 
 function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
   returns void
@@ -1149,10 +1132,6 @@ function tock.check_policy(p_policy jsonb)
   returns jsonb
   -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
 
-function tock.check_policy_is_new(p_name text)
-  returns void
-  -- Raises 40001 when a queue's policy was changed since this transaction's snapshot was taken.
-
 function tock.check_progress(p_progress jsonb)
   returns bigint[]
   -- The ids of [{id, progress, note}], null for one object for all; TK422 names what can't be.
@@ -1172,6 +1151,10 @@ function tock.check_queue_name(p_queue text)
 function tock.check_queues(p_queues text[], p_weights integer[])
   returns void
   -- Raises TK422 for queues and weights that claim_any() doesn't take.
+
+function tock.check_read_committed(p_verb text)
+  returns void
+  -- TK409 in a transaction that keeps one snapshot, which claims and changes can't work on.
 
 function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
@@ -1223,7 +1206,7 @@ function tock.check_waiting_ids()
 
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false, p_bytes integer DEFAULT 4194304)
   returns SETOF claimed
-  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours. p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
+  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_answer()
@@ -1514,9 +1497,9 @@ function tock.draw_statement(p_epoch integer, p_marked boolean DEFAULT false)
   returns text
   -- The statement that leases what lies above a stream's cursor in an epoch and returns it, in order.
 
-function tock.drop_epoch(p_epoch integer, p_replaced bigint)
+function tock.drop_epoch(p_epoch integer)
   returns void
-  -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.
+  -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or the archive was turned on since.
 
 function tock.drop_key_counters(p_prefix text)
   returns void
@@ -1868,6 +1851,10 @@ function tock.hold_statement(p_epoch integer, p_one boolean)
   returns text
   -- The statement that locks a lease's rows and counts them; p_one says that it is of one run.
 
+function tock.hold_streams(p_streams integer[])
+  returns void
+  -- Takes the locks of up to 1,000 streams' claims to the end of the transaction, waiting up to 2 s in all; TK503 when that was not enough.
+
 function tock.hot_epoch()
   returns integer
   -- The epoch in use, while the hot functions are right for it; else null. Written by write_hot().
@@ -2015,14 +2002,6 @@ function tock.join_pool(p_pool text, p_worker text, p_lease_seconds integer DEFA
   returns TABLE(state text, task text, fence bigint, leased_until timestamp with time zone)
   -- Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and says which task it holds. With p_fence it is a heartbeat for that holding alone: state lost, and nothing else is done, when that is over.
   -- for tock_admin, tock_edge, tock_worker
-
-function tock.judge(p_id bigint, p_replaced bigint)
-  returns text
-  -- Whether the replacement of a run may start: go, late (the run had started), or later (its stream is being claimed from).
-
-function tock.judge_replacements(p_epoch integer, p_limit integer)
-  returns integer
-  -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
 
 function tock.judged_queue(p_key text, p_id bigint)
   returns text
@@ -2200,7 +2179,7 @@ function tock.left_behind_in(p_pool text)
 
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
-  -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
+  -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready.
 
 function tock.let_go_from(p_pool text, p_turn bigint)
   returns void
@@ -2343,7 +2322,7 @@ function tock.missing_run(p_id bigint, p_task_id bigint)
 
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
+  -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.move_start(p_pool text, p_line text)
@@ -2640,10 +2619,6 @@ function tock.pools()
   -- All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each pool's workers and tasks at most.
   -- for tock_admin, tock_edge
 
-function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
-  returns boolean
-  -- Puts replacements that can't be judged now off for a moment or more, so that nobody behind them waits; false when that can't be either.
-
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
   -- Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.
@@ -2833,10 +2808,6 @@ function tock.release_vanished(p_pool text)
   returns boolean
   -- Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.
 
-function tock.replaced_in(p_epoch integer)
-  returns bigint
-  -- How many runs of an epoch have been replaced or cancelled before they started, ever.
-
 function tock.reprioritize(p_ids bigint[], p_priority integer)
   returns TABLE(id bigint, state text, changed boolean)
   -- Gives tasks another priority, 0 (first) to 9: change() with plain arguments.
@@ -3009,10 +2980,6 @@ function tock.searched_epoch(p_filter jsonb, p_below bigint)
   returns epochs
   -- In which epoch a search goes on; null when none is left.
 
-function tock.searched_page(p_tasks jsonb)
-  returns jsonb
-  -- A page without replacements that came too late.
-
 function tock.searched_streams(p_queue text, p_first bigint)
   returns integer[]
   -- In which streams a search looks.
@@ -3024,10 +2991,6 @@ function tock.seen_statement(p_epoch integer, p_source text)
 function tock.sees_all()
   returns boolean
   -- Whether each statement of the transaction has a snapshot of its own.
-
-function tock.sees_all_marks(p_epoch integer, p_stream integer, p_after bigint, p_upto bigint)
-  returns boolean
-  -- Whether a claim under an old snapshot may go on: 40001 when a run that it would draw was replaced since, false when one is being replaced.
 
 function tock.select_tasks(p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text, p_limit integer, p_look integer DEFAULT 10000)
   returns page
@@ -3156,7 +3119,7 @@ function tock.sum_counts(p_counts bigint[])
 
 function tock.supersede(p_found whereabout[], p_changes jsonb)
   returns whereabout[]
-  -- Replaces ready runs by changed ones; returns those that nobody else had replaced or cancelled, n being the id of what replaces them.
+  -- Replaces ready runs by changed ones; returns those that had not started or been cancelled, n being the id of what replaces them. Until the transaction ends no claim takes from their streams.
 
 function tock.sweep_gates(p_limit integer DEFAULT 500)
   returns integer
@@ -3359,11 +3322,11 @@ function tock.watch(p_watch dependent[])
 
 function tock.watched_runs(p_parents bigint[], p_children bigint[])
   returns bigint[]
-  -- Which runs of these parents children watch that surely are links of their chains; null for the others, or in place of all.
+  -- Which runs of these parents children watch; null for the others, or in place of all.
 
-function tock.whereabouts(p_ids bigint[], p_from bigint[] DEFAULT NULL::bigint[])
+function tock.whereabouts(p_ids bigint[])
   returns SETOF whereabout
-  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.
+  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
 
 function tock.whoami(p_key text)
   returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone)

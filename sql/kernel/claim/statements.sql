@@ -89,8 +89,7 @@ comment on function tock.cursor_statement is 'The statement that reads the curso
 
 -- The runs are of one epoch, the lease's own. That neither the newest lease nor start_after is above the
 -- cursor is asked in the statement's own snapshot: since the cursor was read somebody else may have claimed,
--- or the stream may have slept and woken. So is that nothing marked is among them: what replaces another
--- run comes with its mark, and may not be drawn unjudged.
+-- or the stream may have slept and woken. So is that nothing marked is among them.
 -- $1 stream, $2 cursor, $3 limit, $4 token, $5 worker, $6 until, $7 bytes, $8 one at least,
 -- $9 max_attempts, $10 priority, and of those marked $11 skips, $12 the last position to look at
 create or replace function tock.draw_statement(p_epoch integer, p_marked boolean default false)
@@ -104,7 +103,7 @@ as $$
         select r.*, sum(r.cost) over (order by r.position) as upto
         from (
           select r.position, r.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at, r.payload,
-            r.bytes + 128 + 4 * coalesce(octet_length(r.tenant), 0) as cost%6$s
+            r.bytes + 128 + 4 * coalesce(octet_length(r.tenant), 0) as cost%5$s
           from tock.runs_%1$s r where r.stream = $1 and r.position > $2
             and (select s.start_after from tock.streams s where s.number = $1) <= $2
             and coalesce((
@@ -115,8 +114,8 @@ as $$
     ), leased as (
       insert into tock.leases_%1$s (stream, after_position, last_position, runs, token, worker, leased_until%3$s)
       select $1, $2, p.last_position, p.runs, $4, $5, $6%4$s
-      from (select max(p.position) as last_position, count(*) as runs%7$s from picked p) p
-      where p.runs > 0%5$s
+      from (select max(p.position) as last_position, count(*) as runs%6$s from picked p) p
+      where p.runs > 0
     )
     select $4, $6, coalesce(p.task_id, p.position << 20 | $1), p.position << 20 | $1, p.attempt::integer,
       coalesce(p.max_attempts, $9)::integer, $10::integer, p.tenant, p.created_at, p.payload
@@ -132,9 +131,6 @@ as $$
     case when p_marked then ', (select count(*) from unnest($11) k where k <= p.last_position),
         nullif(array(select k from unnest($11) k where k <= p.last_position), ''{}''),
         pg_catalog.clock_timestamp() + p.timeout_seconds * interval ''1 second''' end,
-    -- under an old snapshot this turns the fence's refusal into a serialization failure
-    case when pg_catalog.current_setting('transaction_isolation') <> 'read committed'
-      then ' on conflict do nothing' end,
     case when p_marked then ', (r.options ->> ''timeout_seconds'')::integer as timeout_seconds' end,
     case when p_marked then ', max(p.timeout_seconds) as timeout_seconds' end)
 $$;
