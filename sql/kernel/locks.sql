@@ -67,3 +67,45 @@ exception
 end $$;
 
 comment on function tock.wait_for_lock is 'Takes the lock of a stream''s claim, a slot or a duty, waiting up to 50 ms; false when that was not enough.';
+
+-- Streams in one order, so that no two changes wait for each other, and a claim never waits once it has leased something.
+-- With a stream's first key held no claim takes the second; one that has that from before goes on beside a stranger's lock.
+create or replace function tock.hold_streams(p_streams integer[])
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_until timestamptz := pg_catalog.clock_timestamp() + interval '2 seconds';
+  v_streams integer[] := array(select distinct s from unnest(p_streams) s order by s);
+  v_stream integer;
+  v_held boolean;
+begin
+  if pg_catalog.cardinality(v_streams) > 1000 then
+    perform tock.refuse(422, 'these tasks are ready in more than 1,000 streams, and a call changes those of 1,000', 'ids',
+      'change fewer tasks a call');
+  end if;
+  foreach v_stream in array v_streams loop
+    loop
+      v_held := pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_stream) or tock.wait_for_lock(v_stream);
+      exit when v_held or pg_catalog.clock_timestamp() > v_until;
+    end loop;
+    exit when not v_held;
+  end loop;
+  while v_held and exists (
+    select from pg_catalog.pg_locks l
+    where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
+      and 4294967295 - l.objid::bigint = any (v_streams) and l.pid <> pg_catalog.pg_backend_pid()
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()))
+  loop
+    v_held := pg_catalog.clock_timestamp() < v_until;
+    perform pg_catalog.pg_sleep(0.01);
+  end loop;
+  if not v_held then
+    perform tock.refuse(503, 'a transaction that is still open has claimed from, or changed, the stream of one of these tasks', 'ids',
+      'try again; nothing was changed');
+  end if;
+end $$;
+
+comment on function tock.hold_streams is
+  'Takes the locks of up to 1,000 streams'' claims to the end of the transaction, waiting up to 2 s in all; TK503 when that was not enough.';

@@ -1,7 +1,5 @@
 -- Waiting ones in the order of their due times, the others by epoch, newest first, and then by stream and
--- position. A part at a time, as what is looked at is judged, too. What was passed over by claims may be a
--- replacement that came too late, which is no part of its task: so what never started is looked for anew from
--- its task. Where the cursor has a bound (bounded_cursor()), runs and waiting entries above it are left out.
+-- position. A part at a time, as what is looked at is judged, too. Where the cursor has a bound (bounded_cursor()), runs and waiting entries above it are left out.
 create or replace function tock.select_tasks(
   p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text,
   p_limit integer, p_look integer default 10000)
@@ -74,7 +72,7 @@ begin
         end if;
         v_left := v_left - pg_catalog.cardinality(v_found);
         v_page.looked_at := v_page.looked_at + v_seen;
-        v_page.tasks := v_page.tasks || tock.as_they_stand(v_found);
+        v_page.tasks := v_page.tasks || v_found;
         if v_left = 0 or (v_seen = v_look and v_page.looked_at >= p_look) then
           v_page.cursor := tock.write_cursor(case when v_upto is null then v_at else v_at || pg_catalog.to_jsonb(v_upto) end);
           return v_page;
@@ -91,30 +89,3 @@ end $$;
 
 comment on function tock.select_tasks is
   'Tasks of a queue in a state, of a tenant, with an error, rerun or not: up to p_limit of the p_look rows looked at, and where to go on.';
-
--- A waiting entry answers for itself, so its task is asked whether it goes on as that; where its first run's epoch
--- is gone it isn't found that way.
-create or replace function tock.as_they_stand(p_found tock.listed[])
-returns tock.listed[]
-language plpgsql
-volatile
-set enable_hashjoin = on
-as $$
-declare
-  v_asked bigint[] := array(
-    select case when f.run_id & 1048575 = 0 then f.id else f.run_id end from unnest(p_found) f
-    where f.state in ('ready', 'cancelled', 'expired') or f.state = 'waiting' and f.id <> f.run_id);
-begin
-  if pg_catalog.cardinality(v_asked) = 0 then
-    return p_found;
-  end if;
-  return array(
-    select u.f
-    from (select unnest(p_found) as f, pg_catalog.generate_subscripts(p_found, 1) as n) u
-    left join tock.whereabouts(v_asked) w on w.current_id = (u.f).run_id
-    where coalesce(w.state = (u.f).state, (u.f).state in ('done', 'dead', 'running')
-      or (u.f).run_id & 1048575 = 0 and ((u.f).id = (u.f).run_id or tock.epoch_of((u.f).id >> 20) is null))
-    order by u.n);
-end $$;
-
-comment on function tock.as_they_stand is 'Those of a listing that are where their tasks are, and in that state.';

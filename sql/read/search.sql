@@ -57,10 +57,7 @@ as $$
     select coalesce((
         select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', f.task_id::text, 'run_id', (f.position << 20 | f.stream)::text,
           'queue', f.queue, 'state', f.state, 'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt,
-          'created_at', f.created_at, 'run_at', null, 'ended_at', f.ended_at, 'worker', f.worker, 'error', f.error,
-          'replaces', exists (
-            select from tock.marks_%1$s m where m.stream = f.stream and m.position = f.position and m.kind = 'replaces'),
-          'at', f.position) order by f.position desc) from found f), '[]') as tasks,
+          'created_at', f.created_at, 'run_at', null, 'ended_at', f.ended_at, 'worker', f.worker, 'error', f.error, 'at', f.position) order by f.position desc) from found f), '[]') as tasks,
       (select (count(*) + (select count(*) from again))::integer from glance) as looked, (select h.position from horizon h) as horizon,
       w.tasks as w_tasks, w.looked_at as w_looked, w.horizon as w_horizon
     from tock.search_waiting($4, $2, $5, 5000) w$q$, p_epoch, tock.standing(p_epoch))
@@ -135,7 +132,7 @@ begin
     rest as (
       select case when exists (select from all_found a where a.n > p_limit) then (select min(g.at) from page g)
         else nullif(v_horizon, 0) end as below)
-    select tock.searched_page(coalesce((select pg_catalog.jsonb_agg(g.task order by g.n) from page g), '[]')),
+    select coalesce((select pg_catalog.jsonb_agg(g.task - 'at' order by g.n) from page g), '[]'),
       pg_catalog.lpad(pg_catalog.to_hex(r.below), 12, '0'), v_looked
     from rest r;
 end $$;

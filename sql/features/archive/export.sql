@@ -1,6 +1,5 @@
 -- A run as the archive has it: texts, in this order, which functions/archive/columns.ts has too. JSON is PostgreSQL's own
--- text, times are microseconds. What a settled epoch shows as ready was passed over: a replacement that came too late, no
--- part of its task, which may be noted meanwhile. A retry that waited stays what waited: what it became may be gone by now.
+-- text, times are microseconds. A retry that waited stays what waited: what it became may be gone by now.
 -- $1 and $2 the stream and position to go on after, $3 and $4 the last ones, $5 how many
 create or replace function tock.archive_statement(p_epoch integer)
 returns text
@@ -10,9 +9,9 @@ as $$
   select pg_catalog.format($q$
     select r.stream, r.position, r.task_id as begun, r.created_at, s.queue, array[
       (r.position << 20 | r.stream)::text, coalesce(r.task_id, r.position << 20 | r.stream)::text,
-      d.next_id::text, s.queue, case when a.late then 'late' else d.state end, s.priority::text, r.tenant, r.attempt::text,
+      d.next_id::text, s.queue, d.state, s.priority::text, r.tenant, r.attempt::text,
       r.max_attempts::text, r.lost::text, tock.micros(r.created_at), tock.micros(l.claimed_at), tock.micros(l.leased_until),
-      tock.micros(case when not a.late then d.ended_at end), l.worker, r.payload::text, e.result::text, nullif(e.error, 'null')::text, r.options::text,
+      tock.micros(d.ended_at), l.worker, r.payload::text, e.result::text, nullif(e.error, 'null')::text, r.options::text,
       g.progress::text, g.note, d.cancel_requested::text,
       (select x.of_id from tock.reruns x where x.id = coalesce(r.task_id, r.position << 20 | r.stream) limit 1)::text] as texts
     from (
@@ -26,10 +25,6 @@ as $$
       where g.position = any (array[r.position, l.after_position + 1]) and g.stream = r.stream
         and (g.of_all or g.position = r.position)
       order by g.told_at desc limit 1) g on l.stream is not null
-    cross join lateral (
-      select d.state = 'ready' or d.state = 'cancelled' and e.state is null and exists (
-        select from tock.marks_%1$s m
-        where m.stream = r.stream and m.position = r.position and m.kind = 'cancelled' and m.changes ? 'late') as late offset 0) a
     order by r.stream, r.position$q$, p_epoch, tock.standing(p_epoch))
 $$;
 

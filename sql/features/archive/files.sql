@@ -30,9 +30,7 @@ declare
   v_rows tock.archive_rows;
   v_file bigint;
 begin
-  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
-    perform tock.refuse(409, 'the archive is written in read committed transactions', 'path');
-  end if;
+  perform tock.check_read_committed('archived');
   if exists (select from tock.archived_files f where f.path = p_path and f.sha256 = p_sha256) then
     return true;
   end if;

@@ -10,31 +10,16 @@ declare
   v_filed bigint := (select coalesce(sum(f.rows), 0) from tock.archived_files f where f.epoch = p_archive.epoch);
 begin
   execute pg_catalog.format('select count(*) from tock.runs_%s', p_archive.epoch) into v_runs;
-  if v_runs = v_filed and p_archive.rows = v_filed and tock.replaced_in(p_archive.epoch) = p_archive.replaced then
+  if v_runs = v_filed and p_archive.rows = v_filed then
     update tock.archives a set state = 'verified', verified_at = pg_catalog.clock_timestamp() where a.epoch = p_archive.epoch;
   else
     perform tock.forget_archive(p_archive.epoch);
     perform tock.archive_stepped(pg_catalog.format(
-      'epoch %s has %s runs and its files have %s, or some were changed meanwhile: it is exported anew', p_archive.epoch, v_runs, v_filed));
+      'epoch %s has %s runs and its files have %s: it is exported anew', p_archive.epoch, v_runs, v_filed));
   end if;
 end $$;
 
 comment on function tock.verify_archive is 'Calls an epoch verified whose files hold all of its runs, and begins anew with one of which that can''t be said.';
-
-create or replace function tock.archived_before(p_epoch integer, p_replaced bigint)
-returns boolean
-language plpgsql
-volatile
-as $$
-begin
-  if exists (select from tock.archives a where a.epoch = p_epoch and a.state = 'verified' and a.replaced <> p_replaced) then
-    perform tock.forget_archive(p_epoch);
-    return tock.is_archiving();
-  end if;
-  return false;
-end $$;
-
-comment on function tock.archived_before is 'Whether runs of an epoch were replaced since it was archived: then its files are forgotten, and it is archived anew.';
 
 create or replace function tock.begin_archive(p_epoch tock.epochs)
 returns tock.archives
@@ -44,8 +29,8 @@ as $$
 declare
   v_archive tock.archives;
 begin
-  insert into tock.archives (epoch, first_position, end_position, replaced)
-    values (p_epoch.number, p_epoch.first_position, p_epoch.end_position, tock.replaced_in(p_epoch.number))
+  insert into tock.archives (epoch, first_position, end_position)
+    values (p_epoch.number, p_epoch.first_position, p_epoch.end_position)
     on conflict do nothing;
   select a.* into v_archive from tock.archives a where a.epoch = p_epoch.number;
   return v_archive;

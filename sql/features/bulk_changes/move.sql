@@ -1,6 +1,5 @@
 -- As a change does: a waiting entry is another queue's from then on, a ready run is replaced by one in the other
--- queue, which is judged at its claim: so whoever has the first in a claim under way keeps it, in the first
--- queue. What is held by a key of its queue stays: its turn at a gate is not known to the other. So does
+-- queue, with its stream's lock held. What is held by a key of its queue stays: its turn at a gate is not known to the other. So does
 -- what has a pipeline: its queue says where it is in that.
 create or replace function tock.move(p_ids bigint[], p_queue text)
 returns table (id bigint, state text, changed boolean)
@@ -18,10 +17,9 @@ declare
   v_found tock.whereabout[];
   v_keyed bigint[];
   v_going tock.whereabout[];
-  v_done bigint[];
-  v_replaced tock.whereabout[];
-  v_now tock.whereabout[];
+  v_moved bigint[];
 begin
+  perform tock.check_read_committed('move');
   perform tock.check_queue_name(p_queue);
   perform tock.check_not_webhooks(p_queue, 'queue');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
@@ -34,28 +32,19 @@ begin
     if pg_catalog.cardinality(v_going) > 0 and (tock.policy(p_queue)).name = '*' then
       perform tock.make_queue(p_queue);
     end if;
-    v_done := tock.change_waiting(array(select g from unnest(v_going) g where g.state = 'waiting'), v_changes);
-    v_replaced := tock.supersede(array(select g from unnest(v_going) g where g.state = 'ready'), v_changes);
+    v_moved := tock.change_waiting(array(select g from unnest(v_going) g where g.state = 'waiting'), v_changes)
+      || array(select r.current_id from unnest(tock.supersede(
+        array(select g from unnest(v_going) g where g.state = 'ready'), v_changes)) r);
     insert into tock.moves (id)
-      select g.task_id from unnest(v_going) g
-      where g.current_id = any (v_done) or g.current_id in (select r.current_id from unnest(v_replaced) r)
+      select g.task_id from unnest(v_going) g where g.current_id = any (v_moved)
       union
-      select g.current_id from unnest(v_going) g
-      where g.current_id = any (v_done) or g.current_id in (select r.current_id from unnest(v_replaced) r)
+      select g.current_id from unnest(v_going) g where g.current_id = any (v_moved)
       order by 1
       on conflict do nothing;
-    v_now := array(select w from tock.whereabouts(array(select g.task_id from unnest(v_going) g)) w);
     -- one that was promoted, claimed, or changed by others meanwhile is looked for anew
-    v_ids := array(
-      select g.task_id from unnest(v_going) g
-      left join unnest(v_now) w on w.task_id = g.task_id
-      left join unnest(v_replaced) r on r.current_id = g.current_id
-      where w.queue <> p_queue and w.state in ('waiting', 'ready', 'running')
-        and not (w.state = 'running' and w.current_id = g.current_id));
+    v_ids := array(select g.task_id from unnest(v_going) g where g.current_id <> all (v_moved));
     return query
-      select f.task_id, coalesce(w.state, f.state), coalesce(w.queue = p_queue, false)
-      from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
-      where f.task_id <> all (v_ids);
+      select f.task_id, f.state, f.current_id = any (v_moved) from unnest(v_found) f where f.task_id <> all (v_ids);
     if pg_catalog.cardinality(v_ids) = 0 then
       return;
     end if;
@@ -64,7 +53,7 @@ begin
 end $$;
 
 comment on function tock.move is
-  'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue''s, or a pipeline, whose stages are its queues.';
+  'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue''s, or a pipeline, whose stages are its queues.';
 
 create or replace function tock.keyed(p_ids bigint[])
 returns bigint[]

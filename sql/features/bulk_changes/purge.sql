@@ -1,6 +1,6 @@
 -- With the stream's lock held no claim is under way. A closed lease goes over all that can be seen above the
 -- cursor, one an epoch: what it covers is cancelled, unless it goes on as another run, which is purged where
--- that stands (one that is being changed at that very moment isn't seen there). What it counts and the range it
+-- that stands. What it counts and the range it
 -- covers are of one snapshot, or the audit would find a difference.
 -- $1 stream, $2 cursor, $3 how many, $4 token
 create or replace function tock.purge_statement(p_epoch integer)
@@ -119,9 +119,8 @@ begin
     perform tock.refuse(422, 'state is ready or waiting, or left out for both', 'state');
   elsif p_limit is null or p_limit not between 1 and 10000000 then
     perform tock.refuse(422, 'limit is a whole number from 1 to 10000000', 'limit');
-  elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
-    perform tock.refuse(409, 'purge_queue() has to run in read committed: an older snapshot doesn''t show what was just claimed');
   end if;
+  perform tock.check_read_committed('purge_queue');
   ready := 0; waiting := 0; busy := 0; more := false;
   -- first, as what waits becomes a cancelled run, which is then passed over with the others
   if coalesce(p_state, 'waiting') = 'waiting' then

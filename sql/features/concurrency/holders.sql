@@ -1,7 +1,6 @@
--- Whether a run that is cancelled, expired or replaced is over, or was not handed out and never will be. A claim that
--- hasn't committed may have it: only a lease that has passed it says so, or the lock of its stream, which a
--- look that ends soon may take (p_lock). Of a waiting entry, that nobody is making it a run at this moment. What
--- it stands in the place of may be in such a claim as well, and is asked in turn.
+-- Whether a run that is cancelled or expired was not handed out and never will be. A claim that hasn't committed may have
+-- it: only a lease that has passed it says so, or the lock of its stream, which a look that ends soon may take
+-- (p_lock). Of a waiting entry, that no promotion is making it a run at this moment.
 create or replace function tock.never_starts(p_id bigint, p_lock boolean)
 returns boolean
 language plpgsql
@@ -10,50 +9,35 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_id bigint := p_id;
-  v_stream integer;
-  v_epoch integer;
-  v_locked boolean;
-  v_at record;
+  v_stream integer := (p_id & 1048575)::integer;
+  v_epoch integer := tock.epoch_of(p_id >> 20);
+  v_locked boolean := false;
+  v_running boolean;
 begin
-  while v_id is not null loop
-    v_stream := (v_id & 1048575)::integer;
-    v_epoch := tock.epoch_of(v_id >> 20);
-    v_locked := false;
-    if v_stream = 0 then
-      select w.replaces into v_id from tock.waiting w where w.position = v_id >> 20 for update skip locked;
-      if not found then
-        return false;
-      end if;
-      continue;
+  if v_stream = 0 then
+    perform from tock.waiting w where w.position = p_id >> 20 for update skip locked;
+    return found;
+  elsif v_epoch is null then
+    return true;
+  end if;
+  loop
+    execute pg_catalog.format($q$
+      select l.runs > 0 and $2 <> all (coalesce(l.skips, '{}'))
+        and (select e.position from tock.results_%1$s e where e.stream = $1 and e.position = $2) is null
+      from (
+        select c.* from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
+        order by c.stream desc, c.after_position desc limit 1) l
+      where l.last_position >= $2$q$, v_epoch)
+      into v_running using v_stream, p_id >> 20;
+    if v_running is not null or v_locked then
+      return coalesce(not v_running, true);
+    elsif not (p_lock and tock.take_stream(v_stream)
+      and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - v_stream))
+    then
+      return false;
     end if;
-    exit when v_epoch is null;
-    loop
-      execute pg_catalog.format($q$
-        select m.replaces, l.running
-        from (
-          select max(k.other_id) as replaces from tock.marks_%1$s k
-          where k.stream = $1 and k.position = $2 and k.kind = 'replaces') m
-        left join lateral (
-          select c.last_position, c.runs > 0 and $2 <> all (coalesce(c.skips, '{}'))
-            and (select e.position from tock.results_%1$s e where e.stream = $1 and e.position = $2) is null as running
-          from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
-          order by c.stream desc, c.after_position desc limit 1) l on l.last_position >= $2$q$, v_epoch)
-        into v_at using v_stream, v_id >> 20;
-      if v_at.running then
-        return false;
-      end if;
-      exit when v_at.running is not null or v_locked;
-      if not (p_lock and tock.take_stream(v_stream)
-        and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), -1 - v_stream))
-      then
-        return false;
-      end if;
-      v_locked := true;
-    end loop;
-    v_id := v_at.replaces;
+    v_locked := true;
   end loop;
-  return true;
 end $$;
 
 comment on function tock.never_starts is 'Whether a run or waiting entry that is not to start any more is in nobody''s hands: false as well where that can''t be told now.';
@@ -78,11 +62,9 @@ begin
     if v_at.state in ('cancelled', 'expired') then
       continue when tock.never_starts(v_at.current_id, p_lock);
     elsif v_at.state = 'waiting' then
-      select w.due_at, w.replaces, w.after_due, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits from tock.waiting w where w.position = v_at.current_id >> 20;
-      if v_waits.replaces is not null then
-        continue when tock.never_starts(v_waits.replaces, p_lock);
+      select w.due_at, w.after_due, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits from tock.waiting w where w.position = v_at.current_id >> 20;
       -- who waited for its children has not failed
-      elsif not (p_keep or v_waits.goes_on) then
+      if not (p_keep or v_waits.goes_on) then
         continue;
       elsif v_waits.due_at = 'infinity' and v_waits.after_due is null then
         back := back || (v_at.current_id >> 20);

@@ -15,7 +15,9 @@ volatile
 rows 1000
 as $$
 declare
-  v_found tock.whereabout[] := array(select w from tock.whereabouts(p_ids, p_from) w);
+  v_found tock.whereabout[] := array(
+    select w from tock.whereabouts(array(
+      select coalesce(p_from[i.n], i.id) from unnest(p_ids) with ordinality i (id, n) order by i.n)) w);
   v_again tock.whereabout[];
   v_later tock.whereabout[];
 begin
@@ -128,8 +130,7 @@ end $$;
 
 comment on function tock.put_in_order is 'The whereabouts of tasks in the order of these ids.';
 
--- Of a parent with many runs behind it, so that each look doesn't go through all of them. A run that replaces another is
--- no sure link: it may have come too late.
+-- Of a parent with many runs behind it, so that each look doesn't go through all of them.
 create or replace function tock.watched_runs(p_parents bigint[], p_children bigint[])
 returns bigint[]
 language plpgsql
@@ -153,10 +154,7 @@ begin
       select array(
         select row(null, r.task_id, i, null, null)::tock.whereabout from unnest($1) i
         cross join lateral (
-          select r.task_id from tock.runs_%1$s r where r.stream = (i & 1048575)::integer and r.position = i >> 20 offset 0) r
-        where not exists (
-          select from tock.marks_%1$s m
-          where m.stream = (i & 1048575)::integer and m.position = i >> 20 and m.kind = 'replaces'))$q$, v_epoch)
+          select r.task_id from tock.runs_%s r where r.stream = (i & 1048575)::integer and r.position = i >> 20 offset 0) r)$q$, v_epoch)
       into v_part using v_watched;
     v_links := v_links || v_part;
   end loop;
@@ -165,4 +163,4 @@ begin
     group by p.n order by p.n);
 end $$;
 
-comment on function tock.watched_runs is 'Which runs of these parents children watch that surely are links of their chains; null for the others, or in place of all.';
+comment on function tock.watched_runs is 'Which runs of these parents children watch; null for the others, or in place of all.';

@@ -37,6 +37,7 @@ declare
   v_after integer;
   v_said text;
 begin
+  perform tock.check_read_committed('claim_any');
   get diagnostics v_context = pg_context;
   v_alone := tock.is_alone(p_alone, v_context);
   v_late := v_alone;
@@ -98,8 +99,7 @@ begin
         end if;
         if p_request_id is not null then
           insert into tock.requests (verb, queue, request_id, digest, token)
-            values ('claim_any', v_queue, p_request_id, v_digest, v_lease)
-            on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+            values ('claim_any', v_queue, p_request_id, v_digest, v_lease);
         end if;
       elsif not v_found then
         v_state := tock.claim_answer();

@@ -15,6 +15,7 @@ declare
   v_own tock.own_leases;
   v_row tock.claimed;
 begin
+  perform tock.check_read_committed('claim_own');
   perform tock.check_claim(p_queue, p_worker, 1, coalesce(p_lease_seconds, 60));
   if coalesce(p_worker, '') = '' then
     perform tock.refuse(422, 'a worker is 1 to 200 characters', 'worker');

@@ -1,5 +1,4 @@
--- Every run of the task, what had been meant to replace one and came too late, and what was to hold for a
--- next attempt. A note that was for all of a lease goes too.
+-- Every run of the task, and what was to hold for a next attempt. A note that was for all of a lease goes too.
 create or replace function tock.erase(p_id bigint)
 returns integer
 language plpgsql
@@ -20,6 +19,7 @@ declare
   v_others bigint[];
   v_erased integer := 0;
 begin
+  perform tock.check_read_committed('erase');
   select w.* into v_task from tock.whereabouts(array[p_id]) w;
   if not found then
     return null;
@@ -71,8 +71,7 @@ begin
     end if;
     v_ids := v_ids || array(select distinct o from unnest(v_others) o where o <> all (v_ids));
   end loop;
-  -- an older snapshot may not show what has been archived
-  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' or exists (
+  if exists (
     select from unnest(v_ids) i join tock.archives a on i >> 20 >= a.first_position and i >> 20 < a.end_position)
   then
     perform tock.note_erasure(v_task.task_id, v_task.queue);

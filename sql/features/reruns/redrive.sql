@@ -85,6 +85,7 @@ declare
   v_page tock.page;
   v_made tock.whereabout[];
 begin
+  perform tock.check_read_committed('redrive');
   perform tock.check_queue_name(p_queue);
   perform tock.check_queue_name(coalesce(p_to_queue, p_queue));
   perform tock.check_not_webhooks(p_to_queue, 'to_queue') where p_to_queue <> p_queue;

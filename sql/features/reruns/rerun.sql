@@ -26,6 +26,7 @@ declare
   v_made tock.whereabout[] := '{}';
   v_answer jsonb;
 begin
+  perform tock.check_read_committed('rerun');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   v_found := tock.each_task(v_ids);
   if p_request_id is not null then

@@ -27,8 +27,8 @@ end $$;
 comment on function tock.key_changes is 'What a task brings for the one that has its key.';
 
 -- Where the key counts until the start, only a waiting one is changed, with its row locked, so that it can't start
--- before this commits: of one that is ready a claim could take the old payload, and the change would come too late
--- to be seen. The same goes for what waits in the place of a run that may have started.
+-- before this commits. For one that is ready that takes its stream's lock, which an open claim may hold for long: it is
+-- cancelled instead, and another appended.
 create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
 returns boolean
 language plpgsql
@@ -37,17 +37,14 @@ set lock_timeout = '2s'
 as $$
 declare
   v_policy text := tock.key_policy(p_task);
-  v_alone boolean;
   v_changed record;
 begin
   -- in a later stage it has that one's payload
   if p_at.queue is null then
     return tock.counts(p_task, p_at.state, p_key.created_at, pg_catalog.clock_timestamp());
   elsif v_policy = 'pending' then
-    if p_at.state = 'waiting' then
-      select w.replaces is null into v_alone from tock.waiting w where w.position = p_at.current_id >> 20 for update;
-    end if;
-    if v_alone is not true then
+    perform from tock.waiting w where w.position = p_at.current_id >> 20 and p_at.state = 'waiting' for update;
+    if not found then
       return false;
     end if;
   end if;

@@ -1,5 +1,5 @@
--- A mark is inserted without a lock of the stream, so a change left open in a transaction holds up
--- nobody but another change of the same task. Whoever finds that a task has gone on meanwhile looks again.
+-- A mark is inserted without a lock of the stream, so a cancel left open in a transaction holds up
+-- nothing but a change of the same task. Whoever finds that a task has gone on meanwhile looks again.
 -- Of those who change and cancel a ready run one gets the key 'superseded': a cancelled one is replaced by
 -- nothing (0). Both count from their commit: an attempt that is being decided on at that moment, unseen by the
 -- second look, is the last that doesn't know of them, as the task's first run is marked too.
@@ -22,6 +22,7 @@ declare
   v_marked bigint[] := '{}';
   v_now tock.whereabout[];
 begin
+  perform tock.check_read_committed('cancel');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
     v_found := tock.each_task(v_ids);

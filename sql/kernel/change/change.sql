@@ -13,38 +13,32 @@ declare
   v_ids bigint[] := tock.check_ids(p_ids);
   v_changes jsonb := tock.check_changes(p_changes);
   v_found tock.whereabout[];
-  v_done bigint[];
+  v_changed bigint[];
   v_replaced tock.whereabout[];
   v_now tock.whereabout[];
 begin
+  perform tock.check_read_committed('change');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
     v_found := tock.each_task(v_ids);
     perform tock.check_payload_fits(v_changes, f.queue, pg_catalog.cardinality(v_ids))
     from (select distinct u.queue from unnest(v_found) u) f;
-    v_done := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes);
+    v_changed := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes);
     v_replaced := tock.supersede(array(select f from unnest(v_found) f where f.state = 'ready'), v_changes);
+    v_changed := v_changed || array(select r.current_id from unnest(v_replaced) r);
     perform tock.amend(array(
-      select f from unnest(v_found) f
-      where f.state = 'running' or f.current_id = any (v_done)
-        or f.current_id in (select r.current_id from unnest(v_replaced) r)), v_changes);
-    if v_changes ? 'run_at' and pg_catalog.cardinality(v_done) > 0 then
-      perform tock.give_up_turns(v_done);
+      select f from unnest(v_found) f where f.state = 'running' or f.current_id = any (v_changed)), v_changes);
+    if v_changes ? 'run_at' and v_changed <> '{}' then
+      perform tock.give_up_turns(v_changed || array(select r.n from unnest(v_replaced) r));
     end if;
-    -- a replacement holds where its original didn't start, or is running still; what has gone on is changed anew
-    v_now := array(select w from tock.whereabouts(array(
-      select f.task_id from unnest(v_found) f where f.state in ('ready', 'running'))) w);
+    -- what started, was promoted, or has gone on with another run meanwhile is changed anew
+    v_now := array(select w from tock.whereabouts(array(select f.task_id from unnest(v_found) f where f.state = 'running')) w);
     v_ids := array(
-      select f.task_id from unnest(v_found) f
-      left join unnest(v_replaced) r on r.current_id = f.current_id
-      left join unnest(v_now) w on w.task_id = f.task_id
-      where case f.state when 'waiting' then f.current_id <> all (v_done)
-        when 'ready' then r.n is null or w.current_id not in (r.n, f.current_id)
-        when 'running' then w.current_id <> f.current_id else false end);
+      select f.task_id from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
+      where case when f.state in ('waiting', 'ready') then f.current_id <> all (v_changed)
+        when f.state = 'running' then w.current_id <> f.current_id else false end);
     return query
-      select f.task_id, case when w.current_id = f.current_id then w.state else f.state end,
-        case f.state when 'waiting' then true when 'ready' then w.state in ('ready', 'waiting', 'running')
-          when 'running' then w.state = 'running' else false end
+      select f.task_id, coalesce(w.state, f.state), case when f.state = 'running' then w.state = 'running' else f.current_id = any (v_changed) end
       from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
       where f.task_id <> all (v_ids);
     if pg_catalog.cardinality(v_ids) = 0 then
@@ -55,7 +49,7 @@ begin
 end $$;
 
 comment on function tock.change is
-  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended.';
+  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended. Ready tasks are replaced, those of up to 1,000 streams a call: until the transaction ends no claim takes from these streams, so change in a transaction of its own. TK503 when a stream stays claimed for 2 s, TK409 outside read committed.';
 
 create or replace function tock.reprioritize(p_ids bigint[], p_priority integer)
 returns table (id bigint, state text, changed boolean)

@@ -1,5 +1,6 @@
--- The run stays where it is, marked, and another takes its place: a run at the end of a stream, or a
--- waiting entry. Two who do this at once: the key of marks lets one.
+-- The run stays where it is, marked, and another takes its place: a run at the end of a stream, or a waiting entry. With
+-- the locks of their streams held, and in a new snapshot, what lies above the cursor can't start any more. Of this and a
+-- cancel at the same time the key of marks lets one.
 create or replace function tock.supersede(p_found tock.whereabout[], p_changes jsonb)
 returns tock.whereabout[]
 language plpgsql
@@ -19,7 +20,9 @@ declare
 begin
   if pg_catalog.cardinality(p_found) = 0 then
     return v_replaced;
-  elsif v_due <= v_now then
+  end if;
+  perform tock.hold_streams(array(select (f.current_id & 1048575)::integer from unnest(p_found) f));
+  if v_due <= v_now then
     v_slot := tock.take_slot();
   else
     perform tock.check_waiting_ids();
@@ -35,9 +38,12 @@ begin
           null)::tock.going
         from unnest($1) f
         cross join lateral (
-          select r.* from tock.runs_%s r
+          select r.* from tock.runs_%1$s r
           where r.stream = (f.current_id & 1048575)::integer and r.position = f.current_id >> 20 offset 0) r
-        join tock.streams s on s.number = r.stream)$q$, v_epoch)
+        join tock.streams s on s.number = r.stream
+        where coalesce((
+          select l.last_position from tock.leases_%1$s l where l.stream = r.stream and l.after_position < r.position
+          order by l.stream desc, l.after_position desc limit 1), 0) < r.position)$q$, v_epoch)
       into v_runs using p_found, p_changes, v_due;
     if v_due <= v_now then
       perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
@@ -70,15 +76,11 @@ begin
         select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost, p.max_attempts, p.tenant, p.created_at,
           p.new_bytes, p.payload, p.options
         from replacing p where p.next_stream <> 0
-      ), judged_at_its_claim as (
-        insert into tock.marks (stream, position, kind, other_id)
-        select p.next_stream, p.next_position, 'replaces', p.position << 20 | p.stream
-        from placed p join marked m using (stream, position) where p.next_stream <> 0
       ), later as (
         insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-          created_at, bytes, payload, replaces, options, gate)
+          created_at, bytes, payload, options, gate)
         select p.next_position, p.task_id, p.due_at, p.queue, p.priority, p.lane, p.attempt, p.lost, p.max_attempts, p.tenant,
-          p.created_at, p.new_bytes, p.payload, p.position << 20 | p.stream, p.options, p.options ->> 'gate'
+          p.created_at, p.new_bytes, p.payload, p.options, p.options ->> 'gate'
         from replacing p where p.next_stream = 0
       )
       select array(
@@ -92,4 +94,4 @@ begin
 end $$;
 
 comment on function tock.supersede is
-  'Replaces ready runs by changed ones; returns those that nobody else had replaced or cancelled, n being the id of what replaces them.';
+  'Replaces ready runs by changed ones; returns those that had not started or been cancelled, n being the id of what replaces them. Until the transaction ends no claim takes from their streams.';

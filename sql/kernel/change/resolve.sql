@@ -1,6 +1,6 @@
 -- Where tasks stand, each by the last link of its chain: its newest run, or its waiting entry. Step by
 -- step for all ids at once.
-create or replace function tock.whereabouts(p_ids bigint[], p_from bigint[] default null)
+create or replace function tock.whereabouts(p_ids bigint[])
 returns setof tock.whereabout
 language plpgsql
 volatile
@@ -12,7 +12,7 @@ set jit = off
 as $$
 declare
   v_open tock.whereabout[] := array(
-    select row(i.n, i.id, coalesce(p_from[i.n], i.id), null, null)::tock.whereabout from unnest(p_ids) with ordinality i (id, n));
+    select row(i.n, i.id, i.id, null, null)::tock.whereabout from unnest(p_ids) with ordinality i (id, n));
   v_here tock.whereabout[];
   v_epoch tock.epochs;
   v_found integer;
@@ -46,20 +46,17 @@ begin
       v_found := v_found + pg_catalog.cardinality(v_step);
       execute pg_catalog.format($q$
         with recursive walk as (
-          select o.n, o.task_id as asked, o.current_id as next_id, 0 as steps, null::bigint as id, null::bigint as task_id,
+          select o.n, o.current_id as next_id, 0 as steps, null::bigint as id, null::bigint as task_id,
             null::text as state, null::text collate "C" as queue
           from unnest($1) o
           union all
-          select w.n, w.asked, case when f.from_first then r.task_id else d.next_id end, w.steps + 1, w.next_id,
+          select w.n, d.next_id, w.steps + 1, w.next_id,
             coalesce(r.task_id, w.next_id), d.state, s.queue
           from walk w
           cross join lateral (
             select r.stream, r.position, r.task_id, r.options from tock.runs_%1$s r
             where r.stream = (w.next_id & 1048575)::integer and r.position = w.next_id >> 20 offset 0) r
           join tock.streams s on s.number = r.stream
-          cross join lateral (
-            select coalesce(w.steps = 0 and r.task_id <> w.asked and w.next_id = w.asked
-              and (r.task_id & 1048575 = 0 or tock.epoch_of(r.task_id >> 20) is not null), false) as from_first) f
           %2$s
           where w.next_id >= $2 and w.next_id < $3 and w.next_id & 1048575 <> 0)
         select array(
@@ -83,7 +80,7 @@ begin
 end $$;
 
 comment on function tock.whereabouts is
-  'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.';
+  'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.';
 
 -- Two ids of one task may be looked up in two steps, and the task may go on between them: then the later link counts.
 create or replace function tock.each_task(p_ids bigint[])

@@ -1,7 +1,7 @@
 -- Lock order: promotion's rows (skip locked), one stream after another by trying, never waiting while
 -- something was drawn. With a stream's lock held its cursor can't move: it is read, and one further
 -- statement decides the range, inserts the lease and returns the payloads, so what is leased is what
--- is delivered. The primary key of leases refuses a claim from a stale snapshot.
+-- is delivered. The primary key of leases refuses a second claim from one cursor.
 --
 -- Alone, when the caller says that the call is its whole transaction, it also promotes what is due
 -- and commits asynchronously.
@@ -36,6 +36,9 @@ declare
   v_row tock.claimed;
   v_said text;
 begin
+  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+    perform tock.check_read_committed('claim');
+  end if;
   get diagnostics v_context = pg_context;
   v_alone := tock.is_alone(p_alone, v_context);
   v_late := v_alone;
@@ -46,7 +49,6 @@ begin
   end if;
   -- the commonest call
   if p_limit = 1 and p_request_id is null and p_bytes = 4194304
-    and pg_catalog.current_setting('transaction_isolation') = 'read committed'
     and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
   then
     v_row := tock.claim_one(p_queue, v_seed, p_worker, p_lease_seconds, v_late);
@@ -74,7 +76,6 @@ begin
     v_seen tock.requests;
     v_hot integer;
     v_guarded boolean := false;
-    v_read_committed boolean := pg_catalog.current_setting('transaction_isolation') = 'read committed';
     v_limited boolean := v_policy.max_running is not null or v_policy.rate_limit is not null;
     v_allowance tock.allowance;
     v_look tock.look;
@@ -129,9 +130,6 @@ begin
         return;
       end if;
     end if;
-    if not v_read_committed then
-      perform tock.check_policy_is_new(v_policy.name);
-    end if;
     if v_limited then
       v_allowance := tock.ask_allowance(p_queue, v_policy, v_first);
       if v_late and v_allowance.allowed < 1 then
@@ -149,11 +147,9 @@ begin
 
     <<streams>>
     loop
-      if v_read_committed then
-        v_look := tock.find_streams(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams), v_late);
-        v_hot := v_look.epoch;
-        v_batch := v_look.streams;
-      end if;
+      v_look := tock.find_streams(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams), v_late);
+      v_hot := v_look.epoch;
+      v_batch := v_look.streams;
       if v_hot is null and not v_guarded then
         perform tock.guard_now();
         v_guarded := true;
@@ -233,8 +229,7 @@ begin
       end if;
       if p_request_id is not null then
         insert into tock.requests (verb, queue, request_id, digest, token)
-          values ('claim', p_queue, p_request_id, v_digest, v_token)
-          on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+          values ('claim', p_queue, p_request_id, v_digest, v_token);
       end if;
     end if;
     v_alone := v_alone and not tock.has_fired();
@@ -246,4 +241,4 @@ begin
 end $$;
 
 comment on function tock.claim is
-  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours. p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.';
+  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.';

@@ -1,7 +1,6 @@
 -- The runs are of one epoch, the lease's own. That neither the newest lease nor start_after is above the
 -- cursor is asked in the statement's own snapshot: since the cursor was read somebody else may have claimed,
--- or the stream may have slept and woken. So is that nothing marked is among them: what replaces another
--- run comes with its mark, and may not be leased unjudged.
+-- or the stream may have slept and woken. So is that nothing marked is among them.
 create or replace function tock.lease_range_{suffix}(
   p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamptz,
   p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)

@@ -34,11 +34,8 @@ begin
       p.tenant, p.created_at, p.bytes, p.payload, p.options
     from placed p
   ), marked as (
-    insert into tock.marks (stream, position, kind, other_id)
-    select p.stream, p.next_position, m.kind, case m.kind when 'replaces' then p.replaces end
-    from placed p
-    cross join lateral (
-      select 'replaces' where p.replaces is not null union all select 'cancelled' where p_cancelled) m (kind)
+    insert into tock.marks (stream, position, kind)
+    select p.stream, p.next_position, 'cancelled' from placed p where p_cancelled
   )
   insert into tock.promotions (position, run_id, due_at)
   select p.position, p.next_position << 20 | p.stream, case when p_cancelled or p.due_at = 'infinity' then '-infinity' else p.due_at end

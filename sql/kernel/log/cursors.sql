@@ -117,34 +117,8 @@ language plpgsql
 volatile
 as $$
 begin
-  if pg_catalog.current_setting('transaction_isolation') = 'read committed' then
-    insert into tock.leases (stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
-      values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0, p_after), pg_catalog.now(), pg_catalog.now(), 'skipped');
-  else
-    -- under an old snapshot this turns the fence's refusal into a serialization failure
-    insert into tock.leases (stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
-      values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0, p_after), pg_catalog.now(), pg_catalog.now(), 'skipped')
-      on conflict do nothing;
-  end if;
+  insert into tock.leases (stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
+    values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0, p_after), pg_catalog.now(), pg_catalog.now(), 'skipped');
 end $$;
 
 comment on function tock.skip_to is 'Moves a stream''s cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.';
-
--- An old snapshot doesn't show what others have leased since. The next lease of the stream would start at
--- the cursor that it does show: to try that key, and undo it, raises 40001 when there is one.
-create or replace function tock.check_cursor(p_stream integer)
-returns void
-language plpgsql
-volatile
-as $$
-declare
-  v_after bigint := tock.cursor_of(p_stream);
-begin
-  perform from tock.streams s where s.number = p_stream for share;
-  perform tock.skip_to(p_stream, v_after, v_after + 1, 0);
-  raise exception using errcode = 'TK001';
-exception
-  when sqlstate 'TK001' then null;
-end $$;
-
-comment on function tock.check_cursor is 'Raises 40001 when a stream has been claimed from since this transaction''s snapshot was taken.';

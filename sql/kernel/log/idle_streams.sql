@@ -20,9 +20,7 @@ declare
   v_count integer;
   v_rested integer := 0;
 begin
-  if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
-    perform tock.refuse(409, 'rest() has to run in read committed: an older snapshot doesn''t show what was just written');
-  end if;
+  perform tock.check_read_committed('rest');
   -- with the sequence set back, what lies above it would not be looked at
   perform tock.guard_now();
   for v_slot in

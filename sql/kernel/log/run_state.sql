@@ -34,8 +34,7 @@ comment on function tock.run_at is 'A run and how it stands, by its id; null whe
 
 -- A run's state is derived: a result says it, else the lease that covers it, else a mark, else it is ready. (What
 -- a lease purged is cancelled where no mark says otherwise.)
--- A task goes on with the next run that its result names, or with what replaces it. A replacement that came
--- too late is no part of the chain, as the run it stood for was not skipped.
+-- A task goes on with the next run that its result names, or with what replaces it.
 create or replace function tock.standing(p_epoch integer)
 returns text
 language sql

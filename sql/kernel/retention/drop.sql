@@ -1,4 +1,4 @@
-create or replace function tock.drop_epoch(p_epoch integer, p_replaced bigint)
+create or replace function tock.drop_epoch(p_epoch integer)
 returns void
 language plpgsql
 volatile
@@ -9,10 +9,7 @@ begin
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
     execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_epoch);
   end loop;
-  -- nobody changes one of its runs any more; who did since let_go() looked has to be judged, the next time
-  if tock.replaced_in(p_epoch) <> p_replaced then
-    raise lock_not_available using message = 'a run of the epoch was changed at the last moment';
-  elsif not tock.may_be_dropped(p_epoch) then
+  if not tock.may_be_dropped(p_epoch) then
     raise lock_not_available using message = 'the archive was turned on at the last moment';
   end if;
   -- from here on everybody stands behind this, so nothing more is waited for but these
@@ -31,7 +28,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.';
+comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, or the archive was turned on since.';
 
 -- The only detach there is. It waits for readers of any epoch, and everybody behind it: so for 10 ms a
 -- table (30 when that did for none of eight tries: writers may be overlapping all the time), and then not
@@ -49,7 +46,6 @@ declare
   v_until timestamptz := pg_catalog.clock_timestamp() + interval '5 seconds';
   v_epoch tock.epochs;
   v_left integer;
-  v_replaced bigint;
 begin
   if tock.forget_progress(100000) > 0 then
     return 1;
@@ -62,9 +58,8 @@ begin
   loop
     begin
       loop
-        v_replaced := tock.replaced_in(v_epoch.number);
         v_left := tock.let_go(v_epoch.number);
-        exit when coalesce(v_left, 0) = 0;
+        exit when v_left = 0;
         if pg_catalog.clock_timestamp() > v_until then
           return 1;
         end if;
@@ -74,7 +69,6 @@ begin
         perform tock.back_off(v_epoch);
         continue;
     end;
-    continue when v_left is null or tock.archived_before(v_epoch.number, v_replaced);
     begin
       if not v_epoch.counted then
         perform tock.minutes();
@@ -83,7 +77,7 @@ begin
       if v_epoch.drop_tries >= 8 then
         perform pg_catalog.set_config('lock_timeout', '30ms', true);
       end if;
-      perform tock.drop_epoch(v_epoch.number, v_replaced);
+      perform tock.drop_epoch(v_epoch.number);
       return 1;
     exception
       when lock_not_available then

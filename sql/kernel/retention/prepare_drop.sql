@@ -7,16 +7,10 @@ as $$
 declare
   v_done integer := tock.send_on(p_epoch, p_limit);
 begin
-  if v_done = 0 then
-    v_done := tock.forget_promotions(p_epoch, p_limit);
-  end if;
-  if v_done = 0 then
-    v_done := tock.judge_replacements(p_epoch, p_limit);
-  end if;
-  return v_done;
+  return case when v_done = 0 then tock.forget_promotions(p_epoch, p_limit) else v_done end;
 end $$;
 
-comment on function tock.let_go is 'Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can''t be now.';
+comment on function tock.let_go is 'Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready.';
 
 -- A task may go on, and be asked for, long after the epoch of one of its runs: whoever comes for that
 -- run is sent on to what it became, as for a waiting entry. In the order of the key; audit_stream and
