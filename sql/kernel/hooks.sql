@@ -2,9 +2,7 @@
 -- pay nothing: a hook is called only where a lease, a stream or a task says that it has options.
 
 create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_policy tock.queues)
-returns void
-language plpgsql
-volatile
+returns void language plpgsql volatile
 as $$
 begin
   perform tock.check_push(p_tasks, p_policy);
@@ -15,29 +13,19 @@ end $$;
 comment on function tock.before_append is 'Checks what tasks ask of features; TK422 names the field.';
 
 create or replace function tock.append_with_keys(p_queue text, p_tasks jsonb, p_policy tock.queues)
-returns bigint[]
-language sql
-volatile
-as $$
-  select tock.append_keyed(p_queue, p_tasks, p_policy)
-$$;
+returns bigint[] language sql volatile
+as $$ select tock.append_keyed(p_queue, p_tasks, p_policy) $$;
 
 comment on function tock.append_with_keys is 'Appends tasks of which some have a unique key: instead of append_any(), which it calls for those that are new.';
 
 create or replace function tock.after_append(p_children bigint[])
-returns void
-language sql
-volatile
-as $$
-  select tock.look_at_parents(p_children)
-$$;
+returns void language sql volatile
+as $$ select tock.look_at_parents(p_children) $$;
 
 comment on function tock.after_append is 'Called with the positions of tasks that come after others.';
 
 create or replace function tock.before_complete(p_lease uuid, p_results jsonb)
-returns void
-language plpgsql
-volatile
+returns void language plpgsql volatile
 as $$
 begin
   if pg_catalog.jsonb_path_exists(p_results, '$[*].spawn') then
@@ -50,9 +38,7 @@ end $$;
 comment on function tock.before_complete is 'Checks what results ask of features; TK422 names the field.';
 
 create or replace function tock.on_completing(p_run tock.leased_run, p_item jsonb, p_options jsonb)
-returns tock.continuation
-language plpgsql
-volatile
+returns tock.continuation language plpgsql volatile
 as $$
 begin
   if coalesce((p_item #>> '{spawn,wait}')::boolean, false) then
@@ -68,9 +54,7 @@ comment on function tock.on_completing is 'Where the task of a run that is done 
 
 create or replace function tock.was_completed_so(
   p_run tock.leased_run, p_item jsonb, p_next tock.continuation, p_pipeline boolean)
-returns boolean
-language sql
-stable
+returns boolean language sql stable
 as $$
   select tock.ended_so(p_run, coalesce(p_next.waits, false) or p_pipeline, p_next.queue)
     and tock.spawned_so(p_run, nullif(p_item -> 'spawn', 'null'))
@@ -79,39 +63,25 @@ $$;
 comment on function tock.was_completed_so is 'Whether a run that ended before was completed by the same call: it led to the same queue, and left the same tasks behind.';
 
 create or replace function tock.after_complete(p_epoch integer, p_runs tock.leased_run[], p_results jsonb)
-returns void
-language sql
-volatile
-as $$
-  select tock.spawn_all(p_epoch, p_runs, p_results)
-$$;
+returns void language sql volatile
+as $$ select tock.spawn_all(p_epoch, p_runs, p_results) $$;
 
 comment on function tock.after_complete is 'Called with the runs done by this completion whose results have a spawn.';
 
 create or replace function tock.before_next_attempts(p_again tock.going[], p_fields text[])
-returns void
-language sql
-stable
-as $$
-  select tock.check_stages_take(p_again, p_fields)
-$$;
+returns void language sql stable
+as $$ select tock.check_stages_take(p_again, p_fields) $$;
 
 comment on function tock.before_next_attempts is 'Checks tasks that go on in another queue with the payload they have.';
 
 create or replace function tock.on_runs_moved(p_ids bigint[])
-returns void
-language sql
-volatile
-as $$
-  select tock.parents_moved(p_ids)
-$$;
+returns void language sql volatile
+as $$ select tock.parents_moved(p_ids) $$;
 
 comment on function tock.on_runs_moved is 'Called when runs or waiting entries have ended, or have gone on as others.';
 
 create or replace function tock.on_runs_ended(p_epoch integer, p_ended tock.ending[])
-returns void
-language plpgsql
-volatile
+returns void language plpgsql volatile
 as $$
 begin
   perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));
@@ -124,31 +94,130 @@ end $$;
 comment on function tock.on_runs_ended is 'Called when results of runs have been written.';
 
 create or replace function tock.after_runs_ended(p_epoch integer, p_ended tock.ending[])
-returns void
-language sql
-volatile
-as $$
-  select tock.leave_gates_at(p_epoch, p_ended)
-$$;
+returns void language sql volatile
+as $$ select tock.leave_gates_at(p_epoch, p_ended) $$;
 
 comment on function tock.after_runs_ended is 'Called when runs of a lease with options have ended and the lease has been closed as far as it goes.';
 
 create or replace function tock.on_leases_ended(p_leases uuid[], p_epoch integer, p_wait boolean)
-returns void
-language sql
-volatile
-as $$
-  select tock.leave_gates_of(p_leases, p_epoch, p_wait)
-$$;
+returns void language sql volatile
+as $$ select tock.leave_gates_of(p_leases, p_epoch, p_wait) $$;
 
 comment on function tock.on_leases_ended is 'Called when whole leases with options have ended; p_wait false: no lock may be waited for.';
 
 create or replace function tock.on_watched_lease_ended(p_lease uuid, p_epoch integer)
-returns void
-language sql
-volatile
-as $$
-  select tock.lease_parents_moved(p_lease, p_epoch)
-$$;
+returns void language sql volatile
+as $$ select tock.lease_parents_moved(p_lease, p_epoch) $$;
 
 comment on function tock.on_watched_lease_ended is 'Called when a whole lease has ended that has a run for which other tasks wait, or may have.';
+
+create or replace function tock.before_claim(p_queue text, p_policy tock.queues, p_wait boolean)
+returns tock.allowance language sql volatile
+as $$ select tock.ask_allowance(p_queue, p_policy, p_wait) $$;
+
+comment on function tock.before_claim is 'How many runs of a queue that has a limit may start; called for such queues only.';
+
+create or replace function tock.after_claim(
+  p_queue text, p_policy tock.queues, p_asked tock.allowance, p_token uuid, p_started integer)
+returns void language sql volatile
+as $$ select tock.keep_allowance(p_queue, p_policy, p_asked, p_token, p_started) $$;
+
+comment on function tock.after_claim is 'Called when runs of a queue that has a limit have been leased.';
+
+create or replace function tock.piggyback_maintenance()
+returns boolean language sql volatile
+as $$ select tock.ride_along() $$;
+
+comment on function tock.piggyback_maintenance is 'Does what is due for everybody, before a claim looks for itself; whether there was anything to do.';
+
+create or replace function tock.on_runs_skipped(p_stream integer, p_after bigint, p_upto bigint, p_gates text[])
+returns void language plpgsql volatile
+as $$
+begin
+  perform tock.parents_passed(p_stream, p_after, p_upto);
+  if p_gates <> '{}' then
+    perform tock.open_gates(pg_catalog.array_fill(s.queue, array[pg_catalog.cardinality(p_gates)]), p_gates)
+    from tock.streams s where s.number = p_stream;
+  end if;
+end $$;
+
+comment on function tock.on_runs_skipped is 'Called when a claim has passed over cancelled or expired runs of a stream, with the gates that these had.';
+
+create or replace function tock.before_promotion(p_sweep boolean)
+returns void language plpgsql volatile
+as $$
+begin
+  perform tock.heed_nudges(p_sweep);
+  if p_sweep then
+    perform tock.look_soon(tock.left_behind());
+  end if;
+end $$;
+
+comment on function tock.before_promotion is 'Makes due what features have put off until now.';
+
+create or replace function tock.held_back(p_positions bigint[], p_from timestamptz)
+returns bigint[] language sql volatile
+as $$ select tock.behind_others(p_positions, p_from) $$;
+
+comment on function tock.held_back is 'Those of some entries that are due at a gate which have to stay for a later promotion.';
+
+create or replace function tock.on_children_due(p_positions bigint[])
+returns integer language plpgsql volatile
+as $$
+declare
+  v_children bigint[] := tock.lock_children(p_positions);
+begin
+  perform tock.read_on_from(v_children);
+  return tock.look_at_parents(v_children, true);
+end $$;
+
+comment on function tock.on_children_due is 'Called with entries that come after others and are to look whether these have ended; returns how many became ready.';
+
+create or replace function tock.on_gated_due(p_positions bigint[])
+returns void language sql volatile
+as $$ select tock.come_to_gates(p_positions) $$;
+
+comment on function tock.on_gated_due is 'Called with entries that have a gate and are due: makes ready those that it lets in.';
+
+create or replace function tock.on_made_ready(p_positions bigint[], p_cancelled boolean, p_queues text[], p_gates text[])
+returns void language plpgsql volatile
+as $$
+begin
+  if p_gates is not null then
+    perform tock.open_gates(p_queues, p_gates);
+  end if;
+  perform tock.parents_made_ready(p_positions, p_cancelled);
+end $$;
+
+comment on function tock.on_made_ready is 'Called when waiting entries have become runs, with the queues and gates of those that are cancelled.';
+
+create or replace function tock.after_sweep()
+returns integer language sql volatile
+as $$ select tock.sweep_gates() $$;
+
+comment on function tock.after_sweep is 'Makes ready what waits at a feature and was missed; returns how much.';
+
+create or replace function tock.on_tasks_put_off(p_ids bigint[])
+returns void language sql volatile
+as $$ select tock.give_up_turns(p_ids) $$;
+
+comment on function tock.on_tasks_put_off is 'Called when waiting tasks have been given a later time.';
+
+create or replace function tock.before_segment_drop(p_epoch tock.epochs)
+returns boolean language plpgsql volatile
+as $$
+begin
+  if p_epoch.counted then
+    return true;
+  end if;
+  perform tock.minutes();
+  return (select e.counted from tock.epochs e where e.number = p_epoch.number);
+end $$;
+
+comment on function tock.before_segment_drop is 'Whether nothing of a segment is needed any more by what counts its runs.';
+
+create or replace function tock.on_segment_dropped(p_epoch integer)
+returns void language sql volatile
+as $$ select tock.archive_dropped(p_epoch) $$;
+
+comment on function tock.on_segment_dropped is 'Called when the tables of a segment have gone.';

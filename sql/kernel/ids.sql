@@ -135,3 +135,18 @@ as $$
 $$;
 
 comment on function tock.lease_asks is 'Whether a lease is of runs with options: see new_token().';
+
+-- Rows are said so that a plan made for any number of ids is right for many.
+create or replace function tock.ids_left(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
+returns setof record
+language plpgsql
+immutable
+rows 1000
+as $$
+begin
+  return query
+    select i.id, i.n from unnest(p_ids) with ordinality i(id, n)
+    except select p_ids[f.n], f.n from unnest(p_found) f(n);
+end $$;
+
+comment on function tock.ids_left is 'Ids and their places, but for the places in p_found.';

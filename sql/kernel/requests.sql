@@ -53,3 +53,14 @@ as $$
 $$;
 
 comment on function tock.is_out_of_time is 'Whether the calling statement has taken as long as statement_timeout lets it, or nearly.';
+
+create or replace function tock.has_fired()
+returns boolean
+language sql
+volatile
+as $$
+  select coalesce(pg_catalog.current_setting('tock.fired', true) = 'on', false)
+$$;
+
+comment on function tock.has_fired is
+  'Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.';

@@ -1,6 +1,6 @@
 import { readSql } from '../../cli/migrate/files.ts';
 
-export type SqlFunction = { name: string; file: string; code: string };
+export type SqlFunction = { name: string; file: string; text: string; code: string };
 
 const { functions: plain, templates } = readSql();
 
@@ -14,25 +14,27 @@ const codeOf = (sql: string) =>
     .replace(/^comment on [^;]*?;$/gms, '')
     .replace(/(?<![\w$])'(?:[^'\n]|'')*'/g, "''");
 
-const nameOf = (written: string) => written.replace(/_\{(suffix|segment)\}$/, '');
+/** A template's functions are one, with a star in place of the segment. */
+const nameOf = (written: string) => written.replace(/_\{(suffix|segment)\}$/, '*');
 
 function inFile(file: string, sql: string): SqlFunction[] {
   const starts = [...sql.matchAll(/^create or replace (?:function|procedure|view) tock\.([\w{}]+)/gm)];
-  return starts.map((start, at) => ({
-    name: nameOf(start[1] as string),
-    file,
-    code: codeOf(sql.slice(start.index, starts[at + 1]?.index)),
-  }));
+  return starts.map((start, at) => {
+    const text = sql.slice(start.index, starts[at + 1]?.index);
+    return { name: nameOf(start[1] as string), file, text, code: codeOf(text) };
+  });
 }
 
 export const functions = new Map(
   files.flatMap(({ name, sql }) => inFile(name, sql)).map((one) => [one.name, one]),
 );
 
-/** The functions that one calls. Those of a segment are called by name_current(), or name_%s() in a string. */
+/** The functions that one calls. Those of a segment are called by name_current(), or by name_%s() in a string. */
 export function dependencies(one: SqlFunction): SqlFunction[] {
-  const called = [...one.code.matchAll(/tock\.([\w{}]+?)(?:_current|_\{(?:suffix|segment)\})?\(/g)];
-  const names = new Set(called.map(([, name]) => name as string));
-  names.delete(one.name);
-  return [...names].flatMap((name) => functions.get(name) ?? []);
+  const direct = one.code.matchAll(/tock\.(\w+?)(_current|_\{(?:suffix|segment)\})?\(/g);
+  const dynamic = one.text.matchAll(/tock\.(\w+)(_%s)\(/g);
+  const called = [...direct, ...dynamic].map(([, name, segment]) => name + (segment ? '*' : ''));
+  return [...new Set(called)]
+    .filter((name) => name !== one.name)
+    .flatMap((name) => functions.get(name) ?? []);
 }

@@ -54,3 +54,18 @@ begin
 end $$;
 
 comment on function tock.forget_archive is 'Takes an epoch''s files out of the archive.';
+
+create or replace function tock.archive_dropped(p_epoch integer)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  update tock.archives a set state = 'dropped', dropped_at = pg_catalog.clock_timestamp()
+  where a.epoch = p_epoch and a.state = 'verified';
+  if not found then
+    perform tock.forget_archive(p_epoch);
+  end if;
+end $$;
+
+comment on function tock.archive_dropped is 'Notes that an epoch is in the archive only, from now on; one that is not there leaves nothing behind.';

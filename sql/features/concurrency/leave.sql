@@ -64,3 +64,25 @@ begin
 end $$;
 
 comment on function tock.leave_gates_at is 'Opens the gates of runs that ended for the next.';
+
+-- What was changed is marked by now: a gate tells by it who backs off and who was put off.
+create or replace function tock.give_up_turns(p_ids bigint[])
+returns void
+language plpgsql
+volatile
+set enable_seqscan = off
+as $$
+declare
+  v_queues text[];
+  v_gates text[];
+begin
+  select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.gate) into v_queues, v_gates
+  from tock.waiting w
+  where w.position = any (array(select i >> 20 from unnest(p_ids) i)) and w.gate is not null and w.task_id is not null
+    and w.due_at < 'infinity';
+  if v_gates is not null then
+    perform tock.open_gates(v_queues, v_gates);
+  end if;
+end $$;
+
+comment on function tock.give_up_turns is 'Opens the gates of waiting entries that were inside and are put off, for the next.';

@@ -29,7 +29,7 @@ begin
     perform tock.amend(array(
       select f from unnest(v_found) f where f.state = 'running' or f.current_id = any (v_changed)), v_changes);
     if v_changes ? 'run_at' and v_changed <> '{}' then
-      perform tock.give_up_turns(v_changed || array(select r.n from unnest(v_replaced) r));
+      perform tock.on_tasks_put_off(v_changed || array(select r.n from unnest(v_replaced) r));
     end if;
     -- what started, was promoted, or has gone on with another run meanwhile is changed anew
     v_now := array(select w from tock.whereabouts(array(select f.task_id from unnest(v_found) f where f.state = 'running')) w);

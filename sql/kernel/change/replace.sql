@@ -89,7 +89,7 @@ begin
       into v_part using v_runs, v_slot, p_changes;
     v_replaced := v_replaced || v_part;
   end loop;
-  perform tock.parents_moved(array(select r.current_id from unnest(v_replaced) r));
+  perform tock.on_runs_moved(array(select r.current_id from unnest(v_replaced) r));
   return v_replaced;
 end $$;
 

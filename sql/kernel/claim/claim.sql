@@ -44,7 +44,7 @@ begin
   v_late := v_alone;
   -- one in sixteen sees to it that no duty is late
   if v_late and v_seed % 16 = 0 and tock.current_epoch() is not null then
-    perform tock.ride_along();
+    perform tock.piggyback_maintenance();
     v_late := false;
   end if;
   -- the commonest call
@@ -60,7 +60,7 @@ begin
       return next v_row;
       return;
     elsif v_row.id = 0 then
-      v_late := v_late and tock.ride_along();
+      v_late := v_late and tock.piggyback_maintenance();
       if not v_late then
         v_said := pg_catalog.set_config('tock.claim', '', true);
         return;
@@ -122,7 +122,7 @@ begin
         perform tock.guard_now();
       end if;
       if v_late then
-        perform tock.ride_along();
+        perform tock.piggyback_maintenance();
         v_late := false;
       end if;
       if tock.is_paused(v_policy) then
@@ -131,11 +131,11 @@ begin
       end if;
     end if;
     if v_limited then
-      v_allowance := tock.ask_allowance(p_queue, v_policy, v_first);
+      v_allowance := tock.before_claim(p_queue, v_policy, v_first);
       if v_late and v_allowance.allowed < 1 then
         v_late := false;
-        if tock.ride_along() then
-          v_allowance := tock.ask_allowance(p_queue, v_policy, v_first);
+        if tock.piggyback_maintenance() then
+          v_allowance := tock.before_claim(p_queue, v_policy, v_first);
         end if;
       end if;
       if coalesce(v_allowance.allowed, 0) < 1 then
@@ -157,7 +157,7 @@ begin
       end if;
       if v_late and (v_hot is null or v_look.due or pg_catalog.cardinality(v_batch) = 0) then
         v_late := false;
-        continue when tock.ride_along() or v_hot is null;
+        continue when tock.piggyback_maintenance() or v_hot is null;
       end if;
       if v_hot is null then
         v_batch := tock.candidates_anywhere(p_queue, v_seed, v_streams, 2 + pg_catalog.cardinality(v_streams));
@@ -225,7 +225,7 @@ begin
     if v_drawn > 0 then
       v_said := pg_catalog.set_config('tock.claim', 'found', true);
       if v_limited then
-        perform tock.keep_allowance(p_queue, v_policy, v_allowance, v_token, least(p_limit, v_allowance.allowed) - v_left);
+        perform tock.after_claim(p_queue, v_policy, v_allowance, v_token, least(p_limit, v_allowance.allowed) - v_left);
       end if;
       if p_request_id is not null then
         insert into tock.requests (verb, queue, request_id, digest, token)

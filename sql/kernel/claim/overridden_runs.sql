@@ -82,12 +82,7 @@ begin
     perform tock.skip_to(p_stream, p_after, v_passed.after_position, v_leading);
   end if;
   if v_leading > 0 or v_passed.skips <> '{}' then
-    perform tock.parents_passed(p_stream, p_after, v_passed.upto);
-  end if;
-  v_gates := pg_catalog.array_remove(v_gates, null);
-  if pg_catalog.cardinality(v_gates) > 0 then
-    perform tock.open_gates(pg_catalog.array_fill(s.queue, array[pg_catalog.cardinality(v_gates)]), v_gates)
-    from tock.streams s where s.number = p_stream;
+    perform tock.on_runs_skipped(p_stream, p_after, v_passed.upto, pg_catalog.array_remove(v_gates, null));
   end if;
   perform pg_catalog.set_config('tock.claim', 'passed ' || least(v_before + v_leading, 10000), true);
   return v_passed;

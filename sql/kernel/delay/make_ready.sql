@@ -41,36 +41,7 @@ begin
   select p.position, p.next_position << 20 | p.stream, case when p_cancelled or p.due_at = 'infinity' then '-infinity' else p.due_at end
   from placed p
   on conflict (position) do update set run_id = excluded.run_id;  -- known by the first id of a dropped epoch
-  if v_gates is not null then
-    perform tock.open_gates(v_queues, v_gates);
-  end if;
-  if p_cancelled then
-    delete from tock.watches x where x.child = any (p_positions);
-  end if;
-  if not tock.sees_all() then
-    insert into tock.nudges (stream, after_position, upto) select 0, p - 1, p from unnest(p_positions) p;
-  end if;
-  -- A child of one of these watches its run from now on. One whose row is locked can't be moved: whoever has it may have
-  -- looked before this promotion commits, and nothing would tell it of the run's end. It gets a nudge.
-  if (select x.position from tock.watches x
-    where x.stream = 0 and x.position >= (select min(p) from unnest(p_positions) p)
-      and x.position <= (select max(p) from unnest(p_positions) p)
-    order by x.stream, x.position limit 1) is not null
-  then
-    update tock.watches x set stream = p.run_id & 1048575, position = p.run_id >> 20
-    from (
-      select w.position from tock.waiting w
-      where w.position = any (array(
-        select y.child from tock.watches y where y.stream = 0 and y.position = any (p_positions)))
-      order by w.position for update skip locked) c, tock.promotions p
-    where x.stream = 0 and x.position = any (p_positions) and x.child = c.position and p.position = x.position;
-    perform tock.look_soon(array(
-      select y.child from tock.watches y where y.stream = 0 and y.position = any (p_positions)));
-    if p_cancelled then
-      perform tock.parents_passed((p.run_id & 1048575)::integer, (p.run_id >> 20) - 1, p.run_id >> 20)
-      from tock.promotions p where p.position = any (p_positions);
-    end if;
-  end if;
+  perform tock.on_made_ready(p_positions, p_cancelled, v_queues, v_gates);
 end $$;
 
 comment on function tock.make_ready is

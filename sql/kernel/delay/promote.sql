@@ -26,10 +26,7 @@ begin
   if p_limit < 0 then
     perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
   end if;
-  perform tock.heed_nudges(p_sweep);
-  if p_sweep then
-    perform tock.look_soon(tock.left_behind());
-  end if;
+  perform tock.before_promotion(p_sweep);
   if not p_sweep then
     v_from := coalesce(
       (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
@@ -43,7 +40,7 @@ begin
     select w.position, w.gate, w.after_due from tock.waiting w
     where w.due_at <= v_now and w.due_at >= v_from
     order by w.due_at, w.position limit p_limit for update skip locked) d;
-  v_behind := tock.behind_others(v_gated, v_from);
+  v_behind := tock.held_back(v_gated, v_from);
   if v_behind <> '{}' then
     v_gated := array(select unnest(v_gated) except select unnest(v_behind));
     -- they may be all that was found, for as long as another transaction is open
@@ -54,12 +51,10 @@ begin
   end if;
   v_count := coalesce(pg_catalog.cardinality(v_due), 0);
   if v_children is not null then
-    v_children := tock.lock_children(v_children);
-    perform tock.read_on_from(v_children);
-    v_count := v_count + tock.look_at_parents(v_children, true);
+    v_count := v_count + tock.on_children_due(v_children);
   end if;
   if coalesce(v_due, '{}') = '{}' then
-    return v_count + case when p_sweep then tock.sweep_gates() else 0 end;
+    return v_count + case when p_sweep then tock.after_sweep() else 0 end;
   end if;
   -- cancelled while its last attempt was being ended
   v_tasks := array(
@@ -74,13 +69,13 @@ begin
   if v_gated is not null then
     v_gated := array(select g from unnest(v_gated) g where g <> all (v_off));
     v_due := array(select unnest(v_due) except select unnest(v_gated));
-    perform tock.come_to_gates(v_gated);
+    perform tock.on_gated_due(v_gated);
   end if;
   if pg_catalog.cardinality(v_due) > 0 then
     perform tock.make_ready(v_due);
   end if;
   if p_sweep then
-    perform tock.sweep_gates();
+    perform tock.after_sweep();
   end if;
   return v_count;
 end $$;

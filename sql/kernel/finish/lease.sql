@@ -134,21 +134,6 @@ end $$;
 
 comment on function tock.queue_of_lease is 'The queue that a lease was claimed from; null when there is no such lease.';
 
--- Rows are said so that a plan made for any number of ids is right for many.
-create or replace function tock.ids_left(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
-returns setof record
-language plpgsql
-immutable
-rows 1000
-as $$
-begin
-  return query
-    select i.id, i.n from unnest(p_ids) with ordinality i(id, n)
-    except select p_ids[f.n], f.n from unnest(p_found) f(n);
-end $$;
-
-comment on function tock.ids_left is 'Ids and their places, but for the places in p_found.';
-
 create or replace function tock.lock_lease(p_lease uuid)
 returns void
 language plpgsql

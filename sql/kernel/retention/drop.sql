@@ -21,11 +21,7 @@ begin
   end loop;
   perform tock.drop_segment_functions(p_epoch);
   delete from tock.epochs e where e.number = p_epoch;
-  update tock.archives a set state = 'dropped', dropped_at = pg_catalog.clock_timestamp()
-  where a.epoch = p_epoch and a.state = 'verified';
-  if not found then
-    perform tock.forget_archive(p_epoch);
-  end if;
+  perform tock.on_segment_dropped(p_epoch);
 end $$;
 
 comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, or the archive was turned on since.';
@@ -70,10 +66,7 @@ begin
         continue;
     end;
     begin
-      if not v_epoch.counted then
-        perform tock.minutes();
-        continue when not (select e.counted from tock.epochs e where e.number = v_epoch.number);
-      end if;
+      continue when not tock.before_segment_drop(v_epoch);
       if v_epoch.drop_tries >= 8 then
         perform pg_catalog.set_config('lock_timeout', '30ms', true);
       end if;

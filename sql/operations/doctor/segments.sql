@@ -26,3 +26,51 @@ $$;
 
 comment on function tock.doctor_of_epochs is
   'What doctor() says of epochs behind: the oldest that is over for a day and not settled, and the oldest that is not dropped a day past its retention, or by eight tries.';
+
+-- Asked in the order in which settle() asks.
+create or replace function tock.why_unsettled(p_epoch tock.epochs)
+returns table (why text, hint text)
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_writer integer;
+  v_lease record;
+  v_stream tock.streams;
+begin
+  if exists (select from unnest(tock.writers()) w where w like '-1/%') then
+    return query select 'a prepared transaction was writing', 'commit prepared or rollback prepared it: see pg_prepared_xacts';
+    return;
+  end if;
+  select l.pid into v_writer from pg_catalog.pg_locks l
+  where l.locktype = 'virtualxid' and l.virtualtransaction = any (p_epoch.writers_at_end)
+    and l.virtualtransaction = any (tock.writers()) and l.pid <> pg_catalog.pg_backend_pid() limit 1;
+  if v_writer is not null then
+    return query select tock.described_session(v_writer) || ' was writing',
+      pg_catalog.format('end its transaction, or select pg_terminate_backend(%s)', v_writer);
+    return;
+  end if;
+  execute pg_catalog.format('select l.stream, l.worker, l.leased_until from tock.leases_%s l
+    where l.closed_at is null order by l.leased_until limit 1', p_epoch.number) into v_lease;
+  if v_lease.stream is not null then
+    return query select pg_catalog.format('worker %s holds a lease of queue %s until %s', coalesce(v_lease.worker, 'unknown'),
+        (select s.queue from tock.streams s where s.number = v_lease.stream),
+        pg_catalog.to_char(v_lease.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      'let it end its task; when that time is past: select tock.run_duty(''reap'')';
+    return;
+  end if;
+  select s.* into v_stream from tock.streams s
+  where s.awake and s.start_after < p_epoch.end_position - 1
+    and (tock.first_unread(s.number, tock.cursor_of(s.number))) < p_epoch.end_position
+  order by s.queue, s.priority limit 1;
+  if v_stream.number is not null then
+    return query select 'tasks of queue ' || v_stream.queue || ' are not claimed',
+      pg_catalog.format('start its workers, resume it if it is paused, or tock purge %s', v_stream.queue);
+    return;
+  end if;
+  return query select 'nothing', 'select tock.run_duty(''rest''), then select tock.run_duty(''rotate''), and see in tock.duties why they were not done';
+end $$;
+
+comment on function tock.why_unsettled is 'Who or what keeps an epoch that is over from being settled, the first there is, and what to do.';

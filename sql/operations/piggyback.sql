@@ -68,14 +68,3 @@ begin
 end $$;
 
 comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: fire and promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval, the sweep of schedules after 75 s. Whether there was anything to do.';
-
-create or replace function tock.has_fired()
-returns boolean
-language sql
-volatile
-as $$
-  select coalesce(pg_catalog.current_setting('tock.fired', true) = 'on', false)
-$$;
-
-comment on function tock.has_fired is
-  'Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.';
