@@ -193,7 +193,7 @@ test.each([
   const [last] = await claim(client, 'q');
   await complete(client, last?.lease as string);
   while (await value<number>(client, 'select tock.let_go($1)', [gone]));
-  await client.query('select tock.drop_epoch($1, tock.replaced_in($1))', [gone]);
+  await client.query('select tock.drop_epoch($1)', [gone]);
   expect(await holding(mark)).toEqual(left);
   expect(await erase(client, last?.run_id as string)).toBeGreaterThan(1);
   expect(await holding(mark)).toEqual([]);
