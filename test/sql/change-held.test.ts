@@ -152,7 +152,7 @@ test('changes and cancels of the same tasks at once answer what they did', async
   for (const id of all) {
     const told = await task(client, id);
     expect(told?.runs).toHaveLength(1 + (did.get(id)?.length ?? 0));
-    expect(did.get(id)).toContain(told?.payload);
+    if (did.get(id)?.length) expect(did.get(id)).toContain(told?.payload);
   }
   await expectWhole(client);
 });
