@@ -147,7 +147,7 @@ export const impossible: Impossible[] = [
     broken: {
       amending_says_what: { kind: 'amended' },
       kind_is_known: { kind: 'done' },
-      replacing_names_the_other: { kind: 'superseded' },
+      superseded_names_the_other: { kind: 'superseded' },
     },
   },
   {
