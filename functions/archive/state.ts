@@ -6,6 +6,5 @@ export function stateOf(row: Texts): string {
   return ['failed', 'lost', 'superseded'].includes(state) ? 'dead' : state;
 }
 
-/** Whether a run is the last of its task; one that came too late to replace another is none of it. */
-export const isLast = (row: Texts): boolean =>
-  (row[placeOf('next_id')] ?? null) === null && row[placeOf('state')] !== 'late';
+/** Whether a run is the last of its task. */
+export const isLast = (row: Texts): boolean => (row[placeOf('next_id')] ?? null) === null;

@@ -102,7 +102,7 @@ begin
     perform pg_catalog.pg_sleep(0.01);
   end loop;
   if not v_held then
-    perform tock.refuse(503, 'a transaction that is still open has claimed from, or changed, the stream of one of these tasks', 'ids',
+    perform tock.refuse(503, 'a transaction that is still open has claimed from, or changed, the stream of one of these tasks', null,
       'try again; nothing was changed');
   end if;
 end $$;

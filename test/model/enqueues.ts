@@ -90,13 +90,13 @@ function keyed(model: Model, id: string, queue: string, task: Given): void {
       ...(task.priority !== undefined && { priority: task.priority as number }),
     };
     const late = 'delay_seconds' in task && task.on_conflict === 'replace' ? { later: true } : {};
-    if (task.unique_policy !== 'pending' || (holder.state === 'waiting' && !holder.replaces)) {
+    if (task.unique_policy !== 'pending' || holder.state === 'waiting') {
       expect(id).toBe(holder.id);
       change(holder, { ...brought, ...late });
       return;
     }
     // it could start at this moment: another stands in its place
-    const delayed = holder.state === 'waiting' || 'later' in late;
+    const delayed = 'later' in late;
     cancel(holder);
     const { delay_seconds: _, ...plain } = task;
     const instead = {

@@ -30,8 +30,6 @@ export type Task = {
   pipeline: string[] | null;
   /** What was wished for the next attempt. */
   wish: { cancelled: boolean; payload?: unknown; priority?: number; later: boolean };
-  /** It waits in the place of a run. */
-  replaces: boolean;
   lease: string | null;
   reruns: string[];
 };
@@ -98,7 +96,6 @@ export function fresh(id: string, queue: string): Task {
     delayed: false,
     pipeline: null,
     wish: { cancelled: false, later: false },
-    replaces: false,
     lease: null,
     reruns: [],
   };
@@ -114,7 +111,6 @@ function endRun(task: Task, state: string): void {
 export function ready(task: Task): void {
   task.state = 'ready';
   task.waits = null;
-  task.replaces = false;
   task.ticket = null;
   task.inside = task.gate !== null;
   task.runs.push({ queue: task.queue, attempt: task.attempt, state: 'ready' });
@@ -152,7 +148,6 @@ export function goOn(task: Task, ended: string, later: boolean, counts: Partial<
   if (later || task.wish.later) {
     task.state = 'waiting';
     task.waits = 'time';
-    task.replaces = false;
   } else ready(task);
   if (task.late) end(task, 'expired');
 }
@@ -217,7 +212,6 @@ export function change(task: Task, changes: Change): boolean {
     if (later) {
       task.state = 'waiting';
       task.waits = 'time';
-      task.replaces = true;
       task.inside = false;
     } else ready(task);
   } else if (task.waits === 'parents') task.delayed = later ?? task.delayed;

@@ -74,20 +74,6 @@ describe('a child comes when its parent is done, though', () => {
     },
   );
 
-  test('the parent was cancelled in repeatable read by a snapshot older than the child', async () => {
-    const other = await db.connect();
-    const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
-    await other.query('begin isolation level repeatable read');
-    await other.query('select from tock.queues');
-    const options = { after: [parent], on_parent_failure: 'run' };
-    const [child = ''] = await enqueue(client, 'q', [options]);
-    await watchedFor50Minutes('later');
-    await other.query('select tock.cancel(array[$1::bigint])', [parent]);
-    await other.query('commit');
-    await other.end();
-    await becomesReady(child);
-  });
-
   for (const [how, begin] of [
     ['completed', async () => leaseOf(await claim(client, 'q'))],
     ['claimed and completed', async () => null],

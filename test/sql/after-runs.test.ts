@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { client, databaseEach, db } from './own.ts';
+import { client, databaseEach } from './own.ts';
 import { add, done, next } from './pipelines.ts';
-import { claim, complete, enqueue, leaseOf, promote, rows, task, value } from './support.ts';
+import { enqueue, rows, task } from './support.ts';
 
 databaseEach();
 
@@ -29,21 +29,6 @@ test('a look at a parent reads as little after 200 jumps as after 20', async () 
   expect(counts.at(-1)).toBeLessThan((counts[0] as number) * 1.3 + 20);
   await done(await next('fetch'), { stage: null });
   expect(await stateOf(child)).toBe('ready');
-});
-
-test('a child that watches a replacement which came too late sees its parent end', async () => {
-  const [id = ''] = await enqueue(client, 'q', [{}]);
-  const [child = ''] = await enqueue(client, 'child', [{ after: [id] }]);
-  const other = await db.connect();
-  await other.query('begin');
-  const lease = leaseOf(await claim(other, 'q'));
-  await client.query(`select * from tock.change(array[$1::bigint], '{"payload": 2}')`, [id]);
-  expect(
-    await value(client, 'select position << 20 | stream <> $1::bigint from tock.watches', [id]),
-  ).toBe(true);
-  await other.query('commit');
-  await complete(client, lease);
-  await expect.poll(() => promote(client).then(() => stateOf(child))).toBe('ready');
 });
 
 test('a child of a parent that goes on, waits, is changed and goes on, sees it end', async () => {

@@ -23,29 +23,14 @@ const sentences = `
     from tock.streams s
   ), marked as (
     select m.stream, m.position, bool_or(m.kind = 'cancelled') as cancelled,
-      bool_or(m.kind = 'cancelled' and m.changes ? 'late') as late,
-      nullif(max(m.other_id) filter (where m.kind = 'superseded'), 0) as next_id,
-      max(m.other_id) filter (where m.kind = 'replaces') as replaces
+      nullif(max(m.other_id) filter (where m.kind = 'superseded'), 0) as next_id
     from tock.marks m group by m.stream, m.position
-  ), replacements as (
-    select m.position << 20 | m.stream as id, m.replaces from marked m where m.replaces is not null
-    union all
-    select w.position << 20, w.replaces from tock.waiting w where w.replaces is not null
-  ), late as (
-    select p.id from replacements p
-    join covered c on c.position << 20 | c.stream = p.replaces
-    where c.leased
-    union
-    select m.position << 20 | m.stream from marked m where m.late
-    union
-    select p.id from late l join replacements p on p.replaces = l.id
   ), chained as (
-    select c.*, e.state, case when c.leased or m.next_id is null then e.next_id else m.next_id end as next_id,
+    select c.*, e.state, coalesce(m.next_id, e.next_id) as next_id,
       coalesce(m.cancelled, false) and m.next_id is null as cancelled
     from covered c
     left join tock.results e using (stream, position)
     left join marked m using (stream, position)
-    where c.leased or e.state is not null or c.position << 20 | c.stream not in (select id from late)
   ), heads as (
     select ch.task,
       count(*) filter (where (ch.state = 'done' and ch.next_id is null)
@@ -58,7 +43,7 @@ const sentences = `
     from chained ch group by ch.task
   ), hopes as (
     select coalesce(w.task_id, w.position << 20) as task, count(*) as waits
-    from tock.waiting w where w.position << 20 not in (select id from late) group by 1
+    from tock.waiting w group by 1
   )
   select 'a run lies in two leases' as sentence, count(*) from covered where leases > 1
   union all
@@ -92,6 +77,9 @@ const sentences = `
   select 'a run was passed over without a mark', count(*)
     from covered c left join marked m using (stream, position)
     where c.leases > 0 and not c.leased and not c.purged and m.stream is null and c.expired is not true
+  union all
+  select 'a run was replaced and handed out', count(*)
+    from covered c join marked m using (stream, position) where c.leased and m.next_id is not null
   union all
   select 'a run in a lost lease has no result', count(*)
     from covered c left join tock.results e using (stream, position)

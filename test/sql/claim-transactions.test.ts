@@ -35,31 +35,6 @@ const open = async (how = '') => {
   return other;
 };
 
-test.each(['repeatable read', 'serializable'])(
-  'a claim under a %s snapshot from before another claim is refused, and doubles nothing',
-  async (level) => {
-    await enqueue(client, 'stale', numbered(6));
-    const other = await open(`isolation level ${level}`);
-    const first = await claim(client, 'stale', { limit: 3 });
-    expect((await refusal(claim(other, 'stale', { limit: 3 }))).code).toBe('40001');
-    await other.query('rollback');
-    const second = await claim(other, 'stale', { limit: 6 });
-    expect([...first, ...second].map((run) => run.payload)).toEqual([0, 1, 2, 3, 4, 5]);
-    await expectWhole(client);
-  },
-);
-
-test('a claim under a repeatable read snapshot takes what its snapshot shows', async () => {
-  await enqueue(client, 'early', numbered(2));
-  const other = await open('isolation level repeatable read');
-  await enqueue(client, 'early', numbered(2, 2));
-  const runs = await claim(other, 'early', { limit: 10 });
-  await other.query('commit');
-  expect(runs.map((run) => run.payload)).toEqual([0, 1]);
-  expect((await claim(client, 'early', { limit: 10 })).map((run) => run.payload)).toEqual([2, 3]);
-  await expectWhole(client);
-});
-
 test('a claim that had to wait delivers all that it leases, also what came meanwhile', async () => {
   const holder = await open();
   expect(await claim(holder, 'late', { limit: 9, request_id: 'same' })).toEqual([]);

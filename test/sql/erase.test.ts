@@ -130,27 +130,6 @@ test('an error is erased where it ends a task, and a result that came with no pa
   expect((await task(client, done.id))?.state).toBe('done');
 });
 
-test('so is what came too late to replace a run: another, and one that waits', async () => {
-  const ids = (await enqueue(client, 'q', [{}, {}])) as [string, string];
-  const worker = await db.connect();
-  await worker.query('begin');
-  const lease = leaseOf(await claim(worker, 'q', { limit: 2 }));
-  await change(client, [ids[0]], { payload: { ...secret, n: 1 } });
-  await change(client, [ids[0]], { payload: { ...secret, n: 2 }, priority: 1 });
-  await change(client, [ids[1]], { payload: { ...secret, n: 3 }, delay_seconds: 1000 });
-  await worker.query('commit');
-  await complete(client, lease);
-  expect(await holding(mark)).toEqual(['marks_1', 'runs_1', 'waiting']);
-  for (const id of ids) expect(await erase(client, id)).toBeGreaterThan(0);
-  expect(await holding(mark)).toEqual([]);
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  await makeDue(client, 'q');
-  await promote(client);
-  expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  for (const id of ids) expect((await task(client, id))?.state).toBe('done');
-  await expectWhole(client);
-});
-
 test.each(['ready', 'waiting'] as const)(
   'a %s task that was cancelled is erased',
   async (state) => {
@@ -193,7 +172,7 @@ test.each([
   const [last] = await claim(client, 'q');
   await complete(client, last?.lease as string);
   while (await value<number>(client, 'select tock.let_go($1)', [gone]));
-  await client.query('select tock.drop_epoch($1, tock.replaced_in($1))', [gone]);
+  await client.query('select tock.drop_epoch($1)', [gone]);
   expect(await holding(mark)).toEqual(left);
   expect(await erase(client, last?.run_id as string)).toBeGreaterThan(1);
   expect(await holding(mark)).toEqual([]);

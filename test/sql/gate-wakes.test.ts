@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { patience } from '../patience.ts';
-import { gated, payloads, promote, setQueue, take } from './gates.ts';
+import { gated, payloads, promote, take } from './gates.ts';
 import { client, db, oneDatabase } from './own.ts';
 import {
   claim,
@@ -106,11 +106,6 @@ describe('whose claim is not committed is inside still, though the task', () => 
       'was cancelled meanwhile',
       (id) => client.query('select tock.cancel(array[$1::bigint])', [id]),
     ],
-    [
-      'was put off meanwhile',
-      (id) =>
-        client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]),
-    ],
     ['has expired meanwhile', (id) => passExpiry(client, id), { expires_in_seconds: 1000 }],
   ];
   test.each(ways)('%s', async (name, change, options = {}) => {
@@ -130,30 +125,6 @@ describe('whose claim is not committed is inside still, though the task', () => 
     await complete(client, leaseOf(claimed));
     expect(payloads(await take(client, queue))).toEqual([1]);
   });
-});
-
-test('a task is inside once, though it comes again while a claim of it is not committed', async () => {
-  await setQueue(client, 'twice', { gate_limit: 2 });
-  const [id] = await enqueue(client, 'twice', gated('k', 0));
-  await promote(client);
-  const other = await db.connect();
-  await other.query('begin');
-  const claimed = await claim(other, 'twice');
-  await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]);
-  await client.query(
-    "update tock.waiting set due_at = now() - interval '1 s' where queue = 'twice'",
-  );
-  await sweep(client);
-  await other.query('commit');
-  const inside = await value(
-    client,
-    "select inside from tock.turns where queue = 'twice' order by number desc limit 1",
-  );
-  expect(inside).toEqual([id]);
-  await enqueue(client, 'twice', gated('k', 1, 2));
-  expect(payloads(await take(client, 'twice'))).toEqual([1]);
-  await complete(client, leaseOf(claimed));
-  expect(payloads(await take(client, 'twice'))).toEqual([2]);
 });
 
 test('settings left open in a transaction hold up no promotion', async () => {

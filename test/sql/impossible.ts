@@ -137,7 +137,6 @@ export const impossible: Impossible[] = [
     broken: {
       child_stands_at_no_gate: { gate: 'g', ticket: 1, after_due: at },
       priority_is_0_to_9: { priority: 10 },
-      replacement_has_its_task: { replaces: 1048577 },
       run_was_lost_less_often_than_begun: { lost: 1 },
       ticket_is_for_a_gate: { ticket: 1 },
     },
@@ -148,7 +147,7 @@ export const impossible: Impossible[] = [
     broken: {
       amending_says_what: { kind: 'amended' },
       kind_is_known: { kind: 'done' },
-      replacing_names_the_other: { kind: 'superseded' },
+      superseded_names_the_other: { kind: 'superseded' },
     },
   },
   {

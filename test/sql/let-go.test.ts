@@ -156,7 +156,7 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     await audit(client);
     while (await letGo(1));
     const dropper = await db.connect();
-    await dropper.query('begin; select tock.drop_epoch(1, tock.replaced_in(1))');
+    await dropper.query('begin; select tock.drop_epoch(1)');
     const worker = await db.connect();
     const pid = await pidOf(worker);
     const failing = fail(worker, second.lease, { retry_in_seconds: 0 });

@@ -12,7 +12,6 @@ import {
   leaseOf,
   numbered,
   reap,
-  refusal,
   release,
   value,
 } from './support.ts';
@@ -111,30 +110,6 @@ describe.each([
     expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
   });
 
-  test.each(['repeatable read', 'serializable'])(
-    'a claim under a %s snapshot from before another claim is refused',
-    async (level) => {
-      await limited(20);
-      for (const others of [1, 2, 3]) {
-        const old = await db.connect();
-        await old.query(`begin isolation level ${level}`);
-        expect(await running(old, 'q')).toBe(0);
-        // Of a stream that it can't see: that of its own it has for itself.
-        await enqueue(client, 'q', numbered(others, 0, { priority: 1 }));
-        const leases: string[] = [];
-        for (let n = 0; n < others; n++) leases.push(leaseOf(await claim(client, 'q')));
-        expect((await refusal(claim(old, 'q', { limit: 3 }))).code).toBe('40001');
-        await old.query('rollback');
-        for (const lease of leases) await complete(client, lease);
-      }
-      const now = await db.connect();
-      await now.query(`begin isolation level ${level}`);
-      expect(await claim(now, 'q', { limit: 9 })).toHaveLength(3);
-      await now.query('commit');
-      expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
-    },
-  );
-
   test('a lowered limit waits until enough have ended, a raised one lets in at once', async () => {
     await limited(9);
     const runs = await claim(client, 'q', { limit: 3 });
@@ -211,27 +186,6 @@ test('a limit that was off for a while counts what was claimed meanwhile', async
   expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
   await put(client, 'q', { max_running: 7 });
   expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
-});
-
-test('a claim under a snapshot from before the first claim at a limit is refused', async () => {
-  await put(client, 'q', { max_running: 3 });
-  await enqueue(client, 'q', numbered(9));
-  const old = await db.connect();
-  await old.query('begin isolation level repeatable read');
-  expect(await running(old, 'q')).toBe(0);
-  await enqueue(client, 'q', numbered(2, 0, { priority: 1 }));
-  await claim(client, 'q');
-  await claim(client, 'q');
-  expect((await refusal(claim(old, 'q', { limit: 3 }))).code).toBe('40001');
-});
-
-test('a claim under a snapshot from before the limit is refused', async () => {
-  await enqueue(client, 'q', numbered(9));
-  const old = await db.connect();
-  await old.query('begin isolation level repeatable read');
-  await old.query('select 1 from tock.queues');
-  await put(client, 'q', { max_running: 1 });
-  expect((await refusal(claim(old, 'q', { limit: 3 }))).code).toBe('40001');
 });
 
 test('a claim repeated by its request id is answered at the limit too', async () => {

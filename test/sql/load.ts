@@ -136,15 +136,6 @@ async function inOneTransaction(on: pg.Client, load: Load): Promise<void> {
   if (done && end === 'commit') for (const run of runs) load.complete(run.id);
 }
 
-async function oldClaimer(on: pg.Client, load: Load): Promise<void> {
-  await on.query('begin isolation level repeatable read');
-  await on.query('select count(*) from tock.leases');
-  await moment(load, 20);
-  const runs = await claim(on, load.queue, { limit: 3 });
-  await on.query('commit');
-  if (runs.length > 0) await completing(on, load, runs);
-}
-
 async function going(load: Load, steps: [share: number, step: Step][]): Promise<void> {
   const on = await load.connect();
   const all = steps.flatMap(([share, step]) => Array<Step>(share).fill(step));
@@ -197,7 +188,6 @@ export function startClaimers(load: Load, count: number): Promise<void>[] {
     [6, worked],
     [2, torn],
     [1, inOneTransaction],
-    [1, oldClaimer],
   ];
   return many(count, () => going(load, steps));
 }

@@ -110,7 +110,7 @@ test('a single mark far ahead sends no claim the slow way before it is near', as
   for (let n = 0; n < 8; n++) expect(await claim(on, 'q', { limit: 100 })).toHaveLength(100);
   // the statement of pass_marked()
   const slow = () =>
-    plans.scans().filter(({ query }) => query.startsWith('select r.position, coalesce(k.off'))
+    plans.scans().filter(({ query }) => query.startsWith('select r.position, coalesce(r.expired'))
       .length;
   expect(slow()).toBe(0);
   expect(await claim(on, 'q', { limit: 150 })).toHaveLength(150);
@@ -120,14 +120,12 @@ test('a single mark far ahead sends no claim the slow way before it is near', as
   await expectWhole(client);
 });
 
-test('three thousand replacements are judged in bounded steps, and all claimed in the end', async () => {
+test('three thousand replaced ones are passed over, and what replaces them is claimed like any other', async () => {
   const ids = await inARow(3000);
   await change(client, ids, { payload: 'new' });
   const [first, most] = await readBy((on) => claim(on, 'q', { limit: 10 }));
   expect(most).toBeLessThan(21_000);
-  const parts = await drain(client, 'q', { limit: 1000 });
-  expect(Math.max(...parts.map((part) => part.length))).toBe(500);
-  const got = parts.flat();
+  const got = (await drain(client, 'q', { limit: 1000 })).flat();
   const all = new Set([...got, ...first].map((run) => run.id));
   expect(all.size + 10).toBe(3000);
   expect(new Set(got.map((run) => run.payload))).toEqual(new Set(['new']));

@@ -108,30 +108,15 @@ test('two changes of a running task at once hold together for its next attempt',
   expect(await claim(client, 'q')).toMatchObject([{ id, priority: 3, payload: 'two' }]);
 });
 
-test('a change waits two seconds for another one of the same task, no more', async () => {
-  const id = await one();
+test('a change waits two seconds for another one that holds its stream, no more, and so does a cancel of the task', async () => {
+  const [id, other] = (await enqueue(client, 'q', [{}, {}])) as [string, string];
   const open = await begin();
   await change(open, [id], { priority: 3 });
-  expect((await refusal(change(client, [id], { priority: 4 }))).code).toBe('55P03');
+  expect((await refusal(change(client, [other], { priority: 4 }))).code).toBe('TK503');
   expect((await refusal(cancel(client, [id]))).code).toBe('55P03');
+  expect(await cancel(client, [other])).toMatchObject([{ changed: true }]);
   await open.query('rollback');
   expect(await cancel(client, [id])).toEqual([{ id, state: 'cancelled', changed: true }]);
-});
-
-test('a cancel that finds a task claimed meanwhile says running, and the worker hears of it', async () => {
-  const id = await one();
-  const open = await begin();
-  await change(open, [id], { priority: 3 });
-  const canceller = await db.connect();
-  const pid = await pidOf(canceller);
-  const answer = cancel(canceller, [id]);
-  await blocked(client, pid);
-  const lease = leaseOf(await claim(client, 'q'));
-  await open.query('commit');
-  expect(await answer).toEqual([{ id, state: 'running', changed: true }]);
-  expect(await asked(client, lease)).toEqual([id]);
-  await complete(client, lease);
-  await expectWhole(client);
 });
 
 const ends: Record<string, (lease: string) => Promise<unknown>> = {
@@ -170,24 +155,21 @@ test.each(Object.keys(ends))(
   },
 );
 
-test.each(['ready', 'running'])(
-  'a %s task changed in an open transaction, and meanwhile failed, is changed from its third attempt on',
-  async (state) => {
-    const id = await one();
-    const open = await begin();
-    const claimed = state === 'running' ? await claim(client, 'q') : undefined;
-    await change(open, [id], { payload: 'new', priority: 1 });
-    await fail(client, leaseOf(claimed ?? (await claim(client, 'q'))), { retry_in_seconds: 0 });
-    await open.query('commit');
-    const second = await claim(client, 'q', { limit: 9 });
-    expect(second).toMatchObject([{ id, attempt: 2, payload: 'sent', priority: 5 }]);
-    await fail(client, leaseOf(second), { retry_in_seconds: 0 });
-    const third = await claim(client, 'q', { limit: 9 });
-    expect(third).toMatchObject([{ id, attempt: 3, payload: 'new', priority: 1 }]);
-    await complete(client, leaseOf(third));
-    await expectWhole(client);
-  },
-);
+test('a running task changed in an open transaction, and meanwhile failed, is changed from its third attempt on', async () => {
+  const id = await one();
+  const open = await begin();
+  const claimed = await claim(client, 'q');
+  await change(open, [id], { payload: 'new', priority: 1 });
+  await fail(client, leaseOf(claimed), { retry_in_seconds: 0 });
+  await open.query('commit');
+  const second = await claim(client, 'q', { limit: 9 });
+  expect(second).toMatchObject([{ id, attempt: 2, payload: 'sent', priority: 5 }]);
+  await fail(client, leaseOf(second), { retry_in_seconds: 0 });
+  const third = await claim(client, 'q', { limit: 9 });
+  expect(third).toMatchObject([{ id, attempt: 3, payload: 'new', priority: 1 }]);
+  await complete(client, leaseOf(third));
+  await expectWhole(client);
+});
 
 test('a later change is not overruled by an earlier one that came between two attempts', async () => {
   const id = await one();
@@ -208,37 +190,16 @@ test('a later change is not overruled by an earlier one that came between two at
   await expectWhole(client);
 });
 
-test('a replacement cancelled while its original starts stops the original, too', async () => {
+test('a cancel of a task that is being claimed stops the run that is handed out', async () => {
   const id = await one();
   const worker = await begin();
   const lease = leaseOf(await claim(worker, 'q'));
-  await change(client, [id], { priority: 3 });
   expect(await cancel(client, [id])).toMatchObject([{ state: 'cancelled', changed: true }]);
   await worker.query('commit');
   expect((await task(client, id))?.state).toBe('running');
   expect(await asked(client, lease)).toEqual([id]);
   await fail(client, lease, { retry_in_seconds: 0 });
   expect((await task(client, id))?.state).toBe('cancelled');
-  await nothingLeft(client);
-  await expectWhole(client);
-});
-
-test('a cancel that marked a task on its way says so, though it finds it marked then', async () => {
-  const id = await one();
-  const worker = await begin();
-  const lease = leaseOf(await claim(worker, 'q'));
-  await change(client, [id], { priority: 3 });
-  const open = await begin();
-  await change(open, [id], { priority: 4 });
-  const canceller = await db.connect();
-  const pid = await pidOf(canceller);
-  const answer = cancel(canceller, [id]);
-  await blocked(client, pid);
-  await worker.query('commit');
-  await open.query('rollback');
-  expect(await answer).toEqual([{ id, state: 'running', changed: true }]);
-  expect(await cancel(client, [id])).toEqual([{ id, state: 'running', changed: false }]);
-  await complete(client, lease);
   await nothingLeft(client);
   await expectWhole(client);
 });

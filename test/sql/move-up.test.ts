@@ -135,21 +135,6 @@ test.each(['commit', 'rollback'])(
   },
 );
 
-test('a claim under a snapshot from before the move doubles nothing', async () => {
-  await work(client, 'q', 2);
-  await pass(client);
-  await enqueue(client, 'q', numbered(2));
-  const old = await db.connect();
-  await old.query('begin isolation level repeatable read');
-  await old.query('select count(*) from tock.streams');
-  await client.query('select tock.rotate()');
-  expect(payloads((await take(client, 'q', 1)).runs)).toEqual([0]);
-  await expect(claim(old, 'q', { limit: 2 })).rejects.toMatchObject({ code: '40001' });
-  await old.query('rollback');
-  expect(payloads((await take(client, 'q', 9)).runs)).toEqual([1]);
-  await expectWhole(client);
-});
-
 test('a stream registered by a transaction open over six epochs, some of them gone, is whole', async () => {
   const writer = await db.connect();
   await writer.query('begin');

@@ -126,19 +126,16 @@ test('a task is moved on, and back', async () => {
   await expectWhole(client);
 });
 
-test('a task that is claimed while it is moved runs in one queue only', async () => {
+test('a task that is being claimed is not moved until that is decided, and runs in one queue only', async () => {
   const [q, to] = [queue(), queue()];
   const [id] = (await enqueue(client, q, [{}])) as [string];
   const other = await db.connect();
   await other.query('begin');
   const runs = await claim(other, q);
   expect(runs).toHaveLength(1);
-  // The claim can't be seen yet: the move goes through, and is judged at the other queue's claim.
-  expect(await move(client, [id], to)).toEqual([{ id, state: 'ready', changed: true }]);
-  expect(await claim(client, to)).toEqual([]);
+  await expect(move(client, [id], to)).rejects.toMatchObject({ code: 'TK503' });
   await other.query('commit');
-  await makeDue(client, to);
-  await promote(client);
+  expect(await move(client, [id], to)).toEqual([{ id, state: 'running', changed: false }]);
   expect(await claim(client, to)).toEqual([]);
   expect(await queueOf(id)).toBe(q);
   expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 1 });

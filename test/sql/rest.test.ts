@@ -132,20 +132,6 @@ test.each(['repeatable read', 'serializable'])(
   },
 );
 
-test('a claim under a snapshot from before the sleep doubles nothing', async () => {
-  const claimer = await db.connect();
-  await enqueue(client, 'early', numbered(2));
-  await claimer.query('begin isolation level repeatable read');
-  await claimer.query('select count(*) from tock.streams');
-  await drain(client, 'early');
-  await rest();
-  const ids = await enqueue(client, 'early', numbered(2));
-  await claim(claimer, 'early', { limit: 5 }).catch(() => []);
-  await claimer.query('rollback');
-  expect((await claim(client, 'early', { limit: 5 })).map((run) => run.id)).toEqual(ids);
-  await expectWhole(client);
-});
-
 test('a slot kept by an open transaction keeps no other slot awake', async () => {
   for (let queue = 0; queue < 5; queue++) await enqueue(client, `first${queue}`, numbered(1));
   const holder = await db.connect();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { list, listAll } from './minds.ts';
-import { client, db, oneDatabase } from './own.ts';
+import { client, oneDatabase } from './own.ts';
 import {
   claim,
   complete,
@@ -89,24 +89,6 @@ test('a listed task says what is asked of a list', async () => {
   expect(dead.tasks[0]?.ended_at).toMatch(/^20/);
   const [waits] = (await list(client, { queue: q, state: 'waiting' })).tasks;
   expect(Date.parse(waits?.run_at as string)).toBeGreaterThan(Date.now());
-});
-
-test('a replacement that came too late is no task of its own', async () => {
-  const q = queue();
-  const [id] = (await enqueue(client, q, [{}])) as [string];
-  const other = await db.connect();
-  // The change doesn't see the claim, nor the claim the change.
-  await other.query('begin');
-  const runs = await claim(other, q);
-  await change(client, [id], { priority: 1 });
-  await other.query('commit');
-  for (const state of ['ready', 'cancelled', 'waiting']) {
-    expect((await list(client, { queue: q, state })).tasks).toEqual([]);
-  }
-  expect((await list(client, { queue: q })).tasks).toMatchObject([{ id, state: 'running' }]);
-  await complete(client, leaseOf(runs));
-  expect(await claim(client, q)).toEqual([]);
-  expect(await listAll(client, { queue: q })).toMatchObject([{ id, state: 'done' }]);
 });
 
 test('a call looks at so many rows, and goes on from there', async () => {

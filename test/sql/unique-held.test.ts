@@ -44,7 +44,10 @@ test.each([
     await other.query(statement, [[id]]);
     await keeper.query('begin');
     const refused = await refusal(enqueue(keeper, queue, [{}, one, keyed(2, {}, 'another')]));
-    expect(refused).toMatchObject({ code: 'TK503', detail: 'unique_key' });
+    expect(refused).toMatchObject({
+      code: 'TK503',
+      detail: how.includes('ready') ? '' : 'unique_key',
+    });
     expect(refused.hint).toMatch(/^try again/);
     await keeper.query('rollback');
     await other.query('rollback');

@@ -14,7 +14,6 @@ import {
   promote,
   reap,
   rows,
-  task,
 } from './support.ts';
 import { keyed, one, take } from './unique.ts';
 
@@ -60,20 +59,6 @@ describe('what is committed after its task has started comes to run', () => {
     await worker.query('commit');
     await complete(client, leaseOf(first));
     expect((await take('claimed')).map((run) => run.payload)).toEqual([2]);
-  });
-
-  test('what replaces a task put off in the place of a run that had started', async () => {
-    const id = await one('put-off', 1, { on_conflict: 'replace' });
-    const worker = await db.connect();
-    await worker.query('begin');
-    await claim(worker, 'put-off');
-    await client.query(`select tock.change(array[$1::bigint], '{"delay_seconds": 60}')`, [id]);
-    const newest = await one('put-off', 2, { on_conflict: 'replace' });
-    await worker.query('commit');
-    await makeDue(client, 'put-off');
-    expect(await task(client, newest)).toMatchObject({ payload: 2 });
-    const runs = await take('put-off');
-    expect(runs).toMatchObject([{ payload: 2, id: newest }]);
   });
 
   test('all that was written beside workers: their last run of a key has its newest payload', async () => {
