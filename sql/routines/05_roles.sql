@@ -1,5 +1,5 @@
 -- Who gives work, who does it, who governs: group roles, for roles that log in to be members of; and the
--- edge's, from 0006. They belong to the cluster: another database may have made them, or be about to, and
+-- edge's, which 0001_roles.sql made. They belong to the cluster: another database may have made them, or be about to, and
 -- a dump that was restored elsewhere came without them. So they are looked for at each deploy.
 do $$
 declare
