@@ -38,7 +38,7 @@ export async function versions(client: pg.Client): Promise<Finding[]> {
   if (isBeforeBaseline(applied.rows, brought)) {
     return [
       {
-        finding: 'the database is older than the first release',
+        finding: 'the database is older than the baseline',
         severity: 'critical',
         detail: `its migrations do not begin with ${brought[0]?.name}`,
         hint: 'stay on the old version, or run tock uninstall and then tock migrate, which gives up its queues and tasks',

@@ -34,7 +34,7 @@ function check(applied: Applied[], files: SqlFile[]): void {
   const last = applied.at(-1);
   if (isBeforeBaseline(applied, files)) {
     throw new Failure(
-      `This database was made by a Tock older than its first release: its migrations begin with ${applied[0]?.name}, those of this Tock with ${files[0]?.name}.`,
+      `This database is older than the baseline: its migrations begin with ${applied[0]?.name}, those of this Tock with ${files[0]?.name}.`,
       `No migration leads from there to here, and nothing was changed. Stay on the old version, or give up the queues and tasks in this database: run "tock uninstall", then migrate again.`,
     );
   }

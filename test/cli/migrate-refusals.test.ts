@@ -58,7 +58,7 @@ test('a database of a newer Tock is refused, and so is a migration numbered too 
   await expect(migrate(db.url, { directory: newer })).rejects.toThrow('0002_late.sql has not been');
 });
 
-test('a database from before the first release is refused, with what to do, and stays as it is', async () => {
+test('a database from before the baseline is refused, with what to do, and stays as it is', async () => {
   const db = await emptyDatabase();
   const old = {
     'migrations/0001_queues.sql': "create table tock.queues (name text); insert into tock.queues values ('q');",
@@ -75,7 +75,7 @@ test('a database from before the first release is refused, with what to do, and 
   const before = await state();
   const refused = migrate(db.url);
   await expect(refused).rejects.toThrow(
-    'older than its first release: its migrations begin with migrations/0001_queues.sql',
+    'older than the baseline: its migrations begin with migrations/0001_queues.sql',
   );
   await expect(refused).rejects.toThrow('nothing was changed');
   await expect(refused).rejects.toThrow('run "tock uninstall", then migrate again');
