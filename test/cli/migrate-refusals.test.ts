@@ -61,7 +61,8 @@ test('a database of a newer Tock is refused, and so is a migration numbered too 
 test('a database from before the baseline is refused, with what to do, and stays as it is', async () => {
   const db = await emptyDatabase();
   const old = {
-    'migrations/0001_queues.sql': "create table tock.queues (name text); insert into tock.queues values ('q');",
+    'migrations/0001_queues.sql':
+      "create table tock.queues (name text); insert into tock.queues values ('q');",
     'migrations/0036_early.sql': 'create table tock.leases ();',
     'routines/10_things.sql': toyFiles['routines/10_things.sql'],
   };
