@@ -719,8 +719,6 @@ sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.stream_numbers 1 to 1048575 cache 1
 
-type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
-
 type tock.allowance (number bigint, taken_at timestamp with time zone, seen_at timestamp with time zone, level double precision, running integer, leases uuid[], allowed integer, after_seconds integer, unwritten boolean)
 
 type tock.archive_rows (count integer, digest text, texts text, last_stream integer, last_position bigint, first_created_at timestamp with time zone, last_created_at timestamp with time zone, queues text[], begun bigint[])
@@ -736,8 +734,6 @@ type tock.cron_plan (seconds bigint, minutes bigint, hours bigint, days bigint, 
 type tock.dependent (position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text)
 
 type tock.depth (queue text, ready bigint, running bigint, waiting bigint, dead bigint, leases bigint, oldest_ready_at timestamp with time zone)
-
-type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
 
 type tock.ending (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint, queue text, payload jsonb)
 
@@ -1056,17 +1052,9 @@ function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[]
   returns candidate[]
   -- Streams to draw from, whichever epoch they are in.
 
-function tock.candidates_hot(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
-  returns candidate[]
-  -- Of Tock before 0009: raises 40001.
-
 function tock.candidates_statement(p_epoch integer, p_first bigint)
   returns text
   -- The statement that finds streams to draw from.
-
-function tock.candidates_statement(p_epoch integer, p_first bigint, p_one boolean)
-  returns text
-  -- Of Tock before its ends were hot: raises 40001.
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
@@ -1269,29 +1257,13 @@ function tock.close_ended_hot(p_lease uuid, p_epoch integer)
   returns boolean
   -- close_ended_statement() for the epoch in use; null when the lease's is another. Written by write_hot_ends().
 
-function tock.close_ended_statement(p_epoch integer)
-  returns text
-  -- Of Tock before 0011: raises 40001.
-
 function tock.close_ended_statement(p_epoch integer, p_one boolean)
   returns text
   -- The statement that closes the rows of a lease whose runs are all accounted for; p_one as is_of_one() says.
 
-function tock.close_hot(p_lease uuid)
-  returns SETOF integer
-  -- Of Tock before 0007: raises 40001.
-
-function tock.close_hot(p_lease uuid, p_epoch integer)
-  returns SETOF integer
-  -- Of Tock before 0009: raises 40001.
-
 function tock.close_lease(p_lease uuid, p_epoch integer)
   returns void
   -- Closes the rows of a lease whose runs are all accounted for.
-
-function tock.close_statement(p_epoch integer)
-  returns text
-  -- Of Tock before 0011: raises 40001.
 
 function tock.close_statement(p_epoch integer, p_one boolean)
   returns text
@@ -1518,10 +1490,6 @@ function tock.doctor_of_vacuum(p_age integer DEFAULT 1000000000)
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of vacuum: where it is off, and of tables frozen over p_age transactions ago.
 
-function tock.done_hot(p_lease uuid, p_epoch integer)
-  returns SETOF integer
-  -- Of Tock before 0009: raises 40001.
-
 function tock.done_statement(p_epoch integer)
   returns text
   -- The statement that counts the runs of a closed lease that are done; $1 token.
@@ -1529,14 +1497,6 @@ function tock.done_statement(p_epoch integer)
 function tock.draw(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Leases what lies above a stream's cursor in an epoch and returns it, in order.
-
-function tock.draw_hot(p_epoch integer, p_stream integer, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
-  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- Of Tock before 0009: raises 40001.
-
-function tock.draw_hot(p_stream integer, p_first bigint, p_end bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
-  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- Of Tock before 0007: raises 40001.
 
 function tock.draw_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
@@ -1581,10 +1541,6 @@ function tock.duty_metrics()
   returns text
   -- The metrics of duties.
 
-function tock.each_once(p_ended ended[])
-  returns ended[]
-  -- Of Tock before 0015: raises 40001.
-
 function tock.each_once(p_ended ending[])
   returns ending[]
   -- What ended, without repeats: a retried run goes by its own id and by its task's, and what was said of the first of them stands.
@@ -1601,14 +1557,6 @@ function tock.end_epoch()
 function tock.end_hot(p_token uuid, p_epoch integer)
   returns integer
   -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs. Written by write_hot().
-
-function tock.end_runs(p_ended ended[])
-  returns integer
-  -- Of Tock before 0007: raises 40001.
-
-function tock.end_runs(p_epoch integer, p_ended ended[])
-  returns integer
-  -- Of Tock before 0015: raises 40001.
 
 function tock.end_runs(p_epoch integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
@@ -1664,10 +1612,6 @@ function tock.epoch_of(p_position bigint)
   returns integer
   -- The number of the epoch that a position lies in; null when there is none, or no more.
 
-function tock.epoch_of_lease(p_lease uuid)
-  returns integer
-  -- Of Tock before 0007: raises 40001.
-
 function tock.epochs_list(p_limit integer DEFAULT 100)
   returns TABLE(number integer, state text, first_position bigint, end_position bigint, started_at timestamp with time zone, settled_at timestamp with time zone, audited_at timestamp with time zone, bytes bigint, runs bigint)
   -- Epochs, the newest first: their state, size, and about how many runs are stored in each.
@@ -1685,10 +1629,6 @@ function tock.error_text(p_error jsonb)
 function tock.examine()
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What each part of doctor() says, in no order; bounded by 2 s for the first lock, 50 ms for the next, and 15 s in all.
-
-function tock.exceptions_statement(p_epoch integer, p_newest integer)
-  returns text
-  -- Of Tock before 0007: raises 40001.
 
 function tock.expiries(p_ids bigint[], OUT id bigint, OUT expires_at timestamp with time zone)
   returns SETOF record
@@ -1911,10 +1851,6 @@ function tock.histogram_form(p_name text)
 function tock.histogram_samples(p_form text, p_queue text, p_counts bigint[], p_sum double precision)
   returns text
   -- The samples of a histogram of one queue, by histogram_form().
-
-function tock.hold_lease(p_lease uuid, p_epoch integer)
-  returns boolean
-  -- Of Tock before its ends were hot: raises 40001.
 
 function tock.hold_runs(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns leased_run[]
@@ -2422,10 +2358,6 @@ function tock.never_starts(p_id bigint, p_lock boolean)
   returns boolean
   -- Whether a run or waiting entry that is not to start any more is in nobody's hands: false as well where that can't be told now.
 
-function tock.new_token(p_epoch integer)
-  returns uuid
-  -- Of Tock before its ends were hot: raises 40001.
-
 function tock.new_token(p_epoch integer, p_after bigint, p_version text DEFAULT '4'::text)
   returns uuid
   -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 5 says that its runs have options.
@@ -2508,10 +2440,6 @@ function tock.offer(p_pool text, p_tasks text[])
 function tock.oldest_in_line(p_pool text)
   returns places
   -- The task that has waited for longest in a pool, as take() reads them, and locks nothing.
-
-function tock.oldest_live_epoch()
-  returns integer
-  -- Of Tock before 0007: raises 40001.
 
 function tock.one_at_a_time(p_pool text, p_side text, p_name text)
   returns void
@@ -3017,10 +2945,6 @@ function tock.run_schedule(p_schedule text, p_request_id text DEFAULT NULL::text
   -- Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the task's id, no row when there is no such schedule. A call repeated with its request_id within 24 hours gives the same id.
   -- for tock_admin, tock_edge
 
-function tock.run_state(p_stream integer, p_position bigint)
-  returns TABLE(state text, worker text, started_at timestamp with time zone, ended_at timestamp with time zone, result jsonb, error jsonb, next_id bigint)
-  -- Of Tock before 0007: raises 40001.
-
 function tock.running(p_queue text DEFAULT NULL::text, p_worker text DEFAULT NULL::text, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(leases jsonb, cursor text, looked_at integer)
   -- Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one over several streams once for each), each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.
@@ -3029,10 +2953,6 @@ function tock.running(p_queue text DEFAULT NULL::text, p_worker text DEFAULT NUL
 function tock.running_statement(p_epoch integer)
   returns text
   -- The statement that counts what is still running of some leases of an epoch, and says which they are.
-
-function tock.runs_of_lease(p_lease uuid, p_epoch integer, p_ids bigint[])
-  returns SETOF leased_run
-  -- Of Tock before its ends were hot: raises 40001.
 
 function tock.runs_statement(p_epoch integer, p_by text)
   returns text

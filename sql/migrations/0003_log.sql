@@ -207,20 +207,11 @@ create type tock.leased_run as (
   n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint,
   max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint);
 
-create type tock.ended as (
-  stream integer, position bigint, state text, result jsonb, error jsonb,
-  again_at timestamptz, attempt smallint, lost smallint);
-
 -- A run that ends: when its task goes on, in which queue (null: the same) and with which payload
 -- (null: the same; a JSON null: none).
 create type tock.ending as (
   stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamptz,
   attempt smallint, lost smallint, queue text, payload jsonb);
-
-create type tock.again as (
-  n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint,
-  tenant text, created_at timestamptz, bytes integer, payload_of bigint, queue text,
-  priority smallint, lane smallint, due_at timestamptz, cancelled boolean, lost smallint);
 
 -- A task's next run or waiting entry. A payload that was changed at a run up to stage_after belongs
 -- to an earlier stage of the pipeline.
