@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { clockFindings, type Finding } from '../functions/clocks.ts';
 import { clientOf } from './connect.ts';
 import { readSql } from './migrate/files.ts';
+import { isBeforeBaseline } from './migrate/history.ts';
 
 /** The clock of this machine against the database's; `now` gives milliseconds. */
 export async function clocks(client: pg.Client, now = Date.now): Promise<Finding[]> {
@@ -28,12 +29,22 @@ export async function looked(at: string, look: () => Promise<Finding[]>): Promis
 export async function versions(client: pg.Client): Promise<Finding[]> {
   const brought = readSql(process.env.TOCK_SQL_DIRECTORY).migrations;
   const applied = await client
-    .query<{ number: number }>('select number from tock.migrations')
+    .query<{ number: number; name: string }>('select number, name from tock.migrations')
     .catch((error) => {
       if (error.code === '42501') return null;
       throw error;
     });
   if (!applied) return [];
+  if (isBeforeBaseline(applied.rows, brought)) {
+    return [
+      {
+        finding: 'the database is older than the baseline',
+        severity: 'critical',
+        detail: `its migrations do not begin with ${brought[0]?.name}`,
+        hint: 'stay on the old version, or run tock uninstall and then tock migrate, which gives up its queues and tasks',
+      },
+    ];
+  }
   const numbers = new Set(applied.rows.map(({ number }) => number));
   const missing = brought.filter(({ number }) => !numbers.has(number));
   const newest = brought.at(-1)?.number ?? 0;

@@ -20,9 +20,24 @@ const record = 'insert into tock.migrations (number, name, checksum) values ($1,
 
 const day = (at: Date) => at.toISOString().slice(0, 10);
 
+/** Whether the first migration of a database has another name here: the migrations began anew since. */
+export function isBeforeBaseline(
+  applied: Pick<Applied, 'number' | 'name'>[],
+  files: Pick<SqlFile, 'number' | 'name'>[],
+): boolean {
+  const first = applied.find(({ number }) => number === files[0]?.number);
+  return first !== undefined && first.name !== files[0]?.name;
+}
+
 function check(applied: Applied[], files: SqlFile[]): void {
   const known = new Map(files.map((file) => [file.number, file]));
   const last = applied.at(-1);
+  if (isBeforeBaseline(applied, files)) {
+    throw new Failure(
+      `This database is older than the baseline: its migrations begin with ${applied[0]?.name}, those of this Tock with ${files[0]?.name}.`,
+      `No migration leads from there to here, and nothing was changed. Stay on the old version, or give up the queues and tasks in this database: run "tock uninstall", then migrate again.`,
+    );
+  }
   for (const { number, name, checksum, applied_at } of applied) {
     const file = known.get(number);
     if (!file) {

@@ -8,7 +8,7 @@ const question = `
       where not exists (select from pg_catalog.pg_roles o where o.rolname = r)) as missing
   from pg_catalog.pg_roles g where g.rolname = current_user`;
 
-// As 05_roles.sql and 0006 do it.
+// As 05_roles.sql and 0001_roles.sql do it.
 const lines = (role: string) => [
   `create role ${role} nologin;`,
   ...(role === 'tock_edge'

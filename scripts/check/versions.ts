@@ -29,11 +29,11 @@ const files = (names: string) => [
   ...names.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
   'test/stack/host.test.ts',
 ];
-const data = 'test/upgrade/data.test.ts';
+const upgrade = 'test/upgrade/migrated.test.ts';
 const cron = ['test/cron/', 'test/faults/crash.test.ts', 'test/sql/doctor-cluster.test.ts'];
 
 /** Every file and folder that is named here. */
-export const named = [...files(sql), ...files(core), ...cron, data];
+export const named = [...files(sql), ...files(core), ...cron, upgrade];
 
 /** Runs what depends on PostgreSQL on one version, where it can be had here. */
 export async function onVersion(major: number, quick = false): Promise<Version> {
@@ -41,7 +41,7 @@ export async function onVersion(major: number, quick = false): Promise<Version> 
   if ('cannot' in found) return { major, ...found };
   const hasCron = found.way !== 'npm';
   const all = hasCron ? withCron : folders;
-  const short = major === newest ? [...files(sql), data] : files(core);
+  const short = major === newest ? [...files(sql), upgrade] : files(core);
   const paths = quick ? [...short, ...(hasCron ? cron : [])] : all;
   const what = quick ? `${paths.length} of the files in ${all.join(' ')}` : all.join(' ');
   process.stdout.write(`- tests on PostgreSQL ${major}: ${what}\n`);

@@ -80,6 +80,31 @@ test('a database of a newer Tock is refused, and so is a migration numbered too 
   await expect(migrate(db.url, { directory: newer })).rejects.toThrow('0002_late.sql has not been');
 });
 
+test('a database from before the baseline is refused, with what to do, and stays as it is', async () => {
+  const db = await emptyDatabase();
+  const old = {
+    'migrations/0001_queues.sql':
+      "create table tock.queues (name text); insert into tock.queues values ('q');",
+    'migrations/0036_early.sql': 'create table tock.leases ();',
+    'routines/10_things.sql': toyFiles['routines/10_things.sql'],
+  };
+  await migrate(db.url, { directory: toySql(old) });
+  const state = () =>
+    db.query(`
+      select m.name, m.checksum, m.applied_at::text, q.name as queue,
+        (select string_agg(c.oid::regclass::text, ' ' order by c.oid) from pg_class c where c.relnamespace = n.oid) as tables,
+        (select string_agg(p.oid || md5(pg_get_functiondef(p.oid)), ' ') from pg_proc p where p.pronamespace = n.oid) as functions
+      from tock.migrations m, tock.queues q, pg_namespace n where n.nspname = 'tock' order by m.number`);
+  const before = await state();
+  const refused = migrate(db.url);
+  await expect(refused).rejects.toThrow(
+    'older than the baseline: its migrations begin with migrations/0001_queues.sql',
+  );
+  await expect(refused).rejects.toThrow('nothing was changed');
+  await expect(refused).rejects.toThrow('run "tock uninstall", then migrate again');
+  expect(await state()).toEqual(before);
+});
+
 test('a missing right to make the schema is told as the grant that gives it', async () => {
   const db = await emptyDatabase();
   await withClient(db.superUrl, (c) => c.query(`alter database ${db.name} owner to postgres`));

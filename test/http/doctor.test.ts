@@ -59,7 +59,7 @@ test('so is the clock of the machine where the command line runs', async () => {
   expect(await clocks(tock.owner, () => start + 1_800_000 * (call++ === 0 ? -1 : 1))).toEqual([]);
 });
 
-test('a database that lacks a migration is found, and one of a newer Tock', async () => {
+test('a database that lacks a migration is found, and one of a newer Tock or from before the baseline', async () => {
   expect(await versions(tock.owner)).toEqual([]);
   await tock.owner.query(
     `insert into tock.migrations (number, name, checksum) values (9999, 'x', '')`,
@@ -71,8 +71,14 @@ test('a database that lacks a migration is found, and one of a newer Tock', asyn
   expect(await versions(tock.owner)).toMatchObject([
     {
       finding: 'migrations are not applied',
-      detail: '1, the first of them migrations/0003_waiting.sql',
+      detail: '1, the first of them migrations/0003_log.sql',
     },
+  ]);
+  await tock.owner.query(
+    "update tock.migrations set name = 'migrations/0001_queues.sql' where number = 1",
+  );
+  expect(await versions(tock.owner)).toMatchObject([
+    { finding: 'the database is older than the baseline' },
   ]);
   const edge = await tock.database.connect(tock.database.edgeUrl);
   expect(await versions(edge)).toEqual([]);

@@ -29,11 +29,9 @@ rule(
      and obj_description(oid, 'pg_proc') is null`,
 );
 
-// But for 85_before.sql.
 rule(
   'no routine has an overload',
   `select proname from pg_proc where pronamespace = ${schema}
-     and obj_description(oid, 'pg_proc') not like 'Of Tock before %'
    group by proname having count(*) > 1`,
 );
 

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { age, pass, retain, settle } from './history.ts';
 import { client, databaseEach, db } from './own.ts';
@@ -282,42 +281,6 @@ test('a child waits from the end of its last parent, and a task with a gate from
   }
   await count();
   expect(await waits('gated')).toEqual({ short: 2, long: 0 });
-});
-
-test('what the 16 bounds before the upgrade had counted is counted up to the same bounds after it', async () => {
-  const before = Array.from({ length: 17 }, (_, n) => n + 1);
-  await client.query("insert into tock.totals (queue, wait) values ('old', $1)", [before]);
-  await client.query(
-    await readFile('sql/migrations/0033_buckets.sql', 'utf8').then(
-      (text) => `begin; ${text} commit`,
-    ),
-  );
-  const after = await rows<{ bound: number; n: number }>(
-    client,
-    `select h.bound, h.n::int from tock.totals t cross join lateral unnest(t.wait, tock.bounds()) h(n, bound)
-     where t.queue = 'old' and h.n > 0`,
-  );
-  expect(after.map(({ n }) => n)).toEqual(before);
-  expect(after.map(({ bound }) => bound)).toEqual([
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1,
-    2.5,
-    5,
-    10,
-    30,
-    60,
-    300,
-    1800,
-    3600,
-    null,
-  ]);
-  expect(await value(client, "select run is null from tock.totals where queue = 'old'")).toBe(true);
 });
 
 test('a percentile is within about a quarter of what it is of the same runs one by one', async () => {

@@ -113,7 +113,7 @@ test('no role makes, changes or drops anything in the schema', async () => {
     'create operator tock.= (leftarg = text, rightarg = text, function = texteq)',
     'alter function tock.current_epoch() security definer',
     'alter function tock.tick() set search_path = public',
-    'alter type tock.ended add attribute mine integer',
+    'alter type tock.ending add attribute mine integer',
     'grant execute on function tock.current_epoch() to public',
     'alter default privileges in schema tock grant execute on functions to public',
     'drop function tock.current_epoch()',

@@ -1,22 +1,34 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { migrate } from '../../cli/migrate.ts';
-import { type Database, freshDatabase } from '../database.ts';
-import { withRelease } from './released.ts';
+import { freshDatabase } from '../database.ts';
 
 // scripts/planted.ts plants its bugs in a copy of sql/.
-export const directory = process.env.TOCK_SQL_DIRECTORY;
+export const source = process.env.TOCK_SQL_DIRECTORY ?? join(import.meta.dirname, '../../sql');
 
 /** A database with nothing of Tock's in it. */
 export const bareDatabase = () => freshDatabase('template0');
 
-/** A database as a release left it. */
-export async function releasedDatabase(name: string): Promise<Database> {
-  const db = await bareDatabase();
-  await withRelease(name, (folder) => migrate(db.url, { directory: folder }));
-  return db;
+/** Uses a copy of sql/ with these files written to it, by their paths in it; `wanted` leaves others out. */
+export async function withCopy<T>(
+  files: Record<string, string>,
+  use: (directory: string) => Promise<T>,
+  wanted: (path: string) => boolean = () => true,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'tock-sql-'));
+  try {
+    const filter = (path: string) => wanted(path.slice(source.length + 1));
+    cpSync(source, folder, { recursive: true, filter });
+    for (const [path, sql] of Object.entries(files)) writeFileSync(join(folder, path), sql);
+    return await use(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 type Options = Parameters<typeof migrate>[1];
 
-/** Brings it to this version. */
-export const upgrade = (db: Database, options: Options = {}) =>
-  migrate(db.url, { directory, ...options });
+/** Brings a database to this version. */
+export const upgrade = (url: string, options: Options = {}) =>
+  migrate(url, { directory: source, ...options });

@@ -1,4 +1,7 @@
--- Whether history goes to object storage before it is dropped, and how the last step of that went. One row, once it was asked for.
+-- History that goes to object storage before its epoch is dropped. The Worker writes the files, and
+-- these tables say which there are and which tasks they hold.
+
+-- Whether history is archived, and how the last step went: one row, once that was asked for.
 create table tock.archive (
   single boolean primary key default true,
   enabled boolean not null default false,
@@ -9,11 +12,12 @@ create table tock.archive (
   failures integer not null default 0,
   last_error text,
   constraint archive_is_one check (single),
-  constraint prefix_is_a_plain_path check (prefix ~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$' and prefix !~ '(^|/)\.\.?(/|$)')
+  constraint prefix_is_a_plain_path check (
+    prefix ~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$' and prefix !~ '(^|/)\.\.?(/|$)')
 );
 
--- An epoch on its way out, and after it has gone. stream and position say how far its parts have come;
--- replaced, how many of its runs had been replaced when it was begun.
+-- An epoch that is being archived, or is gone since. stream and position say how far its parts have
+-- come.
 create table tock.archives (
   epoch integer primary key,
   first_position bigint not null unique,
@@ -23,7 +27,6 @@ create table tock.archives (
   position bigint not null default 0,
   parts integer not null default 0,
   rows bigint not null default 0,
-  replaced bigint not null,
   started_at timestamptz not null default now(),
   verified_at timestamptz,
   dropped_at timestamptz,
@@ -33,7 +36,7 @@ create table tock.archives (
 
 create index archives_waiting on tock.archives (epoch) where state <> 'dropped';
 
--- A file holds the runs of one epoch after one (stream, position) up to another; digest is of its rows.
+-- A file holds the runs of one epoch from one (stream, position) to another. digest is of its rows.
 create table tock.archived_files (
   number bigint generated always as identity primary key,
   epoch integer not null,
@@ -58,20 +61,26 @@ create table tock.archived_files (
 
 create index archived_files_by_queue on tock.archived_files using gin (queues);
 
--- Which files hold runs of tasks whose ids don't say so: of those that started out waiting, and of those that began in
--- another epoch; by the epoch that the ids lie in (0: none that is known).
-create table tock.archived_waits (
-  task_epoch integer not null,
+-- Which files hold later runs of tasks: of those that were retried, and of those that started out
+-- waiting. The filter holds the positions where these tasks began, within a range; null stands for
+-- all positions of the range.
+create table tock.archived_tasks (
   file bigint not null references tock.archived_files (number) on delete cascade,
   first_position bigint not null,
   last_position bigint not null,
-  primary key (task_epoch, file)
+  filter bytea,
+  primary key (file, first_position)
 );
 
-create index archived_waits_by_file on tock.archived_waits (file);
+-- A filter does not compress. create table can say so from PostgreSQL 16 on only.
+alter table tock.archived_tasks alter column filter set storage external;
 
--- Objects that are no file of the archive: noted before they are put there, and taken away when nobody has made one of
--- them; for an hour they stay noted, as a put that was given up may still arrive. What a part's rows come to is said with it.
+create index archived_tasks_by_position on tock.archived_tasks
+  using gist (int8range(first_position, last_position, '[]'));
+
+-- Objects in the store that are no file of the archive. A path is noted before the object is put, so
+-- that an object which no file records is found and deleted. A deleted one stays noted for an
+-- hour, as a put that was given up may still arrive. The row has what the part's rows come to.
 create table tock.archive_objects (
   path text collate "C" primary key,
   state text not null default 'writing',
@@ -87,18 +96,22 @@ create table tock.archive_objects (
 
 create index archive_objects_by_time on tock.archive_objects (noted_at);
 
--- Tasks that are to be nothing but states and times in the archive either; erased_at when no file holds more.
+-- Tasks whose contents are erased from the archive too; erased_at is set when no file holds more.
+-- tried_at orders them, and file is the last file that was searched.
 create table tock.archive_erasures (
   task_id bigint primary key,
   queue text not null,
   noted_at timestamptz not null default now(),
-  erased_at timestamptz
+  erased_at timestamptz,
+  tried_at timestamptz,
+  file bigint not null default 0
 );
 
-create index archive_erasures_pending on tock.archive_erasures (noted_at) where erased_at is null;
+create index archive_erasures_pending on tock.archive_erasures (tried_at nulls first, task_id)
+  where erased_at is null;
 
--- What some of an epoch's runs come to: texts is a JSON array of arrays, waited the positions of tasks that started out
--- waiting or in another epoch.
+-- Some runs of an epoch: texts is a JSON array of arrays, begun the positions where their tasks began
+-- when that is elsewhere.
 create type tock.archive_rows as (
-  count integer, digest text, texts text, last_stream integer, last_position bigint, first_created_at timestamptz,
-  last_created_at timestamptz, queues text[], waited bigint[]);
+  count integer, digest text, texts text, last_stream integer, last_position bigint,
+  first_created_at timestamptz, last_created_at timestamptz, queues text[], begun bigint[]);

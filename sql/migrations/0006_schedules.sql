@@ -1,10 +1,14 @@
--- A cron expression as sets of bits: n is set where the field has n. Of a weekday (0 is Sunday, at index 1) the bits are
--- which of its days in the month, the first to the fifth, and 32 for the last; 63 is each.
-create type tock.cron_plan as (
-  seconds bigint, minutes bigint, hours bigint, days bigint, months bigint, nearest bigint, weekdays smallint[],
-  last_day boolean, last_workday boolean, any_day boolean, any_weekday boolean, both_days boolean, fixed boolean);
+-- Schedules enqueue tasks at times. What a schedule is, its next fire, and what became of each fire
+-- lie in three tables, so that no fire updates a schedule.
 
--- What is to be fired, by whom and when. No fire changes a row of it.
+-- A cron expression as sets of bits: bit n is set where the field has n. A weekday (Sunday is 0, at
+-- index 1) has a bit for each of its days in the month, the first to the fifth. 32 is the last one,
+-- and 63 is each.
+create type tock.cron_plan as (
+  seconds bigint, minutes bigint, hours bigint, days bigint, months bigint, nearest bigint,
+  weekdays smallint[], last_day boolean, last_workday boolean, any_day boolean, any_weekday boolean,
+  both_days boolean, fixed boolean);
+
 create table tock.schedules (
   name text collate "C" primary key,
   queue text collate "C" not null,
@@ -21,7 +25,7 @@ create table tock.schedules (
   missed text not null default 'one',
   missed_limit integer not null default 100,
   missed_after_seconds integer not null default 60,
-  fire_as text,
+  fire_as text,  -- the payload's key for the time of the fire
   paused_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -41,9 +45,9 @@ create table tock.schedules (
 
 create index schedules_by_queue on tock.schedules (queue, name);
 
--- The next fire of each schedule (due_at infinity: none comes, it is paused or over), and how the last one went. The
--- next row of a schedule takes the place of the one before under the next turn, so that beside a held-open
--- transaction the newest is found first.
+-- The next fire of each schedule, and how the last one went. due_at is infinity when no fire comes:
+-- the schedule is paused or over. A fire deletes the row and inserts the next turn, so that beside
+-- a transaction held open the newest row is found first.
 create table tock.fires (
   turn bigint not null,
   due_at timestamptz not null,
@@ -55,13 +59,21 @@ create table tock.fires (
   schedule text collate "C" not null,
   last_outcome text,
   last_error text,
-  primary key (schedule, turn)
+  primary key (schedule, turn),
+  constraint only_what_has_no_fire_is_never_due check ((fire_at is null) = (due_at = 'infinity')),
+  constraint fire_failed_for_a_reason check (
+    (failures > 0) = (last_error is not null) and failures >= 0),
+  constraint last_fire_is_told_whole check (
+    num_nulls(last_fire_at, last_fired_at, last_outcome) in (0, 3)),
+  constraint outcome_is_known check (
+    last_outcome in ('fired', 'run', 'overlapped', 'replaced', 'missed', 'failed'))
 );
 
 create index fires_by_due on tock.fires (due_at, schedule);
 create index failing_fires on tock.fires (schedule) where failures > 0;
 
--- Append-only: what became of each fire. The newest due_at is where firing reads on; it is said once a firing.
+-- Append-only: what became of each fire. Firing reads on from the newest due_at, which one row of
+-- each firing has.
 create table tock.fired (
   number bigint generated always as identity primary key,
   fire_at timestamptz not null,
@@ -72,23 +84,29 @@ create table tock.fired (
   schedule text collate "C" not null,
   outcome text not null,
   error text,
-  constraint outcome_is_known check (outcome in ('fired', 'run', 'overlapped', 'replaced', 'missed', 'failed'))
+  constraint outcome_is_known check (
+    outcome in ('fired', 'run', 'overlapped', 'replaced', 'missed', 'failed')),
+  constraint what_fired_made_a_task check (
+    (task_id is not null) = (outcome in ('fired', 'run'))),
+  constraint what_failed_says_why check ((error is not null) = (outcome = 'failed')),
+  constraint fires_are_left_out_up_to_a_later_one check (until_at >= fire_at)
 );
 
 create index fired_by_due on tock.fired (due_at, schedule) where due_at is not null;
 create index fired_by_schedule on tock.fired (schedule, number);
 
--- What a schedule comes to at an instant: the fires that become tasks, oldest first, those between that are left out, and
--- when it is next due.
+-- What a schedule comes to at an instant: the fires that become tasks, oldest first, the range of
+-- those left out, and the next fire.
 create type tock.firing as (
-  fires timestamptz[], missed_from timestamptz, missed_until timestamptz, next_fire_at timestamptz, next_due_at timestamptz);
+  fires timestamptz[], missed_from timestamptz, missed_until timestamptz, next_fire_at timestamptz,
+  next_due_at timestamptz);
 
 -- A schedule as its verbs show it.
 create type tock.shown_schedule as (
-  name text, state text, queue text, payload jsonb, options jsonb, cron text, every_seconds integer, run_at timestamptz,
-  time_zone text, jitter_seconds integer, starts_at timestamptz, ends_at timestamptz, overlap text, missed text,
-  missed_limit integer, missed_after_seconds integer, fire_as text, paused_at timestamptz, created_at timestamptz,
+  name text, state text, queue text, payload jsonb, options jsonb, cron text, every_seconds integer,
+  run_at timestamptz, time_zone text, jitter_seconds integer, starts_at timestamptz,
+  ends_at timestamptz, overlap text, missed text, missed_limit integer,
+  missed_after_seconds integer, fire_as text, paused_at timestamptz, created_at timestamptz,
   updated_at timestamptz, next_fire_at timestamptz, due_at timestamptz, last_fire_at timestamptz,
-  last_fired_at timestamptz, last_outcome text, last_task_id bigint, last_error text, failures integer);
-
-insert into tock.duties (name, every_seconds) values ('schedules', 1);
+  last_fired_at timestamptz, last_outcome text, last_task_id bigint, last_error text,
+  failures integer);

@@ -1,0 +1,265 @@
+-- The log: runs are appended and never changed, leases say which ranges of them claims took, and
+-- results say how single runs ended. A run's state follows from these rows and is stored nowhere.
+-- The log goes by epochs, so that history is dropped as whole partitions.
+
+-- Positions grow within every stream in the order of commits. The cache stays 1 and the sequence is
+-- never set back: a cached or repeated position would land inside a range already leased.
+create sequence tock.positions cache 1 maxvalue 8796093022207;
+
+-- A stream's number is the low 20 bits of every id in it; 0 is for tasks that start out waiting.
+-- The sequence cycles, so that numbers burnt by rollbacks come round again. The primary key of
+-- streams passes over the numbers in use.
+create sequence tock.stream_numbers as integer maxvalue 1048575 cycle;
+
+-- An epoch is a range of positions, and one partition each of runs, leases, results and marks.
+-- It is settled once it has ended, the transactions that were writing then are over, no run in it
+-- is unread and no lease is open. Then the audit counts it, and retention drops it.
+create table tock.epochs (
+  number integer primary key,
+  first_position bigint not null unique,
+  end_position bigint not null,
+  made_at timestamptz not null default now(),
+  writers_at_end text[],  -- the transactions that were writing when it ended
+  settled_at timestamptz,
+  started_at timestamptz,
+  audited_at timestamptz,
+  audit_stream integer,  -- how far the audit has come
+  audit_position bigint,
+  audit_runs bigint,
+  queues text[] not null default '{}',  -- whose longest retention keeps it
+  dead jsonb not null default '{}',  -- how many dead tasks it holds, by queue
+  drop_after timestamptz,  -- a drop that met a lock is tried again then
+  drop_tries integer not null default 0,
+  counted boolean not null default false,  -- the statistics have all of it
+  early boolean not null default false,  -- ended on demand: it goes as soon as the archive has it
+  constraint epoch_has_a_number check (number > 0 and first_position >= 0),
+  constraint epoch_is_a_range check (end_position > first_position),
+  constraint epochs_do_not_overlap exclude using gist (int8range(first_position, end_position) with &&),
+  constraint only_what_has_ended_is_settled check (settled_at is null or writers_at_end is not null),
+  constraint only_what_is_settled_is_audited check (audited_at is null or settled_at is not null),
+  constraint drops_are_counted check (drop_tries >= 0)
+);
+
+-- The directory of streams. A row commits with the stream's first run, so every visible run has a
+-- visible stream. A stream is asleep when nothing lies above its cursor, and claims skip it. The
+-- writer that wakes it moves start_after up, so that no claim reads far back.
+create table tock.streams (
+  number integer primary key,
+  queue text collate "C" not null,
+  priority smallint not null,
+  lane smallint not null,  -- from 1,024 on for runs with options
+  slot smallint not null,
+  start_after bigint not null,
+  awake boolean not null default true,
+  constraint one_stream_a_slot unique (queue, priority, lane, slot),
+  constraint priority_is_0_to_9 check (priority between 0 and 9)
+);
+
+create index streams_awake on tock.streams (queue, priority) where awake;
+
+-- PostgreSQL parses every check of a table anew for each statement that writes it. On leases four
+-- checks took a fifth of a claim and half of a completion, so the hot tables below have few.
+
+-- A run is inserted once, and neither updated nor deleted. The first run is the task itself: its
+-- task_id is null. Most runs have no options.
+create table tock.runs (
+  position bigint not null,
+  task_id bigint,
+  created_at timestamptz not null default now(),
+  stream integer not null,
+  bytes integer not null,
+  attempt smallint not null default 1,
+  lost smallint not null default 0,
+  max_attempts smallint,
+  tenant text,
+  payload jsonb,
+  options jsonb,
+  primary key (stream, position)
+) partition by range (position);
+
+-- A lease is the claim, the stream's cursor and, once closed, the outcome of every run in its range
+-- that has no result of its own. Its primary key is the fence: two claims from one cursor cannot
+-- both commit. No lease crosses an epoch.
+create table tock.leases (
+  after_position bigint not null,
+  last_position bigint not null,
+  token uuid not null,
+  claimed_at timestamptz not null default now(),
+  leased_until timestamptz not null,
+  closed_at timestamptz,
+  stream integer not null,
+  runs integer not null,
+  worker text,
+  outcome text,
+  skipped integer not null default 0,
+  skips bigint[],  -- runs in the range that the claim passed over
+  timeout_at timestamptz,  -- its time is up then, however often it is extended
+  alone boolean,  -- true: one run, and the token says where it lies; else null
+  primary key (stream, after_position)
+) partition by range (after_position);
+
+create index open_leases_by_deadline on tock.leases (leased_until) where closed_at is null;
+create index leases_by_token on tock.leases (token) where alone is null;
+
+-- A run has a result only when the lease does not say all: its own state, value, error or next run.
+create table tock.results (
+  position bigint not null,
+  next_id bigint,
+  ended_at timestamptz not null default now(),
+  stream integer not null,
+  state text not null,
+  result jsonb,
+  error jsonb,
+  primary key (stream, position),
+  constraint state_is_known check (
+    state in ('done', 'failed', 'lost', 'cancelled', 'superseded', 'expired')),
+  constraint the_cancelled_and_expired_end check (
+    next_id is null or state not in ('cancelled', 'expired'))
+) partition by range (position);
+
+create index dead_results on tock.results (stream, position)
+  where next_id is null and state in ('failed', 'lost');
+
+-- A mark asks something of a run: cancel it (without a lock), let another run replace it (with the
+-- stream's claim lock), or change its next attempt. The claim passes over cancelled and replaced
+-- runs, and its lease says which. A cancel that comes later asks the worker.
+create table tock.marks (
+  position bigint not null,
+  other_id bigint,
+  created_at timestamptz not null default now(),
+  stream integer not null,
+  kind text not null,
+  changes jsonb,
+  primary key (stream, position, kind),
+  constraint kind_is_known check (kind in ('cancelled', 'superseded', 'amended')),
+  constraint superseded_names_the_other check ((other_id is not null) = (kind = 'superseded')),
+  constraint amending_says_what check (changes is not null or kind <> 'amended')
+) partition by range (position);
+
+-- How far runs are, as their workers say when they extend a lease. A row is about one run, or
+-- (of_all) about all runs of a lease, under the position after its cursor. The newer of the two
+-- counts. No index holds a column that changes, so an update stays on its page. The rows of an epoch
+-- go with it.
+create table tock.progress (
+  position bigint not null,
+  told_at timestamptz not null default clock_timestamp(),
+  stream integer not null,
+  progress real,
+  of_all boolean not null,
+  note text,
+  primary key (position, stream, of_all),
+  constraint progress_is_0_to_100 check (progress between 0 and 100)
+) with (fillfactor = 50);
+
+-- The first three epochs; the duty rotate makes the next ones ahead of need. A lease begins at the
+-- position before its first run, so leases_N is bounded one lower than runs_N.
+insert into tock.epochs (number, first_position, end_position)
+  values (1, 0, 16777216), (2, 16777216, 33554432), (3, 33554432, 50331648);
+
+create table tock.runs_1 partition of tock.runs for values from (0) to (16777216);
+create table tock.runs_2 partition of tock.runs for values from (16777216) to (33554432);
+create table tock.runs_3 partition of tock.runs for values from (33554432) to (50331648);
+
+create table tock.leases_1 partition of tock.leases for values from (-1) to (16777215)
+  with (fillfactor = 70);
+create table tock.leases_2 partition of tock.leases for values from (16777215) to (33554431)
+  with (fillfactor = 70);
+create table tock.leases_3 partition of tock.leases for values from (33554431) to (50331647)
+  with (fillfactor = 70);
+
+create table tock.results_1 partition of tock.results for values from (0) to (16777216);
+create table tock.results_2 partition of tock.results for values from (16777216) to (33554432);
+create table tock.results_3 partition of tock.results for values from (33554432) to (50331648);
+
+create table tock.marks_1 partition of tock.marks for values from (0) to (16777216);
+create table tock.marks_2 partition of tock.marks for values from (16777216) to (33554432);
+create table tock.marks_3 partition of tock.marks for values from (33554432) to (50331648);
+
+-- Functions on the hot path name the tables of one epoch. Each stands once, as a template, from
+-- which compile_segment() makes the function of each epoch. A deploy replaces the templates.
+create table tock.segment_templates (
+  name text primary key,
+  kind text not null,  -- current: only for the epoch in use, under a fixed name
+  file text not null,
+  body text not null,
+  constraint template_is_of_a_kind check (kind in ('segment', 'current'))
+);
+
+-- The rows that functions of the log hand to each other.
+
+-- Where a stream's cursor is.
+create type tock.place as (epoch integer, after_position bigint);
+
+-- A stream to draw from.
+create type tock.candidate as (stream integer, priority smallint, after_position bigint);
+
+-- What a claim sees before it draws: the current epoch, whether a waiting entry is due, and streams.
+create type tock.look as (epoch integer, due boolean, streams tock.candidate[]);
+
+-- How far a claim comes past marked runs, and the time limit of the runs that it takes together.
+create type tock.passed as (after_position bigint, skips bigint[], upto bigint, timeout_seconds integer);
+
+-- The rows that claim() and claim_any() return, one for each run.
+create type tock.claimed as (
+  lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
+  priority integer, tenant text, created_at timestamptz, payload jsonb);
+
+create type tock.claimed_from as (
+  queue text, lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer,
+  max_attempts integer, priority integer, tenant text, created_at timestamptz, payload jsonb);
+
+-- A run of a lease.
+create type tock.leased_run as (
+  n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint,
+  max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint);
+
+-- A part of a lease, in one stream.
+create type tock.lease_span as (stream integer, after_position bigint, last_position bigint, skips bigint[]);
+
+-- A run that ends: when its task goes on, in which queue (null: the same) and with which payload
+-- (null: the same; a JSON null: none).
+create type tock.ending as (
+  stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamptz,
+  attempt smallint, lost smallint, queue text, payload jsonb);
+
+-- A task's next run or waiting entry. A payload that was changed at a run up to stage_after belongs
+-- to an earlier stage of the pipeline.
+create type tock.going as (
+  n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint,
+  tenant text, created_at timestamptz, bytes integer, payload_of bigint, queue text,
+  priority smallint, lane smallint, due_at timestamptz, cancelled boolean, lost smallint,
+  stage_after bigint);
+
+-- What marks ask of a task.
+create type tock.wish as (id bigint, cancelled boolean, changes jsonb);
+
+-- How many runs a reaping took back, and how far it came.
+create type tock.reaped as (runs integer, reached_at timestamptz);
+
+-- A run with its state, as reads show it.
+create type tock.found_run as (
+  id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint,
+  max_attempts smallint, lost smallint, created_at timestamptz, payload jsonb, state text,
+  worker text, started_at timestamptz, ended_at timestamptz, result jsonb, error jsonb,
+  next_id bigint, cancel_requested boolean, options jsonb, leased_until timestamptz, progress real,
+  note text);
+
+-- Where a task is: its newest run or waiting entry.
+create type tock.whereabout as (n bigint, task_id bigint, current_id bigint, state text, queue text);
+
+-- A task in a list, and a part of a list: how many rows were read for it, and where it goes on.
+create type tock.listed as (
+  id bigint, run_id bigint, state text, priority smallint, tenant text, attempt smallint,
+  created_at timestamptz, run_at timestamptz, ended_at timestamptz, worker text, error text,
+  rerun boolean);
+
+create type tock.page as (tasks tock.listed[], cursor text, looked_at integer);
+
+-- Where a task goes on whose run is done. One that waits goes on once those have ended that the run
+-- spawned.
+create type tock.continuation as (queue text, waits boolean, payload jsonb, unchanged boolean);
+
+-- What a completion makes of runs: the places of those that it counts, what ends now, which of these
+-- spawn tasks, and the fields to name where a payload is too large for its next queue.
+create type tock.completion as (
+  good bigint[], ended tock.ending[], spawning tock.leased_run[], fields text[]);

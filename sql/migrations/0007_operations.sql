@@ -1,0 +1,236 @@
+-- How Tock is run: the duties that time brings, repeated calls, reports, keys, the record of who
+-- changed what, dead tasks to tell of, and statistics.
+
+-- A duty is what time must do, and how it last went. Its row, not cron.job, tells whether the
+-- clockwork is healthy.
+create table tock.duties (
+  name text primary key,
+  every_seconds integer not null,
+  last_started_at timestamptz,
+  last_ok_at timestamptz,
+  last_seconds double precision,
+  last_amount integer,
+  last_error text,
+  failures integer not null default 0,
+  -- How far the duty has come; rows that commit late below it are left to a sweep.
+  reached_at timestamptz,
+  swept_at timestamptz,
+  reached_gate text[],
+  writers text[] not null default '{}',  -- the transactions that wrote to waiting during the last sweep
+  constraint duty_comes_again check (every_seconds > 0 and failures >= 0)
+);
+
+insert into tock.duties (name, every_seconds) values
+  ('promote', 5), ('reap', 10), ('rest', 60), ('rotate', 60), ('tidy', 3600), ('guard', 60),
+  ('audit', 60), ('retain', 60), ('balance', 5), ('pools', 10), ('schedules', 1), ('keys', 60),
+  ('minutes', 10), ('deaths', 10);
+
+-- What a call with a request id returned, kept for 24 hours so that a repeated call returns the same.
+-- An answer stands where ids alone do not say it.
+create table tock.requests (
+  verb text not null,
+  queue text collate "C" not null,
+  request_id text not null,
+  digest bigint not null,
+  ids bigint[],
+  token uuid,
+  created_at timestamptz not null default now(),
+  answer jsonb,
+  primary key (queue, verb, request_id),
+  constraint request_gave_something check ((ids is null) <> (token is null)),
+  constraint answer_is_of_ids check (answer is null or ids is not null)
+);
+
+create index requests_by_age on tock.requests (created_at);
+
+-- Not a counter: the value stands for the server as last seen (system identifier, timeline). It is
+-- a sequence because a sequence keeps its value even when the transaction rolls back.
+create sequence tock.identity minvalue -9223372036854775808 maxvalue 9223372036854775807 start 0;
+
+-- What the audit found, and when the guard moved the positions: for people, and for doctor().
+create table tock.reports (
+  number bigint generated always as identity primary key,
+  reported_at timestamptz not null default clock_timestamp(),
+  kind text not null,
+  detail jsonb not null,
+  constraint kind_is_known check (kind in ('audit', 'guard'))
+);
+
+create index reports_by_time on tock.reports (reported_at);
+
+-- Bearer keys of the HTTP API. The table keeps a SHA-256 only: a key is 244 random bits, so it
+-- needs no salt. No request updates the row.
+create table tock.keys (
+  prefix text collate "C" primary key,
+  hash bytea not null unique,
+  name text not null,
+  scopes text[] not null,
+  queues text[],  -- null: all
+  created_at timestamptz not null default now(),
+  revoked_at timestamptz,
+  tenants text[],  -- null: all
+  expires_at timestamptz,
+  lifetime interval,  -- how long a key lasts that replaces this one
+  rate_limit integer,
+  rate_seconds integer,
+  replaces text collate "C" references tock.keys (prefix),
+  constraint hash_is_a_sha256 check (octet_length(hash) = 32),
+  constraint scopes_are_known check (
+    scopes <@ array['enqueue', 'claim', 'read', 'admin'] and cardinality(scopes) > 0),
+  constraint key_is_for_all_queues_or_some check (cardinality(queues) > 0),
+  constraint tenants_are_some check (cardinality(tenants) > 0),
+  constraint key_with_tenants_enqueues_and_reads check (
+    tenants is null or scopes <@ array['enqueue', 'read']),
+  constraint key_rate_is_whole check ((rate_limit is null) = (rate_seconds is null)),
+  -- A count has 20 bits, some of them for the calls that look at the same moment.
+  constraint key_rate_is_in_range check (
+    rate_limit between 1 and 1000000 and rate_seconds between 1 and 86400)
+);
+
+create index keys_by_replaced on tock.keys (replaces);
+create unique index keys_replaced_by_one on tock.keys (replaces) where revoked_at is null;
+
+-- When a key was last used. Each key counts its uses in a sequence of its own; seen is the value of
+-- that sequence when the duty keys last read it.
+create table tock.key_uses (
+  prefix text collate "C" primary key references tock.keys (prefix),
+  uses bigint not null default 0,
+  seen bigint not null default 0,
+  last_used_at timestamptz
+);
+
+-- Append-only: who changed queues, keys, schedules and what else is governed.
+create sequence tock.act_numbers cache 1;
+
+create table tock.acts (
+  number bigint primary key default nextval('tock.act_numbers'),
+  at timestamptz not null default clock_timestamp(),
+  role text not null,
+  key text collate "C",
+  verb text not null,
+  object text not null,
+  detail jsonb not null default '{}'
+);
+
+create index acts_by_key on tock.acts (key, number);
+create index acts_by_verb on tock.acts (verb, number);
+create index acts_by_object on tock.acts (object, number);
+
+-- Dead tasks of queues with a dead_webhook that the endpoint has not heard of yet. A row stands for
+-- one call and error, with the first ten tasks.
+create sequence tock.death_numbers cache 1;
+
+create table tock.deaths (
+  number bigint primary key default nextval('tock.death_numbers'),
+  queue text not null,
+  error text,
+  deaths integer not null,
+  ids bigint[] not null,
+  died_at timestamptz not null default clock_timestamp(),
+  constraint deaths_are_counted check (deaths > 0)
+);
+
+-- What ended in each hour (UTC), by queue. The audit adds whole streams of settled epochs. The rows
+-- outlive their epochs, by 400 days.
+create table tock.hours (
+  hour timestamptz not null,
+  done bigint not null,
+  failed bigint not null,
+  lost bigint not null,
+  done_seconds double precision not null,
+  queue text collate "C" not null,
+  primary key (queue, hour),
+  constraint ends_are_counted check (done >= 0 and failed >= 0 and lost >= 0)
+);
+
+create index hours_by_hour on tock.hours (hour);
+
+-- What happened by the minute, and how much there was then. The duty minutes counts it from the
+-- log. The queue '*' is all queues. After two days minutes become hours. The arrays are histograms.
+create table tock.minutes (
+  queue text collate "C" not null,
+  at timestamptz not null,
+  width_seconds integer not null,
+  enqueued bigint not null default 0,
+  started bigint not null default 0,
+  passed bigint not null default 0,
+  done bigint not null default 0,
+  failed bigint not null default 0,
+  lost bigint not null default 0,
+  dead bigint not null default 0,
+  cancelled bigint not null default 0,
+  returned bigint not null default 0,
+  ready bigint,
+  running bigint,
+  waiting bigint,
+  oldest_ready_seconds double precision,
+  wait_seconds double precision not null default 0,
+  run_seconds double precision not null default 0,
+  wait bigint[],
+  run bigint[],
+  primary key (queue, at, width_seconds),
+  constraint width_is_a_minute_or_an_hour check (width_seconds in (60, 3600))
+);
+
+create index minutes_by_time on tock.minutes (width_seconds, at);
+
+-- The same without an end: counters that never go back, and how much there was at the last round.
+create table tock.totals (
+  queue text collate "C" primary key,
+  enqueued bigint not null default 0,
+  started bigint not null default 0,
+  passed bigint not null default 0,
+  done bigint not null default 0,
+  failed bigint not null default 0,
+  lost bigint not null default 0,
+  dead bigint not null default 0,
+  cancelled bigint not null default 0,
+  returned bigint not null default 0,
+  ready bigint not null default 0,
+  running bigint not null default 0,
+  waiting bigint not null default 0,
+  dead_now bigint not null default 0,
+  leases bigint not null default 0,
+  oldest_ready_at timestamptz,
+  wait_seconds double precision not null default 0,
+  run_seconds double precision not null default 0,
+  wait bigint[],
+  run bigint[]
+) with (fillfactor = 50);
+
+-- How far a stream's runs and leases are counted, and how many of its runs no lease covers.
+create table tock.counted (
+  stream integer primary key,
+  runs_to bigint not null,
+  leases_to bigint not null,
+  ready bigint not null
+) with (fillfactor = 50);
+
+-- Leases that were open when they were counted, and the runs of theirs whose ends are counted since.
+create table tock.open_counts (
+  stream integer not null,
+  after_position bigint not null,
+  runs integer not null,
+  counted bigint[] not null default '{}',
+  primary key (stream, after_position)
+);
+
+-- Where the round of counting is, and when the last whole round began. Nothing below from_position
+-- is counted. The epochs in settled have received nothing since the round began.
+create table tock.counting (
+  id boolean primary key default true,
+  from_position bigint not null,
+  started_at timestamptz,
+  finished_at timestamptz,
+  open_stream integer not null default 0,
+  open_after bigint not null default -1,
+  stream integer not null default 0,
+  settled integer[] not null default '{}'
+);
+
+insert into tock.counting (from_position) values (-1);
+
+-- How much a queue holds at a moment.
+create type tock.depth as (
+  queue text, ready bigint, running bigint, waiting bigint, dead bigint, leases bigint,
+  oldest_ready_at timestamptz);
