@@ -2,11 +2,11 @@
 // usage: npm run archive:week [-- <tasks a day, 100000>]
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { migrate } from '../cli/migrate.ts';
 import { createApp } from '../functions/app.ts';
 import { rowsOf } from '../functions/archive/parquet.ts';
 import { s3 } from '../functions/archive/s3.ts';
 import { connect } from '../functions/query.ts';
+import { migrate } from '../migrate/migrate.ts';
 import { startS3 } from '../test/archive/s3.ts';
 import { testCluster } from '../test/cluster.ts';
 import { age, audit, pass, retain, settle } from '../test/sql/history.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { migrate } from '../cli/migrate.ts';
+import { migrate } from '../migrate/migrate.ts';
 import { type Cluster, cluster } from '../scripts/stack/cluster.ts';
 import { type Pooler, type PoolerOptions, startPooler } from '../scripts/stack/pooler.ts';
 import { anyPort } from '../scripts/stack/ports.ts';

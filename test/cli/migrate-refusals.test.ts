@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { checkServer, type Server } from '../../cli/migrate/server.ts';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
+import { checkServer, type Server } from '../../migrate/server.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
 

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { bareDatabase, directory, releasedDatabase, upgrade } from '../upgrade/database.ts';
 import { releases } from '../upgrade/released.ts';

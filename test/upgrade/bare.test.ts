@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, expect, test } from 'vitest';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import type { Database } from '../database.ts';
 import { expectWhole } from '../sql/audit.ts';
 import {

@@ -1,4 +1,4 @@
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { withRelease } from './released.ts';
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { readSql } from '../../cli/migrate/files.ts';
+import { readSql } from '../../migrate/files.ts';
 
 // node test/upgrade/pack.ts 1.2.3: packs sql/ as it is released, for upgrade tests from then on.
 const [name, directory] = process.argv.slice(2);

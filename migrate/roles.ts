@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { Failure } from '../failure.ts';
+import { Failure } from './failure.ts';
 
 const question = `
   select pg_catalog.quote_ident(current_user) as role, g.rolcreaterole or g.rolsuper as may_create,

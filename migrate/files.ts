@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { Failure } from '../failure.ts';
+import { Failure } from './failure.ts';
 
 /** `name` is the path below the folder sql; `checksum` the SHA-256 of the text in hex. */
 export type SqlFile = { name: string; number: number; sql: string; checksum: string };
 
 export type SqlFiles = { migrations: SqlFile[]; routines: SqlFile[]; cron: SqlFile[] };
 
-/** From the source tree (cli/migrate) or from the built package (dist/cli/migrate). */
+/** From the source tree (migrate) or from the built package (dist/migrate). */
 function shipped(): string {
-  const places = ['../../sql', '../../../sql'].map((path) => resolve(import.meta.dirname, path));
+  const places = ['../sql', '../../sql'].map((path) => resolve(import.meta.dirname, path));
   const found = places.find((path) => existsSync(join(path, 'migrations')));
   if (found) return found;
   throw new Failure(`This installation of Tock lacks its SQL (${places[1]}).`, 'Install it again.');

@@ -1,14 +1,13 @@
 import type pg from 'pg';
+import { apply } from './apply.ts';
+import { type Watch, watchBlockers } from './blockers.ts';
 import { withDatabase } from './connect.ts';
+import { cronMissing, declareJobs, wakeLauncher } from './cron.ts';
 import { Failure } from './failure.ts';
-import { apply } from './migrate/apply.ts';
-import { type Watch, watchBlockers } from './migrate/blockers.ts';
-import { cronMissing, declareJobs, wakeLauncher } from './migrate/cron.ts';
-import { readSql, type SqlFiles } from './migrate/files.ts';
-import { pending, recordMigration } from './migrate/history.ts';
-import { checkRoles } from './migrate/roles.ts';
-import { askServer, checkRights, checkServer, openToAll } from './migrate/server.ts';
-import { some } from './table.ts';
+import { readSql, type SqlFiles } from './files.ts';
+import { pending, recordMigration } from './history.ts';
+import { checkRoles } from './roles.ts';
+import { askServer, checkRights, checkServer, openToAll } from './server.ts';
 
 export { Failure as MigrateError } from './failure.ts';
 
@@ -124,7 +123,9 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
           `The jobs are scheduled, but pg_cron may not have noticed: migrate again. (${message})`,
         );
       });
-    options.log(`Replaced the routines of ${some(report.routines, 'file')}`);
+    options.log(
+      `Replaced the routines of ${report.routines} ${report.routines === 1 ? 'file' : 'files'}`,
+    );
     options.log(missing ?? 'Scheduled the jobs with pg_cron');
     return { ...report, advice };
   } catch (error) {

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { Failure } from '../failure.ts';
+import { Failure } from './failure.ts';
 
 export type Server = {
   version: number;

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { Failure } from '../failure.ts';
+import { Failure } from './failure.ts';
 import type { SqlFile } from './files.ts';
 import { type Statement, statements } from './statements.ts';
 import { lockTables } from './tables.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { lacksTls, sayTls } from '../functions/ways/tls.ts';
 import { Failure } from './failure.ts';
-import { CONNECT_MS, END_MS, STATEMENT_MS } from './patience.ts';
+import { CONNECT_MS, END_MS, STATEMENT_MS } from './timeouts.ts';
 
 const unreachable = 'Check that PostgreSQL runs there and that this machine may reach it.';
 const ownCa = 'Where a CA of its own signed its certificate add: &sslrootcert=/path/to/ca.pem';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { Failure } from '../failure.ts';
 import { describe } from './blockers.ts';
+import { Failure } from './failure.ts';
 
 // Longer at each try, as a busy machine may need that; under deadlock_timeout (1 s), so that no call is
 // ended for it.
