@@ -5,7 +5,7 @@ import { createApp } from '../../functions/app.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
-// scripts/planted.ts plants its bugs in a copy of docs/.
+// test/planted/run.ts plants its bugs in a copy of docs/.
 const { TOCK_DOCS_DIRECTORY } = process.env;
 const placeOf = (path: string) =>
   TOCK_DOCS_DIRECTORY && path.startsWith('docs/')

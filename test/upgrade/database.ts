@@ -2,7 +2,7 @@ import { migrate } from '../../migrate/migrate.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { withRelease } from './released.ts';
 
-// scripts/planted.ts plants its bugs in a copy of sql/.
+// test/planted/run.ts plants its bugs in a copy of sql/.
 export const directory = process.env.TOCK_SQL_DIRECTORY;
 
 /** A database with nothing of Tock's in it. */

@@ -2,16 +2,16 @@
 // usage: npm run archive:week [-- <tasks a day, 100000>]
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { createApp } from '../functions/app.ts';
-import { rowsOf } from '../functions/archive/parquet.ts';
-import { s3 } from '../functions/archive/s3.ts';
-import { connect } from '../functions/query.ts';
-import { migrate } from '../migrate/migrate.ts';
-import { startS3 } from '../test/archive/s3.ts';
-import { testCluster } from '../test/cluster.ts';
-import { age, audit, pass, retain, settle } from '../test/sql/history.ts';
-import { makeDatabase, openEdge } from './stack/roles.ts';
-import { softly } from './stack/say.ts';
+import { createApp } from '../../functions/app.ts';
+import { rowsOf } from '../../functions/archive/parquet.ts';
+import { s3 } from '../../functions/archive/s3.ts';
+import { connect } from '../../functions/query.ts';
+import { migrate } from '../../migrate/migrate.ts';
+import { makeDatabase, openEdge } from '../../scripts/stack/roles.ts';
+import { softly } from '../../scripts/stack/say.ts';
+import { testCluster } from '../cluster.ts';
+import { age, audit, pass, retain, settle } from '../sql/history.ts';
+import { startS3 } from './s3.ts';
 
 const DAYS = 7;
 const CALL = 5000;

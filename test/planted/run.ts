@@ -1,13 +1,13 @@
 // Plants one bug after another in a copy of sql/, client/ or functions/ and says whether the test named with it fails.
-// usage: node scripts/planted.ts [part of a bug's name or of its test's file] ...
+// usage: node test/planted/run.ts [part of a bug's name or of its test's file] ...
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Bug, bugs } from '../test/planted/bugs.ts';
-import { plant } from '../test/planted/plant.ts';
-import { checkout } from './stack/place.ts';
-import { ended } from './stack/run.ts';
+import { checkout } from '../../scripts/stack/place.ts';
+import { ended } from '../../scripts/stack/run.ts';
+import { type Bug, bugs } from './bugs.ts';
+import { plant } from './plant.ts';
 
 type Report = {
   testResults: {
