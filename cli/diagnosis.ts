@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { clockFindings, type Finding } from '../functions/clocks.ts';
+import { clockFindings, type Finding } from '../functions/http/clock_skew.ts';
 import { clientOf } from '../migrate/connect.ts';
 import { readSql } from '../migrate/files.ts';
 

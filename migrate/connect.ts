@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { lacksTls, sayTls } from '../functions/ways/tls.ts';
+import { lacksTls, sayTls } from '../functions/database/tls.ts';
 import { Failure } from './failure.ts';
 import { CONNECT_MS, END_MS, STATEMENT_MS } from './timeouts.ts';
 

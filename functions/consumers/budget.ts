@@ -2,8 +2,8 @@ import { pause } from '../../client/pause.ts';
 import type { ClaimAnswer } from '../../client/types.ts';
 import type { HeldTask } from '../../client/worker/held.ts';
 import type { Source } from '../../client/worker/work.ts';
-import type { Query } from '../query.ts';
-import type { Line } from './line.ts';
+import type { Query } from '../database/types.ts';
+import type { Line } from './serial_connection.ts';
 
 /** Of the statements that a request may send, those kept to tell what became of its tasks, beside one for each lease. */
 const KEPT_STATEMENTS = 15;

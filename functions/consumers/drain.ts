@@ -3,11 +3,12 @@ import { sqlSource } from '../../client/sql/source.ts';
 import type { ClaimAnswer, Claimed } from '../../client/types.ts';
 import { type Bell, bell } from '../../client/worker/bell.ts';
 import { type Knocks, type Source, type Worked, work } from '../../client/worker/work.ts';
-import type { Bindings, Connect, Query } from '../query.ts';
+import type { Connect, Query } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 import { type Budget, budget } from './budget.ts';
 import type { Consumer } from './define.ts';
-import { type Line, line, type Open } from './line.ts';
 import { runner } from './run.ts';
+import { type Line, line, type Open } from './serial_connection.ts';
 
 /** Consumers, or what finds them in the database. */
 export type Consumers =

@@ -3,9 +3,9 @@ import { pause } from '../../client/pause.ts';
 import type { HeldTask } from '../../client/worker/held.ts';
 import { doneWith, type End, endOf, told as toldOf } from '../../client/worker/outcome.ts';
 import { contextOf, type RunTask, type Said } from '../../client/worker/run.ts';
-import type { Query } from '../query.ts';
+import type { Query } from '../database/types.ts';
 import { type ConsumerContext, plainContext } from './context.ts';
-import { effectOf } from './effect.ts';
+import { effectOf } from './transactional_statement.ts';
 
 const notOurs = 'this task is no longer ours';
 

@@ -2,10 +2,10 @@
 // usage: npm run archive:week [-- <tasks a day, 100000>]
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { createApp } from '../../functions/app.ts';
 import { rowsOf } from '../../functions/archive/parquet.ts';
 import { s3 } from '../../functions/archive/s3.ts';
-import { connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { makeDatabase, openEdge } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pooling } from '../../cli/diagnosis.ts';
-import { connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
 import { withDatabase } from '../../migrate/connect.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { withClient } from '../../scripts/stack/roles.ts';

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ConsumerHandler } from '../../functions/consumers/context.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
-import { effectOf } from '../../functions/consumers/effect.ts';
-import type { Connect } from '../../functions/query.ts';
+import { effectOf } from '../../functions/consumers/transactional_statement.ts';
+import type { Connect } from '../../functions/database/types.ts';
 import { type Bench, consuming } from './service.ts';
 
 let there: Bench;

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { Hold } from '../../functions/consumers/wake.ts';
-import { waker } from '../../functions/consumers/wake.ts';
+import type { Hold } from '../../functions/consumers/single_flight.ts';
+import { waker } from '../../functions/consumers/single_flight.ts';
 import { gate } from '../client/service.ts';
 
 const never = () => new Promise<void>(() => {});

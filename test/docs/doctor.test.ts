@@ -14,7 +14,7 @@ function findings(): string[] {
   const sql = routines.filter((text) => text.includes('function tock.doctor_of_')).join('');
   const named =
     /(?:select|\('\w+',) '((?:[^'\n]|'')+)',\s*(?:'(?:note|warning|critical)'|case when)/g;
-  const code = read('functions/clocks.ts') + read('cli/diagnosis.ts');
+  const code = read('functions/http/clock_skew.ts') + read('cli/diagnosis.ts');
   return [
     ...all(sql, named).map((name) => name?.replaceAll("''", "'")),
     ...all(code, /finding: '([^']+)'/g),

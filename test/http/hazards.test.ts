@@ -1,8 +1,8 @@
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
-import { findHazard } from '../../functions/hazards.ts';
-import { problem } from '../../functions/problem.ts';
-import { statusOf } from '../../functions/sqlstate.ts';
+import { statusOf } from '../../functions/database/errors.ts';
+import { problem } from '../../functions/http/problem.ts';
+import { findHazard } from '../../functions/http/unsafe_json.ts';
 
 test.each([
   ['{"a": "\\\\u0000"}', 'a backslash before u0000'],

@@ -1,10 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { type Bindings, chooseWay, connect } from '../../functions/query.ts';
-import { connectHyperdrive } from '../../functions/ways/hyperdrive.ts';
-import { connectNeonHttp } from '../../functions/ways/neon_http.ts';
-import { connectNeonWs } from '../../functions/ways/neon_ws.ts';
-import { connectPg } from '../../functions/ways/pg.ts';
+import { chooseWay, connect } from '../../functions/database/connect.ts';
+import { connectHyperdrive } from '../../functions/database/hyperdrive.ts';
+import { connectNeonHttp } from '../../functions/database/neon_http.ts';
+import { connectNeonWs } from '../../functions/database/neon_ws.ts';
+import { connectPg } from '../../functions/database/pg.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 afterEach(() => log.mockClear());

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { corked } from '../../functions/ways/corked.ts';
+import { corked } from '../../functions/database/cork_socket.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { patience } from '../patience.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';

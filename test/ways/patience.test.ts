@@ -1,12 +1,13 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { type Bindings, connect } from '../../functions/query.ts';
-import { teller } from '../../functions/tell.ts';
+import { teller } from '../../functions/alarm/notify.ts';
+import { connect } from '../../functions/database/connect.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { blackHole, type Hole, halfAnAnswer, halfARow, letIn } from './black_hole.ts';
 import { neonUrl } from './setting.ts';
 
 // A hundredth of what it is: 5 s are 50 ms.
-vi.mock('../../functions/patience.ts', async (original) => {
+vi.mock('../../functions/timeouts.ts', async (original) => {
   const bounds = Object.entries(await original<Record<string, number>>());
   return Object.fromEntries(bounds.map(([name, ms]) => [name, ms / 100]));
 });

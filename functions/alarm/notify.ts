@@ -1,7 +1,7 @@
-import { pause } from '../client/pause.ts';
-import { logError } from './consumers/drain.ts';
-import { TELL_MS } from './patience.ts';
-import type { Bindings } from './query.ts';
+import { pause } from '../../client/pause.ts';
+import { logError } from '../consumers/drain.ts';
+import type { Bindings } from '../env.ts';
+import { TELL_MS } from '../timeouts.ts';
 
 /** Of the second after which an alarm that has been told rings, for all that came up to here. */
 const TOLD_MS = 500;

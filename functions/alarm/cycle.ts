@@ -1,8 +1,9 @@
-import { pause } from '../client/pause.ts';
-import { bell } from '../client/worker/bell.ts';
-import { type Consumers, drainOver, enoughOf, logError, total } from './consumers/drain.ts';
-import { type Line, line } from './consumers/line.ts';
-import type { Bindings, Connect } from './query.ts';
+import { pause } from '../../client/pause.ts';
+import { bell } from '../../client/worker/bell.ts';
+import { type Consumers, drainOver, enoughOf, logError, total } from '../consumers/drain.ts';
+import { type Line, line } from '../consumers/serial_connection.ts';
+import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 
 // Told as a time from now on: the two clocks need not agree.
 const ms = (at: string) =>

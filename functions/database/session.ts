@@ -1,6 +1,6 @@
-import { END_MS } from '../patience.ts';
-import type { Query } from '../query.ts';
-import { named } from './named.ts';
+import { END_MS } from '../timeouts.ts';
+import { named } from './errors.ts';
+import type { Query } from './types.ts';
 
 /** What pg's client and Neon's have in common. */
 type Client = {

@@ -1,4 +1,5 @@
-import type { Bindings, Connect, Query } from '../query.ts';
+import type { Connect, Query } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 
 /** A way to the database for a while: statements one after another, and a new connection after one that broke. */
 export type Line = {

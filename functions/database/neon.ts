@@ -1,5 +1,5 @@
-import type { Bindings } from '../query.ts';
-import { misconfigured } from './misconfigured.ts';
+import type { Bindings } from '../env.ts';
+import { misconfigured } from './errors.ts';
 
 type Neon = { url: string; proxy: URL | undefined };
 

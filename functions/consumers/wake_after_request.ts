@@ -1,14 +1,15 @@
 import type { Context } from 'hono';
 import type { Knocks } from '../../client/worker/work.ts';
-import type { Changed } from '../app.ts';
-import type { Env } from '../endpoint.ts';
+import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
+import type { Changed } from '../http/app.ts';
+import type { Env } from '../http/endpoint.ts';
 import { andPush, pushConsumers } from '../push/consumers.ts';
-import type { Bindings, Connect } from '../query.ts';
+import type { Loans } from './borrowed_connections.ts';
 import type { Consumer } from './define.ts';
 import { type Consumers, drain, enoughOf, logError, total } from './drain.ts';
-import type { Open } from './line.ts';
-import type { Loans } from './loans.ts';
-import { type Hold, waker } from './wake.ts';
+import type { Open } from './serial_connection.ts';
+import { type Hold, waker } from './single_flight.ts';
 
 /** For what calls other than an enqueue make ready: a look at all queues, at most one each second. */
 const QUIET_MS = 1000;

@@ -1,4 +1,4 @@
-import type { Bindings } from './query.ts';
+import type { Bindings } from '../env.ts';
 
 /** What a task keeps of the request that enqueued it. */
 export type Trace = { traceparent: string; tracestate?: string; baggage?: string };

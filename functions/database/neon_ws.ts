@@ -1,8 +1,8 @@
 import { Client } from '@neondatabase/serverless';
-import { NEON_CONNECT_MS, QUERY_MS } from '../patience.ts';
-import type { Connect } from '../query.ts';
+import { NEON_CONNECT_MS, QUERY_MS } from '../timeouts.ts';
 import { neonOf } from './neon.ts';
 import { session } from './session.ts';
+import type { Connect } from './types.ts';
 
 /** Over a WebSocket of the request's own: a few round trips more than HTTPS, but no 10 MiB. */
 export const connectNeonWs: Connect = async (env, use) => {

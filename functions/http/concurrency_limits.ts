@@ -1,6 +1,6 @@
+import type { Bindings } from '../env.ts';
+import { isWorkers } from '../push/post.ts';
 import { later, refusal } from './problem.ts';
-import { isWorkers } from './push/post.ts';
-import type { Bindings } from './query.ts';
 
 /**
  * What a call is to those beside it in one isolate. Each share has its own places, so that a flood of one keeps none of

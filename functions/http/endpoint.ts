@@ -1,13 +1,22 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { roomy } from '../database/connect.ts';
+import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 import { bearerKey } from './authorize.ts';
 import { type Known, readBody } from './body.ts';
-import { know } from './known.ts';
+import {
+  enter,
+  type Grown,
+  loaded,
+  refuseIfFull,
+  type Share,
+  within,
+} from './concurrency_limits.ts';
 import { refusal } from './problem.ts';
-import { type Bindings, type Connect, roomy } from './query.ts';
 import { requestIdOf } from './request_id.ts';
+import { know } from './require_known_key.ts';
 import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
-import { enter, type Grown, loaded, refuseIfFull, type Share, within } from './shed.ts';
 import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
 

@@ -1,5 +1,5 @@
-import type { Connect } from '../query.ts';
 import { connectTcp } from './pg.ts';
+import type { Connect } from './types.ts';
 
 /**
  * Hyperdrive caches what looks like reading, for a minute unless told otherwise, and a claim looks

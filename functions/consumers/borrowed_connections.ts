@@ -1,5 +1,6 @@
-import type { Bindings, Connect } from '../query.ts';
-import { type Open, open } from './line.ts';
+import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
+import { type Open, open } from './serial_connection.ts';
 
 /** Connections that outlive their answer: whoever goes on with what was enqueued need not open another. */
 export type Loans = {

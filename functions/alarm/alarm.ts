@@ -1,7 +1,8 @@
-import { toArchive, wantArchive } from './archive/step.ts';
-import { type Consumers, logError } from './consumers/drain.ts';
-import type { Bindings, Connect } from './query.ts';
-import { ring } from './ring.ts';
+import { toArchive, wantArchive } from '../archive/step.ts';
+import { type Consumers, logError } from '../consumers/drain.ts';
+import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
+import { ring } from './cycle.ts';
 
 /** What of a Durable Object's state is needed. */
 export type AlarmState = {

@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
-import { findHazard } from './hazards.ts';
-import { BODY_MS, BODY_STALL_MS } from './patience.ts';
+import { BODY_MS, BODY_STALL_MS } from '../timeouts.ts';
+import type { Grown } from './concurrency_limits.ts';
 import { refusal } from './problem.ts';
-import type { Grown } from './shed.ts';
+import { findHazard } from './unsafe_json.ts';
 
 /** The text goes to SQL as it came, so that no number passes through a double. */
 export type Body = { text: string; json: object };

@@ -1,4 +1,5 @@
-import type { Bindings, Connect } from './query.ts';
+import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 
 /** A key that was known so lately is not asked for again. Every call's own statement judges the key, revoked ones too. */
 const KNOWN_MS = 10_000;

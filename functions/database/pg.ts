@@ -1,10 +1,10 @@
 import pg from 'pg';
-import { CONNECT_MS, QUERY_MS } from '../patience.ts';
-import type { Connect } from '../query.ts';
-import { corked } from './corked.ts';
-import { misconfigured } from './misconfigured.ts';
+import { CONNECT_MS, QUERY_MS } from '../timeouts.ts';
+import { corked } from './cork_socket.ts';
+import { misconfigured } from './errors.ts';
 import { session } from './session.ts';
 import { lacksTls, sayTls } from './tls.ts';
+import type { Connect } from './types.ts';
 
 /** Through a transaction pooler: nothing is kept in the session, no statement is named. */
 const clientOf = (url: string | undefined) =>

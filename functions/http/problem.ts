@@ -1,8 +1,7 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { isPoolFull } from './pooled.ts';
-import { statusOf } from './sqlstate.ts';
+import { isPoolFull, statusOf } from '../database/errors.ts';
 
 export type FieldError = { field: string; detail: string };
 

@@ -1,8 +1,8 @@
 import { neon, neonConfig } from '@neondatabase/serverless';
-import { NEON_HTTP_MS } from '../patience.ts';
-import type { Connect, Query } from '../query.ts';
-import { named } from './named.ts';
+import { NEON_HTTP_MS } from '../timeouts.ts';
+import { named } from './errors.ts';
 import { neonOf } from './neon.ts';
+import type { Connect, Query } from './types.ts';
 
 // A Worker's request may make 50 of its own on the free plan.
 const MOST_STATEMENTS = 45;
