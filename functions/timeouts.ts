@@ -25,7 +25,7 @@ export const BODY_STALL_MS = 5_000;
 export const HEALTH_MS = 5_000;
 
 /** The Durable Object, to be told that something may be due. */
-export const TELL_MS = 5_000;
+export const NOTIFY_ALARM_MS = 5_000;
 
 /** Object storage, an object of some megabytes there or back. */
 export const STORE_MS = 30_000;

@@ -1,11 +1,11 @@
 import { type Around, surrounded } from '../client/worker/handlers.ts';
 import { type AlarmClass, alarmOf } from './alarm/alarm.ts';
-import { teller } from './alarm/notify.ts';
+import { alarmNotifier } from './alarm/notify.ts';
 import { toArchive, wantArchive } from './archive/step.ts';
-import { loans } from './consumers/borrowed_connections.ts';
+import { borrowedConnections } from './consumers/borrowed_connections.ts';
 import type { Consumer } from './consumers/define.ts';
 import { drain, enoughOf } from './consumers/drain.ts';
-import { enqueuedTo, holdOf, woken } from './consumers/wake_after_request.ts';
+import { enqueuedTo, holdOf, wakeAfterRequest } from './consumers/wake_after_request.ts';
 import { connect as open } from './database/connect.ts';
 import type { Connect } from './database/types.ts';
 import type { Bindings } from './env.ts';
@@ -61,9 +61,9 @@ export function createWorker({
     ({ queue }, n) => consumers.findIndex((one) => one.queue === queue) < n,
   );
   if (twice) throw new RangeError(`createWorker: ${twice.queue} has two consumers`);
-  const tell = teller();
-  const lending = loans(connect);
-  const wake = woken(connect, consumers, { seconds, loans: lending, tell });
+  const tell = alarmNotifier();
+  const lending = borrowedConnections(connect);
+  const wake = wakeAfterRequest(connect, consumers, { seconds, loans: lending, tell });
   const app = createApp(lending.connect, (c) => {
     wake(c);
     if (c.env.ALARM) holdOf(c)?.(tell(c.env));

@@ -2,7 +2,7 @@ import { toArchive, wantArchive } from '../archive/step.ts';
 import { type Consumers, logError } from '../consumers/drain.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import { ring } from './cycle.ts';
+import { alarmCycle } from './cycle.ts';
 
 /** What of a Durable Object's state is needed. */
 export type AlarmState = {
@@ -94,7 +94,7 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
     /** When to ring again. */
     async #ring(): Promise<number | null> {
       try {
-        const { ms, passed_at, errors } = await ring(connect, this.#env, consumers, seconds);
+        const { ms, passed_at, errors } = await alarmCycle(connect, this.#env, consumers, seconds);
         for (const error of errors) logError(error);
         const next = ms === null ? null : this.#unlessStuck(ms, passed_at);
         const at = next === null ? null : Date.now() + next + AFTER_MS;

@@ -1,7 +1,7 @@
 import { pause } from '../../client/pause.ts';
 import { bell } from '../../client/worker/bell.ts';
 import { type Consumers, drainOver, enoughOf, logError, total } from '../consumers/drain.ts';
-import { type Line, line } from '../consumers/serial_connection.ts';
+import { type SerialConnection, serialConnection } from '../consumers/serial_connection.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 
@@ -23,12 +23,12 @@ const KEPT_STATEMENTS = 25;
 type Due = { ms: number | null; passed_at: string | null };
 
 /** What a ring came to. */
-export type Rung = Due & {
+export type CycleResult = Due & {
   /** What went wrong; the rest of it was done all the same. */
   errors: unknown[];
 };
 
-async function ask(way: Line, text: string): Promise<Due> {
+async function ask(way: SerialConnection, text: string): Promise<Due> {
   const [row] = await way.query(text);
   const left = row?.ms as number | null;
   if (left === null || left > 0) return { ms: left, passed_at: null };
@@ -40,7 +40,7 @@ const sooner = (a: number | null, b: number | null) =>
 
 /** Ticks as things fall due, and tells the consumers of it, until they have ended. */
 async function tickBeside(
-  way: Line,
+  way: SerialConnection,
   working: Promise<unknown>,
   knock: () => void,
   first: number | null,
@@ -70,12 +70,12 @@ function unticked(error: unknown): null {
 
 /** Works on what is ready, and looks again when a tick beside it has come too late for its last claims. */
 async function consume(
-  way: Line,
+  way: SerialConnection,
   env: Bindings,
   consumers: Consumers,
   seconds: number,
   due: Due | null,
-): Promise<Rung> {
+): Promise<CycleResult> {
   const { ring: tell, next: told } = bell();
   let count = 0;
   const knock = () => {
@@ -111,13 +111,13 @@ const isReached = (error: unknown) =>
   !/^(08|57P0|TK503)/.test((error as { code?: string }).code ?? '08');
 
 /** Does what is due, and then what is ready; says in how many milliseconds it must be done again, null when nothing is pending. */
-export async function ring(
+export async function alarmCycle(
   connect: Connect,
   env: Bindings,
   consumers: Consumers,
   seconds: number,
-): Promise<Rung> {
-  const way = line(connect, env);
+): Promise<CycleResult> {
+  const way = serialConnection(connect, env);
   const errors: unknown[] = [];
   try {
     const due = await ask(way, TICK).catch((error) => {

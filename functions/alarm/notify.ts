@@ -1,7 +1,7 @@
 import { pause } from '../../client/pause.ts';
 import { logError } from '../consumers/drain.ts';
 import type { Bindings } from '../env.ts';
-import { TELL_MS } from '../timeouts.ts';
+import { NOTIFY_ALARM_MS } from '../timeouts.ts';
 
 /** Of the second after which an alarm that has been told rings, for all that came up to here. */
 const TOLD_MS = 500;
@@ -10,7 +10,7 @@ const TOLD_MS = 500;
 const RETRY_MS = [100, 500, 2000, 8000];
 
 /** Tells the Durable Object that something may be due sooner than it knows, several times if need be. */
-export function teller() {
+export function alarmNotifier() {
   let told = Number.NEGATIVE_INFINITY;
   return async ({ ALARM }: Bindings): Promise<void> => {
     if (!ALARM || performance.now() < told + TOLD_MS) return;
@@ -18,7 +18,7 @@ export function teller() {
       told = performance.now();
       try {
         const stub = ALARM.get(ALARM.idFromName('tock') as never);
-        const signal = AbortSignal.timeout(TELL_MS);
+        const signal = AbortSignal.timeout(NOTIFY_ALARM_MS);
         await stub.fetch('https://alarm/', { method: 'POST', signal });
         return;
       } catch (error) {

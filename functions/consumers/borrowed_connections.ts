@@ -3,7 +3,7 @@ import type { Bindings } from '../env.ts';
 import { type Open, open } from './serial_connection.ts';
 
 /** Connections that outlive their answer: whoever goes on with what was enqueued need not open another. */
-export type Loans = {
+export type BorrowedConnections = {
   connect: Connect;
   /** Bindings of one request, whose connection stays open. */
   lend(env: Bindings): Bindings;
@@ -14,7 +14,7 @@ export type Loans = {
   settle(env: Bindings): Promise<unknown>;
 };
 
-export function loans(connect: Connect): Loans {
+export function borrowedConnections(connect: Connect): BorrowedConnections {
   const all = new WeakMap<Bindings, Open | null>();
   return {
     async connect(env, use) {

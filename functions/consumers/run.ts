@@ -5,13 +5,13 @@ import { doneWith, type End, endOf, told as toldOf } from '../../client/worker/o
 import { contextOf, type RunTask, type Said } from '../../client/worker/run.ts';
 import type { Query } from '../database/types.ts';
 import { type ConsumerContext, plainContext } from './context.ts';
-import { effectOf } from './transactional_statement.ts';
+import { transactionalStatement } from './transactional_statement.ts';
 
 const notOurs = 'this task is no longer ours';
 
 /** No number is made of that text: the error undoes the effect. */
 function completing(statement: string, at: number): string {
-  const { text, read } = effectOf(statement, at);
+  const { text, read } = transactionalStatement(statement, at);
   // A comment may stand at the end of it.
   return `with effect as ${read ? 'materialized ' : ''}(${text}
   ), ours as materialized (

@@ -2,7 +2,7 @@ import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 
 /** A way to the database for a while: statements one after another, and a new connection after one that broke. */
-export type Line = {
+export type SerialConnection = {
   query: Query;
   /** How many statements may still be sent. */
   left(): number;
@@ -30,7 +30,7 @@ export function open(connect: Connect, env: Bindings): Promise<Open> {
 }
 
 /** Begins with `first`, if it is given, and closes that too. */
-export function line(connect: Connect, env: Bindings, first?: Open): Line {
+export function serialConnection(connect: Connect, env: Bindings, first?: Open): SerialConnection {
   let last: Promise<unknown> = Promise.resolve();
   let at: Promise<Open> | null = first ? Promise.resolve(first) : null;
   let sent = 0;

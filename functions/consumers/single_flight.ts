@@ -35,7 +35,7 @@ const looks = (since: number, longest: number) =>
  * await between that last look and its being over, so none goes unheard. The first of them stays as its heir, should
  * it be busy with other things to the end of its time, or have been killed. Returns whether a wake began to work.
  */
-export function waker<With = never>(
+export function singleFlight<With = never>(
   work: Work<With>,
   { seconds = 25, quiet_ms = 0 }: Options = {},
 ) {

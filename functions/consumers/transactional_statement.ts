@@ -29,7 +29,7 @@ function outsideParentheses(form: string): string {
   return less === form ? form : outsideParentheses(less);
 }
 
-export type Effect = {
+export type TransactionalStatement = {
   /** Without a semicolon at its end. */
   text: string;
   /** It is done only as far as somebody reads from it, unlike one that writes by itself. */
@@ -37,7 +37,7 @@ export type Effect = {
 };
 
 /** One statement, with as many parameters as values; throws a RangeError for anything else. */
-export function effectOf(statement: string, values: number): Effect {
+export function transactionalStatement(statement: string, values: number): TransactionalStatement {
   const form = bare(statement).replace(/[;\s]+$/, '');
   if (!/\S/.test(form) || form.includes(';')) {
     throw new RangeError('completeWith: it does one statement');

@@ -5,11 +5,11 @@ import type { Bindings } from '../env.ts';
 import type { Changed } from '../http/app.ts';
 import type { Env } from '../http/endpoint.ts';
 import { andPush, pushConsumers } from '../push/consumers.ts';
-import type { Loans } from './borrowed_connections.ts';
+import type { BorrowedConnections } from './borrowed_connections.ts';
 import type { Consumer } from './define.ts';
 import { type Consumers, drain, enoughOf, logError, total } from './drain.ts';
 import type { Open } from './serial_connection.ts';
-import { type Hold, waker } from './single_flight.ts';
+import { type Hold, singleFlight } from './single_flight.ts';
 
 /** For what calls other than an enqueue make ready: a look at all queues, at most one each second. */
 const QUIET_MS = 1000;
@@ -48,13 +48,13 @@ export function enqueuedTo(method: string, path: string): string | null {
 
 type Options = {
   seconds: number;
-  loans: Loans;
+  loans: BorrowedConnections;
   /** Hears of tasks that may be due later, or left over. */
   tell(env: Bindings): Promise<void>;
 };
 
 /** After a call that has made tasks ready, works on them in the time after its answer. */
-export function woken(
+export function wakeAfterRequest(
   connect: Connect,
   consumers: readonly Consumer[],
   { seconds, loans, tell }: Options,
@@ -69,7 +69,7 @@ export function woken(
       if (!drained || drained.again_seconds !== null || total(drained) > 0) hold(tell(env));
       if (drained && total(drained) > 0 && quiet_ms === 0) others(hold, end);
     };
-    return waker<Open>(work, { seconds, quiet_ms });
+    return singleFlight<Open>(work, { seconds, quiet_ms });
   };
   /** What has ended may have made tasks of other queues ready. */
   function others(hold: Hold, end: number): void {

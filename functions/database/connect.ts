@@ -16,8 +16,8 @@ function isNeon(url: string): boolean {
   return URL.canParse(url) && new URL(url).hostname.endsWith('.neon.tech');
 }
 
-/** The way that the bindings ask for; throws when they ask for none there is. */
-export function chooseWay(env: Bindings): Connect {
+/** The driver that the bindings ask for; throws when there is none of that name. */
+export function chooseDriver(env: Bindings): Connect {
   if (env.HYPERDRIVE) return connectHyperdrive;
   if (!env.DATABASE_URL) {
     throw misconfigured(
@@ -25,8 +25,8 @@ export function chooseWay(env: Bindings): Connect {
       'set it with: wrangler secret put DATABASE_URL; or bind HYPERDRIVE',
     );
   }
-  const way = drivers.get(driverOf(env));
-  if (way) return way;
+  const driver = drivers.get(driverOf(env));
+  if (driver) return driver;
   // Not what it is: somebody may have put a secret there.
   throw misconfigured(
     'The Worker knows no driver of the name in TOCK_DRIVER.',
@@ -43,8 +43,8 @@ export function roomy(env: Bindings): Bindings {
   return isByHttps && 'WebSocket' in globalThis ? { ...env, TOCK_DRIVER: 'neon-ws' } : env;
 }
 
-/** By the way that the bindings ask for. */
-export const connect: Connect = async (env, use) => chooseWay(env)(env, use);
+/** By the driver that the bindings ask for. */
+export const connect: Connect = async (env, use) => chooseDriver(env)(env, use);
 
 /** The way of calls that end work: a pool of their own, where one is given, which no enqueue can fill. */
 export function forEnds(env: Bindings): Bindings {

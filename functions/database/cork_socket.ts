@@ -10,7 +10,7 @@ type Stream = {
  * Of a client of pg. It corks its stream while it writes a statement's five messages; workerd's stream
  * can't be corked, and each message would be a write, a packet and a read at the other end.
  */
-export function corked<T extends object>(client: T): T {
+export function corkSocket<T extends object>(client: T): T {
   const { stream } = (client as unknown as { connection: { stream: Stream } }).connection;
   if (stream.cork) return client;
   const write = stream.write.bind(stream);

@@ -9,7 +9,7 @@ export function misconfigured(message: string, hint: string): Error {
  * An error with a SQLSTATE. What PostgreSQL said has one (and a severity); what a driver or the
  * network throws, an Error or a mere event, gets the one given.
  */
-export function named(error: unknown, code: string): Error {
+export function withSqlstate(error: unknown, code: string): Error {
   const said = Object(error) as Partial<
     Record<'severity' | 'code' | 'routine' | 'message', string>
   >;

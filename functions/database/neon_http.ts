@@ -1,6 +1,6 @@
 import { neon, neonConfig } from '@neondatabase/serverless';
 import { NEON_HTTP_MS } from '../timeouts.ts';
-import { named } from './errors.ts';
+import { withSqlstate } from './errors.ts';
 import { neonOf } from './neon.ts';
 import type { Connect, Query } from './types.ts';
 
@@ -30,8 +30,11 @@ function told(error: unknown): Error {
   const [, status = ''] = /^Server error \(HTTP status (\d+)\)/.exec(message) ?? [];
   const large = tooLarge[status];
   if (large) return Object.assign(new Error(), large);
-  if (status === '429') return named(error, '53300');
-  return named(error, sourceError && sourceError.name !== 'TimeoutError' ? '08001' : '08006');
+  if (status === '429') return withSqlstate(error, '53300');
+  return withSqlstate(
+    error,
+    sourceError && sourceError.name !== 'TimeoutError' ? '08001' : '08006',
+  );
 }
 
 /** Over HTTPS, each statement on its own: one round trip, no session, 10 MiB in and out. */

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { CONNECT_MS, QUERY_MS } from '../timeouts.ts';
-import { corked } from './cork_socket.ts';
+import { corkSocket } from './cork_socket.ts';
 import { misconfigured } from './errors.ts';
 import { session } from './session.ts';
 import { lacksTls, sayTls } from './tls.ts';
@@ -21,9 +21,9 @@ export const connectPg: Connect = ({ DATABASE_URL }, use) =>
     if (lacksTls(client, DATABASE_URL ?? '')) {
       throw misconfigured('DATABASE_URL leads to another host without TLS.', sayTls);
     }
-    return corked(client);
+    return corkSocket(client);
   }, use);
 
 /** Over TCP, where something else sees to TLS. */
 export const connectTcp: Connect = ({ DATABASE_URL }, use) =>
-  session(() => corked(clientOf(DATABASE_URL)), use);
+  session(() => corkSocket(clientOf(DATABASE_URL)), use);

@@ -1,5 +1,5 @@
 import { END_MS } from '../timeouts.ts';
-import { named } from './errors.ts';
+import { withSqlstate } from './errors.ts';
 import type { Query } from './types.ts';
 
 /** What pg's client and Neon's have in common. */
@@ -34,7 +34,7 @@ async function connected(make: () => Client): Promise<Open> {
     return open;
   } catch (error) {
     if (open) await end(open);
-    throw named(error, '08001');
+    throw withSqlstate(error, '08001');
   }
 }
 
@@ -49,7 +49,7 @@ export async function session<T>(
       try {
         return (await open.client.query(text, values)).rows;
       } catch (error) {
-        throw named(error, '08006');
+        throw withSqlstate(error, '08006');
       }
     });
   } finally {

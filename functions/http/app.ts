@@ -31,10 +31,10 @@ import { series } from '../routes/series.ts';
 import { stats } from '../routes/stats.ts';
 import { tasks } from '../routes/tasks.ts';
 import { tick } from '../routes/tick.ts';
-import { origins } from './cors.ts';
+import { cors } from './cors.ts';
 import type { App, Env } from './endpoint.ts';
 import { problem, refusal } from './problem.ts';
-import { secure } from './security_headers.ts';
+import { securityHeaders } from './security_headers.ts';
 
 const work = [tasks, parents, changes, moves, reruns, listing, looks, claim, leases, pools];
 const rule = [
@@ -82,8 +82,8 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
     return problem(refusal(404, `There is no ${shown(c)}.`, { hint }), c);
   });
   app.use(requestId());
-  app.use(secure);
-  app.use(origins);
+  app.use(securityHeaders);
+  app.use(cors);
   app.use(async (c, next) => {
     refuseLong(c.req.url);
     await next();

@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { BODY_MS, BODY_STALL_MS } from '../timeouts.ts';
 import type { Grown } from './concurrency_limits.ts';
 import { refusal } from './problem.ts';
-import { findHazard } from './unsafe_json.ts';
+import { findUnsafeJson } from './unsafe_json.ts';
 
 /** The text goes to SQL as it came, so that no number passes through a double. */
 export type Body = { text: string; json: object };
@@ -156,7 +156,7 @@ export async function readBody(
     throw refusal(422, 'The body has to be a JSON object.', { field: 'body' });
   }
   refuseMany(json);
-  const hazard = findHazard(text);
-  if (hazard) throw refusal(422, `${hazard.field}: ${hazard.detail}`, { field: hazard.field });
+  const unsafe = findUnsafeJson(text);
+  if (unsafe) throw refusal(422, `${unsafe.field}: ${unsafe.detail}`, { field: unsafe.field });
   return { text, json };
 }

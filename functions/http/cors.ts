@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
-import { cors } from 'hono/cors';
+import { cors as honoCors } from 'hono/cors';
 import type { Env } from './endpoint.ts';
 
-const allow = cors({
+const allow = honoCors({
   origin: (origin) => origin,
   allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
   allowHeaders: [
@@ -28,7 +28,7 @@ const isSome = (origin: string) => origin.includes('://');
  * Lets pages of the origins in TOCK_ORIGINS call, also by the browser's question before; of others it knows nothing.
  * Never with cookies: a key is sent by a page's own doing.
  */
-export const origins: MiddlewareHandler<Env> = async (c, next) => {
+export const cors: MiddlewareHandler<Env> = async (c, next) => {
   const listed = c.env?.TOCK_ORIGINS?.split(',').map(said).filter(isSome) ?? [];
   const origin = c.req.header('origin');
   if (origin !== undefined && listed.includes(origin)) return allow(c, next);

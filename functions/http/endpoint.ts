@@ -15,7 +15,7 @@ import {
 } from './concurrency_limits.ts';
 import { refusal } from './problem.ts';
 import { requestIdOf } from './request_id.ts';
-import { know } from './require_known_key.ts';
+import { requireKnownKey } from './require_known_key.ts';
 import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
 import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
@@ -247,7 +247,8 @@ export function serve<
     // Hono has none where nobody gave any.
     const env = c.env ?? {};
     refuseIfFull(share, env, key);
-    const known = () => within(share, env, key, c.req.raw.signal, () => know(connect, env, key));
+    const known = () =>
+      within(share, env, key, c.req.raw.signal, () => requireKnownKey(connect, env, key));
     const call = await callOf(endpoint, c, key, known, grown);
     check?.(call, env);
     const statement =

@@ -14,7 +14,7 @@ async function digest(key: string): Promise<string> {
 }
 
 /** Refuses a key that is not known, before anything of a large body is read; throws TK401 then. */
-export async function know(connect: Connect, env: Bindings, key: string): Promise<void> {
+export async function requireKnownKey(connect: Connect, env: Bindings, key: string): Promise<void> {
   const kept = known.get(connect) ?? new Map<string, number>();
   known.set(connect, kept);
   const now = performance.now();

@@ -25,7 +25,7 @@ const overHttp = secureHeaders({ ...forData, strictTransportSecurity: false });
 const overHttps = secureHeaders({ ...forData, strictTransportSecurity: 'max-age=31536000' });
 
 /** What keeps browsers from misusing an answer, a refusal too. */
-export const secure: MiddlewareHandler<Env> = async (c, next) => {
+export const securityHeaders: MiddlewareHandler<Env> = async (c, next) => {
   await (c.req.url.startsWith('https:') ? overHttps : overHttp)(c, next);
   if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', 'no-store');
 };

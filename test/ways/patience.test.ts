@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { teller } from '../../functions/alarm/notify.ts';
+import { alarmNotifier } from '../../functions/alarm/notify.ts';
 import { connect } from '../../functions/database/connect.ts';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
@@ -71,7 +71,7 @@ test('a Durable Object that never answers is told again, and then no more', asyn
   );
   const ALARM = { idFromName: () => 'tock', get: () => ({ fetch }) };
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const telling = teller()({ ALARM });
+  const telling = alarmNotifier()({ ALARM });
   let over = false;
   void telling.then(() => {
     over = true;
