@@ -4,7 +4,7 @@ import { slow } from './scripts/check/slow.ts';
 import { patience } from './test/patience.ts';
 import { report } from './test/report.ts';
 
-// scripts/planted.ts plants its bugs in a copy.
+// test/planted/run.ts plants its bugs in a copy.
 const copied = ['client', 'functions', 'bench'].flatMap((part) => {
   const directory = process.env[`TOCK_${part.toUpperCase()}_DIRECTORY`];
   const find = new RegExp(`^(?:\\.\\.\\/)+${part}\\/(?=[\\w/]+\\.ts$)`);

@@ -1,5 +1,5 @@
-import { createApp } from '../functions/app.ts';
-import { connect } from '../functions/query.ts';
+import { connect } from '../functions/database/connect.ts';
+import { createApp } from '../functions/http/app.ts';
 import { createWorker, defineConsumer } from '../functions/worker.ts';
 
 const started = defineConsumer({

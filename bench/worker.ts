@@ -1,6 +1,6 @@
-import { createApp } from '../functions/app.ts';
-import { bearerKey } from '../functions/authorize.ts';
-import { connect } from '../functions/query.ts';
+import { connect } from '../functions/database/connect.ts';
+import { createApp } from '../functions/http/app.ts';
+import { bearerKey } from '../functions/http/authorize.ts';
 
 const app = createApp(connect);
 

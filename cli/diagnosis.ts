@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { clockFindings, type Finding } from '../functions/clocks.ts';
-import { clientOf } from './connect.ts';
-import { readSql } from './migrate/files.ts';
-import { isBeforeBaseline } from './migrate/history.ts';
+import { clockFindings, type Finding } from '../functions/http/clock_skew.ts';
+import { clientOf } from '../migrate/connect.ts';
+import { readSql } from '../migrate/files.ts';
+import { isBeforeBaseline } from '../migrate/history.ts';
 
 /** The clock of this machine against the database's; `now` gives milliseconds. */
 export async function clocks(client: pg.Client, now = Date.now): Promise<Finding[]> {

@@ -1,4 +1,4 @@
-import { exactly } from '../cli/exact.ts';
+import { parseLossless } from '../client/lossless_json.ts';
 
 type Problem = {
   title?: string;
@@ -66,7 +66,7 @@ export async function call<T>(
     throw new Refused(0, method === 'GET' ? unreached : unanswered);
   }
   if (!answer.ok) throw new Refused(answer.status, problemOf(answer.status, said));
-  return exactly(said) as T;
+  return parseLossless(said) as T;
 }
 
 /** Adds what is given of the query: ?queue=mail&state=dead */

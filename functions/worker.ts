@@ -1,20 +1,22 @@
 import { type Around, surrounded } from '../client/worker/handlers.ts';
-import { type AlarmClass, alarmOf } from './alarm.ts';
-import { createApp } from './app.ts';
+import { type AlarmClass, alarmOf } from './alarm/alarm.ts';
+import { alarmNotifier } from './alarm/notify.ts';
 import { toArchive, wantArchive } from './archive/step.ts';
+import { borrowedConnections } from './consumers/borrowed_connections.ts';
 import type { Consumer } from './consumers/define.ts';
 import { drain, enoughOf } from './consumers/drain.ts';
-import { loans } from './consumers/loans.ts';
-import { enqueuedTo, holdOf, woken } from './consumers/woken.ts';
+import { enqueuedTo, holdOf, wakeAfterRequest } from './consumers/wake_after_request.ts';
+import { connect as open } from './database/connect.ts';
+import type { Connect } from './database/types.ts';
+import type { Bindings } from './env.ts';
+import { createApp } from './http/app.ts';
 import { andPush } from './push/consumers.ts';
-import { type Bindings, type Connect, connect as open } from './query.ts';
-import { teller } from './tell.ts';
 
 export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from '../client/errors.ts';
 export type { Around, Trace } from '../client/worker/handlers.ts';
 export type { ConsumerContext, ConsumerHandler } from './consumers/context.ts';
 export { type Consumer, defineConsumer } from './consumers/define.ts';
-export type { Bindings } from './query.ts';
+export type { Bindings } from './env.ts';
 
 export type WorkerOptions = {
   consumers?: readonly Consumer[];
@@ -59,9 +61,9 @@ export function createWorker({
     ({ queue }, n) => consumers.findIndex((one) => one.queue === queue) < n,
   );
   if (twice) throw new RangeError(`createWorker: ${twice.queue} has two consumers`);
-  const tell = teller();
-  const lending = loans(connect);
-  const wake = woken(connect, consumers, { seconds, loans: lending, tell });
+  const tell = alarmNotifier();
+  const lending = borrowedConnections(connect);
+  const wake = wakeAfterRequest(connect, consumers, { seconds, loans: lending, tell });
   const app = createApp(lending.connect, (c) => {
     wake(c);
     if (c.env.ALARM) holdOf(c)?.(tell(c.env));

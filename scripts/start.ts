@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path';
-import { migrate } from '../cli/migrate.ts';
+import { migrate } from '../migrate/migrate.ts';
 import { buildDashboard } from './dashboard.ts';
 import { AGAIN } from './stack/again.ts';
 import { readDevEnv, writeDevEnv } from './stack/files.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { migrate } from '../cli/migrate.ts';
+import { migrate } from '../migrate/migrate.ts';
 import { type Cluster, cluster } from '../scripts/stack/cluster.ts';
 import { type Pooler, type PoolerOptions, startPooler } from '../scripts/stack/pooler.ts';
 import { anyPort } from '../scripts/stack/ports.ts';
@@ -72,7 +72,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
 
 /** Migrates as tock and lets tock_edge log in. */
 export async function prepare(ownerUrl: string, edgePassword: string): Promise<void> {
-  // scripts/planted.ts plants its bugs in a copy of sql/.
+  // test/planted/run.ts plants its bugs in a copy of sql/.
   await migrate(ownerUrl, { directory: process.env.TOCK_SQL_DIRECTORY });
   await openEdge(ownerUrl, edgePassword);
 }

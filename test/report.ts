@@ -1,18 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
-import type { Stack } from './database.ts';
-
-/** What a run came to; scripts/check.ts adds the runs up. */
-export type Report = {
-  /** What it ran on; null when that did not start. */
-  stack: Pick<Stack, 'major' | 'name'> | null;
-  passed: number;
-  failed: number;
-  /** Those that failed, and why: for the end of a long print, whose beginning is often cut off. */
-  failures: Named[];
-  skipped: Named[];
-};
-type Named = { name: string; why: string };
+import type { Named, Report } from '../scripts/check/suite.ts';
 
 const nameOf = (test: TestCase) => `${test.module.relativeModuleId}: ${test.fullName}`;
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { makeDatabase } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { testCluster } from '../../test/cluster.ts';

@@ -1,5 +1,5 @@
-import { createApp } from '../../functions/app.ts';
-import { connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { prepare, testCluster } from '../../test/cluster.ts';

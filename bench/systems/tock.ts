@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { listed, payload } from '../payload.ts';
 import type { Place, Shape, System } from '../types.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type pg from 'pg';
-import { withDatabase } from '../connect.ts';
+import { withDatabase } from '../../migrate/connect.ts';
 import { clocks, looked, pooling, versions } from '../diagnosis.ts';
 import { type Finding, throughDoor } from '../doors/door.ts';
 import { Failure } from '../failure.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { migrate } from '../migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { optionsOf, print } from '../output.ts';
 import { databaseUrl } from '../settings.ts';
 import { some } from '../table.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { withDatabase } from '../connect.ts';
+import { withDatabase } from '../../migrate/connect.ts';
 import { ask } from '../doors/ask.ts';
 import { type Door, type QueueStats, throughDoor } from '../doors/door.ts';
 import { sqlDoor } from '../doors/sql.ts';

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import type pg from 'pg';
-import { withDatabase } from '../connect.ts';
+import { withDatabase } from '../../migrate/connect.ts';
 import { ask } from '../doors/ask.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';

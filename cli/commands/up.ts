@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { withDatabase } from '../connect.ts';
+import { withDatabase } from '../../migrate/connect.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { ask } from '../doors/ask.ts';
 import { Failure } from '../failure.ts';
-import { migrate } from '../migrate.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { databaseUrl } from '../settings.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
+import { parseLossless } from '../../client/lossless_json.ts';
 import { claimedAny, claimedOne, claimedOwn } from '../../client/sql/statements.ts';
-import { exactly } from '../exact.ts';
 import { ask } from './ask.ts';
 
 export type Parse = (json: string) => unknown;
@@ -53,7 +53,7 @@ export function httpClaims(post: Post): Claims {
       // A call waits up to 30 seconds.
       const wait_seconds = Math.min(30, Math.max(0, Math.ceil((end - Date.now()) / 1000)));
       const body = JSON.stringify({ ...wish, request_id, wait_seconds });
-      const claimed: T = await post(route, body, exactly);
+      const claimed: T = await post(route, body, parseLossless);
       if (claimed.state === 'found' || Date.now() >= end) return claimed;
     }
   };
@@ -62,7 +62,7 @@ export function httpClaims(post: Post): Claims {
       post(
         `POST /v1/queues/${encodeURIComponent(queue)}/claim-own`,
         JSON.stringify({ worker, lease_seconds }),
-        exactly,
+        parseLossless,
       ),
     claim: (queue, wish, waitSeconds) =>
       claim(`POST /v1/queues/${encodeURIComponent(queue)}/claim`, wish, waitSeconds),
@@ -82,7 +82,7 @@ export function sqlClaims(client: pg.Client): Claims {
       const waited = Date.now() - start;
       const left = waitSeconds * 1000 - waited;
       if (said.state === 'found' || left <= 0) {
-        return { leases: exactly(leases) as Lease[], ...said };
+        return { leases: parseLossless(leases) as Lease[], ...said };
       }
       const pause = said.state === 'passing' ? 0 : Math.max(20, Math.min(1000, waited / 10));
       await new Promise((wake) => setTimeout(wake, Math.min(left, pause)));

@@ -1,4 +1,4 @@
-import { withDatabase } from '../connect.ts';
+import { withDatabase } from '../../migrate/connect.ts';
 import { Failure } from '../failure.ts';
 import { beneath, type GlobalOptions, way } from '../settings.ts';
 import type { Archive } from './archive.ts';

@@ -64,7 +64,7 @@ export function asRefusal(error: unknown): unknown {
 // was dropped, the system's own, such as ECONNRESET; and the driver's, such as a connection that ended, which have no code.
 const passing =
   /^(08|25006|40001|40P01|42P01|53|55P03|57014|57P0|58|XX|TK503|E[A-Z]{4}|EAI_AGAIN|$)/;
-// Two claims that met, and a partition that isn't there yet: as functions/problem.ts has it.
+// Two claims that met, and a partition that isn't there yet: as functions/http/problem.ts has it.
 const isPassing = ({ code = '', constraint = '', table }: DatabaseError) =>
   passing.test(code) ||
   (code === '23505' && /^leases_\d+_pkey$/.test(constraint)) ||

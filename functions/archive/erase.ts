@@ -1,4 +1,4 @@
-import type { Query } from '../query.ts';
+import type { Query } from '../database/types.ts';
 import { type Column, placeOf, type Texts } from './columns.ts';
 import { digestOf } from './digest.ts';
 import { rowsOf } from './parquet.ts';

@@ -1,4 +1,4 @@
-import { refusal } from '../problem.ts';
+import { refusal } from '../http/problem.ts';
 import { type Column, placeOf, type Texts } from './columns.ts';
 import { rowsOf } from './parquet.ts';
 import { isLast, stateOf } from './state.ts';

@@ -1,5 +1,5 @@
 import type { AsyncBuffer } from 'hyparquet';
-import { refusal } from '../problem.ts';
+import { refusal } from '../http/problem.ts';
 import { columns, placeOf, type Texts } from './columns.ts';
 import { gone } from './find.ts';
 import { rowsWith } from './parquet.ts';

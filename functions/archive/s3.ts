@@ -1,6 +1,6 @@
 import { AwsClient } from 'aws4fetch';
-import { STORE_MS } from '../patience.ts';
-import { misconfigured } from '../ways/misconfigured.ts';
+import { misconfigured } from '../database/errors.ts';
+import { STORE_MS } from '../timeouts.ts';
 import type { Store } from './store.ts';
 
 const isOwnMachine = ({ hostname }: URL) => hostname === '127.0.0.1' || hostname === 'localhost';

@@ -1,4 +1,4 @@
-import { refusal } from '../problem.ts';
+import { refusal } from '../http/problem.ts';
 import { type File, type Found, tasksIn, type Wish } from './find.ts';
 import type { Store } from './store.ts';
 

@@ -1,8 +1,11 @@
-import { type Bindings, type Connect, type Query, roomy } from '../query.ts';
+import { roomy } from '../database/connect.ts';
+import type { Connect, Query } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 import type { Texts } from './columns.ts';
 import { eraseFrom } from './erase.ts';
+import { storeOf } from './open_store.ts';
 import { isConflict, putVerified } from './put.ts';
-import { type Store, storeOf } from './store.ts';
+import type { Store } from './store.ts';
 
 /** What a step did; `more`, where another would go on at once. */
 export type Step = {

@@ -2,8 +2,8 @@ import { pause } from '../../client/pause.ts';
 import type { ClaimAnswer } from '../../client/types.ts';
 import type { HeldTask } from '../../client/worker/held.ts';
 import type { Source } from '../../client/worker/work.ts';
-import type { Query } from '../query.ts';
-import type { Line } from './line.ts';
+import type { Query } from '../database/types.ts';
+import type { SerialConnection } from './serial_connection.ts';
 
 /** Of the statements that a request may send, those kept to tell what became of its tasks, beside one for each lease. */
 const KEPT_STATEMENTS = 15;
@@ -17,7 +17,7 @@ const countOf = (named: unknown) =>
   Array.isArray(named) ? named.length : Number.POSITIVE_INFINITY;
 
 /** Counts the leases that a drain has in hand, and stops it while it has statements to tell of all of them. */
-export function budget(way: Line, stop: () => void) {
+export function budget(way: SerialConnection, stop: () => void) {
   const leases = new Map<string, number>();
   const isShort = () => way.left() <= KEPT_STATEMENTS + leases.size;
 

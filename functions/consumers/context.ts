@@ -1,7 +1,7 @@
 import { Fatal, RetryIn } from '../../client/errors.ts';
 import type { Context, Handler } from '../../client/worker/handlers.ts';
 import type { HeldTask } from '../../client/worker/held.ts';
-import type { Bindings } from '../query.ts';
+import type { Bindings } from '../env.ts';
 
 /** What a consumer's handler has beside its task. */
 export type ConsumerContext = Context & {

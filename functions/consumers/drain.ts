@@ -3,11 +3,12 @@ import { sqlSource } from '../../client/sql/source.ts';
 import type { ClaimAnswer, Claimed } from '../../client/types.ts';
 import { type Bell, bell } from '../../client/worker/bell.ts';
 import { type Knocks, type Source, type Worked, work } from '../../client/worker/work.ts';
-import type { Bindings, Connect, Query } from '../query.ts';
+import type { Connect, Query } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 import { type Budget, budget } from './budget.ts';
 import type { Consumer } from './define.ts';
-import { type Line, line, type Open } from './line.ts';
 import { runner } from './run.ts';
+import { type Open, type SerialConnection, serialConnection } from './serial_connection.ts';
 
 /** Consumers, or what finds them in the database. */
 export type Consumers =
@@ -153,7 +154,7 @@ async function all(works: Promise<void>[]): Promise<void> {
 
 /** As drain(), over a way that stays open: it takes `seconds` without the end of that. */
 export async function drainOver(
-  way: Line,
+  way: SerialConnection,
   env: Bindings,
   consumers: Consumers,
   options: DrainOptions = {},
@@ -212,7 +213,7 @@ export async function drain(
   options: DrainOptions = {},
 ): Promise<Drained> {
   const { seconds = SECONDS } = options;
-  const way = line(connect, env, options.open);
+  const way = serialConnection(connect, env, options.open);
   try {
     return await drainOver(way, env, consumers, { ...options, seconds: seconds - CLOSE_SECONDS });
   } finally {

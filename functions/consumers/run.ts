@@ -3,15 +3,15 @@ import { pause } from '../../client/pause.ts';
 import type { HeldTask } from '../../client/worker/held.ts';
 import { doneWith, type End, endOf, told as toldOf } from '../../client/worker/outcome.ts';
 import { contextOf, type RunTask, type Said } from '../../client/worker/run.ts';
-import type { Query } from '../query.ts';
+import type { Query } from '../database/types.ts';
 import { type ConsumerContext, plainContext } from './context.ts';
-import { effectOf } from './effect.ts';
+import { transactionalStatement } from './transactional_statement.ts';
 
 const notOurs = 'this task is no longer ours';
 
 /** No number is made of that text: the error undoes the effect. */
 function completing(statement: string, at: number): string {
-  const { text, read } = effectOf(statement, at);
+  const { text, read } = transactionalStatement(statement, at);
   // A comment may stand at the end of it.
   return `with effect as ${read ? 'materialized ' : ''}(${text}
   ), ours as materialized (

@@ -1,7 +1,7 @@
 import { Fatal, RetryIn } from '../../client/errors.ts';
 import type { Claimed } from '../../client/types.ts';
 import { type Telling, told } from '../../client/worker/outcome.ts';
-import type { Bindings } from '../query.ts';
+import type { Bindings } from '../env.ts';
 import { type Answered, answered, retryAfter } from './answer.ts';
 import { objection } from './guard.ts';
 import { headersOf } from './headers.ts';

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import { refusal } from '../problem.ts';
-import type { Bindings } from '../query.ts';
+import type { Bindings } from '../env.ts';
+import { refusal } from '../http/problem.ts';
 
 /** Names that only a network of one's own knows. */
 const ownNames =

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
-import type { Bindings } from '../query.ts';
-import { misconfigured } from '../ways/misconfigured.ts';
+import { misconfigured } from '../database/errors.ts';
+import type { Bindings } from '../env.ts';
 
 /** Which secrets sign for a queue, as the database keeps it: no secret, only which one. */
 export type Generation = { queue: string; generation: number; previous_until: string | null };

@@ -1,12 +1,15 @@
 import { z } from '@hono/zod-openapi';
+import { storeOf } from '../archive/open_store.ts';
 import { MOST_FILES, placeOf, type Search, searchFiles } from '../archive/search.ts';
 import { archiveStep } from '../archive/step.ts';
-import { type Store, storeOf } from '../archive/store.ts';
-import { authorized, everyQueue, ownTenant } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
-import { refusal } from '../problem.ts';
-import { type Bindings, type Connect, roomy } from '../query.ts';
-import * as s from '../schemas.ts';
+import type { Store } from '../archive/store.ts';
+import { roomy } from '../database/connect.ts';
+import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
+import { authorized, everyQueue, ownTenant } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import { refusal } from '../http/problem.ts';
+import * as s from '../http/schemas.ts';
 
 const moment = s.moment.nullable();
 const text = z.string().nullable();

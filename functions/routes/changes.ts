@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { through } from '../archive/look.ts';
-import { storeOf } from '../archive/store.ts';
-import { authorizedForTasks } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
+import { storeOf } from '../archive/open_store.ts';
+import type { Connect } from '../database/types.ts';
+import { authorizedForTasks } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 
 const path = '/v1/tasks/{id}';
 const eraseArchived =

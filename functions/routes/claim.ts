@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { type App, type Endpoint, serve } from '../endpoint.ts';
-import { poll } from '../poll.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
+import type { Connect } from '../database/types.ts';
+import { type App, type Endpoint, serve } from '../http/endpoint.ts';
+import { poll } from '../http/poll.ts';
+import * as s from '../http/schemas.ts';
 
 const asked = {
   worker: s.text(200).nullish(),

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { authorized } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
+import type { Connect } from '../database/types.ts';
+import { authorized } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 
 /** Emptying a queue, and taking it away. */
 export function clearing(app: App, connect: Connect): void {

@@ -1,5 +1,5 @@
 import { assets, page } from '../dashboard/built.ts';
-import type { App } from '../endpoint.ts';
+import type { App } from '../http/endpoint.ts';
 
 const policy = [
   "default-src 'none'",

@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, everyQueue } from '../authorize.ts';
-import { clockFindings, type Finding } from '../clocks.ts';
-import { type App, serve } from '../endpoint.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
+import type { Connect } from '../database/types.ts';
+import { authorized, everyQueue } from '../http/authorize.ts';
+import { clockFindings, type Finding } from '../http/clock_skew.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 
 const text = z.string().nullable();
 const finding = z.strictObject({

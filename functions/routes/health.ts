@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { type App, documented, json } from '../endpoint.ts';
-import { HEALTH_MS } from '../patience.ts';
-import { refusal } from '../problem.ts';
-import type { Connect } from '../query.ts';
+import type { Connect } from '../database/types.ts';
+import { type App, documented, json } from '../http/endpoint.ts';
+import { refusal } from '../http/problem.ts';
+import { HEALTH_MS } from '../timeouts.ts';
 
 /** A probe wants its answer soon, also when the database is frozen. */
 async function soon(work: Promise<unknown>): Promise<void> {

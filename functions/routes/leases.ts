@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi';
-import { authorized } from '../authorize.ts';
-import { type App, type Endpoint, serve } from '../endpoint.ts';
-import { forEnds } from '../pooled.ts';
+import { forEnds } from '../database/connect.ts';
+import type { Connect } from '../database/types.ts';
+import { authorized } from '../http/authorize.ts';
+import { type App, type Endpoint, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 import { checkTargets } from '../push/guard.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
 import { task } from './tasks.ts';
 
 const params = z.strictObject({ lease: s.leaseToken });

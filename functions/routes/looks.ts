@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, everyQueue, lookedAt, ownTenant } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
+import type { Connect } from '../database/types.ts';
+import { authorized, everyQueue, lookedAt, ownTenant } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 
 const text = z.string().nullable();
 const moment = s.moment.nullable();

@@ -1,4 +1,4 @@
-import type { App } from '../endpoint.ts';
+import type { App } from '../http/endpoint.ts';
 
 /** /openapi.json, from the schemas that validate: mounted last, when all routes are known. */
 export function openapi(app: App): void {

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, ownTask, queueOfTask } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
+import type { Connect } from '../database/types.ts';
+import { authorized, ownTask, queueOfTask } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 
 const parent = z.strictObject({
   n: s.count.openapi({ description: 'Its place among those that the task comes after, from 1.' }),

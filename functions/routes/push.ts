@@ -1,10 +1,11 @@
 import { z } from '@hono/zod-openapi';
-import { authorized } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
+import { misconfigured } from '../database/errors.ts';
+import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
+import { authorized } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 import { mastersOf, secretsOf } from '../push/secret.ts';
-import type { Bindings, Connect } from '../query.ts';
-import * as s from '../schemas.ts';
-import { misconfigured } from '../ways/misconfigured.ts';
 
 const columns = 'p.queue, p.generation, p.previous_until';
 

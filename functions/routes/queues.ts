@@ -1,11 +1,11 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, everyQueue } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
-import { refusal } from '../problem.ts';
+import type { Connect } from '../database/types.ts';
+import { authorized, everyQueue } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import { refusal } from '../http/problem.ts';
+import * as s from '../http/schemas.ts';
 import { checkTarget } from '../push/guard.ts';
 import { mastersOf } from '../push/secret.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
 
 const policy = s
   .options({

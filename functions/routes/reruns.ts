@@ -1,14 +1,14 @@
 import { z } from '@hono/zod-openapi';
+import type { Connect } from '../database/types.ts';
 import {
   authorizedForBoth,
   authorizedForTasks,
   lookedAt,
   ownRequestId,
   ownTenant,
-} from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
+} from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 
 const request = { request_id: s.requestId.nullish(), reason: s.text(200).nullish() };
 

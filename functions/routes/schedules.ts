@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi';
-import { authorized, authorizedForAll, everyQueue } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
+import type { Connect } from '../database/types.ts';
+import { authorized, authorizedForAll, everyQueue } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
 import { checkTarget } from '../push/guard.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
 
 const settings = s.options({
   queue: s.queueName,

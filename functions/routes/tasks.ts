@@ -1,12 +1,12 @@
 import { z } from '@hono/zod-openapi';
 import { isMissing, through } from '../archive/look.ts';
-import { storeOf } from '../archive/store.ts';
-import { authorized, ownTask, queueOfTask } from '../authorize.ts';
-import { type App, serve } from '../endpoint.ts';
-import { poll } from '../poll.ts';
+import { storeOf } from '../archive/open_store.ts';
+import type { Connect } from '../database/types.ts';
+import { authorized, ownTask, queueOfTask } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import { poll } from '../http/poll.ts';
+import * as s from '../http/schemas.ts';
 import { checkTarget, checkTargets } from '../push/guard.ts';
-import type { Connect } from '../query.ts';
-import * as s from '../schemas.ts';
 
 const options = {
   payload: s.anything.optional(),

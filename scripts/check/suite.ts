@@ -1,8 +1,19 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Report } from '../../test/report.ts';
 import { home } from '../stack/place.ts';
 import { command } from './command.ts';
+
+/** What test/report.ts writes of a run. */
+export type Report = {
+  /** What it ran on; null when that did not start. */
+  stack: { major: number; name: string } | null;
+  passed: number;
+  failed: number;
+  /** Those that failed, and why: for the end of a long print, whose beginning is often cut off. */
+  failures: Named[];
+  skipped: Named[];
+};
+export type Named = { name: string; why: string };
 
 /** One run of vitest on one PostgreSQL, and what of the tests it was. */
 export type Outcome = Report & { what: string; seconds: number };

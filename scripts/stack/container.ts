@@ -5,10 +5,9 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
-import type { Host } from './host.ts';
+import type { Host, HostOptions } from './host.ts';
 import { image } from './image.ts';
 import { home } from './place.ts';
-import type { HostOptions } from './source.ts';
 
 const folder = '/var/lib/tock';
 const label = 'tock.volume';

@@ -1,4 +1,4 @@
-import { withDatabase } from '../../cli/connect.ts';
+import { withDatabase } from '../../migrate/connect.ts';
 import { readDevEnv, secrets } from './files.ts';
 import type { DatabaseUrls } from './local.ts';
 

@@ -1,3 +1,5 @@
+import type { Say } from './say.ts';
+
 /** A process that a host keeps running; `pid` is as seen from inside the host. */
 export type Daemon = {
   pid: number;
@@ -44,4 +46,17 @@ export type Host = {
   kill9(pid: number): Promise<void>;
   /** Ends the host itself, where it is more than this machine. */
   close?(): Promise<void>;
+};
+
+export type HostOptions = {
+  /** The folder's name in `.tock`, and the volume's in Docker. */
+  name: string;
+  /** The ports that a container must let through. */
+  ports: number[];
+  say: Say;
+  signal?: AbortSignal;
+  /** Whether data outlives the host. */
+  kept: boolean;
+  /** The version of PostgreSQL; the machine's own, or in Docker 17, unless it is said. */
+  postgres?: number;
 };

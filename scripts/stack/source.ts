@@ -2,27 +2,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { databasesOf, debianWith, makeEnterable } from './debian.ts';
 import { dockerAnswers } from './engine.ts';
-import type { Host } from './host.ts';
+import type { Host, HostOptions } from './host.ts';
 import { machine } from './machine.ts';
 import { npmPostgres } from './npm.ts';
 import { type Installed, installedPostgres, packaged } from './packages.ts';
 import { databaseFolder, databaseParent, passingFolder } from './place.ts';
-import type { Say } from './say.ts';
 import { type DatabaseUser, databaseUser, ownFolder } from './user.ts';
 import { noDebian, wayTo } from './ways.ts';
-
-export type HostOptions = {
-  /** The folder's name in `.tock`, and the volume's in Docker. */
-  name: string;
-  /** The ports that a container must let through. */
-  ports: number[];
-  say: Say;
-  signal?: AbortSignal;
-  /** Whether data outlives the host. */
-  kept: boolean;
-  /** The version of PostgreSQL; the machine's own, or in Docker 17, unless it is said. */
-  postgres?: number;
-};
 
 const folderOf = ({ kept, name }: HostOptions, user: DatabaseUser) =>
   kept ? databaseFolder(name, user) : passingFolder(name, user);

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { dice, pause, type Random } from '../soak/clock.ts';
 import { codeOf } from '../soak/codes.ts';
 import { nextEpoch, whileGoing } from '../soak/others.ts';

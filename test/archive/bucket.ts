@@ -1,4 +1,4 @@
-import type { Bucket } from '../../functions/archive/store.ts';
+import type { Bucket } from '../../functions/env.ts';
 
 type Fault = 'refuse' | 'cut' | 'other' | 'swallow' | 'lost' | 'late';
 

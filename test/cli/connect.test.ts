@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { withDatabase } from '../../cli/connect.ts';
 import { pooling } from '../../cli/diagnosis.ts';
+import { withDatabase } from '../../migrate/connect.ts';
 
 /** What each connection began with: it asks for TLS, or says in the clear who it is. */
 const begun: string[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { checkServer, type Server } from '../../cli/migrate/server.ts';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
+import { checkServer, type Server } from '../../migrate/server.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
 
@@ -86,7 +86,7 @@ test('a database from before the baseline is refused, with what to do, and stays
     'migrations/0001_queues.sql':
       "create table tock.queues (name text); insert into tock.queues values ('q');",
     'migrations/0036_early.sql': 'create table tock.leases ();',
-    'routines/10_things.sql': toyFiles['routines/10_things.sql'],
+    'kernel/things.sql': toyFiles['routines/10_things.sql'],
   };
   await migrate(db.url, { directory: toySql(old) });
   const state = () =>

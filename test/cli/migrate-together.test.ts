@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { emptyDatabase, toyFiles, toySql } from './toy.ts';
 
 test('of migrators at once one does the work, the others wait and find it done', async () => {

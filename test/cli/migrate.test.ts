@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readSql } from '../../cli/migrate/files.ts';
-import { migrate } from '../../cli/migrate.ts';
+import { readSql } from '../../migrate/files.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { cronDatabase, freshDatabase, stackInfo } from '../database.ts';
 import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
 

@@ -39,7 +39,7 @@ test('two dashes before a lease are no question of a shell', async () => {
 
 test('every command that a hint names is one', () => {
   const names = commands(program());
-  const folders = ['sql', 'cli', 'functions', 'client', 'dashboard', 'monitoring'];
+  const folders = ['sql', 'cli', 'migrate', 'functions', 'client', 'dashboard', 'monitoring'];
   const files = folders.flatMap((folder) =>
     readdirSync(join(checkout, folder), { recursive: true })
       .map((file) => join(checkout, folder, `${file}`))

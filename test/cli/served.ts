@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createApp } from '../../functions/app.ts';
-import { connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { createApp } from '../../functions/http/app.ts';
 import type { Database } from '../database.ts';
 
 export type Served = {

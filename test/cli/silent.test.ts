@@ -1,9 +1,9 @@
 import { afterAll, expect, test, vi } from 'vitest';
-import { withDatabase } from '../../cli/connect.ts';
-import { Failure } from '../../cli/failure.ts';
+import { withDatabase } from '../../migrate/connect.ts';
+import { Failure } from '../../migrate/failure.ts';
 import { blackHole, type Hole, letIn } from '../ways/black_hole.ts';
 
-vi.mock('../../cli/patience.ts', () => ({ CONNECT_MS: 100, STATEMENT_MS: 100, END_MS: 100 }));
+vi.mock('../../migrate/timeouts.ts', () => ({ CONNECT_MS: 100, STATEMENT_MS: 100, END_MS: 100 }));
 
 const holes: Hole[] = [];
 afterAll(() => Promise.all(holes.map((hole) => hole.close())));

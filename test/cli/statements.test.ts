@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readSql } from '../../cli/migrate/files.ts';
-import { statements } from '../../cli/migrate/statements.ts';
+import { readSql } from '../../migrate/files.ts';
+import { statements } from '../../migrate/statements.ts';
 
 const texts = (sql: string) => statements(sql).map((statement) => statement.text);
 

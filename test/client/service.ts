@@ -1,6 +1,6 @@
 import type { CallOptions } from '../../client/call.ts';
 import { createTock } from '../../client/index.ts';
-import { createApp } from '../../functions/app.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 
 /** What a request was, as the server saw it. */

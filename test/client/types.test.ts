@@ -16,7 +16,7 @@ import type {
   TaskOptions,
   Tock,
 } from '../../client/index.ts';
-import { createApp } from '../../functions/app.ts';
+import { createApp } from '../../functions/http/app.ts';
 import type { task } from '../../functions/routes/tasks.ts';
 
 type Queues = { email: { to: string }; resize: { url: string; width: number } };

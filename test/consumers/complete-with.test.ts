@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ConsumerHandler } from '../../functions/consumers/context.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
-import { effectOf } from '../../functions/consumers/effect.ts';
-import type { Connect } from '../../functions/query.ts';
+import { transactionalStatement } from '../../functions/consumers/transactional_statement.ts';
+import type { Connect } from '../../functions/database/types.ts';
 import { type Bench, consuming } from './service.ts';
 
 let there: Bench;
@@ -56,16 +56,24 @@ describe('a statement is done whatever its form', () => {
 
 test('what is in quotes or comments is neither parameter nor verb', () => {
   const plain = { read: true };
-  expect(effectOf("select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, \"$6;\" /* $7 */ -- $8", 0)).toEqual({
+  expect(
+    transactionalStatement("select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, \"$6;\" /* $7 */ -- $8", 0),
+  ).toEqual({
     ...plain,
     text: "select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, \"$6;\"",
   });
-  expect(effectOf("select e'\\'$2', 'insert into x' from t where c = 'x'", 0)).toMatchObject({
+  expect(
+    transactionalStatement("select e'\\'$2', 'insert into x' from t where c = 'x'", 0),
+  ).toMatchObject({
     text: "select e'\\'$2', 'insert into x' from t where c = 'x'",
     read: true,
   });
-  expect(effectOf('with update as (select 1) select * from update', 0)).toMatchObject(plain);
-  expect(effectOf('update x set a = $2 where b = $1', 2)).toMatchObject({ read: false });
+  expect(transactionalStatement('with update as (select 1) select * from update', 0)).toMatchObject(
+    plain,
+  );
+  expect(transactionalStatement('update x set a = $2 where b = $1', 2)).toMatchObject({
+    read: false,
+  });
 });
 
 test('of several statements, or with values for other parameters, none is done', async () => {

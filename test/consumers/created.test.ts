@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import type { Bindings, Connect } from '../../functions/query.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import type { Bindings } from '../../functions/env.ts';
 import {
   type Around,
   type ConsumerHandler,

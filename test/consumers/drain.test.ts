@@ -3,7 +3,7 @@ import { WorkerStopped } from '../../client/index.ts';
 import type { ConsumerHandler } from '../../functions/consumers/context.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
-import type { Connect } from '../../functions/query.ts';
+import type { Connect } from '../../functions/database/types.ts';
 import { aborted, gate, payloads } from '../client/service.ts';
 import { pace } from '../pace.ts';
 import { type Bench, consuming } from './service.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { type AlarmState, alarmOf } from '../../functions/alarm.ts';
+import { type AlarmState, alarmOf } from '../../functions/alarm/alarm.ts';
 import type { Consumer } from '../../functions/consumers/define.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
-import type { Connect } from '../../functions/query.ts';
+import type { Connect } from '../../functions/database/types.ts';
 import { gate, payloads } from '../client/service.ts';
 import { patience } from '../patience.ts';
 import { type Bench, consuming } from './service.ts';

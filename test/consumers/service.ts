@@ -1,6 +1,6 @@
 import { createTock, type Tock } from '../../client/index.ts';
-import { createApp } from '../../functions/app.ts';
 import { type DrainOptions, drain } from '../../functions/consumers/drain.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 
 export type Bench = Service & {

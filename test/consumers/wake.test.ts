@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { Hold } from '../../functions/consumers/wake.ts';
-import { waker } from '../../functions/consumers/wake.ts';
+import type { Hold } from '../../functions/consumers/single_flight.ts';
+import { singleFlight } from '../../functions/consumers/single_flight.ts';
 import { gate } from '../client/service.ts';
 
 const never = () => new Promise<void>(() => {});
@@ -16,7 +16,7 @@ test('a thousand wakes make no thousand works: the one at work hears that there 
   const { open, opened } = gate();
   let works = 0;
   let heard = 0;
-  const wake = waker(async (_seconds, knocks) => {
+  const wake = singleFlight(async (_seconds, knocks) => {
     if (works++ > 0) return;
     await opened;
     heard = knocks.count();
@@ -35,7 +35,7 @@ test('a wake that comes as the work ends, however late, is not lost', async () =
   for (let ticks = 0; ticks < 30; ticks++) {
     let brought = 0;
     let taken = 0;
-    const wake = waker(async () => {
+    const wake = singleFlight(async () => {
       taken = brought;
       for (let n = 0; n < 10; n++) await null;
     });
@@ -53,7 +53,7 @@ test('a wake that comes as the work ends, however late, is not lost', async () =
 
 test('where the one at work is busy to the end of its time, the first who woke takes over', async () => {
   let works = 0;
-  const wake = waker(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.5 });
+  const wake = singleFlight(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.5 });
   wake(invocation().hold);
   const [heir, other] = [invocation(), invocation()];
   wake(heir.hold);
@@ -69,7 +69,7 @@ test('a wake that comes as the time of the one at work runs out is not lost', as
     const sleep = (ms: number) => vi.advanceTimersByTimeAsync(ms);
     let brought = 0;
     let taken = 0;
-    const wake = waker(async () => {
+    const wake = singleFlight(async () => {
       taken = brought;
       // It begins nothing more from 15 s on, and its heir looks each second.
       if (brought === 1) await new Promise((resolve) => setTimeout(resolve, 15_300));
@@ -94,7 +94,7 @@ test('one that was killed at work, and its heir with it, keep nobody from workin
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     let works = 0;
-    const wake = waker(() => (works++ === 0 ? never() : Promise.resolve()));
+    const wake = singleFlight(() => (works++ === 0 ? never() : Promise.resolve()));
     wake(invocation().hold);
     wake(invocation().hold);
     await null;
@@ -111,7 +111,7 @@ test('one that was killed at work, and its heir with it, keep nobody from workin
 
 test('looks at all queues are apart by the quiet time, and the last wake has its own', async () => {
   const at: number[] = [];
-  const wake = waker(async () => void at.push(performance.now()), { quiet_ms: 100 });
+  const wake = singleFlight(async () => void at.push(performance.now()), { quiet_ms: 100 });
   const all = Array.from({ length: 5 }, invocation);
   for (const { hold } of all) {
     wake(hold);

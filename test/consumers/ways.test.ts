@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
-import { connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { type Setting, setting, ways } from '../ways/setting.ts';
 
 let made: Setting;

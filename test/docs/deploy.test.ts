@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
-// scripts/planted.ts plants its bugs in a copy of docs/.
+// test/planted/run.ts plants its bugs in a copy of docs/.
 const { TOCK_DOCS_DIRECTORY } = process.env;
 const placeOf = (path: string) =>
   TOCK_DOCS_DIRECTORY && path.startsWith('docs/')
@@ -79,7 +79,7 @@ test('each script of npm, route, variable, verb and file that is named is there'
   for (const route of asked) expect(routes).toContain(route);
   for (const path of all(both, /\$TOCK_URL(\/v1[^\s`]*)/g)) expect(routes).toContain(`GET ${path}`);
 
-  const bindings = read('functions/query.ts') + read('wrangler.toml') + read('cli/settings.ts');
+  const bindings = read('functions/env.ts') + read('wrangler.toml') + read('cli/settings.ts');
   const named = all(both, /\b((?:TOCK|DATABASE|HYPERDRIVE)(?:_[A-Z]+)+)\b/g);
   expect(named).toEqual(expect.arrayContaining(['DATABASE_URL_ENDS', 'TOCK_MOST_AT_ONCE']));
   for (const name of named) expect(bindings, name).toMatch(new RegExp(`\\b${name}\\b`));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readSql } from '../../cli/migrate/files.ts';
+import { readSql } from '../../migrate/files.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
@@ -13,7 +13,7 @@ function findings(): string[] {
   const sql = files.map((file) => file.sql).join('');
   const named =
     /(?:select|\('\w+',) '((?:[^'\n]|'')+)',\s*(?:'(?:note|warning|critical)'|case when)/g;
-  const code = read('functions/clocks.ts') + read('cli/diagnosis.ts');
+  const code = read('functions/http/clock_skew.ts') + read('cli/diagnosis.ts');
   return [
     ...all(sql, named).map((name) => name?.replaceAll("''", "'")),
     ...all(code, /finding: '([^']+)'/g),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Connect } from '../../functions/query.ts';
+import type { Connect } from '../../functions/database/types.ts';
 import type { Service } from '../http/service.ts';
 import { value } from '../sql/support.ts';
 import { type Plan, validOf } from './requests.ts';

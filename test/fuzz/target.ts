@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createApp } from '../../functions/app.ts';
-import type { Connect } from '../../functions/query.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 import { type Operation, operationsOf } from './document.ts';
 import { known } from './known.ts';

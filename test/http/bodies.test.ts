@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { authorized } from '../../functions/authorize.ts';
+import { authorized } from '../../functions/http/authorize.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { BODY_STALL_MS } from '../../functions/patience.ts';
+import { createApp } from '../../functions/http/app.ts';
+import { BODY_STALL_MS } from '../../functions/timeouts.ts';
 
 const toFake: ('setInterval' | 'clearInterval' | 'performance')[] = [
   'setInterval',

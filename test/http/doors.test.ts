@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;

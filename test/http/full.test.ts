@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
+import { createApp } from '../../functions/http/app.ts';
 
 vi.spyOn(console, 'error').mockImplementation(() => {});
 

@@ -1,8 +1,8 @@
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
-import { findHazard } from '../../functions/hazards.ts';
-import { problem } from '../../functions/problem.ts';
-import { statusOf } from '../../functions/sqlstate.ts';
+import { statusOf } from '../../functions/database/errors.ts';
+import { problem } from '../../functions/http/problem.ts';
+import { findUnsafeJson } from '../../functions/http/unsafe_json.ts';
 
 test.each([
   ['{"a": "\\\\u0000"}', 'a backslash before u0000'],
@@ -12,7 +12,7 @@ test.each([
   ['{"a": "\\"", "b": "\\\\", "c": "\\\\\\"e999"}', 'escaped quotes'],
   ['[]', 'nothing'],
 ])('%s is no hazard: %s', (text) => {
-  expect(findHazard(text)).toBeNull();
+  expect(findUnsafeJson(text)).toBeNull();
 });
 
 test.each([
@@ -23,14 +23,14 @@ test.each([
   ['{"a": 1, "b": {"\\u0000": 1}}', 'b'],
   ['[1e999]', '[0]'],
 ])('the hazard in %s is at %s', (text, field) => {
-  expect(findHazard(text)?.field).toBe(field);
+  expect(findUnsafeJson(text)?.field).toBe(field);
 });
 
 test('five megabytes are looked through in a moment', () => {
   const tasks = Array.from({ length: 10_000 }, (_, n) => ({ payload: { n, x: 'y'.repeat(430) } }));
   const text = JSON.stringify({ tasks });
   const started = process.cpuUsage();
-  expect(findHazard(text)).toBeNull();
+  expect(findUnsafeJson(text)).toBeNull();
   // Of a core, however many others compute: it is 30 ms.
   expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
 });
@@ -63,7 +63,7 @@ test('a large body stays one pass after many of them, when the optimizer has bee
   const payload = { user: 1, to: 'someone@example.com', text: 'hello '.repeat(40) };
   const text = JSON.stringify({ tasks: Array.from({ length: 10_000 }, () => ({ payload })) });
   // It once became a pass for each string at about the tenth: minutes for each further body.
-  for (let times = 0; times < 40; times++) expect(findHazard(text)).toBeNull();
+  for (let times = 0; times < 40; times++) expect(findUnsafeJson(text)).toBeNull();
 });
 
 test.each([

@@ -2,8 +2,10 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { ReadableStream } from 'node:stream/web';
 import type pg from 'pg';
-import { createApp } from '../../functions/app.ts';
-import { type Bindings, type Connect, connect as open } from '../../functions/query.ts';
+import { connect as open } from '../../functions/database/connect.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { freshDatabase } from '../database.ts';
 
 /** The app on a Node server that streams bodies, as examples/node-server does, with a database of its own. */

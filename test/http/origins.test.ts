@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import type { Bindings } from '../../functions/query.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 
 // What is asked here never gets to the database.
 const app = createApp((_env, use) => use(async () => []));

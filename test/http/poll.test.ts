@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { poll } from '../../functions/poll.ts';
+import { poll } from '../../functions/http/poll.ts';
 
 // The clock is the test's own: what is late on a busy machine is not the poll's doing.
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { objection } from '../../functions/push/guard.ts';
-import type { Bindings } from '../../functions/query.ts';
 import { json, refuses, toBeRefused } from './refuses.ts';
 import { type Service, service } from './service.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import type { Connect } from '../../functions/query.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import { createApp } from '../../functions/http/app.ts';
 
 vi.spyOn(console, 'error').mockImplementation(() => {});
 

@@ -1,6 +1,8 @@
 import type pg from 'pg';
-import { createApp } from '../../functions/app.ts';
-import { type Bindings, type Connect, connect as open } from '../../functions/query.ts';
+import { connect as open } from '../../functions/database/connect.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
 type Scope = 'enqueue' | 'claim' | 'read' | 'admin';

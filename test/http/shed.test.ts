@@ -1,7 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import type { Bindings, Query } from '../../functions/query.ts';
-import { enter } from '../../functions/shed.ts';
+import type { Query } from '../../functions/database/types.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
+import { enter } from '../../functions/http/concurrency_limits.ts';
 import { gate } from '../client/service.ts';
 import { pace } from '../pace.ts';
 

@@ -4,7 +4,7 @@ import { type Listening, listening } from './listening.ts';
 
 const stall = vi.hoisted(() => ({ ms: 0 }));
 
-vi.mock('../../functions/patience.ts', async (original) => ({
+vi.mock('../../functions/timeouts.ts', async (original) => ({
   ...(await original<object>()),
   // Longer than a test.
   BODY_MS: 10 * patience,

@@ -1,8 +1,8 @@
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import type { Bindings } from '../../functions/query.ts';
-import { traceOf } from '../../functions/trace.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
+import { traceOf } from '../../functions/http/trace.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import type { Connect } from '../../functions/query.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
+import { createApp } from '../../functions/http/app.ts';
 
 // What is refused here never gets to the database.
 const app = createApp((_env, use) => use(async () => []));

@@ -65,7 +65,7 @@ export const doctors: Bug[] = [
   },
   {
     name: 'doctor takes a slow call for a clock that differs',
-    file: 'functions/clocks.ts',
+    file: 'functions/http/clock_skew.ts',
     find: 'Math.max(before - there, 0) || Math.min(after - there, 0)',
     replace: 'before - there',
     caught: ['http/doctor.test.ts', 'so is the clock of the machine'],

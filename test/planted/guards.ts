@@ -191,14 +191,14 @@ export const guards: Bug[] = [
   },
   {
     name: 'an empty sslmode is one',
-    file: 'functions/ways/tls.ts',
+    file: 'functions/database/tls.ts',
     find: " || modes.some((mode) => mode !== 'disable')",
     replace: '',
     caught: ['cli/connect.test.ts', 'to another host with '],
   },
   {
     name: "the host of TLS is not pg's",
-    file: 'functions/ways/tls.ts',
+    file: 'functions/database/tls.ts',
     find: 'own.test(host)',
     replace: 'own.test(URL.canParse(url) ? new URL(url).hostname : host)',
     caught: ['cli/connect.test.ts', 'the host is the one that is connected to'],

@@ -6,7 +6,7 @@ const payload = 'whatever JSON is a payload, it is kept';
 export const inputs: Bug[] = [
   {
     name: 'a NUL goes through to the database',
-    file: 'functions/hazards.ts',
+    file: 'functions/http/unsafe_json.ts',
     find: /if \(value\.includes\('\\0'\)\) return .*;/,
     replace: '',
     caught: ['fuzz/fuzz.test.ts', payload],
@@ -27,14 +27,14 @@ export const inputs: Bug[] = [
   },
   {
     name: 'a refusal shows where it was thrown',
-    file: 'functions/problem.ts',
+    file: 'functions/http/problem.ts',
     find: 'return { status, detail: message, field: detail || undefined',
     replace: 'return { status, detail: String(error.stack), field: detail || undefined',
     caught: ['fuzz/fuzz.test.ts', 'requests that the document allows'],
   },
   {
     name: 'a payload goes through a double',
-    file: 'functions/endpoint.ts',
+    file: 'functions/http/endpoint.ts',
     find: 'return { params, query, body, text, requestId',
     replace: 'return { params, query, body, text: JSON.stringify(json), requestId',
     caught: ['fuzz/fuzz.test.ts', payload],
@@ -55,14 +55,14 @@ export const inputs: Bug[] = [
   },
   {
     name: 'an instant goes through that PostgreSQL has not',
-    file: 'functions/schemas.ts',
+    file: 'functions/http/schemas.ts',
     find: '^(?!0000)',
     replace: '^',
     caught: ['http/bad-input.test.ts', 'the year 0'],
   },
   {
     name: 'a body that breaks off is an error of the server',
-    file: 'functions/body.ts',
+    file: 'functions/http/body.ts',
     find: '.catch(() => Promise.reject(brokenOff()))',
     replace: '',
     caught: ['http/body.test.ts', 'a body that breaks off is a 400'],

@@ -254,7 +254,7 @@ export const keys: Bug[] = [
     caught: [own, 'lists, and changes by filter'],
   },
   {
-    file: 'functions/authorize.ts',
+    file: 'functions/http/authorize.ts',
     name: 'many ids reach the tasks of other tenants',
     find: 'and (known.tenants is null or tock.tenant_of_task(p_id => u.id) = any (known.tenants))',
     replace: '',
@@ -268,14 +268,14 @@ export const keys: Bug[] = [
     caught: [own, "a child of two tenants' tasks"],
   },
   {
-    file: 'functions/endpoint.ts',
+    file: 'functions/http/endpoint.ts',
     name: 'each look of a call that waits is a request',
     find: "'$& p_again => true,'",
     replace: "'$&'",
     caught: ['http/key-life.test.ts', 'a claim that waits is one request'],
   },
   {
-    file: 'functions/problem.ts',
+    file: 'functions/http/problem.ts',
     name: 'a 429 says a second, whatever it was',
     find: "/\\bin (\\d+) seconds/.exec(hint)?.[1] ?? '1'",
     replace: "(hint ? '1' : '1')",

@@ -11,7 +11,7 @@ const folderOf = ({ file }: Bug) =>
 /** What a folder's files import from beside it. */
 const beside: Record<string, string[]> = {
   functions: ['client', 'node_modules'],
-  cli: ['client', 'functions', 'sql', 'package.json', 'node_modules'],
+  cli: ['client', 'functions', 'migrate', 'sql', 'package.json', 'node_modules'],
 };
 const pathOf = (bug: Bug) => (folderOf(bug) === 'sql' ? join('sql', bug.file) : bug.file);
 

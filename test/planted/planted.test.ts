@@ -5,7 +5,7 @@ import { checkout } from '../../scripts/stack/place.ts';
 import { bugs } from './bugs.ts';
 import { planted } from './plant.ts';
 
-// Whether each bug is caught takes minutes: scripts/planted.ts. This keeps the list true meanwhile.
+// Whether each bug is caught takes minutes: test/planted/run.ts. This keeps the list true meanwhile.
 test.each(bugs)('there is still a place for the bug "$name", and a test that names it', (bug) => {
   expect(planted(bug)).not.toBe('');
   const [file, name] = bug.caught;

@@ -7,14 +7,14 @@ const carried = 'client/trace.test.ts';
 export const traces: Bug[] = [
   {
     name: 'a trace that nobody records makes tasks ask for more',
-    file: 'functions/trace.ts',
+    file: 'functions/http/trace.ts',
     find: "  if (TOCK_TRACE !== 'all' && !isSampled(traceparent)) return null;\n",
     replace: '',
     caught: [traced, 'a plain call is the same statement with and without a trace'],
   },
   {
     name: 'a space that is matched in two ways makes baggage take years',
-    file: 'functions/trace.ts',
+    file: 'functions/http/trace.ts',
     find: 'pair.test(first)',
     replace: '/^([ \\t]*[a-z=]*)*$/.test(first)',
     caught: [traced, 'comes to an end'],

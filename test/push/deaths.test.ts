@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
 import { drain } from '../../functions/consumers/drain.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { andPush } from '../../functions/push/consumers.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
 import { type Service, service } from '../http/service.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pooling } from '../../cli/diagnosis.ts';
-import { migrate } from '../../cli/migrate.ts';
+import { migrate } from '../../migrate/migrate.ts';
 import { type OwnCluster, ownCluster } from '../database.ts';
 import { rows, until } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrate as migrateBy } from '../../cli/migrate.ts';
+import { migrate as migrateBy } from '../../migrate/migrate.ts';
 import { makeDatabase, withClient } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { type TestCluster, testCluster } from '../cluster.ts';

@@ -1,4 +1,4 @@
-import { readSql } from '../../cli/migrate/files.ts';
+import { readSql } from '../../migrate/files.ts';
 
 export type SqlFunction = { name: string; file: string; text: string; code: string };
 

@@ -2,11 +2,11 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { slow } from '../../scripts/check/slow.ts';
+import type { Report } from '../../scripts/check/suite.ts';
 import { summary } from '../../scripts/check/summary.ts';
 import { named } from '../../scripts/check/versions.ts';
 import { checkout, home } from '../../scripts/stack/place.ts';
 import { attempt } from '../../scripts/stack/run.ts';
-import type { Report } from '../report.ts';
 
 // In the checkout, where vitest is found.
 let folder: string;

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, expect, test } from 'vitest';
-import { readSql } from '../../cli/migrate/files.ts';
+import { readSql } from '../../migrate/files.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from '../sql/audit.ts';
 import { complete, drain, enqueue, leaseOf, numbered, rows, until, value } from '../sql/support.ts';

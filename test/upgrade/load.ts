@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { statusOf } from '../../functions/sqlstate.ts';
+import { statusOf } from '../../functions/database/errors.ts';
 import { pace } from '../pace.ts';
 
 /** Calls that go on whatever happens beside them, as the HTTP door makes them, and what came of them. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readSql } from '../../cli/migrate/files.ts';
+import { readSql } from '../../migrate/files.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { describeSchema } from '../sql/describe_schema.ts';
 import { bareDatabase, source, upgrade, withCopy } from './database.ts';

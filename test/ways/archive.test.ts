@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
 import { toArchive, wantArchive } from '../../functions/archive/step.ts';
-import { connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { Memory } from '../archive/bucket.ts';
 import { longAgo } from '../archive/days.ts';
 import { pass, retain, settle } from '../sql/history.ts';

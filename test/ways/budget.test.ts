@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { MOST_BYTES } from './limits.ts';
 import { type Setting, setting } from './setting.ts';
 

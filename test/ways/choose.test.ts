@@ -1,10 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { type Bindings, chooseWay, connect } from '../../functions/query.ts';
-import { connectHyperdrive } from '../../functions/ways/hyperdrive.ts';
-import { connectNeonHttp } from '../../functions/ways/neon_http.ts';
-import { connectNeonWs } from '../../functions/ways/neon_ws.ts';
-import { connectPg } from '../../functions/ways/pg.ts';
+import { chooseDriver, connect } from '../../functions/database/connect.ts';
+import { connectHyperdrive } from '../../functions/database/hyperdrive.ts';
+import { connectNeonHttp } from '../../functions/database/neon_http.ts';
+import { connectNeonWs } from '../../functions/database/neon_ws.ts';
+import { connectPg } from '../../functions/database/pg.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 afterEach(() => log.mockClear());
@@ -14,7 +15,9 @@ const neon = 'postgresql://u:p@ep-x-1-pooler.eu-central-1.aws.neon.tech/tock?ssl
 
 test('the way is Hyperdrive when it is bound, else what TOCK_DRIVER says, else what the host says', () => {
   const HYPERDRIVE = { connectionString: elsewhere };
-  expect(chooseWay({ HYPERDRIVE, DATABASE_URL: neon, TOCK_DRIVER: 'pg' })).toBe(connectHyperdrive);
+  expect(chooseDriver({ HYPERDRIVE, DATABASE_URL: neon, TOCK_DRIVER: 'pg' })).toBe(
+    connectHyperdrive,
+  );
   const table: [Bindings, unknown][] = [
     [{ DATABASE_URL: elsewhere }, connectPg],
     [{ DATABASE_URL: neon }, connectNeonHttp],
@@ -25,7 +28,7 @@ test('the way is Hyperdrive when it is bound, else what TOCK_DRIVER says, else w
     [{ DATABASE_URL: elsewhere, TOCK_DRIVER: 'neon-http' }, connectNeonHttp],
     [{ DATABASE_URL: elsewhere, TOCK_DRIVER: 'neon-ws' }, connectNeonWs],
   ];
-  for (const [env, way] of table) expect(chooseWay(env), JSON.stringify(env)).toBe(way);
+  for (const [env, way] of table) expect(chooseDriver(env), JSON.stringify(env)).toBe(way);
 });
 
 const secret = 'postgres://tock_edge:s3cret^x@ho st/tock';

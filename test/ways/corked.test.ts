@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { corked } from '../../functions/ways/corked.ts';
+import { corkSocket } from '../../functions/database/cork_socket.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { patience } from '../patience.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
@@ -92,7 +92,7 @@ function client(stream: object) {
 
 test('what is written while the stream is corked is one write, in its order', () => {
   const one = client({});
-  const { stream } = corked(one.client).connection as unknown as {
+  const { stream } = corkSocket(one.client).connection as unknown as {
     stream: { write(bytes: Buffer): boolean; cork(): void; uncork(): void };
   };
   stream.write(Buffer.from('before'));
@@ -112,5 +112,5 @@ test('a stream that can be corked is left as it is', () => {
   const cork = () => {};
   const one = client({ cork });
   const { write } = one.client.connection.stream;
-  expect(corked(one.client).connection.stream).toMatchObject({ cork, write });
+  expect(corkSocket(one.client).connection.stream).toMatchObject({ cork, write });
 });

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connect } from '../../functions/query.ts';
-import { statusOf } from '../../functions/sqlstate.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { statusOf } from '../../functions/database/errors.ts';
 import { type Setting, setting, type WayName, ways } from './setting.ts';
 
 let made: Setting;

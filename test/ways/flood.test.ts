@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { type Bindings, connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { type Pooler, poolOfEnds } from '../../scripts/stack/pooler.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { prepare, type TestCluster, testCluster } from '../cluster.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { type Connect, connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { MOST_BYTES } from './limits.ts';
 import { type Setting, setting, type WayName } from './setting.ts';
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { type Bindings, type Connect, connect } from '../../functions/query.ts';
+import { connect } from '../../functions/database/connect.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { behaves } from './behaviour.ts';
 import { type Setting, setting, ways } from './setting.ts';
 

@@ -1,12 +1,13 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createApp } from '../../functions/app.ts';
-import { type Bindings, connect } from '../../functions/query.ts';
-import { teller } from '../../functions/tell.ts';
+import { alarmNotifier } from '../../functions/alarm/notify.ts';
+import { connect } from '../../functions/database/connect.ts';
+import type { Bindings } from '../../functions/env.ts';
+import { createApp } from '../../functions/http/app.ts';
 import { blackHole, type Hole, halfAnAnswer, halfARow, letIn } from './black_hole.ts';
 import { neonUrl } from './setting.ts';
 
 // A hundredth of what it is: 5 s are 50 ms.
-vi.mock('../../functions/patience.ts', async (original) => {
+vi.mock('../../functions/timeouts.ts', async (original) => {
   const bounds = Object.entries(await original<Record<string, number>>());
   return Object.fromEntries(bounds.map(([name, ms]) => [name, ms / 100]));
 });
@@ -70,7 +71,7 @@ test('a Durable Object that never answers is told again, and then no more', asyn
   );
   const ALARM = { idFromName: () => 'tock', get: () => ({ fetch }) };
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const telling = teller()({ ALARM });
+  const telling = alarmNotifier()({ ALARM });
   let over = false;
   void telling.then(() => {
     over = true;

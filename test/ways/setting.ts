@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Bindings } from '../../functions/query.ts';
+import type { Bindings } from '../../functions/env.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { type Bridge, placeOf, startBridge } from './bridge.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Bindings } from '../../functions/query.ts';
+import type { Bindings } from '../../functions/env.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { patience } from '../patience.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';

@@ -1,0 +1,75 @@
+import type { Bindings } from '../env.ts';
+
+/** What a task keeps of the request that enqueued it. */
+export type Trace = { traceparent: string; tracestate?: string; baggage?: string };
+
+/** A task's headers have 8 KiB in all. */
+const MOST_STATE = 512;
+const MOST_BAGGAGE = 4096;
+const MOST_MEMBERS = 32;
+
+/** Of version 00; one of a later version begins the same. */
+const parent =
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-[\x20-\x7e]{0,200})?$/;
+
+/** No text is matched in two ways, here and below: hostile headers take no longer than others. */
+const stateMember =
+  /^[ \t]*([a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e][ \t]*$/;
+
+const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+const value = '[ \\t]*([\\x21\\x23-\\x2b\\x2d-\\x3a\\x3c-\\x5b\\x5d-\\x7e]+[ \\t]*)?';
+const pair = new RegExp(`^[ \\t]*${token}[ \\t]*=${value}$`);
+const property = new RegExp(`^[ \\t]*${token}[ \\t]*(=${value})?$`);
+
+function isParent(text: string): boolean {
+  const [, version, , more] = parent.exec(text) ?? [];
+  return version !== undefined && (version !== '00' || more === undefined);
+}
+
+const isSampled = (traceparent: string) => (Number.parseInt(traceparent.slice(53, 55), 16) & 1) > 0;
+
+const membersOf = (text: string) => text.split(',').filter((one) => /[^ \t]/.test(one));
+
+function isState(text: string): boolean {
+  if (text.length > MOST_STATE) return false;
+  const members = membersOf(text);
+  const keys = members.map((one) => stateMember.exec(one)?.[1]);
+  return (
+    keys.length > 0 &&
+    keys.length <= MOST_MEMBERS &&
+    !keys.includes(undefined) &&
+    new Set(keys).size === keys.length
+  );
+}
+
+function isBaggage(text: string): boolean {
+  if (text.length > MOST_BAGGAGE) return false;
+  const members = membersOf(text).map((one) => one.split(';'));
+  return (
+    members.length > 0 &&
+    members.every(
+      ([first = '', ...properties]) =>
+        pair.test(first) && properties.every((one) => property.test(one)),
+    )
+  );
+}
+
+/**
+ * The trace that a request is part of, by W3C Trace Context and Baggage, as far as TOCK_TRACE has tasks keep it. What is
+ * no such thing is left out, as the specification has it: nobody's task is refused for what stands around it.
+ */
+export function traceOf(
+  header: (name: string) => string | undefined,
+  { TOCK_TRACE }: Bindings,
+): Trace | null {
+  const traceparent = header('traceparent');
+  if (!traceparent || TOCK_TRACE === 'off' || !isParent(traceparent)) return null;
+  if (TOCK_TRACE !== 'all' && !isSampled(traceparent)) return null;
+  const tracestate = header('tracestate') ?? '';
+  const baggage = header('baggage') ?? '';
+  return {
+    traceparent,
+    ...(isState(tracestate) && { tracestate }),
+    ...(isBaggage(baggage) && { baggage }),
+  };
+}

@@ -1,0 +1,85 @@
+import type pg from 'pg';
+import { Failure } from './failure.ts';
+import type { SqlFile } from './files.ts';
+import type { Server } from './server.ts';
+
+type Applied = { number: number; name: string; checksum: string; applied_at: Date };
+
+const bootstrap = [
+  `create table if not exists tock.migrations (
+     number integer primary key,
+     name text not null,
+     checksum text not null,
+     applied_at timestamptz not null default now()
+   )`,
+  `comment on table tock.migrations is
+     'Which migrations have been applied; the checksum is the SHA-256 of the file'`,
+];
+
+const record = 'insert into tock.migrations (number, name, checksum) values ($1, $2, $3)';
+
+const day = (at: Date) => at.toISOString().slice(0, 10);
+
+/** Whether the first migration of a database has another name here: the migrations began anew since. */
+export function isBeforeBaseline(
+  applied: Pick<Applied, 'number' | 'name'>[],
+  files: Pick<SqlFile, 'number' | 'name'>[],
+): boolean {
+  const first = applied.find(({ number }) => number === files[0]?.number);
+  return first !== undefined && first.name !== files[0]?.name;
+}
+
+function check(applied: Applied[], files: SqlFile[]): void {
+  const known = new Map(files.map((file) => [file.number, file]));
+  const last = applied.at(-1);
+  if (isBeforeBaseline(applied, files)) {
+    throw new Failure(
+      `This database is older than the baseline: its migrations begin with ${applied[0]?.name}, those of this Tock with ${files[0]?.name}.`,
+      `No migration leads from there to here, and nothing was changed. Stay on the old version, or give up the queues and tasks in this database: run "tock uninstall", then migrate again.`,
+    );
+  }
+  for (const { number, name, checksum, applied_at } of applied) {
+    const file = known.get(number);
+    if (!file) {
+      throw new Failure(
+        `This database was migrated by a newer Tock: ${name} (applied ${day(applied_at)}) is unknown here.`,
+        'Install that version or a newer one; an older one can no longer migrate this database.',
+      );
+    }
+    if (file.checksum !== checksum || file.name !== name) {
+      throw new Failure(
+        `sql/${file.name} is not what was applied as ${name} on ${day(applied_at)}.`,
+        'An applied migration is never edited: put the file back as it was, and the change in a new one.',
+      );
+    }
+  }
+  const late = files.find((f) => last && f.number < last.number && !isIn(applied, f));
+  if (late) {
+    throw new Failure(
+      `sql/${late.name} has not been applied, but the later ${last?.name} has.`,
+      'Give it a number after that one.',
+    );
+  }
+}
+
+const isIn = (applied: Applied[], file: SqlFile) => applied.some((a) => a.number === file.number);
+
+/** The migrations still to be applied; makes what the record of them is kept in. */
+export async function pending(
+  client: pg.Client,
+  files: SqlFile[],
+  { owner, recorded }: Pick<Server, 'owner' | 'recorded'>,
+): Promise<SqlFile[]> {
+  // With "if not exists" it would need the right to create a schema even where there is one.
+  if (owner === null) await client.query('create schema tock');
+  if (!recorded) for (const statement of bootstrap) await client.query(statement);
+  const { rows } = await client.query<Applied>(
+    'select number, name, checksum, applied_at from tock.migrations order by number',
+  );
+  check(rows, files);
+  return files.filter((file) => !isIn(rows, file));
+}
+
+export async function recordMigration(client: pg.Client, file: SqlFile): Promise<void> {
+  await client.query(record, [file.number, file.name, file.checksum]);
+}

@@ -1,0 +1,172 @@
+import type pg from 'pg';
+import { apply } from './apply.ts';
+import { type Watch, watchBlockers } from './blockers.ts';
+import { withDatabase } from './connect.ts';
+import { cronMissing, declareJobs, wakeLauncher } from './cron.ts';
+import { Failure } from './failure.ts';
+import { readSql, type SqlFiles } from './files.ts';
+import { applyFunctions, checkBodies, storeTemplates } from './functions.ts';
+import { pending, recordMigration } from './history.ts';
+import { checkRoles } from './roles.ts';
+import { askServer, checkRights, checkServer, openToAll } from './server.ts';
+
+export { Failure as MigrateError } from './failure.ts';
+
+export type MigrateOptions = {
+  log?: (line: string) => void;
+  /** The folder that holds migrations, functions and cron; by default the one Tock came with. */
+  directory?: string;
+  /** How long to wait for another migrator, and for a lock that a statement needs. */
+  waitSeconds?: number;
+  lockSeconds?: number;
+};
+
+export type MigrateReport = {
+  /** Names of the migrations applied by this call. */
+  applied: string[];
+  /** How many files of functions were applied. */
+  functions: number;
+  /** Whether pg_cron is used; when not, the log says why and what that means. */
+  cron: boolean;
+  /** What should be done about the server by hand, null when nothing. */
+  advice: string | null;
+};
+
+type Done = {
+  report: Omit<MigrateReport, 'advice'>;
+  missing: string | null;
+  /** Whether the jobs are others now, and the role they belong to where that is another. */
+  jobs: boolean;
+  owner: string | null;
+};
+
+type Settings = Required<Omit<MigrateOptions, 'directory'>>;
+
+const settings = (lockSeconds: number) => `
+  set local lock_timeout = '${lockSeconds}s';
+  set local statement_timeout = '15min';
+  set local idle_in_transaction_session_timeout = '1min';
+  set local client_min_messages = warning;
+  set local standard_conforming_strings = on;
+  set local search_path = pg_catalog`;
+
+// One bigint, which never meets the pairs of integers that the verbs lock.
+const lock = `select pg_catalog.pg_advisory_xact_lock(
+  pg_catalog.hashtextextended('tock:migrate', 0))`;
+
+async function work(client: pg.Client, files: SqlFiles, options: Settings): Promise<Done> {
+  const { log } = options;
+  await client.query(settings(options.waitSeconds));
+  await client.query(lock);
+  await client.query(settings(options.lockSeconds));
+  const server = await askServer(client);
+  checkRights(server);
+  const owner = server.owner !== server.role ? server.owner : null;
+  if (owner !== null) {
+    // What another role made, the owner could not replace the next time.
+    log(`Migrating as ${owner}, which owns the schema tock`);
+    await client.query(`set local role ${owner}`);
+  }
+  await checkRoles(client);
+  const applied = await pending(client, files.migrations, server);
+  for (const file of applied) {
+    log(`Applying ${file.name}`);
+    await apply(client, file, options.lockSeconds);
+    await recordMigration(client, file);
+  }
+  await applyFunctions(client, files.functions);
+  await storeTemplates(client, files.templates);
+  for (const file of files.last) await apply(client, file);
+  await checkBodies(client, [...files.functions, ...files.templates]);
+  const missing = await cronMissing(client);
+  const jobs = !missing && (await declareJobs(client, files.cron));
+  const report = { functions: files.functions.length, cron: !missing };
+  return { report: { applied: applied.map((file) => file.name), ...report }, missing, jobs, owner };
+}
+
+// The last two: another database's migration was setting up the same roles.
+const passing = (error: pg.DatabaseError) =>
+  error.code === '40P01' ||
+  error.code === '40001' ||
+  /concurrently updated|pg_db_role_setting_/.test(error.message);
+
+function explain(cause: unknown, watch: Watch | null): Error {
+  const error = cause as pg.DatabaseError;
+  const unchanged = 'Nothing was changed.';
+  if (error.code === '55P03') {
+    const who = watch?.seen() || 'nobody that could be seen (ask pg_stat_activity)';
+    return new Failure(
+      `${error.message}\nIn the way: ${who}`,
+      `${unchanged} Wait for it or end it (select pg_terminate_backend(<process>)), then migrate again.`,
+    );
+  }
+  if (error.code === '57014' || error.code === '25P03') {
+    return new Failure(error.message, `${unchanged} Migrate again when the server is less busy.`);
+  }
+  if (error.code === '42501') {
+    return new Failure(error.message, `${unchanged} Grant what is missing, then migrate again.`);
+  }
+  if (error.code) {
+    return new Failure(error.message, `${unchanged} Mend what it says, then migrate again.`);
+  }
+  return error;
+}
+
+async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
+  let watch: Watch | null = null;
+  await client.query('begin isolation level read committed');
+  try {
+    const server = await askServer(client);
+    checkServer(server);
+    watch = watchBlockers(client, server.pid, options.log);
+    const { report, missing, jobs, owner } = await work(client, files, options);
+    const advice = server.open ? openToAll(server.database) : null;
+    await client.query('commit');
+    if (jobs)
+      await wakeLauncher(client, files.cron, owner).catch(({ message }) => {
+        options.log(
+          `The jobs are scheduled, but pg_cron may not have noticed: migrate again. (${message})`,
+        );
+      });
+    options.log(
+      `Replaced the functions of ${report.functions} ${report.functions === 1 ? 'file' : 'files'}`,
+    );
+    options.log(missing ?? 'Scheduled the jobs with pg_cron');
+    return { ...report, advice };
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    if (passing(error as pg.DatabaseError)) return null;
+    throw error instanceof Failure && !('code' in error) ? error : explain(error, watch);
+  } finally {
+    await watch?.stop();
+  }
+}
+
+async function migrateOn(client: pg.Client, files: SqlFiles, options: Settings) {
+  if (client.getTransactionStatus() !== 'I') {
+    throw new Failure('This connection is in a transaction.', 'Give migrate() one that is not.');
+  }
+  for (let tries = 1; tries <= 5; tries++) {
+    const report = await attempt(client, files, options);
+    if (report) return report;
+    options.log('Another transaction was in the way: trying again');
+  }
+  throw new Failure(
+    'Other transactions were in the way five times.',
+    'Nothing was changed. Try again.',
+  );
+}
+
+/**
+ * Brings the schema tock to this version, in one transaction under one advisory lock: migrations not
+ * yet applied, all functions, and where pg_cron can be used its jobs. A failure changes nothing.
+ */
+export async function migrate(
+  to: string | pg.Client,
+  options: MigrateOptions = {},
+): Promise<MigrateReport> {
+  const { directory, log = () => {}, waitSeconds = 120, lockSeconds = 10 } = options;
+  const files = readSql(directory);
+  const run = (client: pg.Client) => migrateOn(client, files, { log, waitSeconds, lockSeconds });
+  return typeof to === 'string' ? withDatabase(to, run, 0) : run(to);
+}

@@ -1,0 +1,70 @@
+// Plants one bug after another in a copy of sql/, client/ or functions/ and says whether the test named with it fails.
+// usage: node test/planted/run.ts [part of a bug's name or of its test's file] ...
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkout } from '../../scripts/stack/place.ts';
+import { ended } from '../../scripts/stack/run.ts';
+import { type Bug, bugs } from './bugs.ts';
+import { plant } from './plant.ts';
+
+type Report = {
+  testResults: {
+    assertionResults: { status: string; title: string; failureMessages: string[] }[];
+  }[];
+};
+
+/** How the named test failed, in one line; null when it passed. */
+async function failure(bug: Bug, folder: string, place: object): Promise<string | null> {
+  const report = join(folder, 'report.json');
+  const [file, name] = bug.caught;
+  const pattern = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const out = ['--reporter=json', `--outputFile.json=${report}`];
+  const child = spawn('vitest', ['run', join('test', file), '-t', pattern, ...out], {
+    cwd: checkout,
+    // Most bugs are something that never comes.
+    env: { ...process.env, TOCK_TEST_PATIENCE: '20', ...place },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr?.on('data', (data) => {
+    said += data;
+  });
+  await ended(child);
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
+  const results = testResults.flatMap((one) => one.assertionResults);
+  const ran = results.filter((one) => one.status === 'passed' || one.status === 'failed');
+  if (ran.length === 0) throw new Error(`${file} ran no test named ${name}. ${said.slice(0, 500)}`);
+  const failed = ran.find((one) => one.status === 'failed');
+  if (!failed) return null;
+  const [message = ''] = failed.failureMessages;
+  // Then the planted SQL itself is wrong, and any test would have failed.
+  if (/syntax error|does not exist/.test(message)) throw new Error(message.split('\n')[0]);
+  return (message.split('\n')[0] ?? '')
+    .replace('Error: STACK_TRACE_ERROR', 'timed out')
+    .slice(0, 160);
+}
+
+const parts = process.argv.slice(2);
+const asked = (bug: Bug) => parts.some((part) => `${bug.name} ${bug.caught[0]}`.includes(part));
+const chosen = bugs.filter((bug) => parts.length === 0 || asked(bug));
+let missed = 0;
+for (const bug of chosen) {
+  const folder = mkdtempSync(join(tmpdir(), 'tock-planted-'));
+  try {
+    const how = await failure(bug, folder, plant(bug, folder));
+    if (how === null) missed++;
+    const outcome = how === null ? 'NOT CAUGHT' : `caught: ${how}`;
+    process.stdout.write(`${bug.name} (${bug.caught[0]})\n    ${outcome}\n`);
+  } catch (error) {
+    missed++;
+    process.stdout.write(
+      `${bug.name} (${bug.caught[0]})\n    BROKEN: ${(error as Error).message}\n`,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+process.stdout.write(`${chosen.length - missed} of ${chosen.length} caught\n`);
+process.exitCode = missed > 0 || chosen.length === 0 ? 1 : 0;
