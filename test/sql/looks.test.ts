@@ -150,7 +150,7 @@ test('what can be no filter and no cursor is refused by its name', async () => {
   const named = async (filter: unknown, cursor: string | null = null, limit: number | null = 10) =>
     (
       await refusal(
-        client.query('select * from tock.search($1, $2, $3)', [
+        client.query('select * from tock.tasks($1, $2, $3)', [
           JSON.stringify(filter),
           cursor,
           limit,
