@@ -684,6 +684,7 @@ table tock.waiting
   constraint waiting_pkey PRIMARY KEY ("position")
   CREATE INDEX waiting_at_gates ON tock.waiting USING btree (queue, gate, ticket) WHERE (ticket IS NOT NULL)
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
+  CREATE INDEX waiting_by_position ON tock.waiting USING btree (queue, "position")
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
   CREATE INDEX waiting_that_replace ON tock.waiting USING btree (replaces) WHERE (replaces IS NOT NULL)
@@ -749,11 +750,7 @@ type tock.going (n bigint, stream integer, position bigint, task_id bigint, atte
 
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
 
-type tock.listed (id bigint, run_id bigint, state text, priority smallint, tenant text, attempt smallint, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, worker text, error text, rerun boolean)
-
 type tock.look (epoch integer, due boolean, streams candidate[])
-
-type tock.page (tasks listed[], cursor text, looked_at integer)
 
 type tock.passed (after_position bigint, skips bigint[], upto bigint, timeout_seconds integer)
 
@@ -925,10 +922,6 @@ function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
 
-function tock.as_they_stand(p_found listed[])
-  returns listed[]
-  -- Those of a listing that are where their tasks are, and in that state.
-
 function tock.ask_allowance(p_queue text, p_policy queues, p_wait boolean)
   returns allowance
   -- allowance_of(), with the lock of the queue's limit held where it allows something; allowed is null when others have that lock (p_wait: for longer than 50 ms).
@@ -1009,14 +1002,6 @@ function tock.behind_others(p_positions bigint[], p_from timestamp with time zon
 function tock.being_ended(p_ids bigint[], p_own bigint[])
   returns bigint[]
   -- Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows of p_own are locked by the caller itself.
-
-function tock.bound_of(p_at jsonb)
-  returns bigint
-  -- The position that a place in a listing goes up to; null when it has no bound.
-
-function tock.bounded_cursor(p_cursor text, p_state text)
-  returns text
-  -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
 
 function tock.bounds()
   returns double precision[]
@@ -1676,6 +1661,10 @@ function tock.filter_of(p_values bigint[])
   returns bytea
   -- A filter that lets through what is among the numbers, and little else.
 
+function tock.filter_time(p_filter jsonb, p_name text)
+  returns timestamp with time zone
+  -- An instant of a filter; TK422 when it is none.
+
 function tock.finding_of_left_behind(p_children bigint[])
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() and why() say of children that left_behind() found.
@@ -2231,13 +2220,45 @@ function tock.line_up(p_pool text, p_worker text, p_task text, p_lease_seconds i
   returns boolean
   -- Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere in the pool already.
 
-function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamp with time zone, p_position bigint, p_limit integer, p_look integer, p_upto bigint)
-  returns TABLE(found listed[], looked_at integer, last_at timestamp with time zone, last_position bigint)
-  -- Waiting tasks of a queue after a place in the order of due times, and the place to go on after.
+function tock.list_below(p_cursor text)
+  returns bigint
+  -- Below which position a listing goes on; TK422 for what is no cursor.
 
-function tock.listing_statement(p_epoch integer, p_source text)
+function tock.list_keyed(p_filter jsonb, p_limit integer)
+  returns jsonb
+  -- The task that had a unique key last, or those at a gate, first who is inside, then the line.
+
+function tock.list_ranges(p_epoch integer, p_state text)
   returns text
-  -- The statement that lists tasks by their runs in one epoch.
+  -- The ranges of streams in an epoch in which a listing looks for tasks of a state.
+
+function tock.list_source(p_epoch integer, p_state text)
+  returns text
+  -- The runs of a range s below a position, the newest first, that may be in a state: dead ones by their own index.
+
+function tock.list_statement(p_epoch integer, p_state text)
+  returns text
+  -- The statement that looks for tasks in one epoch and in what waits, the newest first: tasks, how many rows were looked at, and below which position there may be more of either.
+
+function tock.list_tasks(p_filter jsonb, p_cursor text, p_limit integer, p_look integer DEFAULT 10000, OUT tasks jsonb, OUT cursor text, OUT looked_at integer)
+  returns record
+  -- Tasks that a checked filter lets through, the newest first: up to p_limit of some p_look rows looked at, and the cursor to go on with, null at the end.
+
+function tock.list_unended(p_filter jsonb, p_cursor text, p_limit integer, OUT ids bigint[], OUT cursor text, OUT looked_at integer)
+  returns record
+  -- Ids of up to p_limit tasks of a queue for a change by filter, in a state or waiting and then ready, and the cursor to go on with, null at the end.
+
+function tock.list_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
+  returns TABLE(tasks jsonb, looked_at integer, horizon bigint)
+  -- What waits, for list_statement(): in the snapshot of the statement that asks.
+
+function tock.listed_epoch(p_filter jsonb, p_below bigint)
+  returns epochs
+  -- In which epoch a listing goes on; null when none is left.
+
+function tock.listed_streams(p_queue text, p_first bigint)
+  returns integer[]
+  -- In which streams a listing looks.
 
 function tock.live_key(p_key text)
   returns keys
@@ -2743,10 +2764,6 @@ function tock.reach(p_key text, p_id bigint)
   -- This id, but null where a key is for some tenants and the task is of another, or for some tenants or queues and there is no such task.
   -- for tock_edge
 
-function tock.read_cursor(p_cursor text, p_sources text[])
-  returns jsonb
-  -- The place that a cursor stands for; TK422 when it is none of a list of these sources.
-
 function tock.read_on_from(p_positions bigint[])
   returns void
   -- Has promotion read on from these waiting entries, which stay there and are due at another time from now on.
@@ -2980,47 +2997,6 @@ function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NU
   -- Schedules by name, of a queue or all, from after a name on.
   -- for tock_admin, tock_edge, tock_producer
 
-function tock.search(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
-  returns TABLE(tasks jsonb, cursor text, looked_at integer)
-  -- Tasks of a queue or of all, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, from, to}, all text; with queue also unique_key or gate): a part at a time. It looks at some 10,000 rows and may find none among them: go on while there is a cursor.
-  -- for tock_admin, tock_edge, tock_producer
-
-function tock.search_below(p_cursor text)
-  returns bigint
-  -- Below which position a search goes on; TK422 for what is no cursor.
-
-function tock.search_by_key(p_filter jsonb, p_limit integer)
-  returns jsonb
-  -- The task that had a unique key last, or those at a gate, first who is inside, then the line.
-
-function tock.search_statement(p_epoch integer)
-  returns text
-  -- The statement that looks for tasks in one epoch, the newest first: tasks, how many rows were looked at, and below which position there may be more; then the same of what waits.
-
-function tock.search_time(p_filter jsonb, p_name text)
-  returns timestamp with time zone
-  -- An instant of a filter; TK422 when it is none.
-
-function tock.search_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
-  returns TABLE(tasks jsonb, looked_at integer, horizon bigint)
-  -- What waits, for search_statement(): in the snapshot of the statement that asks.
-
-function tock.searched_epoch(p_filter jsonb, p_below bigint)
-  returns epochs
-  -- In which epoch a search goes on; null when none is left.
-
-function tock.searched_page(p_tasks jsonb)
-  returns jsonb
-  -- A page without replacements that came too late.
-
-function tock.searched_streams(p_queue text, p_first bigint)
-  returns integer[]
-  -- In which streams a search looks.
-
-function tock.seen_statement(p_epoch integer, p_source text)
-  returns text
-  -- The statement that gives the runs of an epoch that a listing looks at.
-
 function tock.sees_all()
   returns boolean
   -- Whether each statement of the transaction has a snapshot of its own.
@@ -3028,10 +3004,6 @@ function tock.sees_all()
 function tock.sees_all_marks(p_epoch integer, p_stream integer, p_after bigint, p_upto bigint)
   returns boolean
   -- Whether a claim under an old snapshot may go on: 40001 when a run that it would draw was replaced since, false when one is being replaced.
-
-function tock.select_tasks(p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text, p_limit integer, p_look integer DEFAULT 10000)
-  returns page
-  -- Tasks of a queue in a state, of a tenant, with an error, rerun or not: up to p_limit of the p_look rows looked at, and where to go on.
 
 function tock.send_on(p_epoch integer, p_limit integer)
   returns integer
@@ -3085,10 +3057,6 @@ function tock.somebody_leases(p_queue text)
 function tock.somebody_works(p_pool text)
   returns boolean
   -- Whether one of a pool's workers, among the first 1,000 by name, holds a task.
-
-function tock.sources_of(p_state text)
-  returns text[]
-  -- Where tasks of a state are looked for, in this order.
 
 function tock.spawn_all(p_epoch integer, p_runs leased_run[], p_results jsonb)
   returns void
@@ -3204,9 +3172,9 @@ function tock.task_with_trace(p_task jsonb, p_trace jsonb)
   returns jsonb
   -- A task with the trace context of the request that enqueues it, unless it has one of its own.
 
-function tock.tasks(p_filter jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
+function tock.tasks(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, looked_at integer)
-  -- One row: the tasks of a queue ({queue, state, tenant, error, rerun}) without their payloads, the cursor to go on with (null at the end), and how many rows were looked at for it, 10,000 a call at most. Waiting, ready, running and dead ones are found by an index; the others, and tenants, by looking at all that could be. Dead ones that have been run again are listed with rerun true only.
+  -- One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue also unique_key or gate), the cursor to go on with (null at the end), and how many rows were looked at, some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. Dead ones that have been run again are listed by state and error with rerun true only.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.tell_deaths(p_limit integer DEFAULT 50000)
@@ -3435,6 +3403,10 @@ function tock.with_trace(p_body jsonb, p_trace jsonb)
   returns jsonb
   -- The body of POST /v1/queues/:queue/tasks with the trace context that came in the headers of its request.
   -- for tock_edge
+
+function tock.without_late(p_tasks jsonb)
+  returns jsonb
+  -- A page without replacements that came too late.
 
 function tock.without_query(p_push jsonb)
   returns jsonb
