@@ -30,7 +30,7 @@ begin
     v_horizon := 0;
     if v_epoch.number is null then
       v_look := least(5000, greatest(2 * coalesce(v_look, 0), p_limit + 100));
-      select w.*, 0::bigint as runs_horizon into v_part from tock.list_waiting(p_filter, v_below, p_limit + 1, v_look) w;
+      select w.* into v_part from tock.list_waiting(p_filter, v_below, p_limit + 1, v_look) w;
       v_horizon := v_part.horizon;
     else
       v_streams := tock.listed_streams(p_filter ->> 'queue', v_epoch.first_position);
