@@ -10,7 +10,6 @@ import type {
   Reason,
   Result,
   Running,
-  Search,
   Spawn,
   Task,
   TaskOptions,
@@ -149,9 +148,7 @@ test('what is looked for and found has the names that the server gives', async (
   const page = { cursor: true, limit: true } as const;
   const also = { error: true, worker: true, unique_key: true } as const;
   const archived = names<Archived>({ ...asked, ...page, ...also });
-  const search = names<Search>({ ...asked, ...page, ...also, gate: true });
   for (const [path, takes] of [
-    ['/v1/search', search],
     ['/v1/archive/tasks', archived],
   ] as const) {
     expect(namesOf((await answerOf('get', path)).properties?.tasks?.items)).toEqual(found);

@@ -162,6 +162,7 @@ test('what can be no filter and no cursor is refused by its name', async () => {
   expect(await named({ queue: 'no such name!' })).toEqual(is('queue'));
   expect(await named({ state: 'gone' })).toEqual(is('state'));
   expect(await named({ state: ['ready'] })).toEqual(is('state'));
+  expect(await named({ rerun: 'yes' })).toEqual(is('rerun'));
   expect(await named({ tenant: 5 })).toEqual(is('tenant'));
   expect(await named({ other: 'x' })).toEqual(is('other'));
   expect(await named({ "'; drop table tock.runs; --": 'x' })).toEqual(is('drop table'));
