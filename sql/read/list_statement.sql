@@ -32,20 +32,21 @@ as $$
     with s as materialized (%4$s), share as materialized (
       select greatest(3, $3 / greatest(1, count(*)))::integer as rows from s
     ), glance as materialized (
-      select s.n, x.position from s cross join lateral (%3$s limit (select h.rows from share h)) x
+      select s.*, x.position from s cross join lateral (%3$s limit (select h.rows from share h)) x
     ), reach as materialized (
-      select g.n, max(g.position) as newest, min(g.position) as least, count(*) >= (select h.rows from share h) as has_more
-      from glance g group by g.n
+      select g.n, g.stream, g.queue, g.priority, g.after_position, g.last_position,
+        max(g.position) as newest, min(g.position) as least, count(*) >= (select h.rows from share h) as has_more
+      from glance g group by 1, 2, 3, 4, 5, 6
     ), lively as materialized (
-      select h.n, $3 / count(*) over () as rows from reach h
+      select h.*, $3 / count(*) over () as rows from reach h
       where h.newest >= (select max(r.least) from reach r where r.has_more)
     ), again as materialized (
-      select s.n, v.rows, x.position from lively v join s on s.n = v.n cross join lateral (%3$s limit v.rows) x
-      where v.rows > (select h.rows from share h)
+      select s.n, s.stream, s.queue, s.priority, x.position, s.rows from lively s cross join lateral (%3$s limit s.rows) x
+      where s.rows > (select h.rows from share h)
     ), seen as materialized (
-      select a.n, a.position, a.rows from again a
+      select a.* from again a
       union all
-      select g.n, g.position, h.rows from glance g cross join share h where g.n not in (select a.n from again a)
+      select g.n, g.stream, g.queue, g.priority, g.position, h.rows from glance g cross join share h where g.n not in (select a.n from again a)
     ), horizon as materialized (
       select coalesce(max(h.least), 0) as position from (
         select min(v.position) as least from seen v group by v.n, v.rows having count(*) >= v.rows) h
@@ -54,8 +55,7 @@ as $$
         select v.position, v.stream, v.queue, v.priority, coalesce(r.task_id, v.position << 20 | v.stream) as task_id, t.state,
           r.tenant, r.attempt, r.created_at, d.ended_at, l.worker, case when t.state = 'dead' then tock.error_text(e.error) end as error
         from (
-          select v.position, s.stream, s.queue, s.priority from seen v join s on s.n = v.n
-          where v.position >= (select h.position from horizon h) order by v.position desc) v
+          select v.* from seen v where v.position >= (select h.position from horizon h) order by v.position desc) v
         cross join lateral (
           select r.stream, r.position, r.task_id, r.tenant, r.attempt, r.created_at, r.options from tock.runs_%1$s r
           where r.stream = v.stream and r.position = v.position offset 0) r

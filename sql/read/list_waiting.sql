@@ -19,7 +19,8 @@ begin
        where p_filter ->> 'queue' is null and w.position < p_below order by w.position desc limit p_look)
       union all
       (select w.* from tock.waiting w
-       where w.queue = p_filter ->> 'queue' and w.position < p_below order by w.queue desc, w.position desc limit p_look)
+       -- not by an equality, or a plan reads all queues by their positions alone
+       where (w.queue, w.position) < (p_filter ->> 'queue', p_below) and w.queue >= p_filter ->> 'queue' order by w.queue desc, w.position desc limit p_look)
     ), judged as materialized (
       select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired' else 'waiting' end as state
       from seen s
