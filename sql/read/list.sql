@@ -54,7 +54,7 @@ begin
         select t.task, (t.task ->> 'at')::bigint as at from pg_catalog.jsonb_array_elements(v_part.tasks) t (task)) y
       where y.at >= v_horizon) x;
     p_limit := p_limit - least(v_found, p_limit);
-    exit when v_below = 0 or p_limit = 0 or looked_at >= p_look;
+    exit when v_below = 0 or p_limit = 0 or looked_at + v_look > p_look;
   end loop;
   tasks := tock.without_late(tasks);
   cursor := pg_catalog.lpad(pg_catalog.to_hex(nullif(v_below, 0)), 12, '0');

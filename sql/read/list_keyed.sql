@@ -3,6 +3,9 @@ create or replace function tock.list_keyed(p_filter jsonb, p_limit integer)
 returns jsonb
 language plpgsql
 volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
   v_queue text := p_filter ->> 'queue';

@@ -114,7 +114,7 @@ test('a call looks at so many rows, and goes on from there', async () => {
   await enqueue(client, q, numbered(12_000, 0, { tenant: 'many' }));
   const first = await list(client, { queue: q, tenant: 'one' });
   expect(first.tasks).toEqual([]);
-  expect(first.looked_at).toBeGreaterThanOrEqual(10_000);
+  expect(first.looked_at).toBeGreaterThan(5000);
   expect(first.looked_at).toBeLessThan(12_000);
   const next = await list(client, { queue: q, tenant: 'one' }, first.cursor);
   expect(next).toMatchObject({ tasks: [{ id }], cursor: null });
