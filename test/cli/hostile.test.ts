@@ -30,7 +30,6 @@ describe.each(doors)('over %s', (_, env) => {
   test.each([
     ['tasks', 'evil'],
     ['dead', 'evil'],
-    ['tasks', 'evil'],
     ['leases'],
     ['gates', 'evil'],
     ['gate', 'evil', hostile],

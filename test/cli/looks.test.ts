@@ -114,7 +114,7 @@ describe.each(doors)('over %s', (name, env) => {
       'dead',
       'gates',
       'hours',
-      'tasks --worker',
+      'tasks --worker w',
       'purge',
       'redrive',
       'cancel-where',
