@@ -212,7 +212,7 @@ test('while others enqueue and end, nothing is shown twice, and nothing that sta
   const other = await db.connect();
   let n = 0;
   const found = await search(client, { queue: 'busy' }, 3, async () => {
-    await enqueue(other, 'busy', numbered(3, 100, { priority: 0, delay_seconds: ++n % 2 }));
+    await enqueue(other, 'busy', numbered(3, 100, { priority: 0, delay_seconds: (++n % 2) * 900 }));
     const runs = await claim(other, 'busy', { limit: 2 });
     if (n % 3) await complete(other, leaseOf(runs));
     else await fail(other, leaseOf(runs), { error: 'again', retry_in_seconds: 0 });
