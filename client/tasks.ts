@@ -17,7 +17,6 @@ import type {
   Repeatable,
   Rerun,
   Running,
-  Search,
   Task,
   Where,
 } from './types.ts';
@@ -28,14 +27,13 @@ export type Tasks<Q = AnyQueues> = {
   task(id: string, options?: { wait_seconds?: number }): Promise<Task | null>;
   /** Those it comes after; null when there is no such task. */
   parents(id: string, options?: { after?: number; limit?: number }): Promise<Parent[] | null>;
-  tasks(filter: Filter & { queue: Name<Q> }): Promise<Page>;
   /** Of one queue or of all, the newest first, a part a call: go on while there is a cursor. */
-  search(filter?: Search): Promise<Found>;
+  tasks(filter?: Filter): Promise<Page>;
   /** The same of history that lies in object storage. */
   archived(filter: Archived & { queue: Name<Q> }): Promise<Found>;
   /** Who runs what: open leases, the one that ends first at the top. */
   running(
-    filter?: Pick<Search, 'queue' | 'worker' | 'cursor' | 'limit'>,
+    filter?: Pick<Filter, 'queue' | 'worker' | 'cursor' | 'limit'>,
   ): Promise<{ leases: Running[]; cursor: string | null; looked_at: number }>;
   /** Why tasks of a queue are late; none when they aren't. */
   why(queue: Name<Q>): Promise<Reason[]>;
@@ -67,8 +65,7 @@ export function httpTasks(call: Call): Tasks {
       const path = `${ofTask(id)}/parents${queryString(options)}`;
       return (await unless(404, call<{ parents: Parent[] }>('GET', path)))?.parents ?? null;
     },
-    tasks: (filter) => call('GET', `/v1/tasks${queryString(filter)}`),
-    search: (filter = {}) => call('GET', `/v1/search${queryString(filter)}`),
+    tasks: (filter = {}) => call('GET', `/v1/tasks${queryString(filter)}`),
     archived: (filter) => call('GET', `/v1/archive/tasks${queryString(filter)}`),
     running: (filter = {}) => call('GET', `/v1/leases${queryString(filter)}`),
     why: async (queue) => (await call<{ reasons: Reason[] }>('GET', `${at(queue)}/why`)).reasons,

@@ -165,12 +165,18 @@ export type Rerun = {
   refused: 'unfinished' | 'erased' | null;
 };
 
+/** Tasks of one queue or of all, the newest first. `from` and `to` are instants in ISO 8601. */
 export type Filter = {
-  queue: string;
+  queue?: string;
   state?: TaskState;
   tenant?: string;
   error?: string;
+  worker?: string;
   rerun?: boolean;
+  from?: string;
+  to?: string;
+  unique_key?: string;
+  gate?: string;
   cursor?: string;
   limit?: number;
 };
@@ -189,15 +195,8 @@ export type Listed = Pick<
 /** `cursor` is where the next call goes on; null when nothing is left to look at. */
 export type Page = { tasks: Listed[]; cursor: string | null; looked_at: number };
 
-/** Tasks of one queue or of all, the newest first. `from` and `to` are instants in ISO 8601. */
-export type Search = Partial<Omit<Filter, 'rerun'>> & {
-  worker?: string;
-  from?: string;
-  to?: string;
-  unique_key?: string;
-  gate?: string;
-};
-export type Archived = Omit<Search, 'gate'>;
+export type Archived = Omit<Filter, 'gate' | 'rerun'>;
+/** Of the archive. */
 export type Found = Omit<Page, 'tasks'> & { tasks: Omit<Listed, 'rerun'>[] };
 
 /** An open lease, without its token, or what is of one stream of it; `tasks` are up to ten of those that have not ended. */

@@ -52,7 +52,7 @@ grant execute on function
 -- asking how it went
 grant execute on function tock.task, tock.parents, tock.pool, tock.unassign to tock_producer, tock_worker, tock_admin, tock_edge;
 grant execute on function
-  tock.tasks, tock.search, tock.dead_groups, tock.schedule, tock.schedules, tock.last_fires, tock.next_fires
+  tock.tasks, tock.dead_groups, tock.schedule, tock.schedules, tock.last_fires, tock.next_fires
   to tock_producer, tock_admin, tock_edge;
 
 -- governing

@@ -4,7 +4,7 @@ import { stat, truncate, unlink } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { type Door, mustHave, throughDoor } from '../doors/door.ts';
-import type { Found, FoundPage } from '../doors/looks.ts';
+import type { Found, Page } from '../doors/looks.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { visible } from '../plain.ts';
@@ -82,7 +82,7 @@ async function write(
   let head = format === 'csv' && reached.cursor === null ? `${columns.join()}\r\n` : '';
   await throughDoor(options, async (door) => {
     do {
-      const page: FoundPage = await door.search(filter, reached.cursor, inAPage);
+      const page: Page = await door.list(filter, reached.cursor, inAPage);
       const rows = payloads ? await whole(door, page.tasks) : page.tasks;
       const text = `${head}${rows.map((row) => (format === 'csv' ? csv(row as Found) : json(row))).join('')}`;
       await put(to, text);

@@ -1,44 +1,12 @@
 import type { Command } from 'commander';
-import { mustHave, throughDoor } from '../doors/door.ts';
-import type { Found, Internals, Lease, LeasePage, Search } from '../doors/looks.ts';
+import { throughDoor } from '../doors/door.ts';
+import type { Internals, Lease, LeasePage } from '../doors/looks.ts';
 import { whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, span, table } from '../table.ts';
 import { described } from './doctor.ts';
 
-type Searching = Omit<Search, 'unique_key'> & { uniqueKey?: string; limit: number };
-
-/** One call looks at some thousand rows; that many calls are made before one asks again. */
-const mostCalls = 200;
 const mostInAPage = 1000;
-
-const heading = ['task', 'queue', 'state', 'tenant', 'attempt', 'worker', 'at', 'error'];
-
-function foundRow({ id, queue, state, tenant, attempt, worker, error, ...at }: Found) {
-  const when = moment(at.ended_at ?? at.run_at ?? at.created_at);
-  return [id, queue, state, tenant, attempt, worker, when, error];
-}
-
-async function search(options: Options<Searching>) {
-  const { queue, state, tenant, error, worker, from, to, uniqueKey, gate, limit } = options;
-  const filter = { queue, state, tenant, error, worker, from, to, unique_key: uniqueKey, gate };
-  const tasks: Found[] = [];
-  let cursor: string | null = null;
-  let calls = 0;
-  await throughDoor(options, async (door) => {
-    do {
-      const page = await door.search(filter, cursor, Math.min(mostInAPage, limit - tasks.length));
-      tasks.push(...page.tasks);
-      cursor = page.cursor;
-      calls++;
-    } while (cursor !== null && tasks.length < limit && calls < mostCalls);
-    if (queue && tasks.length === 0) await mustHave(door, queue);
-  });
-  print(options, { tasks, cursor }, () => table([heading, ...tasks.map(foundRow)]));
-  note(options, cursor === null && tasks.length === 0 && 'No such tasks.');
-  const more = `There may be more: --limit ${limit * 10}, or a narrower search.`;
-  note(options, cursor !== null && more);
-}
 
 function leaseRow(lease: Lease) {
   const { queue, worker, claimed_at, leased_until, late, runs, unfinished, tasks } = lease;
@@ -122,20 +90,6 @@ async function whoami(options: Options) {
 }
 
 export function addLooks(program: Command): void {
-  program
-    .command('search')
-    .description('tasks of any queue, the newest run first')
-    .option('--queue <queue>', 'of one queue')
-    .option('--state <state>', 'waiting, ready, running, done, dead, cancelled or expired')
-    .option('--tenant <tenant>', 'whose tasks')
-    .option('--worker <worker>', 'who ran them last')
-    .option('--error <text>', 'dead ones whose error says so, as tock dead shows it')
-    .option('--from <instant>', 'made then or later, like 2030-01-31T09:00:00Z')
-    .option('--to <instant>', 'made before that')
-    .option('--unique-key <key>', 'the one that had this key last; needs --queue')
-    .option('--gate <gate>', 'who is inside a gate, then its line; needs --queue')
-    .option('--limit <count>', 'so many at most', whole(1, 1_000_000), 100)
-    .action((_given, command: Command) => search(optionsOf(command)));
   program
     .command('leases')
     .description('who runs what, the lease that ends first at the top')

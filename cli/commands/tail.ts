@@ -42,7 +42,7 @@ function line(task: Found, json: boolean | undefined): string {
 
 /** The newest tasks, oldest first, that haven't been said as they are now. */
 async function look(door: Door, filter: object, known: Known, most: number): Promise<Found[]> {
-  const { tasks } = await door.search(filter, null, most);
+  const { tasks } = await door.list(filter, null, most);
   return tasks.filter((task) => known.isNew(task)).reverse();
 }
 

@@ -1,53 +1,60 @@
 import type { Command } from 'commander';
-import { type Listed, mustHave, throughDoor } from '../doors/door.ts';
-import { number } from '../given.ts';
+import { mustHave, throughDoor } from '../doors/door.ts';
+import type { Filter, Found } from '../doors/looks.ts';
+import { whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
-type Given = {
-  state?: string;
-  tenant?: string;
-  error?: string;
-  rerun?: boolean;
-  limit: number;
-};
+type Given = Omit<Filter, 'queue' | 'unique_key'> & { uniqueKey?: string; limit: number };
 
+/** One call looks at some thousand rows; that many calls are made before one asks again. */
+const mostCalls = 200;
 const mostInAPage = 1000;
 
-function row(task: Listed) {
-  const { id, state, priority, tenant, attempt, worker, error } = task;
-  const at = moment(task.ended_at ?? task.run_at ?? task.created_at);
-  return [id, state, priority, tenant, attempt, worker, at, error];
+const heading = 'task queue state priority tenant attempt worker at error'.split(' ');
+
+function row({ id, queue, state, priority, tenant, attempt, worker, error, ...at }: Found) {
+  const when = moment(at.ended_at ?? at.run_at ?? at.created_at);
+  return [id, queue, state, priority, tenant, attempt, worker, when, error];
 }
 
-const heading = ['task', 'state', 'priority', 'tenant', 'attempt', 'worker', 'at', 'error'];
-
-async function tasks(queue: string, options: Options<Given>) {
-  const { state, tenant, error, rerun, limit } = options;
-  const found: Listed[] = [];
+async function tasks(queue: string | undefined, options: Options<Given>) {
+  const { state, tenant, error, worker, rerun, from, to, uniqueKey, gate, limit } = options;
+  const rest = { worker, rerun, from, to, unique_key: uniqueKey, gate };
+  const filter = { queue, state, tenant, error, ...rest };
+  const found: Found[] = [];
   let cursor: string | null = null;
+  let calls = 0;
   await throughDoor(options, async (door) => {
     do {
-      const most = Math.min(mostInAPage, Math.max(1, limit - found.length));
-      const page = await door.list({ queue, state, tenant, error, rerun }, cursor, most);
+      const page = await door.list(filter, cursor, Math.min(mostInAPage, limit - found.length));
       found.push(...page.tasks);
       cursor = page.cursor;
-    } while (cursor !== null && found.length < limit);
-    if (found.length === 0) await mustHave(door, queue);
+      calls++;
+    } while (cursor !== null && found.length < limit && calls < mostCalls);
+    if (queue && found.length === 0) await mustHave(door, queue);
   });
   print(options, { tasks: found, cursor }, () => table([heading, ...found.map(row)]));
-  note(options, found.length === 0 && 'No such tasks.');
-  note(options, cursor !== null && `There may be more: --limit ${limit * 10} looks for them.`);
+  note(options, cursor === null && found.length === 0 && 'No such tasks.');
+  const more = `There may be more: --limit ${limit * 10}, or a narrower filter.`;
+  note(options, cursor !== null && more);
 }
 
 export function addTasks(program: Command): void {
   program
-    .command('tasks <queue>')
-    .description('tasks of a queue, by state, tenant or error')
+    .command('tasks [queue]')
+    .description('tasks of a queue or of all, the newest run first')
     .option('--state <state>', 'waiting, ready, running, done, dead, cancelled or expired')
     .option('--tenant <tenant>', 'whose tasks')
+    .option('--worker <worker>', 'who ran them last')
     .option('--error <text>', 'dead ones whose error says so, as tock dead shows it')
     .option('--rerun', 'those that have been run again')
-    .option('--limit <count>', 'so many at most', number, 100)
-    .action((queue: string, _given, command: Command) => tasks(queue, optionsOf(command)));
+    .option('--from <instant>', 'made then or later, like 2030-01-31T09:00:00Z')
+    .option('--to <instant>', 'made before that')
+    .option('--unique-key <key>', 'the one that had this key last; needs a queue')
+    .option('--gate <gate>', 'who is inside a gate, then its line; needs a queue')
+    .option('--limit <count>', 'so many at most', whole(1, 1_000_000), 100)
+    .action((queue: string | undefined, _given, command: Command) =>
+      tasks(queue, optionsOf(command)),
+    );
 }

@@ -75,30 +75,6 @@ export type Limits = {
   level: number | null;
 };
 
-export type Listed = {
-  id: string;
-  state: string;
-  priority: number;
-  tenant: string | null;
-  attempt: number;
-  created_at: string;
-  run_at: string | null;
-  ended_at: string | null;
-  worker: string | null;
-  error: string | null;
-};
-
-/** `cursor` is null at the end. */
-export type Page = { tasks: Listed[]; cursor: string | null };
-
-export type Filter = {
-  queue: string;
-  state?: string | undefined;
-  tenant?: string | undefined;
-  error?: string | undefined;
-  rerun?: boolean | undefined;
-};
-
 export type Dead = {
   groups: { error: string | null; tasks: number; newest_at: string; newest_id: string }[];
   counted_all: boolean;
@@ -172,7 +148,6 @@ export type Door = Work & {
   putGate(queue: string, gate: string, settings: object): Promise<void>;
   /** False when there is no such gate. */
   resetGate(queue: string, gate: string): Promise<boolean>;
-  list(filter: Filter, cursor: string | null, limit: number): Promise<Page>;
   dead(queue: string, limit: number): Promise<Dead>;
   /** Up to 10,000; those that nobody knows are left out. */
   rerun(ids: string[], requestId: string, reason?: string): Promise<Rerun[]>;

@@ -8,7 +8,6 @@ import {
   type Door,
   type Dropped,
   ended,
-  type Page,
   type Parent,
   type Part,
   type Purged,
@@ -166,8 +165,6 @@ export function httpDoor(origin: string, key: string): Door {
       const one = await foundOrNull(`POST /v1/queues/${encodeURIComponent(queue)}/limits/reset`);
       return one ? [one as never] : [];
     },
-    list: (filter, cursor, limit) =>
-      found<Page>(`GET /v1/tasks?${queryString({ ...filter, cursor, limit })}`),
     dead: (queue, limit) => found<Dead>(`GET ${at(queue)}/dead?limit=${limit}`),
     async rerun(ids, request_id, reason) {
       const body = JSON.stringify({ ids, request_id, reason });

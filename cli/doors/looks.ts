@@ -17,18 +17,19 @@ export type Found = {
   error: string | null;
 };
 /** Instants as they were given. */
-export type Search = {
+export type Filter = {
   queue?: string | undefined;
   state?: string | undefined;
   tenant?: string | undefined;
   error?: string | undefined;
+  rerun?: boolean | undefined;
   worker?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
   unique_key?: string | undefined;
   gate?: string | undefined;
 };
-export type FoundPage = { tasks: Found[]; cursor: string | null; looked_at: number };
+export type Page = { tasks: Found[]; cursor: string | null; looked_at: number };
 
 export type Lease = {
   queue: string;
@@ -107,7 +108,7 @@ export type Key = {
 export type Looks = {
   /** Of a key: not in SQL. */
   whoami(): Promise<Key>;
-  search(filter: Search, cursor: string | null, limit: number): Promise<FoundPage>;
+  list(filter: Filter, cursor: string | null, limit: number): Promise<Page>;
   running(
     of: { queue?: string | undefined; worker?: string | undefined },
     cursor: string | null,
@@ -138,8 +139,7 @@ export function httpLooks({ found, foundOrNull, query }: Call): Looks {
   const at = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}`;
   return {
     whoami: () => found('GET /v1/key'),
-    search: (filter, cursor, limit) =>
-      found(`GET /v1/search?${query({ ...filter, cursor, limit })}`),
+    list: (filter, cursor, limit) => found(`GET /v1/tasks?${query({ ...filter, cursor, limit })}`),
     running: (of, cursor, limit) => found(`GET /v1/leases?${query({ ...of, cursor, limit })}`),
     internals: () => found('GET /v1/duties'),
     tick: async () => (await found<{ next_wake_at: string | null }>('POST /v1/tick')).next_wake_at,
@@ -170,10 +170,10 @@ export function sqlLooks(client: pg.Client): Looks {
       const next = 'Give --url and --key; in SQL you are the role you connect as.';
       throw new Failure('whoami is of a key, and this goes to the database.', next, 2);
     },
-    search: (filter, cursor, limit) =>
+    list: (filter, cursor, limit) =>
       one(
         `select tasks, cursor, looked_at
-         from tock.search(p_filter => $1, p_cursor => $2, p_limit => $3)`,
+         from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)`,
         [JSON.stringify(filter), cursor, limit],
       ),
     running: ({ queue, worker }, cursor, limit) =>

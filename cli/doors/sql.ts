@@ -12,7 +12,6 @@ import {
   type Gate,
   type Hour,
   type Limits,
-  type Page,
   type Parent,
   type Part,
   type Purged,
@@ -115,11 +114,6 @@ export function sqlDoor(client: pg.Client): Door {
       ask<Limits>(client, `select ${limits} from tock.limits(p_queue => $1)`, [queue]),
     resetLimits: (queue) =>
       ask<Limits>(client, `select ${limits} from tock.reset_limits(p_queue => $1)`, [queue]),
-    async list(filter, cursor, limit) {
-      const sql =
-        'select tasks, cursor from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)';
-      return (await ask<Page>(client, sql, [filter, cursor, limit]))[0] as Page;
-    },
     async dead(queue, limit) {
       const sql = `select error, tasks, newest_at, newest_id, counted_all
         from tock.dead_groups(p_queue => $1, p_limit => $2)`;

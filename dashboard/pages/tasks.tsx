@@ -58,7 +58,7 @@ function useSearch(wish: Wish) {
     setBusy(true);
     setError(null);
     try {
-      const path = archive ? '/v1/archive/tasks' : '/v1/search';
+      const path = archive ? '/v1/archive/tasks' : '/v1/tasks';
       const query = { ...filter, cursor: after ?? undefined, limit: LIMIT };
       let page = await call<Page>(key, 'GET', withQuery(path, query), {
         ...(signal && { signal }),

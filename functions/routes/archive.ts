@@ -142,7 +142,7 @@ export function archive(app: App, connect: Connect): void {
     method: 'get',
     path: '/v1/archive/tasks',
     summary: 'Archived tasks of a queue, from the newest files on, a part at a time',
-    description: `Each by its last run. A call reads up to ${MOST_FILES} files of some 10,000 runs and may find none in them: go on while there is a cursor. What is still in the database is found by /v1/search.`,
+    description: `Each by its last run. A call reads up to ${MOST_FILES} files of some 10,000 runs and may find none in them: go on while there is a cursor. What is still in the database is found by /v1/tasks.`,
     params: s.noParams,
     query: s.options({
       queue: s.queueName,

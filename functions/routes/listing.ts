@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
-import { authorized, lookedAt, ownTenant } from '../http/authorize.ts';
+import { authorized, everyQueue, lookedAt, ownTenant } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
@@ -20,6 +20,11 @@ const listed = z.strictObject({
   rerun: s.flag,
 });
 
+/** By its unique key a task is found wherever it has gone on to, also where the key is not for. */
+const ofOwnQueues = `case when $9::text is null then t.tasks else coalesce((
+    select jsonb_agg(x.task) from jsonb_array_elements(t.tasks) as x (task)
+    where k.queues is null or x.task ->> 'queue' = any (k.queues)), '[]') end as tasks`;
+
 const groups = `coalesce(json_agg(json_build_object('error', g.error, 'tasks', g.tasks, 'newest_at', g.newest_at,
   'newest_id', g.newest_id::text)) filter (where g.tasks > 0), '[]') as groups,
   coalesce(bool_and(g.counted_all), true) as counted_all`;
@@ -29,28 +34,48 @@ export function listing(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks',
-    summary: "A queue's tasks by state, tenant or error, a part at a time",
+    summary: 'Tasks of a queue or of all, the newest first, a part at a time',
     description:
-      'A call looks at up to 10,000 rows and may find none among them: go on while there is a cursor. Dead tasks that have been run again are listed with rerun=true only.',
+      'By the newest run, or the entry of one that waits. A call looks at some 10,000 rows and may find none among them: go on while there is a cursor. Without queue it looks at the 2,000 streams that were in use last. Dead tasks that have been run again are listed by state=dead or error with rerun=true only. unique_key and gate need queue, and have no parts.',
     params: s.noParams,
     query: s.options({
-      queue: s.queueName,
+      queue: s.queueName.optional(),
       state: s.taskState.optional(),
       tenant: s.text(200).optional(),
       error: s.text(200).optional(),
+      worker: s.text(200).optional(),
       rerun: s.flagText.optional(),
+      from: s.instant.optional(),
+      to: s.instant.optional(),
+      unique_key: s.text(500).optional(),
+      gate: s.text(200).optional(),
       cursor: s.cursor.optional(),
       limit: s.wholeText(1, 1000).optional(),
     }),
     statement: authorized(
       'read',
-      '$2',
-      `t.tasks, t.cursor, ${lookedAt('t.looked_at', 'jsonb_array_length(t.tasks)')}`,
-      `tock.tasks(p_filter => jsonb_build_object('queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')},
-        'error', $5::text, 'rerun', $6::boolean), p_cursor => $7, p_limit => coalesce($8::integer, 100)) as t`,
+      `coalesce($2, ${everyQueue})`,
+      `${ofOwnQueues}, t.cursor, ${lookedAt('t.looked_at', 'jsonb_array_length(t.tasks)')}`,
+      `(select tock.queues_of_key(p_key => $1) as queues) as k cross join tock.tasks(p_filter => jsonb_build_object(
+        'queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')}, 'error', $5::text, 'worker', $6::text,
+        'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'gate', $10::text, 'rerun', $13::boolean),
+        p_cursor => $11, p_limit => coalesce($12::integer, 100)) as t`,
       'own tasks',
     ),
-    values: ({ query: q }) => [q.queue, q.state, q.tenant, q.error, q.rerun, q.cursor, q.limit],
+    values: ({ query: q }) => [
+      q.queue,
+      q.state,
+      q.tenant,
+      q.error,
+      q.worker,
+      q.from,
+      q.to,
+      q.unique_key,
+      q.gate,
+      q.cursor,
+      q.limit,
+      q.rerun,
+    ],
     answer: z.strictObject({
       tasks: z.array(listed),
       cursor: s.nextCursor,

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
-import { authorized, everyQueue, lookedAt, ownTenant } from '../http/authorize.ts';
+import { authorized, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
@@ -18,26 +18,6 @@ const key = z.strictObject({
   created_at: s.moment,
   expires_at: moment,
 });
-
-const found = z.strictObject({
-  id: s.id,
-  run_id: s.id,
-  queue: s.queueName,
-  state: s.taskState,
-  priority: s.count,
-  tenant: text,
-  attempt: s.count,
-  created_at: s.moment,
-  run_at: moment,
-  ended_at: moment,
-  worker: text,
-  error: text,
-});
-
-/** By its unique key a task is found wherever it has gone on to, also where the key is not for. */
-const ofOwnQueues = `case when $9::text is null then t.tasks else coalesce((
-    select jsonb_agg(x.task) from jsonb_array_elements(t.tasks) as x (task)
-    where k.queues is null or x.task ->> 'queue' = any (k.queues)), '[]') end as tasks`;
 
 const lease = z.strictObject({
   queue: s.queueName,
@@ -87,7 +67,7 @@ const finding = z.strictObject({
   hint: text,
 });
 
-/** What people look at, rather than programs: who they are, tasks newest first, who runs what, why tasks are late. */
+/** What people look at, rather than programs: who they are, who runs what, why tasks are late. */
 export function looks(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
@@ -97,51 +77,6 @@ export function looks(app: App, connect: Connect): void {
     statement: 'select row_to_json(k)::text as body from tock.whoami(p_key => $1) as k',
     values: () => [],
     answer: key,
-  });
-
-  serve(app, connect, {
-    method: 'get',
-    path: '/v1/search',
-    summary: 'Tasks of a queue or of all, the newest first, a part at a time',
-    description:
-      'By the newest run, or the entry of one that waits. A call looks at some 10,000 rows and may find none among them: go on while there is a cursor. Without queue it looks at the 2,000 streams that were in use last. unique_key and gate need queue, and have no parts.',
-    params: s.noParams,
-    query: s.options({
-      queue: s.queueName.optional(),
-      state: s.taskState.optional(),
-      tenant: s.text(200).optional(),
-      error: s.text(200).optional(),
-      worker: s.text(200).optional(),
-      from: s.instant.optional(),
-      to: s.instant.optional(),
-      unique_key: s.text(500).optional(),
-      gate: s.text(200).optional(),
-      cursor: s.cursor.optional(),
-      limit: s.wholeText(1, 1000).optional(),
-    }),
-    statement: authorized(
-      'read',
-      `coalesce($2, ${everyQueue})`,
-      `${ofOwnQueues}, t.cursor, ${lookedAt('t.looked_at', 'jsonb_array_length(t.tasks)')}`,
-      `(select tock.queues_of_key(p_key => $1) as queues) as k cross join tock.search(p_filter => jsonb_build_object('queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')},
-        'error', $5::text, 'worker', $6::text, 'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'gate', $10::text),
-        p_cursor => $11, p_limit => coalesce($12::integer, 100)) as t`,
-      'own tasks',
-    ),
-    values: ({ query: q }) => [
-      q.queue,
-      q.state,
-      q.tenant,
-      q.error,
-      q.worker,
-      q.from,
-      q.to,
-      q.unique_key,
-      q.gate,
-      q.cursor,
-      q.limit,
-    ],
-    answer: z.strictObject({ tasks: z.array(found), cursor: s.nextCursor, looked_at: s.count }),
   });
 
   serve(app, connect, {

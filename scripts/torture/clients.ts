@@ -125,7 +125,6 @@ const reads = [
   '/v1/queues/plain/series',
   '/v1/series',
   '/v1/overview',
-  '/v1/search',
   '/v1/leases',
   '/v1/duties',
   '/v1/key',

@@ -247,14 +247,6 @@ create type tock.found_run as (
 -- Where a task is: its newest run or waiting entry.
 create type tock.whereabout as (n bigint, task_id bigint, current_id bigint, state text, queue text);
 
--- A task in a list, and a part of a list: how many rows were read for it, and where it goes on.
-create type tock.listed as (
-  id bigint, run_id bigint, state text, priority smallint, tenant text, attempt smallint,
-  created_at timestamptz, run_at timestamptz, ended_at timestamptz, worker text, error text,
-  rerun boolean);
-
-create type tock.page as (tasks tock.listed[], cursor text, looked_at integer);
-
 -- Where a task goes on whose run is done. One that waits goes on once those have ended that the run
 -- spawned.
 create type tock.continuation as (queue text, waits boolean, payload jsonb, unchanged boolean);

@@ -33,6 +33,8 @@ create index waiting_by_due on tock.waiting (due_at, position);
 create index waiting_by_task on tock.waiting (task_id) where task_id is not null;
 create index waiting_at_gates on tock.waiting (queue, gate, ticket) where ticket is not null;
 create index waiting_by_queue on tock.waiting (queue, due_at, position);
+-- Lists show the newest first.
+create index waiting_by_position on tock.waiting (queue, position);
 
 -- Append-only: which run an entry became. Promotion reads on from the newest due_at.
 create table tock.promotions (

@@ -1,9 +1,7 @@
--- Waiting ones in the order of their due times, the others by epoch, newest first, and then by stream and
--- position. A part at a time, as what is looked at is judged, too. Where the cursor has a bound (bounded_cursor()), runs and waiting entries above it are left out.
-create or replace function tock.select_tasks(
-  p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text,
-  p_limit integer, p_look integer default 10000)
-returns tock.page
+-- Newest first by the position of a task's newest run or waiting entry, over all states and streams. A cursor is a position:
+-- what comes after a first call lies above it, so calls that go on from it end.
+create or replace function tock.list_tasks(
+  p_filter jsonb, p_cursor text, p_limit integer, p_look integer default 10000, out tasks jsonb, out cursor text, out looked_at integer)
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -12,80 +10,57 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_material = off
 set jit = off
-set plan_cache_mode = force_custom_plan
 as $$
 declare
-  v_sources text[] := tock.sources_of(p_state);
-  v_state text;
-  v_at jsonb := tock.read_cursor(p_cursor, v_sources);
-  v_upto bigint := tock.bound_of(v_at);
-  v_since timestamptz := tock.shown_since(p_queue);
-  v_part integer := least(p_look, p_limit + 100);
-  v_left integer := p_limit;
-  v_source text;
-  v_epoch integer;
+  v_below bigint := tock.list_below(p_cursor);
+  v_from timestamptz := tock.filter_time(p_filter, 'from');
+  v_state text := p_filter ->> 'state';
+  v_epoch tock.epochs;
+  v_older tock.epochs;
+  v_streams integer[];
   v_look integer;
-  v_waits record;
-  v_found tock.listed[];
-  v_seen integer;
-  v_last bigint;
-  v_page tock.page;
+  v_part record;
+  v_horizon bigint;
+  v_found integer;
 begin
-  v_page.tasks := '{}';
-  v_page.looked_at := 0;
-  foreach v_source in array v_sources loop
-    continue when v_at is not null and v_at ->> 0 <> v_source;
-    -- what left the source before since the first call is found in this one
-    if v_at is null and v_upto is not null then
-      v_upto := (select s.last_value from tock.positions s);
-    end if;
-    v_state := case p_state when 'unstarted' then v_source else p_state end;
-    for v_epoch in
-      select e.number from tock.epochs e
-      where v_source <> 'waiting' and e.number <= coalesce((v_at ->> 1)::integer, 2147483647)
-        and e.first_position <= (select s.last_value from tock.positions s)
-        -- what is settled is known to hold nothing unfinished, and whose dead; what is audited, whose runs
-        and (e.settled_at is null or v_source not in ('ready', 'running') and (v_source <> 'dead' or e.dead ? p_queue)
-          and (e.audited_at is null or p_queue = any (e.queues)))
-      union all select 0 where v_source = 'waiting'
-      order by 1 desc
-    loop
-      if v_epoch > 0 and (v_at ->> 1)::integer <> v_epoch then
-        v_at := null;
+  tasks := '[]';
+  looked_at := 0;
+  loop
+    v_epoch := tock.listed_epoch(p_filter, v_below);
+    v_horizon := 0;
+    if v_epoch.number is null then
+      v_look := least(5000, greatest(2 * coalesce(v_look, 0), p_limit + 100));
+      select w.* into v_part from tock.list_waiting(p_filter, v_below, p_limit + 1, v_look) w;
+      v_horizon := v_part.horizon;
+    else
+      v_streams := tock.listed_streams(p_filter ->> 'queue', v_epoch.first_position);
+      v_look := least(5000, greatest(4 * coalesce(v_look, 0), p_limit + 100, 3 * pg_catalog.cardinality(v_streams)));
+      execute tock.list_statement(v_epoch.number, v_state) into v_part using v_streams, v_below, v_look, p_filter, p_limit + 1;
+      v_horizon := v_part.horizon;
+      v_older := tock.listed_epoch(p_filter, v_epoch.first_position);
+      -- nothing of this epoch is left: on to the one before, but not to what is older than was asked for
+      if v_horizon = 0 and v_older.number is not null and coalesce(v_epoch.started_at > v_from, true) then
+        v_horizon := v_epoch.first_position;
       end if;
-      loop
-        v_look := least(v_part, p_look - v_page.looked_at);
-        if v_epoch = 0 then
-          select w.* into v_waits from tock.list_waiting(p_queue, v_state, p_tenant, p_not_priority,
-            coalesce((v_at ->> 1)::timestamptz, '-infinity'), coalesce((v_at ->> 2)::bigint, 0), v_left, v_look, v_upto) w;
-          v_found := v_waits.found;
-          v_seen := v_waits.looked_at;
-          v_at := pg_catalog.jsonb_build_array('waiting', v_waits.last_at, v_waits.last_position);
-        else
-          execute tock.listing_statement(v_epoch, v_source) into v_found, v_seen, v_last
-            using p_queue, coalesce((v_at ->> 2)::integer, 0), coalesce((v_at ->> 3)::bigint, 0), v_look, v_state, p_tenant,
-              p_error, p_rerun, p_not_priority, v_since, v_left, v_upto;
-          if pg_catalog.cardinality(v_found) = v_left then
-            v_last := (v_found[v_left]).run_id;
-          end if;
-          v_at := pg_catalog.jsonb_build_array(v_source, v_epoch, v_last & 1048575, v_last >> 20);
-        end if;
-        v_left := v_left - pg_catalog.cardinality(v_found);
-        v_page.looked_at := v_page.looked_at + v_seen;
-        v_page.tasks := v_page.tasks || v_found;
-        if v_left = 0 or (v_seen = v_look and v_page.looked_at >= p_look) then
-          v_page.cursor := tock.write_cursor(case when v_upto is null then v_at else v_at || pg_catalog.to_jsonb(v_upto) end);
-          return v_page;
-        end if;
-        exit when v_seen < v_look;
-        v_part := least(4 * v_part, p_look);
-      end loop;
-      v_at := null;
-    end loop;
-    v_at := null;
+      v_horizon := greatest(v_horizon, v_part.waiting_horizon);
+    end if;
+    looked_at := looked_at + v_part.looked_at;
+    select count(*), tasks || coalesce(pg_catalog.jsonb_agg(x.task order by x.at desc) filter (where x.n <= p_limit), '[]'),
+        coalesce(min(x.at) filter (where x.n = p_limit and x.more > p_limit), v_horizon)
+      into v_found, tasks, v_below
+    from (
+      select y.task, y.at, row_number() over (order by y.at desc) as n, count(*) over () as more
+      from (
+        select t.task, (t.task ->> 'at')::bigint as at from pg_catalog.jsonb_array_elements(v_part.tasks) t (task)) y
+      where y.at >= v_horizon) x;
+    p_limit := p_limit - least(v_found, p_limit);
+    exit when v_below = 0 or p_limit = 0 or looked_at + v_look > p_look;
   end loop;
-  return v_page;
+  tasks := (
+    select coalesce(pg_catalog.jsonb_agg(x.task - 'at' order by x.n), '[]')
+    from pg_catalog.jsonb_array_elements(tasks) with ordinality x (task, n));
+  cursor := pg_catalog.lpad(pg_catalog.to_hex(nullif(v_below, 0)), 12, '0');
 end $$;
 
-comment on function tock.select_tasks is
-  'Tasks of a queue in a state, of a tenant, with an error, rerun or not: up to p_limit of the p_look rows looked at, and where to go on.';
+comment on function tock.list_tasks is
+  'Tasks that a checked filter lets through, the newest first: up to p_limit of some p_look rows looked at, and the cursor to go on with, null at the end.';

@@ -145,7 +145,7 @@ test('an error reads in the archive as it does in the database', async () => {
   }
   const ofErrors = ({ body }: { body: { tasks: { id: string; error: string | null }[] } }) =>
     body.tasks.map(({ id, error }) => [id, error]).sort();
-  const before = ofErrors(await tock.send('GET /v1/search?queue=errors&state=dead'));
+  const before = ofErrors(await tock.send('GET /v1/tasks?queue=errors&state=dead'));
   expect(before).toHaveLength(errors.length);
   await pass(tock.owner);
   await settle(tock.owner);

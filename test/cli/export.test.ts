@@ -27,7 +27,7 @@ describe.each(doors)('over %s', (name, env) => {
       out: '',
       err: expect.stringContaining(full),
     });
-    expect(await shell('"$@" > /dev/full', ['search', '--queue', 'many'], env())).toEqual({
+    expect(await shell('"$@" > /dev/full', ['tasks', 'many'], env())).toEqual({
       code: 1,
       out: '',
       err: expect.stringContaining(`stdout can't be written: ${full}.\n`),
@@ -40,7 +40,7 @@ describe.each(doors)('over %s', (name, env) => {
     expect(code).toBe(1);
     expect(out).toMatch(/^\{.*\}\n$/);
     expect(err).toMatch(/^Who reads the export has gone\.\n/);
-    expect(await shell(piped, ['search', '--queue', 'many', '--limit', '1000'], env())).toEqual({
+    expect(await shell(piped, ['tasks', 'many', '--limit', '1000'], env())).toEqual({
       code: 0,
       out: expect.stringMatching(/^.+\n$/),
       err: expect.stringMatching(/^(There may be more.*\n)?$/),

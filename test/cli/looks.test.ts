@@ -33,21 +33,21 @@ describe.each(doors)('over %s', (name, env) => {
   const json = async (...args: string[]) => JSON.parse(await out(...args, '--json'));
 
   test('tasks are found in all queues, or by what is known of them', async () => {
-    expect((await json('search', '--queue', 'shop')).tasks).toHaveLength(5);
-    expect(await out('search', '--state', 'dead', '--queue', 'bills')).toMatch(
+    expect((await json('tasks', 'shop')).tasks).toHaveLength(5);
+    expect(await out('tasks', 'bills', '--state', 'dead')).toMatch(
       /task +queue +state.*\n\d+ +bills +dead +- +1 +clerk +20.*=no "money", none\n/,
     );
-    expect((await json('search', '--tenant', 'acme', '--limit', '3')).tasks).toHaveLength(3);
-    const keyed = await json('search', '--queue', 'shop', '--unique-key', 'order-7');
+    expect((await json('tasks', '--tenant', 'acme', '--limit', '3')).tasks).toHaveLength(3);
+    const keyed = await json('tasks', 'shop', '--unique-key', 'order-7');
     expect(keyed.tasks).toMatchObject([{ queue: 'shop' }]);
-    const wrong = await cli('search', '--state', 'odd');
+    const wrong = await cli('tasks', '--state', 'odd');
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('state') });
   });
 
   test('what a list prints is its table, of an empty list the heading; what is said of it is on stderr', async () => {
     for (const [args, heading, said] of [
-      [['search', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
-      [['search', '--state', 'done', '--queue', 'bills'], 'task ', 'No such tasks.\n'],
+      [['tasks', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
+      [['tasks', 'bills', '--state', 'done'], 'task ', 'No such tasks.\n'],
       [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
       [['dead', 'quiet'], 'dead ', 'No dead task is left to run again.\n'],
       [['gates', 'quiet'], 'gate ', 'No task has named a gate.\n'],
@@ -114,7 +114,7 @@ describe.each(doors)('over %s', (name, env) => {
       'dead',
       'gates',
       'hours',
-      'search --queue',
+      'tasks --worker w',
       'purge',
       'redrive',
       'cancel-where',

@@ -86,7 +86,7 @@ test('a database from before the baseline is refused, with what to do, and stays
     'migrations/0001_queues.sql':
       "create table tock.queues (name text); insert into tock.queues values ('q');",
     'migrations/0036_early.sql': 'create table tock.leases ();',
-    'kernel/things.sql': toyFiles['routines/10_things.sql'],
+    'kernel/things.sql': toyFiles['kernel/things.sql'],
   };
   await migrate(db.url, { directory: toySql(old) });
   const state = () =>

@@ -21,7 +21,7 @@ describe.each(doors)('over %s', (_name, env) => {
     const { out } = await run('dead', queue);
     expect(out).toMatch(/^dead +newest +task +error\n +2 +\S+ \S+ +\d+ +timeout\n +1 .*no user\n$/);
     const found = await json('tasks', queue, '--state', 'dead', '--error', 'timeout');
-    expect(found.tasks.map((task: { id: string }) => task.id)).toEqual(ids.slice(1));
+    expect(found.tasks.map((task: { id: string }) => task.id)).toEqual(ids.slice(1).toReversed());
     const done = await json('redrive', queue, '--error', 'timeout', '--to', `${queue}-b`);
     expect(done).toMatchObject({ redriven: 2, ids: [expect.any(String), expect.any(String)] });
     expect((await json('dead', queue)).groups).toMatchObject([{ error: 'no user', tasks: 1 }]);

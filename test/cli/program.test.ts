@@ -66,7 +66,7 @@ test('a shell is offered commands, parts of them and their options', async () =>
   };
   expect(await offers('sta')).toEqual(expect.arrayContaining(['status']));
   expect(await offers('queue', 'pa')).toEqual(expect.arrayContaining(['pause']));
-  expect(await offers('search', '--uni')).toEqual(expect.arrayContaining(['--unique-key']));
+  expect(await offers('tasks', '--uni')).toEqual(expect.arrayContaining(['--unique-key']));
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { out, code } = await tockAlone(['completion', shell]);
     expect([code, out]).toEqual([0, expect.stringContaining('tock __complete ')]);

@@ -258,9 +258,9 @@ test('numbers beyond a double come as they are with a parser that keeps them', a
 test('tasks are searched for, over all queues too, and who runs what and why they are late is told', async () => {
   const q = queue();
   const [id, other] = await tock.enqueueMany(q, [{ payload: 1, tenant: 'ann' }, { payload: 2 }]);
-  const found = await tock.search({ queue: q, tenant: 'ann' });
+  const found = await tock.tasks({ queue: q, tenant: 'ann' });
   expect(found.tasks).toMatchObject([{ id, queue: q, state: 'ready' }]);
-  expect((await tock.search({ limit: 1 })).tasks).toMatchObject([{ id: other }]);
+  expect((await tock.tasks({ limit: 1 })).tasks).toMatchObject([{ id: other }]);
   await tock.claim(q, { worker: 'one' });
   const { leases } = await tock.running({ queue: q, worker: 'one' });
   expect(leases).toMatchObject([{ queue: q, worker: 'one', runs: 1, late: false }]);

@@ -3,6 +3,7 @@ import { expect, expectTypeOf, test } from 'vitest';
 import type {
   Archived,
   Claimed,
+  Filter,
   Found,
   LeasedTasks,
   NewTask,
@@ -10,7 +11,6 @@ import type {
   Reason,
   Result,
   Running,
-  Search,
   Spawn,
   Task,
   TaskOptions,
@@ -149,12 +149,12 @@ test('what is looked for and found has the names that the server gives', async (
   const page = { cursor: true, limit: true } as const;
   const also = { error: true, worker: true, unique_key: true } as const;
   const archived = names<Archived>({ ...asked, ...page, ...also });
-  const search = names<Search>({ ...asked, ...page, ...also, gate: true });
-  for (const [path, takes] of [
-    ['/v1/search', search],
-    ['/v1/archive/tasks', archived],
+  const listed = names<Filter>({ ...asked, ...page, ...also, gate: true, rerun: true });
+  for (const [path, takes, gives] of [
+    ['/v1/archive/tasks', archived, found],
+    ['/v1/tasks', listed, [...found, 'rerun'].toSorted()],
   ] as const) {
-    expect(namesOf((await answerOf('get', path)).properties?.tasks?.items)).toEqual(found);
+    expect(namesOf((await answerOf('get', path)).properties?.tasks?.items)).toEqual(gives);
     expect(await takenBy(path)).toEqual(takes);
   }
   const { leases } = (await answerOf('get', '/v1/leases')).properties ?? {};

@@ -57,7 +57,7 @@ test('numbers of dead tasks that differ say why, and a list goes on until it is 
 
   // A call that looks at much may find little.
   const rest: string[] = [];
-  await page.route('**/v1/search*', async (route) => {
+  await page.route('**/v1/tasks?*', async (route) => {
     const url = new URL(route.request().url());
     rest.push(url.searchParams.get('limit') ?? '');
     url.searchParams.set('limit', '1');

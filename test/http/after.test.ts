@@ -109,7 +109,7 @@ test('a key for some queues sees no results, errors or ids of tasks in others by
   expect(JSON.stringify(seen)).not.toContain(dies);
 
   const staged = await add('mine', { unique_key: 'k', pipeline: ['mine', 'theirs'] });
-  const search = 'GET /v1/search?queue=mine&unique_key=k';
+  const search = 'GET /v1/tasks?queue=mine&unique_key=k';
   expect((await tock.send(search, { key })).body.tasks).toMatchObject([{ id: staged }]);
   await end('mine', 'complete', { results: [{ id: staged, result: 'secret' }] });
   await end('theirs', 'fail', fatal);

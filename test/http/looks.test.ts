@@ -70,13 +70,13 @@ test('a search goes on by its cursor; what can be no filter is named', async () 
   let cursor: string | null = null;
   do {
     const at: string = cursor ? `&cursor=${cursor}` : '';
-    const { body } = await get(`/v1/search?queue=q&limit=2${at}`);
+    const { body } = await get(`/v1/tasks?queue=q&limit=2${at}`);
     found.push(...idsOf(body));
     cursor = body.cursor;
   } while (cursor);
   expect(found).toEqual([...ids, ...theirs].reverse());
-  expect(JSON.stringify(await get('/v1/search'))).not.toContain('secret');
-  expect(idsOf((await get('/v1/search?state=running&worker=w')).body)).toHaveLength(2);
+  expect(JSON.stringify(await get('/v1/tasks'))).not.toContain('secret');
+  expect(idsOf((await get('/v1/tasks?state=running&worker=w')).body)).toHaveLength(2);
   for (const [query, field] of [
     ['queue=no%20name', 'queue'],
     ['state=gone', 'state'],
@@ -92,7 +92,7 @@ test('a search goes on by its cursor; what can be no filter is named', async () 
     ['tenant=%00', 'tenant'],
     ['nothing=1', 'nothing'],
   ]) {
-    const { status, body } = await get(`/v1/search?${query}`);
+    const { status, body } = await get(`/v1/tasks?${query}`);
     expect([query, status, body.field]).toEqual([query, 422, field]);
   }
   for (const cursor of ['zz', '5b5d', '00', `${'5b'.repeat(4)}`]) {
@@ -103,26 +103,26 @@ test('a search goes on by its cursor; what can be no filter is named', async () 
 
 test('a key for one tenant finds its own alone, and hears not how many others there are', async () => {
   const acme = await makeKey(`'{read}', p_tenants => '{acme}'`);
-  const { body } = await get('/v1/search?queue=q', acme);
+  const { body } = await get('/v1/tasks?queue=q', acme);
   expect(idsOf(body)).toEqual(ids.toReversed());
   expect(body.looked_at).toBe(ids.length);
-  expect((await get('/v1/search?tenant=evil', acme)).status).toBe(403);
-  expect((await get('/v1/search?queue=q&gate=g', acme)).body).toMatchObject({ tasks: [] });
+  expect((await get('/v1/tasks?tenant=evil', acme)).status).toBe(403);
+  expect((await get('/v1/tasks?queue=q&gate=g', acme)).body).toMatchObject({ tasks: [] });
   const both = await makeKey(`'{read}', p_tenants => '{acme,umbrella}'`);
-  expect((await get('/v1/search', both)).status).toBe(403);
-  expect(idsOf((await get('/v1/search?tenant=acme&queue=q', both)).body)).toHaveLength(4);
+  expect((await get('/v1/tasks', both)).status).toBe(403);
+  expect(idsOf((await get('/v1/tasks?tenant=acme&queue=q', both)).body)).toHaveLength(4);
   for (const path of ['/v1/leases', '/v1/duties', '/v1/queues/q/why'])
     expect([path, (await get(path, acme)).status]).toEqual([path, 403]);
 });
 
 test('a key for one queue looks at that one', async () => {
   const key = await makeKey(`'{read}', p_queues => '{other}'`);
-  expect(idsOf((await get('/v1/search?queue=other', key)).body)).toHaveLength(2);
+  expect(idsOf((await get('/v1/tasks?queue=other', key)).body)).toHaveLength(2);
   expect((await get('/v1/leases?queue=other', key)).body).toMatchObject({ leases: [] });
   expect((await get('/v1/queues/other/why', key)).body).toEqual({ reasons: [] });
   for (const path of [
-    '/v1/search',
-    '/v1/search?queue=q',
+    '/v1/tasks',
+    '/v1/tasks?queue=q',
     '/v1/leases',
     '/v1/leases?queue=q',
     '/v1/duties',
@@ -130,7 +130,7 @@ test('a key for one queue looks at that one', async () => {
   ])
     expect([path, (await get(path, key)).status]).toEqual([path, 403]);
   const writes = await makeKey(`'{enqueue,claim,admin}'`);
-  for (const path of ['/v1/search', '/v1/leases', '/v1/duties', '/v1/queues/q/why'])
+  for (const path of ['/v1/tasks', '/v1/leases', '/v1/duties', '/v1/queues/q/why'])
     expect([path, (await get(path, writes)).status]).toEqual([path, 403]);
 });
 

@@ -115,11 +115,11 @@ test('tasks are listed by state, page by page', async () => {
     (await tock.send(`GET /v1/tasks?queue=${queue}&${query}`)).body;
   const first = await next('state=dead&limit=2');
   expect(first.tasks).toMatchObject([
-    { id: ids[0], state: 'dead', error: 'a', tenant: 't', rerun: false },
+    { id: ids[2], state: 'dead', error: 'c', tenant: 't', rerun: false },
     { id: ids[1] },
   ]);
   const second = await next(`state=dead&limit=2&cursor=${first.cursor}`);
-  expect(second).toMatchObject({ tasks: [{ id: ids[2] }], cursor: null });
+  expect(second).toMatchObject({ tasks: [{ id: ids[0] }], cursor: null });
   await post(`${at}/redrive`, { error: 'a' });
   expect((await next('state=dead')).tasks).toHaveLength(2);
   expect((await next('state=dead&rerun=true')).tasks).toMatchObject([{ id: ids[0], rerun: true }]);
@@ -140,10 +140,13 @@ test('tasks are moved, cancelled and given a priority by what they are', async (
   expect(
     (await post(`${at}/cancel`, { state: 'ready', tenant: 't0', limit: 2 })).body,
   ).toMatchObject({ matched: 2, changed: 2, cursor: expect.any(String) });
-  const moved = await post('/v1/tasks/move', { ids: ids.slice(4), queue: `${queue}-b` });
+  const moved = await post('/v1/tasks/move', {
+    ids: [ids[0], ids[5]],
+    queue: `${queue}-b`,
+  });
   expect(moved.body.tasks).toHaveLength(2);
   expect(moved.body.tasks.every((row: { changed: boolean }) => row.changed)).toBe(true);
-  expect(await look(ids[4])).toMatchObject({ id: ids[4], queue: `${queue}-b`, state: 'ready' });
+  expect(await look(ids[0])).toMatchObject({ id: ids[0], queue: `${queue}-b`, state: 'ready' });
   expect(await claim()).toMatchObject([{ priority: 0 }, { priority: 0 }]);
 });
 

@@ -50,7 +50,6 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'GET /v1/schedules/{schedule}',
     'GET /v1/schedules/{schedule}/fires',
     'GET /v1/schedules/{schedule}/next',
-    'GET /v1/search',
     'GET /v1/series',
     'GET /v1/stats',
     'GET /v1/tasks',

@@ -34,7 +34,7 @@ type Kind = [what: string, kind: string, most: number, route: () => string, body
 const kinds: Kind[] = [
   ['enqueues', 'enqueues', MOST, () => 'POST /v1/queues/q/tasks', '{}'],
   ['claims', 'claims', MOST, () => 'POST /v1/queues/full/claim', '{}'],
-  ['searches', 'calls', MOST, () => 'GET /v1/search?queue=full&limit=1'],
+  ['searches', 'calls', MOST, () => 'GET /v1/tasks?queue=full&limit=1'],
   ['long polls', 'calls that wait', 2 * MOST, () => 'POST /v1/queues/full/claim', waiting],
   ['waits for a result', 'calls that wait', 2 * MOST, () => `GET /v1/tasks/${id}?wait_seconds=30`],
 ];

@@ -223,7 +223,6 @@ test("what concerns all tenants is refused to a key for some, and named by the d
   const own = [
     'POST /v1/queues/{queue}/tasks',
     'GET /v1/key',
-    'GET /v1/search',
     'GET /v1/archive/tasks',
     'GET /v1/tasks',
     'GET /v1/tasks/{id}',

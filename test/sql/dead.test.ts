@@ -140,10 +140,6 @@ async function killAll(q: string) {
   }
 }
 
-const placeOf = (cursor: string | null): unknown[] =>
-  JSON.parse(Buffer.from(cursor ?? '', 'hex').toString());
-const cursorOf = (place: unknown[]) => Buffer.from(JSON.stringify(place)).toString('hex');
-
 test.each([false, true])('a redrive ends though all die again; again: %s', async (again) => {
   const q = queue();
   const ids = await die(client, q, Array(25).fill('x'));
@@ -159,26 +155,6 @@ test.each([false, true])('a redrive ends though all die again; again: %s', async
   expect([cursor, made.size]).toEqual([null, 25]);
   expect(await brief(q)).toEqual([['x', 25]]);
   expect(await task(client, ids[7] as string)).toMatchObject({ reruns: [{}] });
-});
-
-test('a cursor without a bound, as earlier versions gave, is bounded from then on', async () => {
-  const q = queue();
-  await die(client, q, Array(12).fill('x'));
-  const first = await redrive(client, q, { limit: 4 });
-  const place = placeOf(first.cursor);
-  expect(place).toHaveLength(5);
-  await killAll(q);
-  const second = await redrive(client, q, { limit: 4, cursor: cursorOf(place.slice(0, 4)) });
-  expect(second.redriven).toBe(4);
-  const bound = placeOf(second.cursor)[4] as number;
-  expect(bound).toBeGreaterThan(place[4] as number);
-  const third = await redrive(client, q, { limit: 100, cursor: second.cursor });
-  expect(third).toMatchObject({ redriven: 8, cursor: null });
-  for (const wrong of [-1, 'x', 1e30, {}]) {
-    const cursor = cursorOf([...place.slice(0, 4), wrong]);
-    const said = await refusal(redrive(client, q, { cursor }));
-    expect(said, String(wrong)).toMatchObject({ code: 'TK422', detail: 'cursor' });
-  }
 });
 
 test('a redrive repeated with its request id gives the same ids and redrives nothing more', async () => {
@@ -223,7 +199,7 @@ test('dead tasks of earlier epochs are grouped and redriven as well', async () =
     ['young', 1],
   ]);
   const tasks = (await list(client, { queue: q, state: 'dead' })).tasks.map(({ id }) => id);
-  expect(tasks).toEqual([...young, ...old]);
+  expect(tasks).toEqual([...young, ...old.toReversed()]);
   expect(await redrive(client, q)).toMatchObject({ redriven: 3, cursor: null });
   expect((await drain(client, q)).flat()).toHaveLength(3);
   await expectWhole(client);
@@ -238,7 +214,6 @@ test('what cannot be is refused with its field', async () => {
   expect(await fields(redrive(client, '-'))).toEqual(['TK422', 'queue']);
   expect(await fields(redrive(client, q, { to_queue: '*' }))).toEqual(['TK422', 'queue']);
   expect(await fields(redrive(client, q, { limit: 10_001 }))).toEqual(['TK422', 'limit']);
-  expect(await fields(redrive(client, q, { cursor: 'ff' }))).toEqual(['TK422', 'cursor']);
   expect(await fields(redrive(client, q, { cursor: 'zz' }))).toEqual(['TK422', 'cursor']);
   expect(await fields(deadGroups(client, q, 0))).toEqual(['TK422', 'limit']);
   expect(await fields(deadGroups(client, q, 1, 0))).toEqual(['TK422', 'look']);

@@ -24,7 +24,7 @@ export async function searchPart(
   type Part = { tasks: Found[]; cursor: string | null; looked_at: number };
   const [part] = await rows<Part>(
     client,
-    'select * from tock.search(p_filter => $1, p_cursor => $2, p_limit => $3)',
+    'select * from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)',
     [JSON.stringify(filter), cursor, limit],
   );
   if (!part) throw new Error('A search gave no row.');

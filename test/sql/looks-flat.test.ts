@@ -44,10 +44,10 @@ async function more(count: number, of: number, closed: boolean): Promise<void> {
 
 /** Calls, and how many pages each may touch at 2,000 streams, whatever lies in them. */
 const calls: [string, number][] = [
-  [`tock.search('{}')`, 30_000],
-  [`tock.search('{"queue": "q7"}')`, 12_000],
-  [`tock.search('{"state": "dead"}')`, 100_000],
-  [`tock.search('{"queue": "q0", "tenant": "nobody"}')`, 80_000],
+  [`tock.tasks('{}')`, 30_000],
+  [`tock.tasks('{"queue": "q7"}')`, 12_000],
+  [`tock.tasks('{"state": "dead"}')`, 100_000],
+  [`tock.tasks('{"queue": "q0", "tenant": "nobody"}')`, 80_000],
   ['tock.running()', 100],
   [`tock.running('q0', 'nobody')`, 100],
   ['tock.queue_stats()', 40_000],

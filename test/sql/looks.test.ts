@@ -150,7 +150,7 @@ test('what can be no filter and no cursor is refused by its name', async () => {
   const named = async (filter: unknown, cursor: string | null = null, limit: number | null = 10) =>
     (
       await refusal(
-        client.query('select * from tock.search($1, $2, $3)', [
+        client.query('select * from tock.tasks($1, $2, $3)', [
           JSON.stringify(filter),
           cursor,
           limit,
@@ -162,6 +162,7 @@ test('what can be no filter and no cursor is refused by its name', async () => {
   expect(await named({ queue: 'no such name!' })).toEqual(is('queue'));
   expect(await named({ state: 'gone' })).toEqual(is('state'));
   expect(await named({ state: ['ready'] })).toEqual(is('state'));
+  expect(await named({ rerun: 'yes' })).toEqual(is('rerun'));
   expect(await named({ tenant: 5 })).toEqual(is('tenant'));
   expect(await named({ other: 'x' })).toEqual(is('other'));
   expect(await named({ "'; drop table tock.runs; --": 'x' })).toEqual(is('drop table'));
@@ -211,7 +212,7 @@ test('while others enqueue and end, nothing is shown twice, and nothing that sta
   const other = await db.connect();
   let n = 0;
   const found = await search(client, { queue: 'busy' }, 3, async () => {
-    await enqueue(other, 'busy', numbered(3, 100, { priority: 0, delay_seconds: ++n % 2 }));
+    await enqueue(other, 'busy', numbered(3, 100, { priority: 0, delay_seconds: (++n % 2) * 900 }));
     const runs = await claim(other, 'busy', { limit: 2 });
     if (n % 3) await complete(other, leaseOf(runs));
     else await fail(other, leaseOf(runs), { error: 'again', retry_in_seconds: 0 });

@@ -9,7 +9,7 @@ import { bareDatabase, source, upgrade, withCopy } from './database.ts';
 
 // A migrated database equals a fresh one. test/sql/schema.test.ts compares the fresh one with sql/schema.sql.
 
-const { migrations, routines } = readSql(source);
+const { migrations, functions } = readSql(source);
 
 // Epochs that were made ahead before a migration have to be like those that are made after it.
 const makeAhead = (client: pg.Client) =>
@@ -56,7 +56,7 @@ const dropsSignature = 'drop function if exists tock.planted(integer);';
 
 /** The files of a version with a function of that signature, and with a migration where it has one. */
 function version(signature: string, migration?: string): Record<string, string> {
-  const file = routines[0]?.name as string;
+  const file = functions[0]?.name as string;
   const made = `create or replace function tock.${signature} returns integer language sql as $$ select p_one $$;
     revoke all on function tock.${signature.replace(/\(.*/, '')} from public;`;
   return {

@@ -1,3 +1,42 @@
+-- Without a state, what waits and then what is ready: what becomes ready meanwhile is found there. The cursor's first digit
+-- says which of the two goes on.
+create or replace function tock.list_unended(
+  p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out looked_at integer)
+language plpgsql
+volatile
+as $$
+declare
+  v_states text[] := case when p_filter ->> 'state' is not null then array[p_filter ->> 'state']
+    when p_cursor ~ '^b' then array['ready'] else array['waiting', 'ready'] end;
+  v_state text;
+  v_page record;
+begin
+  ids := '{}';
+  looked_at := 0;
+  if p_filter ->> 'state' is null and p_cursor is not null then
+    p_cursor := case when p_cursor ~ '^[ab][0-9a-f]{12}$' then pg_catalog.substr(p_cursor, 2) else '' end;
+  end if;
+  foreach v_state in array v_states loop
+    if pg_catalog.cardinality(ids) = p_limit then
+      cursor := pg_catalog.lpad(pg_catalog.to_hex((select s.last_value + 1 from tock.positions s)), 12, '0');
+    else
+      v_page := tock.list_tasks(p_filter || pg_catalog.jsonb_build_object('state', v_state), p_cursor,
+        p_limit - pg_catalog.cardinality(ids));
+      ids := ids || array(select (t ->> 'id')::bigint from pg_catalog.jsonb_array_elements(v_page.tasks) t);
+      looked_at := looked_at + v_page.looked_at;
+      cursor := v_page.cursor;
+    end if;
+    p_cursor := null;
+    exit when cursor is not null;
+  end loop;
+  if p_filter ->> 'state' is null then
+    cursor := case v_state when 'waiting' then 'a' else 'b' end || cursor;
+  end if;
+end $$;
+
+comment on function tock.list_unended is
+  'Ids of up to p_limit tasks of a queue for a change by filter, in a state or waiting and then ready, and the cursor to go on with, null at the end.';
+
 create or replace function tock.cancel_where(
   p_queue text, p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 1000)
 returns table (matched integer, changed integer, cursor text, looked_at integer)
@@ -8,18 +47,15 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  v_state text := coalesce(p_filter ->> 'state', 'unstarted');
-  v_page tock.page;
+  v_ids bigint[];
 begin
   perform tock.check_queue_name(p_queue);
   perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000, array['state', 'tenant']);
-  v_page := tock.select_tasks(p_queue, v_state, p_filter ->> 'tenant', null, null, null,
-    tock.bounded_cursor(p_cursor, v_state), p_limit);
-  matched := pg_catalog.cardinality(v_page.tasks);
+  select l.ids, l.cursor, l.looked_at into v_ids, cursor, looked_at
+  from tock.list_unended(p_filter || pg_catalog.jsonb_build_object('queue', p_queue), p_cursor, p_limit) l;
+  matched := pg_catalog.cardinality(v_ids);
   changed := case when matched = 0 then 0 else (
-    select count(*) from tock.cancel(array(select t.id from unnest(v_page.tasks) t)) c where c.changed) end;
-  cursor := v_page.cursor;
-  looked_at := v_page.looked_at;
+    select count(*) from tock.cancel(v_ids) c where c.changed) end;
   return next;
 end $$;
 
@@ -37,19 +73,16 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  v_state text := coalesce(p_filter ->> 'state', 'unstarted');
-  v_page tock.page;
+  v_ids bigint[];
 begin
   perform tock.check_queue_name(p_queue);
   perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000, array['state', 'tenant']);
   perform tock.check_changes(pg_catalog.jsonb_build_object('priority', p_priority));
-  v_page := tock.select_tasks(p_queue, v_state, p_filter ->> 'tenant', null, null,
-    p_priority, tock.bounded_cursor(p_cursor, v_state), p_limit);
-  matched := pg_catalog.cardinality(v_page.tasks);
+  select l.ids, l.cursor, l.looked_at into v_ids, cursor, looked_at
+  from tock.list_unended(p_filter || pg_catalog.jsonb_build_object('queue', p_queue, 'not_priority', p_priority), p_cursor, p_limit) l;
+  matched := pg_catalog.cardinality(v_ids);
   changed := case when matched = 0 then 0 else (
-    select count(*) from tock.reprioritize(array(select t.id from unnest(v_page.tasks) t), p_priority) c where c.changed) end;
-  cursor := v_page.cursor;
-  looked_at := v_page.looked_at;
+    select count(*) from tock.reprioritize(v_ids, p_priority) c where c.changed) end;
   return next;
 end $$;
 

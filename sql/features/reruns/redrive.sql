@@ -35,7 +35,11 @@ begin
   loop
     exit when v_left <= 0;
     execute pg_catalog.format($q$
-      with seen as materialized (%2$s), grouped as (
+      with seen as materialized (
+        select s.stream, x.position from (select t.number as stream, 0::bigint as after_position, $3 as last_position
+          from tock.streams t where t.queue = $1 order by t.number offset 0) s
+        cross join lateral (%2$s limit $4) x limit $4
+      ), grouped as (
         select tock.error_text(e.error) as error, count(*) as tasks, max(e.ended_at) as newest_at,
           (pg_catalog.array_agg(r.id order by e.ended_at desc, e.position desc))[1] as newest_id
         from seen v
@@ -47,7 +51,8 @@ begin
         where e.ended_at >= $5 and (select x.of_id from tock.reruns x where x.of_id = r.id limit 1) is null
         group by 1)
       select (select count(*) from seen), coalesce(pg_catalog.jsonb_agg(g), '[]') from grouped g$q$,
-      v_epoch, tock.seen_statement(v_epoch, 'dead')) into v_seen, v_part using p_queue, 0, 0::bigint, v_left, v_since;
+      v_epoch, tock.list_source(v_epoch, 'dead')) into v_seen, v_part
+      using p_queue, 9223372036854775807, 9223372036854775807, v_left, v_since;
     v_left := v_left - v_seen;
     v_parts := v_parts || v_part;
   end loop;
@@ -82,7 +87,7 @@ as $$
 declare
   v_digest bigint;
   v_seen tock.requests;
-  v_page tock.page;
+  v_page record;
   v_made tock.whereabout[];
 begin
   perform tock.check_read_committed('redrive');
@@ -99,12 +104,13 @@ begin
       return;
     end if;
   end if;
-  v_page := tock.select_tasks(p_queue, 'dead', p_filter ->> 'tenant', p_filter ->> 'error',
-    case when not coalesce(p_again, false) then false end, null, tock.bounded_cursor(p_cursor, 'dead'), p_limit, greatest(p_limit, 10000));
+  v_page := tock.list_tasks(p_filter || pg_catalog.jsonb_build_object('queue', p_queue, 'state', 'dead')
+    || case when not coalesce(p_again, false) then '{"rerun": false}' else '{}' end::jsonb, p_cursor, p_limit);
   v_made := tock.run_all_again(array(
-    select row(t.n, t.id, t.run_id, 'dead', p_queue)::tock.whereabout
-    from unnest(v_page.tasks) with ordinality t (id, run_id, state, priority, tenant, attempt, created_at, run_at, ended_at,
-      worker, error, rerun, n)), coalesce(p_to_queue, p_queue), 'redrive', coalesce(p_again, false), p_reason);
+    -- the oldest first, as they were made
+    select row(row_number() over (order by x.n desc), x.task ->> 'id', x.task ->> 'run_id', 'dead', p_queue)::tock.whereabout
+    from pg_catalog.jsonb_array_elements(v_page.tasks) with ordinality x (task, n)
+    order by x.n desc), coalesce(p_to_queue, p_queue), 'redrive', coalesce(p_again, false), p_reason);
   ids := array(select m.current_id from unnest(v_made) m);
   redriven := pg_catalog.cardinality(ids);
   cursor := v_page.cursor;

@@ -1,28 +1,36 @@
-create or replace function tock.search_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
+create or replace function tock.list_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
 returns table (tasks jsonb, looked_at integer, horizon bigint)
 language plpgsql
 stable
 set enable_seqscan = off
 set enable_bitmapscan = off
+set enable_hashjoin = off
 set jit = off
 as $$
 begin
-  if p_filter ->> 'state' not in ('waiting', 'expired') or coalesce(p_filter ->> 'worker', p_filter ->> 'error') is not null then
+  if p_filter ->> 'state' not in ('waiting', 'expired') or coalesce(p_filter ->> 'worker', p_filter ->> 'error') is not null
+    or (p_filter ->> 'rerun')::boolean then
     return query select '[]'::jsonb, 0, 0::bigint;
     return;
   end if;
   return query
     with seen as materialized (
-      select w.* from tock.waiting w where w.position < p_below order by w.position desc limit p_look
+      (select w.* from tock.waiting w
+       where p_filter ->> 'queue' is null and w.position < p_below order by w.position desc limit p_look)
+      union all
+      (select w.* from tock.waiting w
+       -- not by an equality, or a plan reads all queues by their positions alone
+       where (w.queue, w.position) < (p_filter ->> 'queue', p_below) and w.queue >= p_filter ->> 'queue' order by w.queue desc, w.position desc limit p_look)
     ), judged as materialized (
       select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired' else 'waiting' end as state
       from seen s
     ), found as (
       select j.* from judged j
-      where coalesce(j.queue = p_filter ->> 'queue', true) and coalesce(j.state = p_filter ->> 'state', true)
+      where coalesce(j.state = p_filter ->> 'state', true)
         and coalesce(j.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
         and coalesce(j.created_at >= (p_filter ->> 'from')::timestamptz, true)
         and coalesce(j.created_at < (p_filter ->> 'to')::timestamptz, true)
+        and coalesce(j.priority <> (p_filter ->> 'not_priority')::integer, true)
         and (j.state = 'waiting' or coalesce((j.options ->> 'expires_at')::timestamptz
           >= pg_catalog.now() - (tock.policy(j.queue)).retention_seconds * interval '1 second', true))
       order by j.position desc limit p_limit
@@ -32,9 +40,10 @@ begin
           'run_id', (f.position << 20)::text, 'queue', f.queue, 'state', f.state, 'priority', f.priority, 'tenant', f.tenant,
           'attempt', f.attempt, 'created_at', f.created_at,
           'run_at', case when pg_catalog.isfinite(coalesce(f.after_due, f.due_at)) then coalesce(f.after_due, f.due_at) end,
-          'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end, 'worker', null, 'error', null, 'at', f.position) order by f.position desc) from found f), '[]'),
+          'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end, 'worker', null, 'error', null, 'rerun', false,
+          'at', f.position) order by f.position desc) from found f), '[]'),
       (select count(*)::integer from seen),
       coalesce((select case when count(*) >= p_look then min(s.position) end from seen s), 0);
 end $$;
 
-comment on function tock.search_waiting is 'What waits, for search_statement(): in the snapshot of the statement that asks.';
+comment on function tock.list_waiting is 'What waits, for list_statement(): in the snapshot of the statement that asks.';

@@ -1,0 +1,34 @@
+-- Streams of one queue, or of all those that were in use since an epoch began: at most 2,000, the latest first.
+create or replace function tock.listed_streams(p_queue text, p_first bigint)
+returns integer[]
+language plpgsql
+volatile
+as $$
+begin
+  if p_queue is not null then
+    return array(select s.number from tock.streams s where s.queue = p_queue order by s.awake desc, s.start_after desc limit 2000);
+  end if;
+  return array(
+    select s.number from tock.streams s where s.awake or s.start_after >= p_first - 1
+    order by s.awake desc, s.start_after desc limit 2000);
+end $$;
+
+comment on function tock.listed_streams is 'In which streams a listing looks.';
+
+-- The newest epoch below; what lies in a later one has been seen. What is settled is known to hold nothing unfinished, and
+-- whose dead; what is audited, whose runs.
+create or replace function tock.listed_epoch(p_filter jsonb, p_below bigint)
+returns tock.epochs
+language sql
+volatile
+as $$
+  select e.* from tock.epochs e
+  where e.first_position < p_below and e.first_position <= (select p.last_value from tock.positions p)
+    and coalesce(p_filter ->> 'state' <> 'waiting', true)
+    and (e.settled_at is null or coalesce(p_filter ->> 'state' not in ('ready', 'running'), true)
+      and coalesce(p_filter ->> 'state' <> 'dead' or e.dead ? (p_filter ->> 'queue'), true)
+      and (e.audited_at is null or coalesce(p_filter ->> 'queue' = any (e.queues), true)))
+  order by e.first_position desc limit 1
+$$;
+
+comment on function tock.listed_epoch is 'In which epoch a listing goes on; null when none is left.';
