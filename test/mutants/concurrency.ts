@@ -46,7 +46,7 @@ export const concurrency: Mutant[] = [
   {
     name: 'a part of a lease that is completed frees no key',
     in: 'tock.complete',
-    find: 'perform tock.leave_gates_at(v_epoch, v_before || v_ended);',
+    find: 'if v_asks then perform tock.leave_gates_at(v_epoch, v_before || v_ended); end if;',
     replace: '',
     caught: ['sql/gates.test.ts', 'is done with a result'],
   },

@@ -19,8 +19,8 @@ export const finish: Mutant[] = [
   {
     name: 'a whole lease is completed though it is closed',
     in: 'tock.write_hot',
-    find: "and coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position",
-    replace: 'returning l.stream, l.after_position',
+    find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.runs",
+    replace: 'true returning l.stream, l.after_position, l.last_position, l.runs',
     caught: ['sql/complete.test.ts', 'all tasks of a lease are done by one call'],
   },
   {
@@ -76,9 +76,9 @@ export const finish: Mutant[] = [
   {
     name: 'a failure overwrites the result of another call',
     in: 'tock.end_statement',
-    find: 'on conflict do nothing returning stream, position',
+    find: 'order by e.stream, e.position on conflict do nothing returning stream, position',
     replace:
-      'on conflict (stream, position) do update set state = excluded.state returning stream, position',
+      'order by e.stream, e.position on conflict (stream, position) do update set state = excluded.state returning stream, position',
     caught: ['sql/hot-ends.test.ts', 'a task that one call completes and another fails'],
   },
   {
@@ -98,8 +98,8 @@ export const finish: Mutant[] = [
   {
     name: 'a stale lease is extended',
     in: 'tock.extend',
-    find: "and coalesce(l.closed_at, 'infinity') = 'infinity'",
-    replace: '',
+    find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.leased_until",
+    replace: 'true returning l.stream, l.after_position, l.last_position, l.leased_until',
     caught: ['sql/reap.test.ts', 'a stale lease can neither'],
   },
   {

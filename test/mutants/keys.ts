@@ -12,8 +12,8 @@ export const keys: Mutant[] = [
   {
     name: 'an expired key is accepted where it has all scopes',
     in: 'tock.lets_in',
-    find: 'and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())',
-    replace: '',
+    find: 'and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp()) then',
+    replace: 'then',
     caught: ['sql/key-life.test.ts', 'a key that has expired is refused'],
   },
   {
@@ -33,8 +33,8 @@ export const keys: Mutant[] = [
   {
     name: 'a key with a rate is not counted',
     in: 'tock.lets_in',
-    find: 'and k.rate_limit is null',
-    replace: '',
+    find: 'and k.tenants is null and k.rate_limit is null',
+    replace: 'and k.tenants is null',
     caught: ['sql/key-rates.test.ts', 'a key over its rate hears'],
   },
   {
@@ -68,8 +68,8 @@ export const keys: Mutant[] = [
   {
     name: 'a key for some queues completes leases of others',
     in: 'tock.http_complete',
-    find: 'tock.queue_of_lease(p_lease)',
-    replace: 'null',
+    find: "tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease)); end if; if pg_catalog.jsonb_path_exists",
+    replace: "tock.authorize(p_key, 'claim', null); end if; if pg_catalog.jsonb_path_exists",
     caught: ['http/bodies.test.ts', 'a key for some queues completes only'],
   },
   {

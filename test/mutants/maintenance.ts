@@ -5,7 +5,7 @@ export const maintenance: Mutant[] = [
   {
     name: 'a job runs twice at once',
     in: 'tock.run_duty',
-    find: "not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty))",
+    find: "not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) or (… for update skip locked) is null",
     replace: 'false',
     caught: ['sql/duties.test.ts', 'a duty being done elsewhere'],
   },
@@ -19,8 +19,8 @@ export const maintenance: Mutant[] = [
   {
     name: "a failing job's error is not recorded",
     in: 'tock.run_duty',
-    find: 'when others or query_canceled then',
-    replace: "when sqlstate 'TK999' then",
+    find: "when sqlstate 'TK422' then raise; when others or query_canceled then",
+    replace: "when sqlstate 'TK422' then raise; when sqlstate 'TK999' then",
     caught: ['sql/duties.test.ts', 'a failing duty is recorded'],
   },
   {

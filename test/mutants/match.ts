@@ -8,8 +8,6 @@ export type Edit = { path: string; from: number; to: number; text: string };
 type Part = Source & { at: number };
 type Token = { text: string; from: number; to: number; isName: boolean };
 type Match = { end: number; names: Map<string, string>; gap: [from: number, to: number] };
-/** Whether a name of the pattern may be another one in the code. */
-type Free = (name: string) => boolean;
 
 // A placeholder of format() or of a template is part of its name: leases_%1$s, leases_{segment}.
 const word = '(?:\\w|%(?:\\d+\\$)?[sIL]\\b|\\{\\w+\\})+';
@@ -47,7 +45,7 @@ function match(
   code: Token[],
   at: number,
   pattern: Token[],
-  free: Free,
+  free: Set<string>,
   known?: Map<string, string>,
 ): Match | null {
   const names = new Map(known);
@@ -62,7 +60,7 @@ function match(
     }
     const found = code[here++];
     const bound = names.get(wanted.text);
-    if (bound === undefined && wanted.isName && free(wanted.text)) {
+    if (bound === undefined && free.has(wanted.text)) {
       if (!found?.isName || [...names.values()].includes(found.text)) return null;
     } else if (found?.text !== (bound ?? wanted.text)) return null;
     if (wanted.isName) names.set(wanted.text, found.text);
@@ -80,14 +78,14 @@ function definitions(sources: Source[], name: string): Part[] {
 }
 
 /** Each place that the pattern fits. */
-function search(parts: Part[], { find, replace }: Pattern, free: Free): Edit[] {
+function search(parts: Part[], { find, replace }: Pattern, free: Set<string>): Edit[] {
   const edits: Edit[] = [];
   for (const part of parts) {
     const code = tokensOf(part);
     const pattern = tokensOf({ path: part.path, text: find });
     const [first] = pattern;
     for (let at = 0; at < code.length; at++) {
-      if (first && code[at]?.text !== first.text && !(first.isName && free(first.text))) continue;
+      if (!first || (code[at]?.text !== first.text && !free.has(first.text))) continue;
       const found = match(code, at, pattern, free);
       if (!found) continue;
       const textOf = (from: number, to: number) =>
@@ -110,14 +108,18 @@ function search(parts: Part[], { find, replace }: Pattern, free: Free): Edit[] {
 export function placesOf(sources: Source[], pattern: Pattern): Edit[] {
   const everywhere = sources.map((source) => ({ ...source, at: 0 }));
   const named = pattern.in.includes('.') ? definitions(sources, pattern.in) : everywhere;
+  const names = tokensOf({ path: sources[0]?.path ?? '', text: pattern.find })
+    .filter(({ isName }) => isName)
+    .map(({ text }) => text);
   let places = 0;
-  for (const freedom of ['none', 'gone', 'all'] as const)
+  for (const freedom of ['none', 'gone', 'all'])
     for (const parts of [named, everywhere]) {
-      const there = new Set(parts.flatMap((part) => tokensOf(part).map(({ text }) => text)));
-      const free = (name: string) => freedom === 'all' || (freedom === 'gone' && !there.has(name));
-      const edits = search(parts, pattern, free);
-      if (edits.length === 1 || (edits.length > 0 && freedom === 'none' && parts === named))
-        return edits;
+      const isThere = (name: string) =>
+        parts.some((part) => tokensOf(part).some(({ text }) => text === name));
+      const free = freedom === 'none' ? [] : names.filter((n) => freedom === 'all' || !isThere(n));
+      const edits = search(parts, pattern, new Set(free));
+      const isExact = freedom === 'none' && parts === named;
+      if (edits.length === 1 || (isExact && edits.length > 0)) return edits;
       places ||= edits.length;
     }
   throw new Error(`${pattern.in} has ${places || 'no'} places for: ${pattern.find}`);

@@ -24,10 +24,10 @@ export const pools: Mutant[] = [
     caught: ['sql/pools.test.ts', 'a heartbeat says what the worker holds'],
   },
   {
-    name: 'a stale heartbeat revives what was lost',
-    in: 'tock.beat',
-    find: 'v_held.leased_until <= v_now',
-    replace: 'false',
+    name: 'a heartbeat with a stale fencing token counts',
+    in: 'tock.join_pool',
+    find: 'v_place.number <> p_fence or v_place.leased_until <=',
+    replace: 'v_place.leased_until <=',
     caught: ['sql/pools.test.ts', 'a heartbeat says what the worker holds'],
   },
   {

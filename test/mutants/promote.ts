@@ -26,8 +26,8 @@ export const promote: Mutant[] = [
   {
     name: 'a promoted task loses its options',
     in: 'tock.make_ready',
-    find: 'p.bytes, p.payload, p.options from placed p',
-    replace: 'p.bytes, p.payload, null from placed p',
+    find: 'p.tenant, p.created_at, p.bytes, p.payload, p.options from placed p',
+    replace: 'p.tenant, p.created_at, p.bytes, p.payload, null from placed p',
     caught: ['sql/retry-life.test.ts', 'a task keeps its backoff through all that happens to it'],
   },
   {

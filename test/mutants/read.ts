@@ -19,8 +19,8 @@ export const read: Mutant[] = [
   {
     name: 'the doctor fails where a part of it does',
     in: 'tock.examine',
-    find: 'exception when others then',
-    replace: 'exception when division_by_zero then',
+    find: "d.hint from tock.%I() d', v_part); exception when others then",
+    replace: "d.hint from tock.%I() d', v_part); exception when division_by_zero then",
     caught: ['sql/doctor.test.ts', 'what a part of the doctor can not look at'],
   },
 ];

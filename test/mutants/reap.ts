@@ -5,22 +5,23 @@ export const reap: Mutant[] = [
   {
     name: 'the reaper ignores results',
     in: 'tock.reap_epoch',
-    find: 'where (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null',
-    replace: '',
+    find: 'offset 0) r where (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null order by r.position)',
+    replace: 'offset 0) r order by r.position)',
     caught: ['sql/reap.test.ts', 'a task done before its lease ended'],
   },
   {
     name: 'the reaper does not lock the leases',
     in: 'tock.reap_epoch',
-    find: 'for update skip locked',
-    replace: '',
+    find: 'order by l.leased_until limit 1000 for update skip locked',
+    replace: 'order by l.leased_until limit 1000',
     caught: ['sql/reap.test.ts', 'a part completed in an open transaction'],
   },
   {
     name: 'the reaper never sweeps',
     in: 'tock.reap',
-    find: "v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end;",
-    replace: "v_from timestamptz := coalesce(v_duty.reached_at, '-infinity');",
+    find: "coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute'); v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end; v_reached",
+    replace:
+      "coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute'); v_from timestamptz := coalesce(v_duty.reached_at, '-infinity'); v_reached",
     caught: ['sql/reap.test.ts', 'a claim that commits after its deadline'],
   },
   {

@@ -5,8 +5,8 @@ export const requestIds: Mutant[] = [
   {
     name: 'a repeated enqueue is a new one',
     in: 'tock.enqueue',
-    find: 'if v_seen.ids is not null then',
-    replace: 'if false then',
+    find: 'if v_seen.ids is not null then return v_seen.ids; end if; end if;',
+    replace: 'end if;',
     caught: ['sql/request-id.test.ts', 'a call to enqueue repeated with its request id'],
   },
   {

@@ -19,8 +19,8 @@ export const retention: Mutant[] = [
   {
     name: 'a segment is dropped by the shortest retention in it',
     in: 'tock.is_past_retention',
-    find: 'select max((tock.policy(q)).retention_seconds)',
-    replace: 'select min((tock.policy(q)).retention_seconds)',
+    find: "interval '1 second' * coalesce((select max((tock.policy(q)).retention_seconds)",
+    replace: "interval '1 second' * coalesce((select min((tock.policy(q)).retention_seconds)",
     caught: ['sql/retention.test.ts', 'a queue hides what ended'],
   },
   {

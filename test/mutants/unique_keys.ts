@@ -50,8 +50,8 @@ export const uniqueKeys: Mutant[] = [
   {
     name: 'the task that was replaced runs too',
     in: 'tock.append_round',
-    find: 'perform tock.cancel(v_cancelled);',
-    replace: 'null;',
+    find: "if v_cancelled <> '{}' then perform tock.cancel(v_cancelled); end if; if v_ns <>",
+    replace: 'if v_ns <>',
     caught: ['sql/unique-races.test.ts', 'of eight callers who replace a ready task'],
   },
   {
