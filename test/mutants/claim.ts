@@ -82,8 +82,8 @@ export const claim: Mutant[] = [
   {
     name: 'a claim at a limit may be lost in a crash',
     in: 'tock.claim',
-    find: 'and not v_limited then',
-    replace: 'then',
+    find: 'if v_alone and not v_asking and not v_limited then',
+    replace: 'if v_alone and not v_asking then',
     caught: ['sql/limits-rates.test.ts', 'a claim at a limit commits synchronously'],
   },
   {

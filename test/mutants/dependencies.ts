@@ -19,8 +19,8 @@ export const dependencies: Mutant[] = [
   {
     name: 'a dead parent counts as done',
     in: 'tock.next_parents',
-    find: "or w.options ->> 'on_parent_failure' = 'run' then",
-    replace: "or e.state = 'dead' then",
+    find: "when e.state = 'done' or w.options ->> 'on_parent_failure' = 'run' then",
+    replace: "when e.state = 'done' or e.state = 'dead' then",
     caught: ['sql/after.test.ts', 'when a parent'],
   },
   {

@@ -20,14 +20,13 @@ const keywords = new Set(
   share skip strict table then throw tock true try undefined union unique update using values void volatile when
   where while with`.split(/\s+/),
 );
-const cache = new Map<string, Token[]>();
+const cache = new Map<string, { tokens: Token[]; words: Set<string> }>();
 
 /** Words, and all else character by character, without space and comments. Doubled quotes are as one. */
-function tokensOf({ path, text }: Source): Token[] {
+function read({ path, text }: Source) {
   const known = cache.get(text);
   if (known) return known;
   const tokens: Token[] = [];
-  cache.set(text, tokens);
   const comment = path.endsWith('.sql') ? '--[^\\n]*' : '(?<!:)//[^\\n]*';
   const all = new RegExp(`(?:${comment}|/\\*[^]*?\\*/|\\s)+|(${word}|'+|[^])`, 'g');
   for (const { 1: found, index: from } of text.matchAll(all)) {
@@ -37,7 +36,9 @@ function tokensOf({ path, text }: Source): Token[] {
     const token = found.startsWith("'") ? "'" : found;
     tokens.push({ text: token, from, to: from + found.length, isName });
   }
-  return tokens;
+  const once = { tokens, words: new Set(tokens.map((token) => token.text)) };
+  cache.set(text, once);
+  return once;
 }
 
 /** How the pattern fits the code from `at` on; a name stands for one name throughout, and no two for the same. */
@@ -81,8 +82,8 @@ function definitions(sources: Source[], name: string): Part[] {
 function search(parts: Part[], { find, replace }: Pattern, free: Set<string>): Edit[] {
   const edits: Edit[] = [];
   for (const part of parts) {
-    const code = tokensOf(part);
-    const pattern = tokensOf({ path: part.path, text: find });
+    const code = read(part).tokens;
+    const pattern = read({ path: part.path, text: find }).tokens;
     const [first] = pattern;
     for (let at = 0; at < code.length; at++) {
       if (!first || (code[at]?.text !== first.text && !free.has(first.text))) continue;
@@ -108,14 +109,12 @@ function search(parts: Part[], { find, replace }: Pattern, free: Set<string>): E
 export function placesOf(sources: Source[], pattern: Pattern): Edit[] {
   const everywhere = sources.map((source) => ({ ...source, at: 0 }));
   const named = pattern.in.includes('.') ? definitions(sources, pattern.in) : everywhere;
-  const names = tokensOf({ path: sources[0]?.path ?? '', text: pattern.find })
-    .filter(({ isName }) => isName)
-    .map(({ text }) => text);
+  const { tokens } = read({ path: sources[0]?.path ?? '', text: pattern.find });
+  const names = tokens.flatMap(({ isName, text }) => (isName ? [text] : []));
   let places = 0;
   for (const freedom of ['none', 'gone', 'all'])
     for (const parts of [named, everywhere]) {
-      const isThere = (name: string) =>
-        parts.some((part) => tokensOf(part).some(({ text }) => text === name));
+      const isThere = (name: string) => parts.some((part) => read(part).words.has(name));
       const free = freedom === 'none' ? [] : names.filter((n) => freedom === 'all' || !isThere(n));
       const edits = search(parts, pattern, new Set(free));
       const isExact = freedom === 'none' && parts === named;

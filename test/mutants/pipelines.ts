@@ -12,8 +12,9 @@ export const pipelines: Mutant[] = [
   {
     name: 'attempts are counted on from stage to stage',
     in: 'tock.complete',
-    find: "'-infinity'::timestamptz end, 1, 0,",
-    replace: "'-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
+    find: "v_run.stream, v_run.position, 'done', v_result, null, case when v_wait then 'infinity' when v_stage is not null then '-infinity'::timestamptz end, 1, 0,",
+    replace:
+      "v_run.stream, v_run.position, 'done', v_result, null, case when v_wait then 'infinity' when v_stage is not null then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
     caught: ['sql/pipelines.test.ts', 'a lease that the reaper took back moves nothing'],
   },
   {

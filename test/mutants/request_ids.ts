@@ -33,8 +33,8 @@ export const requestIds: Mutant[] = [
   {
     name: 'a repeated claim from several queues is a new one',
     in: 'tock.claim_any',
-    find: 'if v_got is not null then',
-    replace: 'if false then',
+    find: 'if v_got is not null then if v_got = 0 then',
+    replace: 'if false then if v_got = 0 then',
     caught: [
       'sql/claim-any-repeats.test.ts',
       'a claim from several queues repeated with its request id',

@@ -26,8 +26,9 @@ export const retry: Mutant[] = [
   {
     name: "a worker's delay does not replace the backoff",
     in: 'tock.next_attempt_at',
-    find: 'coalesce(p_seconds, tock.backoff_seconds(',
-    replace: 'greatest(p_seconds, tock.backoff_seconds(',
+    find: "interval '1 second' * greatest(coalesce(p_seconds, tock.backoff_seconds(tock.own_policy(p_policy, p_options)",
+    replace:
+      "interval '1 second' * greatest(greatest(p_seconds, tock.backoff_seconds(tock.own_policy(p_policy, p_options)",
     caught: ['sql/retry.test.ts', 'a delay that the worker gives'],
   },
 ];

@@ -19,8 +19,9 @@ export const schedules: Mutant[] = [
   {
     name: 'a period is counted from the last look',
     in: 'tock.next_fire',
-    find: 'else p_schedule.anchor_at + interval',
-    replace: 'else v_after + 0 * interval',
+    find: 'when v_after < p_schedule.anchor_at then p_schedule.anchor_at else p_schedule.anchor_at + interval',
+    replace:
+      'when v_after < p_schedule.anchor_at then p_schedule.anchor_at else v_after + 0 * interval',
     caught: ['sql/schedules-missed.test.ts', 'a period keeps its beat'],
   },
   {

@@ -2,7 +2,7 @@ import { migrate } from '../../cli/migrate.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { withRelease } from './released.ts';
 
-// scripts/planted.ts plants its bugs in a copy of sql/.
+// scripts/mutants.ts changes a copy of sql/.
 export const directory = process.env.TOCK_SQL_DIRECTORY;
 
 /** A database with nothing of Tock's in it. */
