@@ -17,25 +17,11 @@ export const claim: Mutant[] = [
     caught: ['sql/claim-transactions.test.ts', 'snapshot from before another claim is refused'],
   },
   {
-    name: "the cursor is the stream's start, not its newest lease",
-    in: 'tock.cursor_statement',
-    find: 'select greatest(s.start_after, coalesce((select l.last_position … limit 1), 0)) from tock.streams s',
-    replace: 'select s.start_after from tock.streams s',
-    caught: ['sql/claim.test.ts', 'a claim gives no more than its limit'],
-  },
-  {
     name: 'the cursor passes a run that was not handed out',
     in: 'tock.draw_statement',
     find: 'from (select max(p.position) as last_position',
     replace: 'from (select max(p.position) + 1 as last_position',
     caught: ['sql/claim.test.ts', 'a claim gives no more than its limit'],
-  },
-  {
-    name: 'a claim does not check that its cursor still holds',
-    in: 'tock.draw_statement',
-    find: 'and r.position > $2 and (select s.start_after from tock.streams s where s.number = $1) <= $2',
-    replace: 'and r.position > $2',
-    caught: ['sql/between.test.ts', 'a claim whose stream slept and woke'],
   },
   {
     name: 'priorities are claimed in reverse',
