@@ -51,7 +51,6 @@ const changes: [string, (text: string) => string][] = [
     (text) => words.reduce((all, [old, now]) => all.replace(old, now), text),
   ],
   ['all local variables', (text) => text.replace(/\bv_(\w+)/g, 'v_its_$1')],
-  ['all parameters', (text) => text.replace(/\bp_(\w+)/g, 'p_the_$1')],
   [
     'what each mutant is in',
     (text) => ofSql.reduce((all, one) => all.replaceAll(`${one.in}(`, `${one.in}_now(`), text),
