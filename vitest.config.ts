@@ -4,8 +4,8 @@ import { slow } from './scripts/check/slow.ts';
 import { patience } from './test/patience.ts';
 import { report } from './test/report.ts';
 
-// test/planted/run.ts plants its bugs in a copy.
-const copied = ['client', 'functions', 'bench'].flatMap((part) => {
+// test/mutants/run.ts changes a copy.
+const copied = ['client', 'functions'].flatMap((part) => {
   const directory = process.env[`TOCK_${part.toUpperCase()}_DIRECTORY`];
   const find = new RegExp(`^(?:\\.\\.\\/)+${part}\\/(?=[\\w/]+\\.ts$)`);
   return directory ? [{ find, replacement: `${directory}/` }] : [];

@@ -10,7 +10,10 @@ export type SqlFile = { name: string; number: number; sql: string; checksum: str
  * `templates` are the functions that each segment has (NAME.segment.sql, NAME.current.sql; see
  * sql/kernel/segment/compile.sql); `last` holds grants.sql and after_install.sql, as far as they are there.
  */
-export type SqlFiles = Record<'migrations' | 'functions' | 'templates' | 'last' | 'cron', SqlFile[]>;
+export type SqlFiles = Record<
+  'migrations' | 'functions' | 'templates' | 'last' | 'cron',
+  SqlFile[]
+>;
 
 /** A template's name and kind. */
 export const templateName = /([a-z0-9_]+)\.(segment|current)\.sql$/;

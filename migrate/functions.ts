@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { Failure } from './failure.ts';
 import { apply } from './apply.ts';
+import { Failure } from './failure.ts';
 import { type SqlFile, templateName } from './files.ts';
 
 // A body may name functions of files that come later, so bodies are checked once all functions are there: by what

@@ -72,7 +72,7 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
 
 /** Migrates as tock and lets tock_edge log in. */
 export async function prepare(ownerUrl: string, edgePassword: string): Promise<void> {
-  // test/planted/run.ts plants its bugs in a copy of sql/.
+  // test/mutants/run.ts changes a copy of sql/.
   await migrate(ownerUrl, { directory: process.env.TOCK_SQL_DIRECTORY });
   await openEdge(ownerUrl, edgePassword);
 }

@@ -36,7 +36,8 @@ test('an error inside a function names file, line and cause', async () => {
 
 test('a function may use what a later file has', async () => {
   const db = await emptyDatabase();
-  const four = 'create or replace function tock.four() returns integer language sql as $$ select tock.two() + 2 $$;';
+  const four =
+    'create or replace function tock.four() returns integer language sql as $$ select tock.two() + 2 $$;';
   await migrate(db.url, { directory: toySql({ ...toyFiles, 'kernel/four.sql': four }) });
   expect(await db.query('select tock.four()')).toEqual([{ four: 4 }]);
 });

@@ -106,7 +106,7 @@ test('what a claim brings that was under way when the worker was to stop is give
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'after a signal to stop %s ends the process',
   async (second) => {
-    // test/planted/run.ts plants its bugs in a copy.
+    // test/mutants/run.ts changes a copy.
     const { TOCK_CLIENT_DIRECTORY = fileURLToPath(new URL('../../client', import.meta.url)) } =
       process.env;
     const node = `${TOCK_CLIENT_DIRECTORY}/node.ts`;

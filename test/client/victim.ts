@@ -3,7 +3,7 @@
 import pg from 'pg';
 import type { SqlContext, SqlPool } from '../../client/sql.ts';
 
-// test/planted/run.ts plants its bugs in a copy.
+// test/mutants/run.ts changes a copy.
 const { TOCK_CLIENT_DIRECTORY = '../../client' } = process.env;
 const { createTock } = await import(`${TOCK_CLIENT_DIRECTORY}/index.ts`);
 const { workSql } = await import(`${TOCK_CLIENT_DIRECTORY}/sql.ts`);

@@ -5,13 +5,7 @@ import { createApp } from '../../functions/http/app.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
-// test/planted/run.ts plants its bugs in a copy of docs/.
-const { TOCK_DOCS_DIRECTORY } = process.env;
-const placeOf = (path: string) =>
-  TOCK_DOCS_DIRECTORY && path.startsWith('docs/')
-    ? join(TOCK_DOCS_DIRECTORY, path.slice('docs/'.length))
-    : join(checkout, path);
-const read = (path: string) => readFileSync(placeOf(path), 'utf8');
+const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
 const pages = ['docs/deploy.md', 'docs/moving-in.md'];
 const deploy = read('docs/deploy.md');
 const both = pages.map(read).join('\n');

@@ -7,9 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
-// test/planted/run.ts plants its bugs in a copy of docs/.
-const docs = process.env.TOCK_DOCS_DIRECTORY ?? join(checkout, 'docs');
-const page = readFileSync(join(docs, 'moving-in.md'), 'utf8');
+const page = readFileSync(join(checkout, 'docs', 'moving-in.md'), 'utf8');
 const bench = join(checkout, 'bench');
 const peers = ['pg-boss', 'graphile-worker'];
 

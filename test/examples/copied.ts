@@ -58,7 +58,7 @@ export async function against(queue: string): Promise<Against> {
   };
 }
 
-/** test/planted/run.ts plants its bugs in a copy of examples/. */
+/** test/mutants/run.ts changes a copy of examples/. */
 export const examples = process.env.TOCK_EXAMPLES_DIRECTORY ?? join(checkout, 'examples');
 
 const { dependencies, exports: entries } = createRequire(import.meta.url)('../../package.json');

@@ -40,7 +40,11 @@ test('a worker that claims one at a time gets its own task back rather than a se
 });
 
 /** A call that has waited for its turn for too long is made again, as a worker does. */
-const ownAgain = (on: Parameters<typeof own>[0], queue: string, worker: string): ReturnType<typeof own> =>
+const ownAgain = (
+  on: Parameters<typeof own>[0],
+  queue: string,
+  worker: string,
+): ReturnType<typeof own> =>
   own(on, queue, worker).catch((error) => {
     if (error.code !== '55P03') throw error;
     return ownAgain(on, queue, worker);

@@ -69,9 +69,9 @@ test('of a lease with several tasks each has its own headers, in any epoch', asy
   const before = await headersOf('more', 2);
   expect(before.said).toEqual([{ b: '1' }, { b: '2' }]);
   const epoch = await value<number>(client, 'select tock.lease_epoch($1)', [before.lease]);
-  expect(await value(client, `select tock.run_headers_${epoch}($1, $2)`, [before.lease, epoch])).toEqual(
-    await value(client, 'select tock.lease_headers($1)', [before.lease]),
-  );
+  expect(
+    await value(client, `select tock.run_headers_${epoch}($1, $2)`, [before.lease, epoch]),
+  ).toEqual(await value(client, 'select tock.lease_headers($1)', [before.lease]));
 });
 
 test('an erased task has neither headers nor a URL', async () => {

@@ -18,7 +18,9 @@ const codeOf = (sql: string) =>
 const nameOf = (written: string) => written.replace(/_\{(suffix|segment)\}$/, '*');
 
 function inFile(file: string, sql: string): SqlFunction[] {
-  const starts = [...sql.matchAll(/^create or replace (?:function|procedure|view) tock\.([\w{}]+)/gm)];
+  const starts = [
+    ...sql.matchAll(/^create or replace (?:function|procedure|view) tock\.([\w{}]+)/gm),
+  ];
   return starts.map((start, at) => {
     const text = sql.slice(start.index, starts[at + 1]?.index);
     return { name: nameOf(start[1] as string), file, text, code: codeOf(text) };

@@ -45,6 +45,8 @@ test('files and lines are short enough to be read', () => {
 });
 
 test('a claim reaches few functions besides maintenance', () => {
-  const uses = new Map([...functions.values()].map((one) => [one.name, dependencies(one).map((to) => to.name)]));
+  const uses = new Map(
+    [...functions.values()].map((one) => [one.name, dependencies(one).map((to) => to.name)]),
+  );
   expect(reached(uses, 'claim', ['ride_along', 'guard_now'])).toBeLessThanOrEqual(60);
 });

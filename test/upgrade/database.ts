@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { migrate } from '../../migrate/migrate.ts';
 import { freshDatabase } from '../database.ts';
 
-// scripts/planted.ts plants its bugs in a copy of sql/.
+// test/mutants/run.ts changes a copy of sql/.
 export const source = process.env.TOCK_SQL_DIRECTORY ?? join(import.meta.dirname, '../../sql');
 
 /** A database with nothing of Tock's in it. */

@@ -1,0 +1,47 @@
+import type { Mutant } from './mutants.ts';
+
+/** What is appended: slots, positions, the payload that is taken. */
+export const append: Mutant[] = [
+  {
+    name: 'a writer takes no slot lock',
+    in: 'tock.take_slot',
+    find: 'pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + (v_first + v_step) % 4096)',
+    replace: 'true',
+    caught: ['sql/writers.test.ts', 'a task in an open transaction holds up nobody'],
+  },
+  {
+    name: 'the append of one task takes no slot lock',
+    in: 'tock.write_hot',
+    find: 'not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + v_slot)',
+    replace: 'false',
+    caught: ['sql/hot.test.ts', 'single tasks of transactions that are open at once'],
+  },
+  {
+    name: 'a large call takes one slot only',
+    in: 'tock.append_any',
+    find: 'tock.take_slot(v_slots[v_chunk - 1] + 1)',
+    replace: 'v_slots[1]',
+    caught: ['sql/enqueue.test.ts', 'a large call is spread over slots'],
+  },
+  {
+    name: 'a task is appended below the newest run of its stream',
+    in: 'tock.write_hot',
+    find: 'and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number order by r.stream desc, r.position desc limit 1), 0)',
+    replace: '',
+    caught: ['sql/hot.test.ts', 'a single task is not accepted below the newest run'],
+  },
+  {
+    name: 'positions are handed out two by two',
+    in: 'tock.positions',
+    find: 'cache 1 maxvalue',
+    replace: 'cache 1 increment 2 maxvalue',
+    caught: ['sql/conventions.test.ts', 'positions come one by one'],
+  },
+  {
+    name: 'an id that was promoted is given to another task',
+    in: 'tock.append_any',
+    find: 'perform tock.check_new_ids(v_ids);',
+    replace: '',
+    caught: ['faults/sequence.test.ts', 'a sequence set back and caught up within a call'],
+  },
+];

@@ -1,0 +1,50 @@
+import type { Mutant } from './mutants.ts';
+
+/** The client: calls, leases, workers, transactions. */
+export const client: Mutant[] = [
+  {
+    name: 'an enqueue has no request id',
+    in: 'client',
+    find: 'const body = { request_id, ...options, payload };',
+    replace: 'const body = { ...options, payload };',
+    caught: [
+      'client/calls.test.ts',
+      'what is enqueued is there once, whatever became of the answers',
+    ],
+  },
+  {
+    name: 'a claim has no request id',
+    in: 'client',
+    find: 'const body = { ...options, request_id };',
+    replace: 'const body = { ...options };',
+    caught: ['client/calls.test.ts', 'a claim whose answer was lost gives the same tasks'],
+  },
+  {
+    name: 'no heartbeat is sent',
+    in: 'client',
+    find: 'setTimeout(beat, late ? 0 : every)',
+    replace: 'setTimeout(beat, 1e9)',
+    caught: ['client/leases.test.ts', 'a heartbeat keeps a lease past its length'],
+  },
+  {
+    name: 'tasks are begun though the lease is over',
+    in: 'client',
+    find: "if (one.begun) continue; one.ended = true; goingOn--; count('lost', 1);",
+    replace: '',
+    caught: ['client/leases.test.ts', 'a worker that reaches nobody drops its tasks'],
+  },
+  {
+    name: 'a worker that stops keeps what it has not begun',
+    in: 'client',
+    find: 'for (const held of leases) held.giveBack(); const ended',
+    replace: 'const ended',
+    caught: ['client/stop.test.ts', 'a worker that is told to stop gives back at once'],
+  },
+  {
+    name: 'an effect is committed where the lease was lost',
+    in: 'client',
+    find: "client.query('rollback')",
+    replace: "client.query('commit')",
+    caught: ['client/sql.test.ts', 'a lease that was lost takes the effect with it'],
+  },
+];

@@ -1,0 +1,61 @@
+import type { Mutant } from './mutants.ts';
+
+/** Tasks that wait for others. */
+export const dependencies: Mutant[] = [
+  {
+    name: 'the completion of one run tells no child',
+    in: 'tock.write_hot',
+    find: 'where x.stream = l.stream and x.position = l.last_position limit 1)',
+    replace: 'where false limit 1)',
+    caught: ['sql/after.test.ts', 'a task is ready when its parent is completed'],
+  },
+  {
+    name: 'the end of a single run tells no child',
+    in: 'tock.end_runs',
+    find: 'perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));',
+    replace: '',
+    caught: ['sql/after.test.ts', 'a task is ready when its parent is completed'],
+  },
+  {
+    name: 'a dead parent counts as done',
+    in: 'tock.next_parents',
+    find: "when e.state = 'done' or w.options ->> 'on_parent_failure' = 'run' then",
+    replace: "when e.state = 'done' or e.state = 'dead' then",
+    caught: ['sql/after.test.ts', 'when a parent'],
+  },
+  {
+    name: 'a cancelled parent that a claim may have counts as over',
+    in: 'tock.ends_of',
+    find: 'or tock.never_starts(f.current_id, p_lock)',
+    replace: 'or true',
+    caught: ['sql/after-late.test.ts', 'a cancelled parent that is being claimed'],
+  },
+  {
+    name: 'a child starts when one of its parents is over',
+    in: 'tock.look_at_parents',
+    find: 'where o.verdict is null and o.upto = 0);',
+    replace: 'where o.verdict is null);',
+    caught: ['sql/after-load.test.ts', 'ten thousand parents of one child'],
+  },
+  {
+    name: 'a cycle is accepted',
+    in: 'tock.refuse_cycle',
+    find: 'if v_done < p_tasks then',
+    replace: 'if false then',
+    caught: ['sql/after.test.ts', 'refused: '],
+  },
+  {
+    name: 'a parent goes on before its children have ended',
+    in: 'tock.begin_wait',
+    find: 'after_due = greatest(pg_catalog.clock_timestamp(), v_run_at),',
+    replace: 'after_due = null, due_at = pg_catalog.clock_timestamp(),',
+    caught: ['sql/spawn.test.ts', 'a task waits for what it spawned'],
+  },
+  {
+    name: 'a task waits for itself',
+    in: 'tock.refuse_waiting_for_itself',
+    find: 'if v_at.current_id >> 20 = p_position then',
+    replace: 'if false then',
+    caught: ['sql/spawn-cycles.test.ts', 'a completion is refused'],
+  },
+];

@@ -1,0 +1,133 @@
+import type { Mutant } from './mutants.ts';
+
+/** How leases end: complete, fail, release, extend. */
+export const finish: Mutant[] = [
+  {
+    name: 'the place of a single-run lease is enough to end it',
+    in: 'tock.lease_condition',
+    find: 'and l.token = $1',
+    replace: '',
+    caught: ['sql/tokens.test.ts', 'by its token, and by no other'],
+  },
+  {
+    name: 'any run may be completed under any lease',
+    in: 'tock.lease_rows',
+    find: 'l where %2$s and not tock.is_of_one($1)',
+    replace: 'l where $1 is not null',
+    caught: ['sql/complete.test.ts', "another lease's tasks are refused"],
+  },
+  {
+    name: 'a whole lease is completed though it is closed',
+    in: 'tock.write_hot',
+    find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.runs",
+    replace: 'true returning l.stream, l.after_position, l.last_position, l.runs',
+    caught: ['sql/complete.test.ts', 'all tasks of a lease are done by one call'],
+  },
+  {
+    name: 'a lease that failed in part is completed as a whole',
+    in: 'tock.write_hot',
+    find: 'v_runs := (%5$s);',
+    replace: '',
+    caught: ['sql/hot.test.ts', 'a whole completion counts what did not fail before'],
+  },
+  {
+    name: 'a part of a lease is completed without a lock on the lease',
+    in: 'tock.hold_statement',
+    find: "for %s) h', p_epoch, tock.lease_condition(p_epoch, p_one), case when p_one then 'no key update' else 'share' end)",
+    replace: ") h', p_epoch, tock.lease_condition(p_epoch, p_one))",
+    caught: ['sql/reap.test.ts', 'a part completed in an open transaction'],
+  },
+  {
+    name: 'a lease of one run is locked by several calls at once',
+    in: 'tock.hold_statement',
+    find: "when p_one then 'no key update'",
+    replace: "when p_one then 'share'",
+    caught: ['sql/hot.test.ts', 'a lease of one run that fails while somebody'],
+  },
+  {
+    name: 'a run that was reaped is completed all the same',
+    in: 'tock.runs_statement',
+    find: 'coalesce(e.state, l.outcome),',
+    replace: "nullif(coalesce(e.state, l.outcome), 'lost'),",
+    caught: ['sql/reap.test.ts', 'a stale lease can neither'],
+  },
+  {
+    name: 'a lease is closed before all of its runs have ended',
+    in: 'tock.close_ended_statement',
+    find: 'and l.runs = (',
+    replace: 'and l.runs >= (',
+    caught: ['sql/complete.test.ts', 'a task keeps its result, and the others'],
+  },
+  {
+    name: 'a completion commits asynchronously',
+    in: 'tock.complete',
+    find: 'begin if p_results is not null',
+    replace:
+      "begin perform pg_catalog.set_config('synchronous_commit', 'off', true); if p_results is not null",
+    caught: ['faults/crash.test.ts', 'a completion acknowledged just before a crash'],
+  },
+  {
+    name: 'a run that another call has ended is tried again',
+    in: 'tock.end_statement',
+    find: 'from ended e join written w using (stream, position)',
+    replace: 'from ended e',
+    caught: ['sql/hot-ends.test.ts', 'a task that one call completes and another fails'],
+  },
+  {
+    name: 'a failure overwrites the result of another call',
+    in: 'tock.end_statement',
+    find: 'order by e.stream, e.position on conflict do nothing returning stream, position',
+    replace:
+      'order by e.stream, e.position on conflict (stream, position) do update set state = excluded.state returning stream, position',
+    caught: ['sql/hot-ends.test.ts', 'a task that one call completes and another fails'],
+  },
+  {
+    name: 'a run that is named by two ids is tried twice',
+    in: 'tock.each_once',
+    find: 'if pg_catalog.cardinality(p_ended) < 2 then',
+    replace: 'if true then',
+    caught: ['sql/hot-ends.test.ts', "a retried run that is named by its task's id and its own"],
+  },
+  {
+    name: 'a cancelled task is tried again',
+    in: 'tock.heed_wishes',
+    find: 'coalesce(t.cancelled, false) or coalesce(o.cancelled, false)',
+    replace: 'false',
+    caught: ['sql/cancel.test.ts', 'is not tried again'],
+  },
+  {
+    name: 'a stale lease is extended',
+    in: 'tock.extend',
+    find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.leased_until",
+    replace: 'true returning l.stream, l.after_position, l.last_position, l.leased_until',
+    caught: ['sql/reap.test.ts', 'a stale lease can neither'],
+  },
+  {
+    name: 'an extension may shorten a lease',
+    in: 'tock.extend',
+    find: 'leased_until = greatest(l.leased_until, least($2, l.timeout_at))',
+    replace: 'leased_until = least($2, l.timeout_at)',
+    caught: ['sql/release-extend.test.ts', 'a lease is extended from now'],
+  },
+  {
+    name: 'a lease is extended beyond the time limit',
+    in: 'tock.extend',
+    find: 'least($2, l.timeout_at)',
+    replace: '$2',
+    caught: ['sql/time-limits.test.ts', 'ends the lease, and extending does not move it'],
+  },
+  {
+    name: 'a stale lease that was to be cancelled has its runs released',
+    in: 'tock.release',
+    find: "not in ('superseded', 'cancelled') or v_run.error is not null;",
+    replace: "not in ('superseded', 'cancelled');",
+    caught: ['sql/reap.test.ts', 'a stale lease that was wanted cancelled'],
+  },
+  {
+    name: 'a release counts as an attempt',
+    in: 'tock.release',
+    find: 'v_run.position::text), v_run.attempt,',
+    replace: 'v_run.position::text), v_run.attempt + 1,',
+    caught: ['sql/release-extend.test.ts', 'a released task is ready at once'],
+  },
+];

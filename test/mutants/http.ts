@@ -1,0 +1,69 @@
+import type { Mutant } from './mutants.ts';
+
+/** What the HTTP server takes, from whom, how much and how long. */
+export const http: Mutant[] = [
+  {
+    name: 'a body is read before its key is checked',
+    in: 'functions',
+    find: "const key = bearerKey(c.req.header('authorization'));",
+    replace:
+      "await c.req.raw.clone().body?.getReader().read(); const key = bearerKey(c.req.header('authorization'));",
+    caught: ['http/body.test.ts', 'of a request without a key, or with what is none'],
+  },
+  {
+    name: 'a body without a length is read to its end',
+    in: 'functions',
+    find: 'if (size > MAX_BYTES) throw tooLarge();',
+    replace: 'if (size > 100 * MAX_BYTES) throw tooLarge();',
+    caught: ['http/body.test.ts', 'a body without a length is cut at the limit'],
+  },
+  {
+    name: 'a slow body is waited for without end',
+    in: 'functions',
+    find: 'await Promise.race([read(), watch.late])',
+    replace: 'await read()',
+    caught: ['http/body.test.ts', 'a body that comes too slowly is given up'],
+  },
+  {
+    name: 'a large body of an unknown key is read',
+    in: 'functions',
+    find: 'let asked = length > UNKNOWN_BYTES;',
+    replace: 'let asked = false;',
+    caught: ['http/body.test.ts', 'of a large body of a key that is not known'],
+  },
+  {
+    name: 'one key can take all places',
+    in: 'functions',
+    find: 'const SPARE = 1 / 4;',
+    replace: 'const SPARE = 0;',
+    caught: ['http/shed.test.ts', 'a key that takes all places keeps no other out'],
+  },
+  {
+    name: 'a sandboxed page may call where null is listed',
+    in: 'functions',
+    find: '.filter(isSome)',
+    replace: '.filter((one) => isSome(one) || one)',
+    caught: ['http/origins.test.ts', 'a page that is nobody'],
+  },
+  {
+    name: 'the size of a payload is not checked before it is written',
+    in: 'tock.http_enqueue',
+    find: 'if pg_catalog.pg_column_size(p_body) > 262144 then',
+    replace: 'if false then',
+    caught: ['http/payload-size.test.ts', 'a payload that is too large is refused before'],
+  },
+  {
+    name: 'a NUL goes through to the database',
+    in: 'functions',
+    find: "if (value.includes('\\0')) return …;",
+    replace: '',
+    caught: ['fuzz/fuzz.test.ts', 'whatever JSON is a payload, it is kept'],
+  },
+  {
+    name: 'an error shows its stack',
+    in: 'functions',
+    find: 'return { status, detail: message, field: detail || undefined',
+    replace: 'return { status, detail: String(error.stack), field: detail || undefined',
+    caught: ['fuzz/fuzz.test.ts', 'requests that the document allows'],
+  },
+];

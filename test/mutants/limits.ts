@@ -1,0 +1,47 @@
+import type { Mutant } from './mutants.ts';
+
+/** Limits of a whole queue. */
+export const limits: Mutant[] = [
+  {
+    name: 'a claim of one ignores the limit',
+    in: 'tock.write_hot',
+    find: 'and q.max_running is null and q.rate_limit is null',
+    replace: '',
+    caught: ['sql/limits-load.test.ts', 'eight workers, some of them killed'],
+  },
+  {
+    name: 'a limit has no lock',
+    in: 'tock.ask_allowance',
+    find: 'elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or (p_wait and tock.wait_for_lock(v_key)) then',
+    replace: 'else',
+    caught: ['sql/limits.test.ts', 'a claim that stands open makes others busy'],
+  },
+  {
+    name: 'a limit is not read again under its lock',
+    in: 'tock.ask_allowance',
+    find: 'p_wait and tock.wait_for_lock(v_key)) then v_one := tock.allowance_of(p_queue, p_policy);',
+    replace: 'p_wait and tock.wait_for_lock(v_key)) then',
+    caught: ['sql/limits-load.test.ts', 'eight workers, some of them killed'],
+  },
+  {
+    name: 'a run counts until its whole lease has ended',
+    in: 'tock.running_statement',
+    find: 'l.runs - x.ended as runs',
+    replace: 'l.runs as runs',
+    caught: ['sql/limits.test.ts', 'a queue never has more running than its limit'],
+  },
+  {
+    name: 'claims that were open when the limit was set do not count',
+    in: 'tock.open_leases',
+    find: "and l.virtualtransaction !~ '/0$' and l.pid is distinct from",
+    replace: 'and false and l.pid is distinct from',
+    caught: ['sql/limits.test.ts', 'a limit set while tasks run counts them'],
+  },
+  {
+    name: 'a start takes nothing from the rate',
+    in: 'tock.keep_allowance',
+    find: 'p_asked.level - p_started',
+    replace: 'p_asked.level',
+    caught: ['sql/limits-load.test.ts', 'however many ask, no window holds more'],
+  },
+];

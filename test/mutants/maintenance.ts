@@ -1,0 +1,33 @@
+import type { Mutant } from './mutants.ts';
+
+/** Maintenance jobs: one at a time, on record, bounded. */
+export const maintenance: Mutant[] = [
+  {
+    name: 'a job runs twice at once',
+    in: 'tock.run_duty',
+    find: "not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) or (… for update skip locked) is null",
+    replace: 'false',
+    caught: ['sql/duties.test.ts', 'a duty being done elsewhere'],
+  },
+  {
+    name: 'a job waits for its row',
+    in: 'tock.run_duty',
+    find: 'for update skip locked) is null',
+    replace: ') is null',
+    caught: ['sql/ride-along.test.ts', 'whose rows a transaction'],
+  },
+  {
+    name: "a failing job's error is not recorded",
+    in: 'tock.run_duty',
+    find: "when sqlstate 'TK422' then raise; when others or query_canceled then",
+    replace: "when sqlstate 'TK422' then raise; when sqlstate 'TK999' then",
+    caught: ['sql/duties.test.ts', 'a failing duty is recorded'],
+  },
+  {
+    name: 'a job on the way of a claim goes on when the claim is cancelled',
+    in: 'tock.run_duty',
+    find: "if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then",
+    replace: 'if false then',
+    caught: ['sql/ride-along.test.ts', 'a cancel ends the claim'],
+  },
+];

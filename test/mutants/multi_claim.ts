@@ -1,0 +1,26 @@
+import type { Mutant } from './mutants.ts';
+
+/** Claims from several queues, and those that answer a worker with what it has. */
+export const multiClaim: Mutant[] = [
+  {
+    name: 'each queue gives as much as the limit',
+    in: 'tock.claim_any',
+    find: 'p_limit => v_left',
+    replace: 'p_limit => p_limit',
+    caught: ['sql/claim-any.test.ts', 'the first queue gives what it has'],
+  },
+  {
+    name: 'a worker that has a lease is given another',
+    in: 'tock.claim_own',
+    find: 'if v_own.token is not null then',
+    replace: 'if false then',
+    caught: ['sql/claim-own.test.ts', 'a worker that claims one at a time'],
+  },
+  {
+    name: 'two claims of one worker do not wait for each other',
+    in: 'tock.claim_own',
+    find: 'o.worker = p_worker for update;',
+    replace: 'o.worker = p_worker;',
+    caught: ['sql/claim-own.test.ts', 'sixteen calls of a worker at once'],
+  },
+];

@@ -1,0 +1,26 @@
+import type { Mutant } from './mutants.ts';
+
+/** Cancelled tasks, changed ones, and their options. */
+export const overrides: Mutant[] = [
+  {
+    name: 'a worker is asked to stop a run that it was not given',
+    in: 'tock.extend',
+    find: 'and (select m.position = any (l.skips) … is not true',
+    replace: '',
+    caught: ['sql/cancel.test.ts', 'no worker is asked to stop what its claim passed over'],
+  },
+  {
+    name: 'a next attempt has the payload of the last one',
+    in: 'tock.end_statement',
+    find: 'when e.payload_of is not null then',
+    replace: 'when false then',
+    caught: ['sql/change.test.ts', 'what is changed of a running task that is'],
+  },
+  {
+    name: 'a changed task begins its attempts anew',
+    in: 'tock.supersede',
+    find: 'select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost,',
+    replace: 'select p.next_stream, p.next_position, p.task_id, 1, 0,',
+    caught: ['model/model.test.ts', 'whatever is done to tasks, they stand as the model says'],
+  },
+];

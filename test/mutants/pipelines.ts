@@ -1,0 +1,27 @@
+import type { Mutant } from './mutants.ts';
+
+/** Pipelines. */
+export const pipelines: Mutant[] = [
+  {
+    name: 'a lease with a pipeline is closed as a whole',
+    in: 'tock.write_hot',
+    find: 'v_asks and (%14$s)',
+    replace: 'false',
+    caught: ['sql/pipelines.test.ts', 'a whole lease is completed without results'],
+  },
+  {
+    name: 'attempts are counted on from stage to stage',
+    in: 'tock.complete',
+    find: "v_run.stream, v_run.position, 'done', v_result, null, case when v_wait then 'infinity' when v_stage is not null then '-infinity'::timestamptz end, 1, 0,",
+    replace:
+      "v_run.stream, v_run.position, 'done', v_result, null, case when v_wait then 'infinity' when v_stage is not null then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
+    caught: ['sql/pipelines.test.ts', 'a lease that the reaper took back moves nothing'],
+  },
+  {
+    name: 'a repeated completion may name another stage',
+    in: 'tock.ended_so',
+    find: "coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')",
+    replace: 'true',
+    caught: ['sql/pipelines.test.ts', 'a completion that is made again answers the same'],
+  },
+];

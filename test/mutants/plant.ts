@@ -1,0 +1,30 @@
+import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkout } from '../../scripts/stack/place.ts';
+import { edited, placesOf, type Source } from './match.ts';
+import type { Mutant } from './mutants.ts';
+
+/** What a folder's files import from beside it. */
+const beside: Record<string, string[]> = { functions: ['client', 'node_modules'] };
+
+/** The folder that is copied as a whole. */
+export const folderOf = (mutant: Mutant) => (mutant.in.includes('.') ? 'sql' : mutant.in);
+
+/** The files of a folder that a mutant may change; sql/schema.sql says only what the others make. */
+export function sourcesOf(folder: string): Source[] {
+  const exclude = ['**/node_modules/**', '**/schema.sql'];
+  const files = globSync(`${folder}/**/*.{sql,ts,mjs,sh}`, { cwd: checkout, exclude });
+  return files.map((path) => ({ path, text: readFileSync(join(checkout, path), 'utf8') }));
+}
+
+/** Copies the mutant's folder, with the mutant in it; the environment in which tests take it from there. */
+export function plant(mutant: Mutant, to: string): Record<string, string> {
+  const folder = folderOf(mutant);
+  const sources = sourcesOf(folder);
+  const edits = placesOf(sources, mutant);
+  const filter = (path: string) => !path.includes('node_modules');
+  cpSync(join(checkout, folder), join(to, folder), { recursive: true, filter });
+  for (const source of sources) writeFileSync(join(to, source.path), edited(source, edits));
+  for (const one of beside[folder] ?? []) symlinkSync(join(checkout, one), join(to, one));
+  return { [`TOCK_${folder.toUpperCase()}_DIRECTORY`]: join(to, folder) };
+}

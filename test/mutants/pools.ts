@@ -1,0 +1,47 @@
+import type { Mutant } from './mutants.ts';
+
+/** Pools of workers. */
+export const pools: Mutant[] = [
+  {
+    name: 'a task may have two workers',
+    in: 'tock.places',
+    find: 'create unique index places_by_task',
+    replace: 'create index places_by_task',
+    caught: ['sql/pools-races.test.ts', 'sixteen who assign the same many tasks at once'],
+  },
+  {
+    name: 'a worker may have two tasks',
+    in: 'tock.places',
+    find: 'create unique index places_by_worker',
+    replace: 'create index places_by_worker',
+    caught: ['sql/pools-anew.test.ts', 'a worker takes under repeatable read'],
+  },
+  {
+    name: 'a worker ends what another holds',
+    in: 'tock.unassign',
+    find: 'if v_place.number is null or v_place.number <> p_fence then',
+    replace: 'if v_place.number is null then',
+    caught: ['sql/pools.test.ts', 'a heartbeat says what the worker holds'],
+  },
+  {
+    name: 'a heartbeat with a stale fencing token counts',
+    in: 'tock.join_pool',
+    find: 'v_place.number <> p_fence or v_place.leased_until <=',
+    replace: 'v_place.leased_until <=',
+    caught: ['sql/pools.test.ts', 'a heartbeat says what the worker holds'],
+  },
+  {
+    name: 'a worker that has vanished keeps its task for good',
+    in: 'tock.assign',
+    find: 'if v_task.worker is not null and v_task.leased_until > pg_catalog.clock_timestamp() then',
+    replace: 'if v_task.worker is not null then',
+    caught: ['sql/pools.test.ts', 'of three that want to lead'],
+  },
+  {
+    name: 'the reaper of pools takes workers that are alive',
+    in: 'tock.reap_pool',
+    find: 'where p.number = d.number and d.leased_until <= p_now;',
+    replace: 'where p.number = d.number;',
+    caught: ['sql/pools.test.ts', 'a worker with heartbeats stays'],
+  },
+];

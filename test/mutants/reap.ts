@@ -1,0 +1,55 @@
+import type { Mutant } from './mutants.ts';
+
+/** Expired leases that are taken back. */
+export const reap: Mutant[] = [
+  {
+    name: 'the reaper ignores results',
+    in: 'tock.reap_epoch',
+    find: 'offset 0) r where (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null order by r.position)',
+    replace: 'offset 0) r order by r.position)',
+    caught: ['sql/reap.test.ts', 'a task done before its lease ended'],
+  },
+  {
+    name: 'the reaper does not lock the leases',
+    in: 'tock.reap_epoch',
+    find: 'order by l.leased_until limit 1000 for update skip locked',
+    replace: 'order by l.leased_until limit 1000',
+    caught: ['sql/reap.test.ts', 'a part completed in an open transaction'],
+  },
+  {
+    name: 'the reaper never sweeps',
+    in: 'tock.reap',
+    find: "coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute'); v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end; v_reached",
+    replace:
+      "coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute'); v_from timestamptz := coalesce(v_duty.reached_at, '-infinity'); v_reached",
+    caught: ['sql/reap.test.ts', 'a claim that commits after its deadline'],
+  },
+  {
+    name: 'a lease is taken back before its time',
+    in: 'tock.reap_epoch',
+    find: 'l.leased_until < $2 and',
+    replace: "l.leased_until < $2 + interval '1 day' and",
+    caught: ['sql/reap.test.ts', 'a task is taken back when its lease has ended'],
+  },
+  {
+    name: 'a run may be lost for ever',
+    in: 'tock.reap_epoch',
+    find: 'when r.lost + 1 < p.max_lost then',
+    replace: 'when true then',
+    caught: ['sql/reap.test.ts', 'lost runs are counted apart'],
+  },
+  {
+    name: 'a run whose time limit is over counts as lost',
+    in: 'tock.reap_epoch',
+    find: 'case when t.up then r.lost else r.lost + 1 end, null, null)',
+    replace: 'r.lost + 1, null, null)',
+    caught: ['sql/retry-life.test.ts', 'a run whose time is up has failed'],
+  },
+  {
+    name: 'the reaper waits for concurrency keys',
+    in: 'tock.reap_epoch',
+    find: 'where tock.lease_asks(e.token)), p_epoch, false);',
+    replace: 'where tock.lease_asks(e.token)), p_epoch, true);',
+    caught: ['sql/gate-locks.test.ts', 'lost runs are taken back while'],
+  },
+];

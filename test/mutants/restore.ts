@@ -1,0 +1,47 @@
+import type { Mutant } from './mutants.ts';
+
+/** A sequence behind what is stored: restore, failover, branch. */
+export const restore: Mutant[] = [
+  {
+    name: 'a stream is opened below its newest run',
+    in: 'tock.open_stream',
+    find: 'perform tock.check_sequence(greatest(v_newest, tock.newest_run(v_number)));',
+    replace: '',
+    caught: ['faults/sequence.test.ts', 'with the sequence set back,'],
+  },
+  {
+    name: 'the guard looks only whether the server changed',
+    in: 'tock.guard',
+    find: 'if v_highest > v_reached or (v_seen <> v_identity and v_seen <> 0) then',
+    replace: 'if v_seen <> v_identity and v_seen <> 0 then',
+    caught: ['faults/sequence.test.ts', 'a sequence behind streams that sleep'],
+  },
+  {
+    name: 'a segment that is over takes tasks again',
+    in: 'tock.guard_now',
+    find: 'and not exists (select from tock.epochs e where (e.started_at is not null or e.settled_at is not null) … + 1)',
+    replace: '',
+    caught: ['faults/sequence.test.ts', 'a sequence set back into an epoch that is over'],
+  },
+  {
+    name: 'the first call after a failover goes unguarded',
+    in: 'tock.take_slot',
+    find: 'if tock.hot_epoch() is null then perform tock.guard_now(); perform tock.make_room(); end if; for v_step in 0',
+    replace: 'if tock.hot_epoch() is null then perform tock.make_room(); end if; for v_step in 0',
+    caught: ['faults/standby.test.ts', 'a promoted standby gives out no id'],
+  },
+  {
+    name: 'the sequence jumps just above what is stored',
+    in: 'tock.guard',
+    find: 'greatest(v_reached, v_highest) + 1048576',
+    replace: 'greatest(v_reached, v_highest) + 1',
+    caught: ['faults/standby.test.ts', 'a promoted standby gives out no id'],
+  },
+  {
+    name: 'a queue that pauses after a restore gives tasks',
+    in: 'tock.claim',
+    find: 'if tock.is_paused(v_policy) then',
+    replace: 'if v_policy.paused then',
+    caught: ['faults/point-in-time.test.ts', 'a queue that pauses after a restore'],
+  },
+];

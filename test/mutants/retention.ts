@@ -1,0 +1,54 @@
+import type { Mutant } from './mutants.ts';
+
+/** Segments that are verified, archived and dropped. */
+export const retention: Mutant[] = [
+  {
+    name: 'verification requeues only runs outside of every lease',
+    in: 'tock.requeue_missing',
+    find: 'or (j.excess > 0 and (j.late or j.excess <> j.late_ones))',
+    replace: '',
+    caught: ['sql/audit-duty.test.ts', 'a run that appeared within a leased range'],
+  },
+  {
+    name: 'a segment is dropped before it was verified',
+    in: 'tock.is_past_retention',
+    find: 'and p_epoch.audited_at is not null',
+    replace: '',
+    caught: ['sql/audit-duty.test.ts', 'an epoch is not dropped before its audit'],
+  },
+  {
+    name: 'a segment is dropped by the shortest retention in it',
+    in: 'tock.is_past_retention',
+    find: "interval '1 second' * coalesce((select max((tock.policy(q)).retention_seconds)",
+    replace: "interval '1 second' * coalesce((select min((tock.policy(q)).retention_seconds)",
+    caught: ['sql/retention.test.ts', 'a queue hides what ended'],
+  },
+  {
+    name: 'a drop does not back off',
+    in: 'tock.retain',
+    find: "and coalesce(e.drop_after, '-infinity') < pg_catalog.now()",
+    replace: '',
+    caught: ['sql/drop.test.ts', 'a drop waits for no reader'],
+  },
+  {
+    name: 'a task is forgotten with the segment of its first run',
+    in: 'tock.let_go',
+    find: 'v_done integer := tock.send_on(p_epoch, p_limit);',
+    replace: 'v_done integer := 0;',
+    caught: ['sql/let-go.test.ts', 'ready, running and done'],
+  },
+  {
+    name: 'a segment is dropped before its archive is verified',
+    in: 'tock.may_be_dropped',
+    find: "where a.epoch = p_epoch and a.state = 'verified')",
+    replace: 'where a.epoch = p_epoch)',
+    caught: ['archive/faults.test.ts', 'is found out, and nothing is dropped for it'],
+  },
+  {
+    name: 'a segment is dropped that was not counted',
+    in: 'tock.retain',
+    find: 'perform tock.minutes();',
+    replace: '',
+    caught: ['sql/minutes.test.ts', 'over the edges of epochs and after they are gone'],
+  },
+];

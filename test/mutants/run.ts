@@ -1,0 +1,71 @@
+// Puts one mutant after another into a copy of sql/, client/, functions/ or examples/, and says whether its test fails.
+// usage: node test/mutants/run.ts [part of a mutant's name or of its test's file] ...
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkout } from '../../scripts/stack/place.ts';
+import { ended } from '../../scripts/stack/run.ts';
+import { type Mutant, mutants } from './mutants.ts';
+import { plant } from './plant.ts';
+
+type Report = {
+  testResults: {
+    assertionResults: { status: string; title: string; failureMessages: string[] }[];
+  }[];
+};
+
+/** How the named test failed, in one line; null when it passed. */
+async function failure(mutant: Mutant, folder: string, place: object): Promise<string | null> {
+  const report = join(folder, 'report.json');
+  const [file, name] = mutant.caught;
+  const pattern = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const out = ['--reporter=json', `--outputFile.json=${report}`];
+  const child = spawn('vitest', ['run', join('test', file), '-t', pattern, ...out], {
+    cwd: checkout,
+    // Most mutants are something that never comes.
+    env: { ...process.env, TOCK_TEST_PATIENCE: '20', ...place },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr?.on('data', (data) => {
+    said += data;
+  });
+  await ended(child);
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
+  const results = testResults.flatMap((one) => one.assertionResults);
+  const ran = results.filter((one) => one.status === 'passed' || one.status === 'failed');
+  if (ran.length === 0) throw new Error(`${file} ran no test named ${name}. ${said.slice(0, 500)}`);
+  const failed = ran.find((one) => one.status === 'failed');
+  if (!failed) return null;
+  const [message = ''] = failed.failureMessages;
+  // Then the mutant itself is wrong, and any test would have failed.
+  if (/syntax error|does not exist/.test(message)) throw new Error(message.split('\n')[0]);
+  return (message.split('\n')[0] ?? '')
+    .replace('Error: STACK_TRACE_ERROR', 'timed out')
+    .slice(0, 160);
+}
+
+const parts = process.argv.slice(2);
+const asked = (mutant: Mutant) =>
+  parts.some((part) => `${mutant.name} ${mutant.caught[0]}`.includes(part));
+const chosen = mutants.filter((mutant) => parts.length === 0 || asked(mutant));
+let missed = 0;
+for (const mutant of chosen) {
+  const folder = mkdtempSync(join(tmpdir(), 'tock-mutants-'));
+  try {
+    const how = await failure(mutant, folder, plant(mutant, folder));
+    if (how === null) missed++;
+    const outcome = how === null ? 'NOT CAUGHT' : `caught: ${how}`;
+    process.stdout.write(`${mutant.name} (${mutant.caught[0]})\n    ${outcome}\n`);
+  } catch (error) {
+    missed++;
+    process.stdout.write(
+      `${mutant.name} (${mutant.caught[0]})\n    BROKEN: ${(error as Error).message}\n`,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+process.stdout.write(`${chosen.length - missed} of ${chosen.length} caught\n`);
+process.exitCode = missed > 0 || chosen.length === 0 ? 1 : 0;

@@ -1,0 +1,75 @@
+import type { Mutant } from './mutants.ts';
+
+/** Segments: made ahead, crossed, settled. */
+export const segments: Mutant[] = [
+  {
+    name: 'two transactions make the same segment',
+    in: 'tock.rotate',
+    find: "if not tock.wait_for_lock(tock.named_key('duty', 'rotate')) then return 0; end if;",
+    replace: '',
+    caught: ['sql/epochs.test.ts', 'while one transaction makes epochs another makes none'],
+  },
+  {
+    name: 'a segment is as wide as the caller says',
+    in: 'tock.rotate',
+    find: 'coalesce(least(p_width, 1073741824),',
+    replace: 'coalesce(p_width,',
+    caught: ['sql/tokens.test.ts', 'an epoch is never wider'],
+  },
+  {
+    name: 'a claim crosses into the next segment without a lease for the gap',
+    in: 'tock.place_of',
+    find: 'perform tock.skip_to(p_stream, v_at.after_position, v_first - 1, 0);',
+    replace: '',
+    caught: ['sql/move-up.test.ts', 'a paused queue is worked off from its oldest run on'],
+  },
+  {
+    name: 'one lease holds runs of two segments',
+    in: 'tock.claim',
+    find: 'continue when v_drawn > 0 and v_epoch <> v_hot;',
+    replace: '',
+    caught: ['sql/epochs.test.ts', 'a claim that begins in an old epoch'],
+  },
+  {
+    name: 'a stream is moved on past its next run',
+    in: 'tock.move_up',
+    find: 'else v_first - 1 end',
+    replace: 'else v_first end',
+    caught: ['sql/move-up.test.ts', 'a stream is moved up to the epoch it has come to'],
+  },
+  {
+    name: 'a segment is settled over an open writer',
+    in: 'tock.settle',
+    find: 'and not e.writers_at_end && v_writers',
+    replace: '',
+    caught: ['sql/settle.test.ts', 'an epoch is not settled while one of its writers is open'],
+  },
+  {
+    name: 'a segment is settled over an open lease',
+    in: 'tock.settle',
+    find: 'or exists (select from tock.leases_%1$s l where l.closed_at is null)',
+    replace: '',
+    caught: ['sql/settle.test.ts', 'an epoch with runs still to claim'],
+  },
+  {
+    name: 'a segment is settled over a stream that has not yet come to it',
+    in: 'tock.settle',
+    find: 'or (select r.position from tock.runs_%1$s r where r.stream = s.number limit 1) is not null or (select l.last_position … ) is not null',
+    replace: '',
+    caught: ['sql/drop.test.ts', 'an old epoch that is kept holds no later one'],
+  },
+  {
+    name: 'a segment is settled under an old snapshot',
+    in: 'tock.settle',
+    find: "v_settled integer := 0; begin if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then return 0;",
+    replace: 'v_settled integer := 0; begin if false then return 0;',
+    caught: ['sql/settle.test.ts', 'nor is one settled under a snapshot from before'],
+  },
+  {
+    name: 'two transactions end a segment at once',
+    in: 'tock.end_epoch',
+    find: "elsif not tock.wait_for_lock(tock.named_key('duty', 'rotate')) then",
+    replace: 'elsif false then',
+    caught: ['archive/archive.test.ts', 'while a transaction ends an epoch another waits for it'],
+  },
+];

@@ -1,0 +1,68 @@
+import type { Mutant } from './mutants.ts';
+
+/** Keys for some tenants. */
+export const tenants: Mutant[] = [
+  {
+    name: 'a key for some tenants does what concerns all',
+    in: 'tock.authorize',
+    find: 'elsif v_key.tenants is not null and not p_own then',
+    replace: 'elsif false then',
+    caught: ['http/tenant-keys.test.ts', 'what concerns all tenants is refused'],
+  },
+  {
+    name: 'a key for some tenants claims',
+    in: 'tock.check_key',
+    find: "not p_key.scopes <@ array['enqueue', 'read'] then",
+    replace: 'false then',
+    caught: ['sql/key-life.test.ts', 'a key for some tenants has no scope to claim'],
+  },
+  {
+    name: "another tenant's task is read",
+    in: 'tock.reach',
+    find: '(v_key.tenants is null or tock.tenant_of_task(p_id) = any (v_key.tenants))',
+    replace: 'true',
+    caught: ['http/tenant-keys.test.ts', "another tenant's task is, to every call"],
+  },
+  {
+    name: 'a key enqueues for any tenant',
+    in: 'tock.check_own_tasks',
+    find: "and coalesce(t.task ->> 'tenant' <> all (p_tenants), pg_catalog.cardinality(p_tenants) > 1)",
+    replace: 'and false',
+    caught: ['http/tenant-keys.test.ts', 'a key for one tenant enqueues'],
+  },
+  {
+    name: 'tenants share unique keys',
+    in: 'tock.own_name',
+    find: "'tenant:' || pg_catalog.replace(pg_catalog.replace(p_tenant, '~', '~0'), '/', '~1') || '/' ||",
+    replace: '',
+    caught: ['http/tenant-keys.test.ts', 'a request id, a unique key and a gate'],
+  },
+  {
+    name: 'a request id of one tenant answers another',
+    in: 'tock.own_request_id',
+    find: 'pg_catalog.jsonb_build_array(v_tenants, p_request_id)',
+    replace: 'pg_catalog.jsonb_build_array(p_request_id)',
+    caught: ['http/tenant-keys.test.ts', 'a request id, a unique key and a gate'],
+  },
+  {
+    name: 'a filter may name any tenant',
+    in: 'tock.own_tenant',
+    find: 'if v_tenants is null or p_tenant = any (v_tenants) then',
+    replace: 'if v_tenants is null or p_tenant is not null then',
+    caught: ['http/tenant-keys.test.ts', 'lists, and changes by filter'],
+  },
+  {
+    name: 'a list of ids reaches tasks of other tenants',
+    in: 'functions',
+    find: 'and (known.tenants is null or tock.tenant_of_task(p_id => u.id) = any (known.tenants))',
+    replace: '',
+    caught: ['http/tenant-keys.test.ts', 'of many ids only those of its own'],
+  },
+  {
+    name: "another tenant's result is read as a parent's",
+    in: 'tock.readable',
+    find: 'where (v_key.tenants is null or tock.tenant_of_task(i.id) = any (v_key.tenants))',
+    replace: 'where true',
+    caught: ['http/tenant-keys.test.ts', "a child of two tenants' tasks"],
+  },
+];
