@@ -102,7 +102,6 @@ table tock.archives
   "position" bigint not null default 0
   parts integer not null default 0
   rows bigint not null default 0
-  replaced bigint not null
   started_at timestamp with time zone not null default now()
   verified_at timestamp with time zone
   dropped_at timestamp with time zone
@@ -201,10 +200,10 @@ table tock.fired
   outcome text not null
   error text
   constraint fired_pkey PRIMARY KEY (number)
-  constraint fires_are_left_out_up_to_a_later_one CHECK ((until_at >= fire_at)) NOT VALID
+  constraint fires_are_left_out_up_to_a_later_one CHECK ((until_at >= fire_at))
   constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['fired'::text, 'run'::text, 'overlapped'::text, 'replaced'::text, 'missed'::text, 'failed'::text])))
-  constraint what_failed_says_why CHECK (((error IS NOT NULL) = (outcome = 'failed'::text))) NOT VALID
-  constraint what_fired_made_a_task CHECK (((task_id IS NOT NULL) = (outcome = ANY (ARRAY['fired'::text, 'run'::text])))) NOT VALID
+  constraint what_failed_says_why CHECK (((error IS NOT NULL) = (outcome = 'failed'::text)))
+  constraint what_fired_made_a_task CHECK (((task_id IS NOT NULL) = (outcome = ANY (ARRAY['fired'::text, 'run'::text]))))
   CREATE INDEX fired_by_due ON tock.fired USING btree (due_at, schedule) WHERE (due_at IS NOT NULL)
   CREATE INDEX fired_by_schedule ON tock.fired USING btree (schedule, number)
 
@@ -325,10 +324,9 @@ table tock.marks -- partition by RANGE ("position")
   kind text not null
   changes jsonb
   constraint amending_says_what CHECK (((changes IS NOT NULL) OR (kind <> 'amended'::text)))
-  constraint kind_is_known CHECK ((kind = ANY (ARRAY['cancelled'::text, 'superseded'::text, 'replaces'::text, 'amended'::text])))
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['cancelled'::text, 'superseded'::text, 'amended'::text])))
   constraint marks_pkey PRIMARY KEY (stream, "position", kind)
-  constraint replacing_names_the_other CHECK (((other_id IS NOT NULL) = (kind = ANY (ARRAY['superseded'::text, 'replaces'::text]))))
-  CREATE INDEX marks_that_replace ON ONLY tock.marks USING btree (other_id) WHERE (kind = 'replaces'::text)
+  constraint superseded_names_the_other CHECK (((other_id IS NOT NULL) = (kind = 'superseded'::text)))
 
 table tock.migrations
   number integer not null
@@ -515,7 +513,7 @@ table tock.requests
   token uuid
   created_at timestamp with time zone not null default now()
   answer jsonb
-  constraint answer_is_of_ids CHECK (((answer IS NULL) OR (ids IS NOT NULL))) NOT VALID
+  constraint answer_is_of_ids CHECK (((answer IS NULL) OR (ids IS NOT NULL)))
   constraint request_gave_something CHECK (((ids IS NULL) <> (token IS NULL)))
   constraint requests_pkey PRIMARY KEY (queue, verb, request_id)
   CREATE INDEX requests_by_age ON tock.requests USING btree (created_at)
@@ -528,8 +526,8 @@ table tock.reruns
   kind text not null
   reason text
   constraint kind_is_known CHECK ((kind = ANY (ARRAY['rerun'::text, 'redrive'::text])))
-  constraint rerun_is_another_task CHECK ((id <> of_id)) NOT VALID
-  constraint reruns_are_counted CHECK ((number > 0)) NOT VALID
+  constraint rerun_is_another_task CHECK ((id <> of_id))
+  constraint reruns_are_counted CHECK ((number > 0))
   constraint reruns_pkey PRIMARY KEY (of_id, number)
   CREATE INDEX reruns_by_id ON tock.reruns USING btree (id)
 
@@ -661,7 +659,7 @@ table tock.unique_keys
   written_at timestamp with time zone not null default clock_timestamp()
   queue text not null
   unique_key text not null
-  constraint keys_turns_are_counted CHECK ((number > 0)) NOT VALID
+  constraint keys_turns_are_counted CHECK ((number > 0))
   constraint unique_keys_pkey PRIMARY KEY (queue, unique_key, number)
   CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (queue, written_at)
 
@@ -679,22 +677,20 @@ table tock.waiting
   queue text not null
   tenant text
   payload jsonb
-  replaces bigint
   options jsonb
   gate text
   ticket bigint
   after_due timestamp with time zone
-  constraint child_stands_at_no_gate CHECK (((after_due IS NULL) OR (ticket IS NULL))) NOT VALID
-  constraint priority_is_0_to_9 CHECK (((priority >= 0) AND (priority <= 9))) NOT VALID
-  constraint replacement_has_its_task CHECK (((replaces IS NULL) OR (task_id IS NOT NULL))) NOT VALID
-  constraint run_was_lost_less_often_than_begun CHECK (((lost >= 0) AND (attempt > lost))) NOT VALID
-  constraint ticket_is_for_a_gate CHECK (((ticket IS NULL) OR (gate IS NOT NULL))) NOT VALID
+  constraint child_stands_at_no_gate CHECK (((after_due IS NULL) OR (ticket IS NULL)))
+  constraint priority_is_0_to_9 CHECK (((priority >= 0) AND (priority <= 9)))
+  constraint run_was_lost_less_often_than_begun CHECK (((lost >= 0) AND (attempt > lost)))
+  constraint ticket_is_for_a_gate CHECK (((ticket IS NULL) OR (gate IS NOT NULL)))
   constraint waiting_pkey PRIMARY KEY ("position")
   CREATE INDEX waiting_at_gates ON tock.waiting USING btree (queue, gate, ticket) WHERE (ticket IS NOT NULL)
   CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
+  CREATE INDEX waiting_by_position ON tock.waiting USING btree (queue, "position")
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
-  CREATE INDEX waiting_that_replace ON tock.waiting USING btree (replaces) WHERE (replaces IS NOT NULL)
 
 table tock.watches
   "position" bigint not null
@@ -727,8 +723,6 @@ sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.stream_numbers 1 to 1048575 cache 1
 
-type tock.again (n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint, tenant text, created_at timestamp with time zone, bytes integer, payload_of bigint, queue text, priority smallint, lane smallint, due_at timestamp with time zone, cancelled boolean, lost smallint)
-
 type tock.allowance (number bigint, taken_at timestamp with time zone, seen_at timestamp with time zone, level double precision, running integer, leases uuid[], allowed integer, after_seconds integer, unwritten boolean)
 
 type tock.archive_rows (count integer, digest text, texts text, last_stream integer, last_position bigint, first_created_at timestamp with time zone, last_created_at timestamp with time zone, queues text[], begun bigint[])
@@ -749,8 +743,6 @@ type tock.dependent (position bigint, upto integer, verdict text, parent bigint,
 
 type tock.depth (queue text, ready bigint, running bigint, waiting bigint, dead bigint, leases bigint, oldest_ready_at timestamp with time zone)
 
-type tock.ended (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint)
-
 type tock.ending (stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamp with time zone, attempt smallint, lost smallint, queue text, payload jsonb)
 
 type tock.firing (fires timestamp with time zone[], missed_from timestamp with time zone, missed_until timestamp with time zone, next_fire_at timestamp with time zone, next_due_at timestamp with time zone)
@@ -763,11 +755,7 @@ type tock.lease_span (stream integer, after_position bigint, last_position bigin
 
 type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queue text, attempt smallint, lost smallint, max_attempts smallint, state text, result jsonb, error jsonb, next_id bigint)
 
-type tock.listed (id bigint, run_id bigint, state text, priority smallint, tenant text, attempt smallint, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, worker text, error text, rerun boolean)
-
 type tock.look (epoch integer, due boolean, streams candidate[])
-
-type tock.page (tasks listed[], cursor text, looked_at integer)
 
 type tock.passed (after_position bigint, skips bigint[], upto bigint, timeout_seconds integer)
 
@@ -802,6 +790,10 @@ function tock.after_append(p_children bigint[])
   returns void
   -- Called with the positions of tasks that come after others.
 
+function tock.after_claim(p_queue text, p_policy queues, p_asked allowance, p_token uuid, p_started integer)
+  returns void
+  -- Called when runs of a queue that has a limit have been leased.
+
 function tock.after_complete(p_epoch integer, p_runs leased_run[], p_results jsonb)
   returns void
   -- Called with the runs done by this completion whose results have a spawn.
@@ -809,6 +801,10 @@ function tock.after_complete(p_epoch integer, p_runs leased_run[], p_results jso
 function tock.after_runs_ended(p_epoch integer, p_ended ending[])
   returns void
   -- Called when runs of a lease with options have ended and the lease has been closed as far as it goes.
+
+function tock.after_sweep()
+  returns integer
+  -- Makes ready what waits at a feature and was missed; returns how much.
 
 function tock.ago(p_at timestamp with time zone)
   returns text
@@ -864,6 +860,10 @@ function tock.archive_deleted(p_paths text[])
   returns integer
   -- Notes that unwanted objects have been deleted; returns how many.
   -- for tock_admin, tock_edge
+
+function tock.archive_dropped(p_epoch integer)
+  returns void
+  -- Notes that an epoch is in the archive only, from now on; one that is not there leaves nothing behind.
 
 function tock.archive_emptied(p_options text[])
   returns text[]
@@ -927,10 +927,6 @@ function tock.archived(p_path text, p_bytes bigint, p_sha256 text, p_rows intege
   -- Records a part's file that was read back and found whole; TK409 when it isn't what the epoch holds now, or somebody was first. A repeated call answers the same.
   -- for tock_admin, tock_edge
 
-function tock.archived_before(p_epoch integer, p_replaced bigint)
-  returns boolean
-  -- Whether runs of an epoch were replaced since it was archived: then its files are forgotten, and it is archived anew.
-
 function tock.archived_run(p_archived found_run[], p_id bigint, p_task_id bigint)
   returns found_run
   -- A run among those that were read from the archive, by its id or that of the entry that became it; null when it isn't there.
@@ -942,10 +938,6 @@ function tock.archived_runs(p_rows jsonb)
 function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
-
-function tock.as_they_stand(p_found listed[])
-  returns listed[]
-  -- Those of a listing that are where their tasks are, and in that state.
 
 function tock.ask_allowance(p_queue text, p_policy queues, p_wait boolean)
   returns allowance
@@ -1016,6 +1008,10 @@ function tock.before_append(p_queue text, p_tasks jsonb, p_policy queues)
   returns void
   -- Checks what tasks ask of features; TK422 names the field.
 
+function tock.before_claim(p_queue text, p_policy queues, p_wait boolean)
+  returns allowance
+  -- How many runs of a queue that has a limit may start; called for such queues only.
+
 function tock.before_complete(p_lease uuid, p_results jsonb)
   returns void
   -- Checks what results ask of features; TK422 names the field.
@@ -1023,6 +1019,14 @@ function tock.before_complete(p_lease uuid, p_results jsonb)
 function tock.before_next_attempts(p_again going[], p_fields text[])
   returns void
   -- Checks tasks that go on in another queue with the payload they have.
+
+function tock.before_promotion(p_sweep boolean)
+  returns void
+  -- Makes due what features have put off until now.
+
+function tock.before_segment_drop(p_epoch epochs)
+  returns boolean
+  -- Whether nothing of a segment is needed any more by what counts its runs.
 
 function tock.begin_archive(p_epoch epochs)
   returns archives
@@ -1039,14 +1043,6 @@ function tock.behind_others(p_positions bigint[], p_from timestamp with time zon
 function tock.being_ended(p_ids bigint[], p_own bigint[])
   returns bigint[]
   -- Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows of p_own are locked by the caller itself.
-
-function tock.bound_of(p_at jsonb)
-  returns bigint
-  -- The position that a place in a listing goes up to; null when it has no bound.
-
-function tock.bounded_cursor(p_cursor text, p_state text)
-  returns text
-  -- The cursor that a part of a change by filter starts from: with what the sequence had come to at the first part.
 
 function tock.bounds()
   returns double precision[]
@@ -1088,7 +1084,7 @@ function tock.candidates_anywhere(p_queue text, p_seed integer, p_seen integer[]
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended.
+  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended. Ready tasks are replaced, those of up to 1,000 streams a call: until the transaction ends no claim takes from these streams, so change in a transaction of its own. TK503 when a stream stays claimed for 2 s, TK409 outside read committed.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.change_held(p_key unique_keys, p_at whereabout, p_task jsonb)
@@ -1114,10 +1110,6 @@ function tock.check_changes(p_changes jsonb)
 function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
   returns void
   -- Raises TK422 for arguments that claim() doesn't take.
-
-function tock.check_cursor(p_stream integer)
-  returns void
-  -- Raises 40001 when a stream has been claimed from since this transaction's snapshot was taken.
 
 function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
   returns void
@@ -1175,10 +1167,6 @@ function tock.check_policy(p_policy jsonb)
   returns jsonb
   -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
 
-function tock.check_policy_is_new(p_name text)
-  returns void
-  -- Raises 40001 when a queue's policy was changed since this transaction's snapshot was taken.
-
 function tock.check_progress(p_progress jsonb)
   returns bigint[]
   -- The ids of [{id, progress, note}], null for one object for all; TK422 names what can't be.
@@ -1198,6 +1186,10 @@ function tock.check_queue_name(p_queue text)
 function tock.check_queues(p_queues text[], p_weights integer[])
   returns void
   -- Raises TK422 for queues and weights that claim_any() doesn't take.
+
+function tock.check_read_committed(p_verb text)
+  returns void
+  -- TK409 in a transaction that keeps one snapshot, which claims and changes can't work on.
 
 function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
@@ -1249,7 +1241,7 @@ function tock.check_waiting_ids()
 
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false, p_bytes integer DEFAULT 4194304)
   returns SETOF claimed
-  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours. p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
+  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_answer()
@@ -1544,9 +1536,9 @@ function tock.draw_marked(p_epoch integer, p_stream integer, p_after bigint, p_l
   returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
   -- Leases what lies above a stream's cursor in an epoch, past what is marked, and returns it, in order.
 
-function tock.drop_epoch(p_epoch integer, p_replaced bigint)
+function tock.drop_epoch(p_epoch integer)
   returns void
-  -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or runs have been replaced beyond the p_replaced that were judged.
+  -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or the archive was turned on since.
 
 function tock.drop_key_counters(p_prefix text)
   returns void
@@ -1718,6 +1710,10 @@ function tock.filter_of(p_values bigint[])
   returns bytea
   -- A filter that lets through what is among the numbers, and little else.
 
+function tock.filter_time(p_filter jsonb, p_name text)
+  returns timestamp with time zone
+  -- An instant of a filter; TK422 when it is none.
+
 function tock.find_streams(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)
   returns look
   -- Streams with something to claim, with their cursors, and whether something that waits is due; null when the epoch in use is another.
@@ -1878,6 +1874,10 @@ function tock.heed_wishes(p_again going[])
   returns going[]
   -- The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the others, in the same order.
 
+function tock.held_back(p_positions bigint[], p_from timestamp with time zone)
+  returns bigint[]
+  -- Those of some entries that are due at a gate which have to stay for a later promotion.
+
 function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
   -- The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry that waits.
@@ -1905,6 +1905,10 @@ function tock.hold_runs_1(p_lease uuid, p_epoch integer, p_ids bigint[])
 function tock.hold_runs_current(p_lease uuid, p_epoch integer, p_ids bigint[])
   returns leased_run[]
   -- hold_runs() for one segment; null when another is meant.
+
+function tock.hold_streams(p_streams integer[])
+  returns void
+  -- Takes the locks of up to 1,000 streams' claims to the end of the transaction, waiting up to 2 s in all; TK503 when that was not enough.
 
 function tock.hourly_stats(p_queue text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_limit integer DEFAULT 250000)
   returns TABLE(hour timestamp with time zone, done bigint, failed bigint, lost bigint, total_seconds double precision, mean_seconds double precision, partial boolean)
@@ -2053,14 +2057,6 @@ function tock.join_pool(p_pool text, p_worker text, p_lease_seconds integer DEFA
   returns TABLE(state text, task text, fence bigint, leased_until timestamp with time zone)
   -- Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and says which task it holds. With p_fence it is a heartbeat for that holding alone: state lost, and nothing else is done, when that is over.
   -- for tock_admin, tock_edge, tock_worker
-
-function tock.judge(p_id bigint, p_replaced bigint)
-  returns text
-  -- Whether the replacement of a run may start: go, late (the run had started), or later (its stream is being claimed from).
-
-function tock.judge_replacements(p_epoch integer, p_limit integer)
-  returns integer
-  -- Tells what came too late to replace a run of an epoch, about p_limit a call; returns how many, null when the stream of one is being claimed from.
 
 function tock.judged_queue(p_key text, p_id bigint)
   returns text
@@ -2270,7 +2266,7 @@ function tock.left_behind_in(p_pool text)
 
 function tock.let_go(p_epoch integer, p_limit integer DEFAULT 100000)
   returns integer
-  -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready, null when that can't be now.
+  -- Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready.
 
 function tock.let_go_from(p_pool text, p_turn bigint)
   returns void
@@ -2301,13 +2297,45 @@ function tock.line_up(p_pool text, p_worker text, p_task text, p_lease_seconds i
   returns boolean
   -- Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere in the pool already.
 
-function tock.list_waiting(p_queue text, p_state text, p_tenant text, p_not_priority integer, p_after timestamp with time zone, p_position bigint, p_limit integer, p_look integer, p_upto bigint)
-  returns TABLE(found listed[], looked_at integer, last_at timestamp with time zone, last_position bigint)
-  -- Waiting tasks of a queue after a place in the order of due times, and the place to go on after.
+function tock.list_below(p_cursor text)
+  returns bigint
+  -- Below which position a listing goes on; TK422 for what is no cursor.
 
-function tock.listing_statement(p_epoch integer, p_source text)
+function tock.list_keyed(p_filter jsonb, p_limit integer)
+  returns jsonb
+  -- The task that had a unique key last, or those at a gate, first who is inside, then the line.
+
+function tock.list_ranges(p_epoch integer, p_state text)
   returns text
-  -- The statement that lists tasks by their runs in one epoch.
+  -- The ranges of streams in an epoch in which a listing looks for tasks of a state.
+
+function tock.list_source(p_epoch integer, p_state text)
+  returns text
+  -- The runs of a range s below a position, the newest first, that may be in a state: dead ones by their own index.
+
+function tock.list_statement(p_epoch integer, p_state text)
+  returns text
+  -- The statement that looks for tasks in one epoch and in what waits, the newest first: tasks, how many rows were looked at, and below which position there may be more of either.
+
+function tock.list_tasks(p_filter jsonb, p_cursor text, p_limit integer, p_look integer DEFAULT 10000, OUT tasks jsonb, OUT cursor text, OUT looked_at integer)
+  returns record
+  -- Tasks that a checked filter lets through, the newest first: up to p_limit of some p_look rows looked at, and the cursor to go on with, null at the end.
+
+function tock.list_unended(p_filter jsonb, p_cursor text, p_limit integer, OUT ids bigint[], OUT cursor text, OUT looked_at integer)
+  returns record
+  -- Ids of up to p_limit tasks of a queue for a change by filter, in a state or waiting and then ready, and the cursor to go on with, null at the end.
+
+function tock.list_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
+  returns TABLE(tasks jsonb, looked_at integer, horizon bigint)
+  -- What waits, for list_statement(): in the snapshot of the statement that asks.
+
+function tock.listed_epoch(p_filter jsonb, p_below bigint)
+  returns epochs
+  -- In which epoch a listing goes on; null when none is left.
+
+function tock.listed_streams(p_queue text, p_first bigint)
+  returns integer[]
+  -- In which streams a listing looks.
 
 function tock.live_key(p_key text)
   returns keys
@@ -2421,7 +2449,7 @@ function tock.missing_run(p_id bigint, p_task_id bigint)
 
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end; a claim that is under way may still have one. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
+  -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.move_start(p_pool text, p_line text)
@@ -2527,13 +2555,25 @@ function tock.oldest_in_line(p_pool text)
   returns places
   -- The task that has waited for longest in a pool, as take() reads them, and locks nothing.
 
+function tock.on_children_due(p_positions bigint[])
+  returns integer
+  -- Called with entries that come after others and are to look whether these have ended; returns how many became ready.
+
 function tock.on_completing(p_run leased_run, p_item jsonb, p_options jsonb)
   returns continuation
   -- Where the task of a run that is done goes on, if it does: in the next stage, or where it is, once those have ended that it spawns.
 
+function tock.on_gated_due(p_positions bigint[])
+  returns void
+  -- Called with entries that have a gate and are due: makes ready those that it lets in.
+
 function tock.on_leases_ended(p_leases uuid[], p_epoch integer, p_wait boolean)
   returns void
   -- Called when whole leases with options have ended; p_wait false: no lock may be waited for.
+
+function tock.on_made_ready(p_positions bigint[], p_cancelled boolean, p_queues text[], p_gates text[])
+  returns void
+  -- Called when waiting entries have become runs, with the queues and gates of those that are cancelled.
 
 function tock.on_runs_ended(p_epoch integer, p_ended ending[])
   returns void
@@ -2542,6 +2582,22 @@ function tock.on_runs_ended(p_epoch integer, p_ended ending[])
 function tock.on_runs_moved(p_ids bigint[])
   returns void
   -- Called when runs or waiting entries have ended, or have gone on as others.
+
+function tock.on_runs_skipped(p_stream integer, p_after bigint, p_upto bigint, p_gates text[])
+  returns void
+  -- Called when a claim has passed over cancelled or expired runs of a stream, with the gates that these had.
+
+function tock.on_segment_dropped(p_epoch integer)
+  returns void
+  -- Called when the tables of a segment have gone.
+
+function tock.on_stream_verified(p_epoch integer, p_stream integer)
+  returns void
+  -- Called when the audit has counted all runs of a stream in a segment.
+
+function tock.on_tasks_put_off(p_ids bigint[])
+  returns void
+  -- Called when waiting tasks have been given a later time.
 
 function tock.on_watched_lease_ended(p_lease uuid, p_epoch integer)
   returns void
@@ -2655,6 +2711,10 @@ function tock.parents_counted(p_ids bigint[])
   returns TABLE(said text, unfinished bigint, failed bigint)
   -- How tasks stand that others come after, in words: 1,372 of 2,000 done, 3 dead, 625 ready; how many have not ended, and how many did not end well.
 
+function tock.parents_made_ready(p_positions bigint[], p_cancelled boolean)
+  returns void
+  -- Has those that watch waiting entries watch the runs that these have become.
+
 function tock.parents_moved(p_ids bigint[])
   returns void
   -- Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.
@@ -2695,6 +2755,10 @@ function tock.percentile(p_counts bigint[], p_share double precision)
 function tock.percentiles(p_counts bigint[])
   returns jsonb
   -- The p50, p95 and p99 of a histogram.
+
+function tock.piggyback_maintenance()
+  returns boolean
+  -- Does what is due for everybody, before a claim looks for itself; whether there was anything to do.
 
 function tock.pipeline_continuation(p_run leased_run, p_item jsonb, p_options jsonb)
   returns continuation
@@ -2741,10 +2805,6 @@ function tock.pools()
   returns TABLE(pool text, free bigint, held bigint, waiting bigint)
   -- All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each pool's workers and tasks at most.
   -- for tock_admin, tock_edge
-
-function tock.postpone(p_epoch integer, p_stream integer, p_positions bigint[])
-  returns boolean
-  -- Puts replacements that can't be judged now off for a moment or more, so that nobody behind them waits; false when that can't be either.
 
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
@@ -2845,10 +2905,6 @@ function tock.reach(p_key text, p_id bigint)
   -- This id, but null where a key is for some tenants and the task is of another, or for some tenants or queues and there is no such task.
   -- for tock_edge
 
-function tock.read_cursor(p_cursor text, p_sources text[])
-  returns jsonb
-  -- The place that a cursor stands for; TK422 when it is none of a list of these sources.
-
 function tock.read_on_from(p_positions bigint[])
   returns void
   -- Has promotion read on from these waiting entries, which stay there and are due at another time from now on.
@@ -2934,10 +2990,6 @@ function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
 function tock.release_vanished(p_pool text)
   returns boolean
   -- Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.
-
-function tock.replaced_in(p_epoch integer)
-  returns bigint
-  -- How many runs of an epoch have been replaced or cancelled before they started, ever.
 
 function tock.reprioritize(p_ids bigint[], p_priority integer)
   returns TABLE(id bigint, state text, changed boolean)
@@ -3090,58 +3142,9 @@ function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NU
   -- Schedules by name, of a queue or all, from after a name on.
   -- for tock_admin, tock_edge, tock_producer
 
-function tock.search(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
-  returns TABLE(tasks jsonb, cursor text, looked_at integer)
-  -- Tasks of a queue or of all, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, from, to}, all text; with queue also unique_key or gate): a part at a time. It looks at some 10,000 rows and may find none among them: go on while there is a cursor.
-  -- for tock_admin, tock_edge, tock_producer
-
-function tock.search_below(p_cursor text)
-  returns bigint
-  -- Below which position a search goes on; TK422 for what is no cursor.
-
-function tock.search_by_key(p_filter jsonb, p_limit integer)
-  returns jsonb
-  -- The task that had a unique key last, or those at a gate, first who is inside, then the line.
-
-function tock.search_statement(p_epoch integer)
-  returns text
-  -- The statement that looks for tasks in one epoch, the newest first: tasks, how many rows were looked at, and below which position there may be more; then the same of what waits.
-
-function tock.search_time(p_filter jsonb, p_name text)
-  returns timestamp with time zone
-  -- An instant of a filter; TK422 when it is none.
-
-function tock.search_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
-  returns TABLE(tasks jsonb, looked_at integer, horizon bigint)
-  -- What waits, for search_statement(): in the snapshot of the statement that asks.
-
-function tock.searched_epoch(p_filter jsonb, p_below bigint)
-  returns epochs
-  -- In which epoch a search goes on; null when none is left.
-
-function tock.searched_page(p_tasks jsonb)
-  returns jsonb
-  -- A page without replacements that came too late.
-
-function tock.searched_streams(p_queue text, p_first bigint)
-  returns integer[]
-  -- In which streams a search looks.
-
-function tock.seen_statement(p_epoch integer, p_source text)
-  returns text
-  -- The statement that gives the runs of an epoch that a listing looks at.
-
 function tock.sees_all()
   returns boolean
   -- Whether each statement of the transaction has a snapshot of its own.
-
-function tock.sees_all_marks(p_epoch integer, p_stream integer, p_after bigint, p_upto bigint)
-  returns boolean
-  -- Whether a claim under an old snapshot may go on: 40001 when a run that it would draw was replaced since, false when one is being replaced.
-
-function tock.select_tasks(p_queue text, p_state text, p_tenant text, p_error text, p_rerun boolean, p_not_priority integer, p_cursor text, p_limit integer, p_look integer DEFAULT 10000)
-  returns page
-  -- Tasks of a queue in a state, of a tenant, with an error, rerun or not: up to p_limit of the p_look rows looked at, and where to go on.
 
 function tock.send_on(p_epoch integer, p_limit integer)
   returns integer
@@ -3195,10 +3198,6 @@ function tock.somebody_leases(p_queue text)
 function tock.somebody_works(p_pool text)
   returns boolean
   -- Whether one of a pool's workers, among the first 1,000 by name, holds a task.
-
-function tock.sources_of(p_state text)
-  returns text[]
-  -- Where tasks of a state are looked for, in this order.
 
 function tock.spawn_all(p_epoch integer, p_runs leased_run[], p_results jsonb)
   returns void
@@ -3266,7 +3265,7 @@ function tock.sum_counts(p_counts bigint[])
 
 function tock.supersede(p_found whereabout[], p_changes jsonb)
   returns whereabout[]
-  -- Replaces ready runs by changed ones; returns those that nobody else had replaced or cancelled, n being the id of what replaces them.
+  -- Replaces ready runs by changed ones; returns those that had not started or been cancelled, n being the id of what replaces them. Until the transaction ends no claim takes from their streams.
 
 function tock.sweep_gates(p_limit integer DEFAULT 500)
   returns integer
@@ -3310,9 +3309,9 @@ function tock.task_with_trace(p_task jsonb, p_trace jsonb)
   returns jsonb
   -- A task with the trace context of the request that enqueues it, unless it has one of its own.
 
-function tock.tasks(p_filter jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
+function tock.tasks(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, looked_at integer)
-  -- One row: the tasks of a queue ({queue, state, tenant, error, rerun}) without their payloads, the cursor to go on with (null at the end), and how many rows were looked at for it, 10,000 a call at most. Waiting, ready, running and dead ones are found by an index; the others, and tenants, by looking at all that could be. Dead ones that have been run again are listed with rerun true only.
+  -- One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue also unique_key or gate), the cursor to go on with (null at the end), and how many rows were looked at, some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. Dead ones that have been run again are listed by state and error with rerun true only.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.tell_deaths(p_limit integer DEFAULT 50000)
@@ -3461,11 +3460,11 @@ function tock.watch(p_watch dependent[])
 
 function tock.watched_runs(p_parents bigint[], p_children bigint[])
   returns bigint[]
-  -- Which runs of these parents children watch that surely are links of their chains; null for the others, or in place of all.
+  -- Which runs of these parents children watch; null for the others, or in place of all.
 
-function tock.whereabouts(p_ids bigint[], p_from bigint[] DEFAULT NULL::bigint[])
+function tock.whereabouts(p_ids bigint[])
   returns SETOF whereabout
-  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out. p_from: runs of theirs to begin with, for those that are known to be links of their chains.
+  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
 
 function tock.whoami(p_key text)
   returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone)

@@ -35,7 +35,7 @@ describe.each(doors)('over %s', (name, env) => {
   test('tasks are found in all queues, or by what is known of them', async () => {
     expect((await json('tasks', 'shop')).tasks).toHaveLength(5);
     expect(await out('tasks', 'bills', '--state', 'dead')).toMatch(
-      /task +queue +state.*\n\d+ +bills +dead +- +1 +clerk +20.*=no "money", none\n/,
+      /task +queue +state.*\n\d+ +bills +dead +5 +- +1 +clerk +20.*=no "money", none\n/,
     );
     expect((await json('tasks', '--tenant', 'acme', '--limit', '3')).tasks).toHaveLength(3);
     const keyed = await json('tasks', 'shop', '--unique-key', 'order-7');

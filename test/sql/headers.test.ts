@@ -11,7 +11,6 @@ import {
   promote,
   reap,
   refusal,
-  rows,
   task,
   value,
 } from './support.ts';

@@ -181,6 +181,11 @@ export const impossible: Impossible[] = [
     },
   },
   {
+    table: 'segment_templates',
+    row: { name: 'a', kind: 'segment', file: 'kernel/a.segment.sql', body: 'select 1' },
+    broken: { template_is_of_a_kind: { kind: 'other' } },
+  },
+  {
     table: 'streams',
     row: { number: 9, queue: 'a', priority: 5, lane: 0, slot: 0, start_after: 0, awake: true },
     broken: { priority_is_0_to_9: { priority: -1 } },

@@ -9,7 +9,7 @@ const names = (text: string) => text.trim().split(/\s+/);
 
 const giving = names(`
   enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
-  tasks search dead_groups schedule schedules last_fires next_fires assign assign_all offer`);
+  tasks dead_groups schedule schedules last_fires next_fires assign assign_all offer`);
 const doing = names(`
   claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at tick_by
   claim_own join_pool leave_pool take lease_headers`);

@@ -51,7 +51,7 @@ begin
       if v_leased <> v_epoch.audit_runs then
         perform tock.requeue_missing(v_epoch.number, v_epoch.audit_stream, v_epoch.audit_runs, v_leased);
       end if;
-      perform tock.add_hours(v_epoch.number, v_epoch.audit_stream);
+      perform tock.on_stream_verified(v_epoch.number, v_epoch.audit_stream);
       v_epoch.audit_position := null;
     end if;
     v_looked := v_looked + v_count + 1;
