@@ -12,29 +12,30 @@ export const claim: Mutant[] = [
   {
     name: 'leases have no fence',
     in: 'tock.leases',
-    find: 'primary key (stream, after_position),',
-    replace: 'primary key (stream, after_position, token),',
+    find: 'primary key (stream, after_position) ) partition by',
+    replace: 'primary key (stream, after_position, token) ) partition by',
     caught: ['sql/claim-transactions.test.ts', 'snapshot from before another claim is refused'],
   },
   {
     name: 'the cursor passes a run that was not handed out',
-    in: 'tock.draw_statement',
-    find: 'from (select max(p.position) as last_position',
-    replace: 'from (select max(p.position) + 1 as last_position',
+    in: 'tock.lease_range',
+    find: 'select max(p.position) as last_position, count(*) as runs from picked p',
+    replace: 'select max(p.position) + 1 as last_position, count(*) as runs from picked p',
     caught: ['sql/claim.test.ts', 'a claim gives no more than its limit'],
   },
   {
     name: 'priorities are claimed in reverse',
-    in: 'tock.cursors_statement',
-    find: 'and t.awake%3$s order by t.priority,',
-    replace: 'and t.awake%3$s order by t.priority desc,',
+    in: 'tock.find_streams',
+    find: 't.start_after, t.lane from tock.streams t where t.queue = p_queue and t.awake and t.number <> all (p_seen) order by t.priority,',
+    replace:
+      't.start_after, t.lane from tock.streams t where t.queue = p_queue and t.awake and t.number <> all (p_seen) order by t.priority desc,',
     caught: ['sql/claim.test.ts', 'tasks are claimed by priority'],
   },
   {
     name: "a claim's answer is not bounded in bytes",
-    in: 'tock.draw_statement',
-    find: 'where n.upto <= $7 or ($8 and n.upto = n.cost)',
-    replace: '',
+    in: 'tock.lease_range',
+    find: 'where n.upto <= p_bytes or (p_one and n.upto = n.cost) … leased_until) select',
+    replace: '… leased_until) select',
     caught: ['sql/claim.test.ts', 'a task with large payloads'],
   },
   {
@@ -96,8 +97,8 @@ export const claim: Mutant[] = [
   {
     name: 'an expired task starts',
     in: 'tock.pass_marked',
-    find: 'coalesce(k.off, false) or coalesce(r.expired, false) as off',
-    replace: 'coalesce(k.off, false) as off',
+    find: 'coalesce(r.expired, false) or (select',
+    replace: '(select',
     caught: ['sql/time-limits.test.ts', 'never starts after its time'],
   },
   {

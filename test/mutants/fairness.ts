@@ -11,9 +11,10 @@ export const fairness: Mutant[] = [
   },
   {
     name: 'tasks that come in bulk are served like the others',
-    in: 'tock.cursors_statement',
-    find: '(t.lane & 512 <> 0) = ($2 %% 24 <> 0),',
-    replace: '',
+    in: 'tock.find_streams',
+    find: 't.start_after, t.lane from tock.streams t where t.queue = p_queue and t.awake and t.number <> all (p_seen) order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0),',
+    replace:
+      't.start_after, t.lane from tock.streams t where t.queue = p_queue and t.awake and t.number <> all (p_seen) order by t.priority,',
     caught: ['sql/tenants.test.ts', 'what comes in bulk is served last'],
   },
 ];
