@@ -40,8 +40,9 @@ export const finish: Mutant[] = [
   {
     name: 'a lease of one run is locked by several calls at once',
     in: 'tock.hold_runs',
-    find: 'for no key update; else',
-    replace: 'for share; else',
+    find: 'for no key update; else perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;',
+    replace:
+      'for share; else perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;',
     caught: ['sql/hot.test.ts', 'a lease of one run that fails while somebody'],
   },
   {

@@ -12,9 +12,9 @@ export const pipelines: Mutant[] = [
   {
     name: 'attempts are counted on from stage to stage',
     in: 'tock.completion_of',
-    find: "when v_next.queue is not null then '-infinity'::timestamptz end, 1, 0,",
+    find: "row(v_run.stream, v_run.position, 'done', v_result, null, case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, 1, 0,",
     replace:
-      "when v_next.queue is not null then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
+      "row(v_run.stream, v_run.position, 'done', v_result, null, case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
     caught: ['sql/pipelines.test.ts', 'a lease that the reaper took back moves nothing'],
   },
   {
