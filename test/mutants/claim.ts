@@ -40,7 +40,7 @@ export const claim: Mutant[] = [
   },
   {
     name: 'a paused queue gives tasks to a claim of one',
-    in: 'tock.write_hot',
+    in: 'tock.claim_one',
     find: 'and not q.paused and not q.pause_after_restore',
     replace: '',
     caught: ['sql/claim.test.ts', 'a paused queue takes tasks'],
@@ -75,14 +75,14 @@ export const claim: Mutant[] = [
   },
   {
     name: 'a claim of one takes a cancelled task',
-    in: 'tock.write_hot',
+    in: 'tock.claim_one',
     find: 'and (select m.position from tock.marks_%2$s m where m.stream = v_next.stream … is null',
     replace: '',
     caught: ['sql/hot.test.ts', 'a claim of one passes over a cancelled task'],
   },
   {
     name: 'a claim of one stays in its segment when the next has begun',
-    in: 'tock.write_hot',
+    in: 'tock.claim_one',
     find: 'and (select %1$s from tock.positions s) and not (p_alone',
     replace: 'and not (p_alone',
     caught: ['sql/hot.test.ts', 'claims of one go on into the next epoch'],

@@ -18,7 +18,7 @@ export const finish: Mutant[] = [
   },
   {
     name: 'a whole lease is completed though it is closed',
-    in: 'tock.write_hot',
+    in: 'tock.end_lease',
     find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.runs",
     replace: 'true returning l.stream, l.after_position, l.last_position, l.runs',
     caught: ['sql/complete.test.ts', 'all tasks of a lease are done by one call'],
@@ -70,14 +70,14 @@ export const finish: Mutant[] = [
   },
   {
     name: 'a run that another call has ended is tried again',
-    in: 'tock.end_statement',
+    in: 'tock.write_results',
     find: 'from ended e join written w using (stream, position)',
     replace: 'from ended e',
     caught: ['sql/hot-ends.test.ts', 'a task that one call completes and another fails'],
   },
   {
     name: 'a failure overwrites the result of another call',
-    in: 'tock.end_statement',
+    in: 'tock.write_results',
     find: 'order by e.stream, e.position on conflict do nothing returning stream, position',
     replace:
       'order by e.stream, e.position on conflict (stream, position) do update set state = excluded.state returning stream, position',

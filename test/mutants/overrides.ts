@@ -11,7 +11,7 @@ export const overrides: Mutant[] = [
   },
   {
     name: 'a next attempt has the payload of the last one',
-    in: 'tock.end_statement',
+    in: 'tock.write_results',
     find: 'when e.payload_of is not null then',
     replace: 'when false then',
     caught: ['sql/change.test.ts', 'what is changed of a running task that is'],
