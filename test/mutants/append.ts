@@ -11,7 +11,7 @@ export const append: Mutant[] = [
   },
   {
     name: 'the append of one task takes no slot lock',
-    in: 'tock.write_hot',
+    in: 'tock.append_one',
     find: 'not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + v_slot)',
     replace: 'false',
     caught: ['sql/hot.test.ts', 'single tasks of transactions that are open at once'],
@@ -25,7 +25,7 @@ export const append: Mutant[] = [
   },
   {
     name: 'a task is appended below the newest run of its stream',
-    in: 'tock.write_hot',
+    in: 'tock.append_one',
     find: 'and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number order by r.stream desc, r.position desc limit 1), 0)',
     replace: '',
     caught: ['sql/hot.test.ts', 'a single task is not accepted below the newest run'],

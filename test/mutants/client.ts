@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** The client: calls, leases, workers, transactions. */
+/** The client: calls, leases, workers, transactions; and the examples. */
 export const client: Mutant[] = [
   {
     name: 'an enqueue has no request id',
@@ -46,5 +46,15 @@ export const client: Mutant[] = [
     find: "client.query('rollback')",
     replace: "client.query('commit')",
     caught: ['client/sql.test.ts', 'a lease that was lost takes the effect with it'],
+  },
+  {
+    name: "a shell worker's command can read its key",
+    in: 'examples',
+    find: 'export -n TOCK_KEY',
+    replace: 'export TOCK_KEY',
+    caught: [
+      'examples/shell.test.ts',
+      'a shell worker gives its command whatever a payload has in it',
+    ],
   },
 ];

@@ -45,16 +45,16 @@ export const concurrency: Mutant[] = [
   },
   {
     name: 'a part of a lease that is completed frees no key',
-    in: 'tock.complete',
-    find: 'if v_asks then perform tock.leave_gates_at(v_epoch, v_before || v_ended); end if;',
-    replace: '',
+    in: 'tock.complete_runs',
+    find: "perform tock.after_runs_ended(v_epoch, v_ended); end if; refused := '{}';",
+    replace: "null; end if; refused := '{}';",
     caught: ['sql/gates.test.ts', 'is done with a result'],
   },
   {
     name: 'a retry gives up the key that it may keep',
     in: 'tock.still_inside',
-    find: 'elsif not (p_keep or v_waits.goes_on) then',
-    replace: 'elsif true then',
+    find: 'if not (p_keep or v_waits.goes_on) then',
+    replace: 'if true then',
     caught: ['sql/gates.test.ts', 'a retry that waits holds the gate'],
   },
   {

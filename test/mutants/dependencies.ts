@@ -4,7 +4,7 @@ import type { Mutant } from './mutants.ts';
 export const dependencies: Mutant[] = [
   {
     name: 'the completion of one run tells no child',
-    in: 'tock.write_hot',
+    in: 'tock.end_lease',
     find: 'where x.stream = l.stream and x.position = l.last_position limit 1)',
     replace: 'where false limit 1)',
     caught: ['sql/after.test.ts', 'a task is ready when its parent is completed'],

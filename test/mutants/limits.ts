@@ -4,7 +4,7 @@ import type { Mutant } from './mutants.ts';
 export const limits: Mutant[] = [
   {
     name: 'a claim of one ignores the limit',
-    in: 'tock.write_hot',
+    in: 'tock.claim_one',
     find: 'and q.max_running is null and q.rate_limit is null',
     replace: '',
     caught: ['sql/limits-load.test.ts', 'eight workers, some of them killed'],
@@ -25,7 +25,7 @@ export const limits: Mutant[] = [
   },
   {
     name: 'a run counts until its whole lease has ended',
-    in: 'tock.running_statement',
+    in: 'tock.running_leases',
     find: 'l.runs - x.ended as runs',
     replace: 'l.runs as runs',
     caught: ['sql/limits.test.ts', 'a queue never has more running than its limit'],

@@ -69,9 +69,9 @@ function match(
   return { end: here, names, gap: [0, 0] };
 }
 
-/** The parts of these files that define a function or table. */
+/** The parts of these files that define a function or table, or the template of one. */
 function definitions(sources: Source[], name: string): Part[] {
-  const start = `^create\\b[^;(]*\\b${name.replace('.', '\\.')}\\b`;
+  const start = `^create\\b[^;(]*\\b${name.replace('.', '\\.')}(?:_\\{suffix\\})?(?!\\w)`;
   const one = new RegExp(`${start}[^]*?(?=^create\\b|^comment\\b|(?![^]))`, 'gm');
   return sources.flatMap(({ path, text }) =>
     [...text.matchAll(one)].map(({ 0: found, index: at }) => ({ path, text: found, at })),

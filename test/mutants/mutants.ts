@@ -1,13 +1,10 @@
 import { append } from './append.ts';
-import { archive } from './archive.ts';
 import { bulkChanges } from './bulk_changes.ts';
 import { claim } from './claim.ts';
 import { client } from './client.ts';
 import { concurrency } from './concurrency.ts';
 import { consumers } from './consumers.ts';
 import { dependencies } from './dependencies.ts';
-import { examples } from './examples.ts';
-import { fairness } from './fairness.ts';
 import { finish } from './finish.ts';
 import { http } from './http.ts';
 import { keys } from './keys.ts';
@@ -47,15 +44,12 @@ export type Mutant = {
 
 export const mutants: Mutant[] = [
   ...append,
-  ...archive,
   ...bulkChanges,
   ...claim,
   ...client,
   ...concurrency,
   ...consumers,
   ...dependencies,
-  ...examples,
-  ...fairness,
   ...finish,
   ...http,
   ...keys,

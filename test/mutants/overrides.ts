@@ -4,14 +4,14 @@ import type { Mutant } from './mutants.ts';
 export const overrides: Mutant[] = [
   {
     name: 'a worker is asked to stop a run that it was not given',
-    in: 'tock.extend',
-    find: 'and (select m.position = any (l.skips) … is not true',
-    replace: '',
+    in: 'tock.extend_lease',
+    find: "and m.position <> all (coalesce(x.skips, '{}')) order by 1",
+    replace: 'order by 1',
     caught: ['sql/cancel.test.ts', 'no worker is asked to stop what its claim passed over'],
   },
   {
     name: 'a next attempt has the payload of the last one',
-    in: 'tock.end_statement',
+    in: 'tock.write_results',
     find: 'when e.payload_of is not null then',
     replace: 'when false then',
     caught: ['sql/change.test.ts', 'what is changed of a running task that is'],

@@ -4,17 +4,17 @@ import type { Mutant } from './mutants.ts';
 export const pipelines: Mutant[] = [
   {
     name: 'a lease with a pipeline is closed as a whole',
-    in: 'tock.write_hot',
-    find: 'v_asks and (%14$s)',
-    replace: 'false',
+    in: 'tock.end_lease',
+    find: 'if v_asks and exists ( select from tock.leases_{segment} l',
+    replace: 'if false and exists ( select from tock.leases_{segment} l',
     caught: ['sql/pipelines.test.ts', 'a whole lease is completed without results'],
   },
   {
     name: 'attempts are counted on from stage to stage',
-    in: 'tock.complete',
-    find: "v_run.stream, v_run.position, 'done', v_result, null, case when v_wait then 'infinity' when v_stage is not null then '-infinity'::timestamptz end, 1, 0,",
+    in: 'tock.completion_of',
+    find: "row(v_run.stream, v_run.position, 'done', v_result, null, case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, 1, 0,",
     replace:
-      "v_run.stream, v_run.position, 'done', v_result, null, case when v_wait then 'infinity' when v_stage is not null then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
+      "row(v_run.stream, v_run.position, 'done', v_result, null, case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
     caught: ['sql/pipelines.test.ts', 'a lease that the reaper took back moves nothing'],
   },
   {

@@ -26,8 +26,8 @@ export const requestIds: Mutant[] = [
   {
     name: 'a repeated claim returns runs that are no longer held',
     in: 'tock.leased_runs',
-    find: 'and l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()',
-    replace: '',
+    find: 'where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()) select l.token',
+    replace: ') select l.token',
     caught: ['sql/request-id.test.ts', 'a claim repeated after its lease has ended'],
   },
   {

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** A sequence behind what is stored: restore, failover, branch. */
+/** A sequence behind what is stored: restore, failover, branch; and the archive. */
 export const restore: Mutant[] = [
   {
     name: 'a stream is opened below its newest run',
@@ -43,5 +43,26 @@ export const restore: Mutant[] = [
     find: 'if tock.is_paused(v_policy) then',
     replace: 'if v_policy.paused then',
     caught: ['faults/point-in-time.test.ts', 'a queue that pauses after a restore'],
+  },
+  {
+    name: 'a part is recorded that has changed meanwhile',
+    in: 'tock.archived',
+    find: 'if (v_rows.count, v_rows.digest) is distinct from (p_rows, p_digest) then',
+    replace: 'if v_rows.count is null then',
+    caught: ['archive/faults.test.ts', 'is erased between a part and its record'],
+  },
+  {
+    name: 'an erased task stays in its file',
+    in: 'functions',
+    find: 'for (const column of emptied) one[placeOf(column)] = null;',
+    replace: '',
+    caught: ['archive/archive.test.ts', 'gone from every file after a step'],
+  },
+  {
+    name: 'an erased task is shown until its file is rewritten',
+    in: 'tock.archived_run',
+    find: 'v_run.payload := null;',
+    replace: '',
+    caught: ['archive/archive.test.ts', 'an erased task is empty at once'],
   },
 ];

@@ -18,7 +18,7 @@ export const streams: Mutant[] = [
   },
   {
     name: 'the append of one task goes to a sleeping stream',
-    in: 'tock.write_hot',
+    in: 'tock.append_one',
     find: 't.slot = v_slot and t.awake',
     replace: 't.slot = v_slot',
     caught: ['sql/hot.test.ts', 'a single task wakes its stream'],

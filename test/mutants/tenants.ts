@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Keys for some tenants. */
+/** Keys for some tenants, and turns among all. */
 export const tenants: Mutant[] = [
   {
     name: 'a key for some tenants does what concerns all',
@@ -64,5 +64,20 @@ export const tenants: Mutant[] = [
     find: 'where (v_key.tenants is null or tock.tenant_of_task(i.id) = any (v_key.tenants))',
     replace: 'where true',
     caught: ['http/tenant-keys.test.ts', "a child of two tenants' tasks"],
+  },
+  {
+    name: 'a heavy tenant keeps its lane',
+    in: 'tock.lane_of',
+    find: 'while v_lane < 448 and',
+    replace: 'while false and',
+    caught: ['sql/tenants.test.ts', 'a tenant that drips its backlog'],
+  },
+  {
+    name: 'tasks that come in bulk are served like the others',
+    in: 'tock.find_streams',
+    find: 't.start_after, t.lane from tock.streams t where t.queue = p_queue and t.awake and t.number <> all (p_seen) order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0),',
+    replace:
+      't.start_after, t.lane from tock.streams t where t.queue = p_queue and t.awake and t.number <> all (p_seen) order by t.priority,',
+    caught: ['sql/tenants.test.ts', 'what comes in bulk is served last'],
   },
 ];
