@@ -73,7 +73,8 @@ begin
   v_now.ended := '{}';
   v_now.spawning := '{}';
   foreach v_run in array p_runs loop
-    v_item := p_results -> (v_run.n - 1)::integer;
+    -- of a whole lease n is a position, which is more than an integer holds
+    v_item := case when p_results is not null then p_results -> (v_run.n - 1)::integer end;
     v_result := nullif(v_item -> 'result', 'null');
     v_pipeline := coalesce(p_options -> v_run.position::text ? 'pipeline', false);
     v_next := null;
