@@ -3311,7 +3311,7 @@ function tock.task_with_trace(p_task jsonb, p_trace jsonb)
 
 function tock.tasks(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, looked_at integer)
-  -- One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue also unique_key or gate), the cursor to go on with (null at the end), and how many rows were looked at, some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. Dead ones that have been run again are listed by state and error with rerun true only.
+  -- One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue also unique_key or gate), the cursor to go on with (null at the end), and how many rows were looked at, some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. rerun true or false: only those that have been run again, or have not.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.tell_deaths(p_limit integer DEFAULT 50000)

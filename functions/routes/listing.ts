@@ -36,7 +36,7 @@ export function listing(app: App, connect: Connect): void {
     path: '/v1/tasks',
     summary: 'Tasks of a queue or of all, the newest first, a part at a time',
     description:
-      'By the newest run, or the entry of one that waits. A call looks at some 10,000 rows and may find none among them: go on while there is a cursor. Without queue it looks at the 2,000 streams that were in use last. Dead tasks that have been run again are listed by state=dead or error with rerun=true only. unique_key and gate need queue, and have no parts.',
+      'By the newest run, or the entry of one that waits. A call looks at some 10,000 rows and may find none among them: go on while there is a cursor. Without queue it looks at the 2,000 streams that were in use last. rerun is true or false: only those that have been run again, or have not. unique_key and gate need queue, and have no parts.',
     params: s.noParams,
     query: s.options({
       queue: s.queueName.optional(),

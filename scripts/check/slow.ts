@@ -17,5 +17,5 @@ export const slow = [
   'test/cli/{export,migrate,migrate-together,migrate-refusals,package,tls,work}.test.ts',
   'test/http/claim-state.test.ts',
   'test/archive/{archive,chains,faults,lives,s3}.test.ts',
-  'test/sql/{after-open,after-told,attempts,cron-library,doctor-cluster,epochs,gate-order,hot-ends,large,lease-parts,leaves,let-go,locks,marks-judge,marks-open,marks-passing,move-up,overtaken,roles-cluster,roles-hostile,schedules-held,streams,unique-held}.test.ts',
+  'test/sql/{after-open,after-told,attempts,cron-library,doctor-cluster,epochs,gate-order,hot-ends,large,lease-parts,leaves,let-go,locks,marks-open,marks-passing,move-up,overtaken,roles-cluster,roles-hostile,schedules-held,streams,unique-held}.test.ts',
 ];

@@ -21,9 +21,6 @@ begin
   if v_filter ? 'error' then
     v_filter := v_filter || '{"state": "dead"}';
   end if;
-  if v_filter ->> 'state' = 'dead' and not v_filter ? 'rerun' then
-    v_filter := v_filter || '{"rerun": false}';
-  end if;
   if v_filter ?| array['unique_key', 'gate'] then
     if not v_filter ? 'queue' then
       perform tock.refuse(422, 'a unique key, or a gate, is one of a queue', 'queue', 'name the queue too');
@@ -37,4 +34,4 @@ begin
 end $$;
 
 comment on function tock.tasks is
-  'One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue also unique_key or gate), the cursor to go on with (null at the end), and how many rows were looked at, some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. Dead ones that have been run again are listed by state and error with rerun true only.';
+  'One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue also unique_key or gate), the cursor to go on with (null at the end), and how many rows were looked at, some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. rerun true or false: only those that have been run again, or have not.';
