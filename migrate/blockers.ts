@@ -25,7 +25,11 @@ export function describe(row: Record<string, string | number | null>): string {
 }
 
 /** After a second, and then each second, asks over a connection of its own who is in the way. */
-export function watchBlockers(client: pg.Client, pid: number, log: (line: string) => void): Watch {
+export function watchBlockers(
+  client: pg.Client,
+  pid: number,
+  log: (line: string) => void = () => {},
+): Watch {
   let other: pg.Client | null = null;
   let pids = '';
   let seen = '';
@@ -34,7 +38,7 @@ export function watchBlockers(client: pg.Client, pid: number, log: (line: string
     if (!other) {
       // The place and the TLS of the client that migrates, as connect.ts has judged them.
       const { host, port, user, password, database, ssl } = client;
-      other = new pg.Client({
+      const one = new pg.Client({
         host,
         port,
         user,
@@ -42,9 +46,12 @@ export function watchBlockers(client: pg.Client, pid: number, log: (line: string
         database,
         ssl,
         connectionTimeoutMillis: 3000,
+        query_timeout: 3000,
       } as pg.ClientConfig);
-      other.on('error', () => {});
-      await other.connect();
+      one.on('error', () => {});
+      await one.connect();
+      // Not before: a client that could not connect never answers a query.
+      other = one;
     }
     const { rows } = await other.query(question, [pid]);
     if (rows.length === 0) return;

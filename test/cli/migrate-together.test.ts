@@ -1,4 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import type pg from 'pg';
 import { expect, test } from 'vitest';
+import { watchBlockers } from '../../migrate/blockers.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { emptyDatabase, toyFiles, toySql } from './toy.ts';
 
@@ -43,6 +47,19 @@ test('behind an open transaction that reads a table it gives up with everything 
     /0003_wider\.sql line 1: canceling statement due to lock timeout(.|\n)*In the way: process \d+ \(tock.*idle in transaction/,
   );
   expect(await db.query("select to_regclass('tock.other') as other")).toEqual([{ other: null }]);
+});
+
+test('a connection that fails while it looks who is in the way is made again, and holds up nothing', async () => {
+  const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const watch = watchBlockers(
+    { host: '127.0.0.1', port, user: 'tock', database: 'tock' } as pg.Client,
+    1,
+  );
+  for (let connections = 0; connections < 2; connections++) await once(server, 'connection');
+  await watch.stop();
+  server.close();
 });
 
 test('a connection in the middle of a transaction is refused', async () => {
