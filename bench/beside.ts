@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { migrate } from '../../cli/migrate.ts';
-import { makeDatabase } from '../../scripts/stack/roles.ts';
-import { softly } from '../../scripts/stack/say.ts';
-import { testCluster } from '../../test/cluster.ts';
+import { migrate } from '../cli/migrate.ts';
+import { makeDatabase } from '../scripts/stack/roles.ts';
+import { softly } from '../scripts/stack/say.ts';
+import { testCluster } from '../test/cluster.ts';
 
 /**
  * Plain tasks with this checkout's sql/ and with another, say of an earlier commit: tasks a second by pgbench over

@@ -56,24 +56,3 @@ export async function grow(client: pg.Client, count: number): Promise<string> {
     ),
   );
 }
-
-/** Small epochs, each with some tasks done in it, settled, audited, past their retention. */
-export async function past(client: pg.Client, count: number): Promise<void> {
-  const ahead = 'max(number) - tock.newest_epoch() + 1';
-  for (let n = 0; n < count; n++) {
-    await client.query(
-      `select tock.rotate(p_ahead => ${ahead}, p_width => 20000) from tock.epochs`,
-    );
-    const tasks = JSON.stringify(Array.from({ length: 1000 }, (_, i) => ({ payload: i })));
-    await client.query("select tock.enqueue('past', $1)", [tasks]);
-    const { rows } = await client.query("select lease from tock.claim('past', p_limit => 1000)");
-    await client.query('select * from tock.complete($1)', [rows[0].lease]);
-    await pass(client);
-  }
-  await client.query("select nextval('tock.positions')");
-  for (let round = 0; round < 3; round++) await client.query('select tock.rest(), tock.rotate()');
-  while (Number(await value(client, 'select tock.audit()')) > 0);
-  await client.query(
-    "update tock.epochs set settled_at = now() - interval '1 year' where settled_at is not null",
-  );
-}
