@@ -4,7 +4,7 @@ import pg from 'pg';
 import { migrate } from '../cli/migrate.ts';
 import { makeDatabase } from '../scripts/stack/roles.ts';
 import { softly } from '../scripts/stack/say.ts';
-import { testCluster } from '../test/cluster.ts';
+import { testCluster } from '../scripts/stack/test_cluster.ts';
 
 /**
  * Plain tasks with this checkout's sql/ and with another, say of an earlier commit: tasks a second by pgbench over

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { softly } from '../scripts/stack/say.ts';
-import { prepare, testCluster } from '../test/cluster.ts';
+import { prepare, testCluster } from '../scripts/stack/test_cluster.ts';
 
 /**
  * Whether calls stay as fast under a transaction held open: the last tenth of each row of calls against

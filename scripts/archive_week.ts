@@ -8,7 +8,7 @@ import { rowsOf } from '../functions/archive/parquet.ts';
 import { s3 } from '../functions/archive/s3.ts';
 import { connect } from '../functions/query.ts';
 import { startS3 } from '../test/archive/s3.ts';
-import { testCluster } from '../test/cluster.ts';
+import { testCluster } from './stack/test_cluster.ts';
 import { age, audit, pass, retain, settle } from '../test/sql/history.ts';
 import { makeDatabase, openEdge } from './stack/roles.ts';
 import { softly } from './stack/say.ts';

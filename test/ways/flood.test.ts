@@ -4,7 +4,7 @@ import { createApp } from '../../functions/app.ts';
 import { type Bindings, connect } from '../../functions/query.ts';
 import { type Pooler, poolOfEnds } from '../../scripts/stack/pooler.ts';
 import { softly } from '../../scripts/stack/say.ts';
-import { prepare, type TestCluster, testCluster } from '../cluster.ts';
+import { prepare, type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
 import { patience } from '../patience.ts';
 
 const name = 'flood';

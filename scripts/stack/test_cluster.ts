@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { migrate } from '../cli/migrate.ts';
-import { type Cluster, cluster } from '../scripts/stack/cluster.ts';
-import { type Pooler, type PoolerOptions, startPooler } from '../scripts/stack/pooler.ts';
-import { anyPort } from '../scripts/stack/ports.ts';
-import { makeCron, makeDatabase, makeOwner, openEdge } from '../scripts/stack/roles.ts';
-import type { Say } from '../scripts/stack/say.ts';
-import { openHost } from '../scripts/stack/source.ts';
+import { migrate } from '../../cli/migrate.ts';
+import { type Cluster, cluster } from './cluster.ts';
+import { type Pooler, type PoolerOptions, startPooler } from './pooler.ts';
+import { anyPort } from './ports.ts';
+import { makeCron, makeDatabase, makeOwner, openEdge } from './roles.ts';
+import type { Say } from './say.ts';
+import { openHost } from './source.ts';
 
 export type Passwords = { owner: string; edge: string };
 
