@@ -4,7 +4,8 @@ import type pg from 'pg';
 import { home } from '../stack/place.ts';
 import { withClient } from '../stack/roles.ts';
 import type { Chaos, Ledger } from './chaos.ts';
-import { call, explained, type Heard, openDriver, type Target } from './drivers/driver.ts';
+import { call, explained, type Heard } from './drivers/driver.ts';
+import { openDriver, type Target } from './drivers/open.ts';
 import { auditAll, dropHistory } from './epochs.ts';
 import { cronOn } from './faults/holds.ts';
 import { type Fault, planFaults } from './faults/plan.ts';
@@ -49,7 +50,7 @@ async function setUp(chaos: Chaos, on: pg.Client, url: string): Promise<void> {
   await on.query('select tock.put_queue($1, $2)', ['pushed', { push: { url } }]);
   const driver = chaos.open(0);
   for (const [schedule, settings] of Object.entries(schedules))
-    await call(driver, dice(1), 'put schedule', { schedule, settings });
+    await call({ driver, random: dice(1) }, 'put schedule', { schedule, settings });
   await driver.close();
 }
 

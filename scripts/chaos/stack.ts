@@ -4,7 +4,7 @@ import { anyPort } from '../stack/ports.ts';
 import { softly } from '../stack/say.ts';
 import { prepare, testCluster } from '../stack/test_cluster.ts';
 import { healthy, startWorker } from '../stack/worker.ts';
-import type { Target } from './drivers/driver.ts';
+import type { Target } from './drivers/open.ts';
 import { type Link, links, type Way } from './faults/plan.ts';
 import { openProxy } from './faults/proxy.ts';
 

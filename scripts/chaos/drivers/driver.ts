@@ -1,7 +1,4 @@
 import { pause, type Random } from '../random.ts';
-import { httpDriver } from './http.ts';
-import { planted } from './planted.ts';
-import { sqlDriver } from './sql.ts';
 import type { Args, Verb } from './verbs.ts';
 
 /** The status is that of HTTP; SQLSTATE TK404 is 404. `undone`: it is certain that the call did nothing. */
@@ -26,19 +23,8 @@ export type Driver = {
   close(): Promise<void>;
 };
 
-/** Where a driver connects. In SQL the clients take turns: direct as the owner, and as tock_edge through PgBouncer. */
-export type Target = { plant?: string } & (
-  | { driver: 'http'; url: string; key: string }
-  | { driver: 'sql'; urls: string[] }
-);
-
-export function openDriver(target: Target, heard: Heard, client: number): Driver {
-  const driver =
-    target.driver === 'http'
-      ? httpDriver(target.url, target.key, heard)
-      : sqlDriver(target.urls[client % target.urls.length] as string, heard);
-  return target.plant ? planted(target.plant, driver) : driver;
-}
+/** A client decides at random by numbers of its own. */
+export type Client = { driver: Driver; random: Random };
 
 /** What a call may be answered while things are killed, contended or overtaken. Anything else is a difference. */
 export const explained = (verb: string, outcome: string) =>
@@ -50,8 +36,7 @@ export const patience = 120;
 
 /** Repeats a call with a request id or a lease until it is answered. Null when `seconds` are over: its fate is unknown. */
 export async function call(
-  driver: Driver,
-  random: Random,
+  { driver, random }: Client,
   verb: Verb,
   args: Args,
   seconds = 60,

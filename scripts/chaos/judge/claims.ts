@@ -1,23 +1,6 @@
-import type { Claim, Difference, Journal, Run } from '../journal.ts';
+import type { Claim, Difference, Journal } from '../journal.ts';
+import { type Bounds, byTask, type Delivery, endsSent, slack } from './deliveries.ts';
 import { judgeEnds } from './ends.ts';
-
-/** The clocks of the machine's processes and of the database are one; this is for their rounding. */
-export const slack = 5;
-
-export type Delivery = { claim: Claim; run: Run };
-
-/** Every delivery of a task to a worker, in order. */
-function byTask(journal: Journal): Map<string, Delivery[]> {
-  const found = new Map<string, Delivery[]>();
-  for (const claim of journal.claims.toSorted((a, b) => a.sent - b.sent)) {
-    for (const run of claim.runs) {
-      const list = found.get(run.id) ?? [];
-      list.push({ claim, run });
-      found.set(run.id, list);
-    }
-  }
-  return found;
-}
 
 /**
  * A run is leased once. A claim by itself is not flushed to disk before it is answered: after a crash its runs may
@@ -117,24 +100,6 @@ function doubledKeys(journal: Journal, deliveries: Map<string, Delivery[]>): Dif
     if (!older || older.answered < answered) last.set(key, { id, answered });
   }
   return found;
-}
-
-export type Bounds = {
-  limits: Record<string, number>;
-  caps: Record<string, number>;
-  rates: Record<string, { burst: number; each: number }>;
-};
-
-/** When the first end of each run of a lease was sent: from then on it may have ended. */
-export function endsSent(journal: Journal): Map<string, number> {
-  const first = new Map<string, number>();
-  for (const { lease, sent, runs } of journal.ends) {
-    for (const { run } of runs) {
-      const key = `${lease} ${run}`;
-      first.set(key, Math.min(sent, first.get(key) ?? sent));
-    }
-  }
-  return first;
 }
 
 /** How many of a gate, or of a queue with a cap, ran for certain when another was handed out: their leases had not ended. */

@@ -1,5 +1,5 @@
 import type { Difference, End, Journal, TaskRequest } from '../journal.ts';
-import { type Bounds, type Delivery, endsSent, slack } from './claims.ts';
+import { type Bounds, type Delivery, endsSent, slack } from './deliveries.ts';
 
 /** An acknowledged end is final: a task is completed by one lease, and a run is ended by one verb. */
 function endedTwice(journal: Journal): Difference[] {

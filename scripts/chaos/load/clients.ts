@@ -1,11 +1,9 @@
 import type { Chaos } from '../chaos.ts';
-import type { Transaction } from '../drivers/driver.ts';
-import { call, type Driver, patience } from '../drivers/driver.ts';
+import { type Client, call, type Driver, patience, type Transaction } from '../drivers/driver.ts';
 import { dice, pause, type Random } from '../random.ts';
 import { governor, keeper } from './governors.ts';
 import { batchOf } from './tasks.ts';
 
-export type Client = { driver: Driver; random: Random };
 type Step = (client: Client) => Promise<unknown>;
 
 /** More than this unfinished, and nothing is added. */
@@ -34,13 +32,13 @@ async function enqueue({ journal, ledger, take }: Chaos, client: Client, request
   const args = { queue, tasks, single, ...(!once && { request_id }) };
   const answer = once
     ? await driver.attempt('enqueue', args, transaction)
-    : await call(driver, random, 'enqueue', args, patience);
+    : await call(client, 'enqueue', args, patience);
   if (!answer) return once ? null : ledger.differ('a call that was never answered', 0, request_id);
   if (answer.undone && once) return journal.settled(Date.now(), numbers, 'none');
   if (answer.status !== 200) return null;
   journal.settled(Date.now(), numbers, 'sure', answer.body.ids);
   if (once || random(6) > 0) return null;
-  const again = await call(driver, random, 'enqueue', args, patience);
+  const again = await call(client, 'enqueue', args, patience);
   if (again?.status === 200 && !sameIds(again.body.ids, answer.body.ids))
     ledger.differ('a repeated call gave other ids', numbers[0] ?? 0, `${answer.body.ids}`);
   return null;
@@ -62,7 +60,8 @@ function victims({ journal }: Chaos, random: Random, own: number, changers: numb
 function changer(chaos: Chaos, own: number, changers: number): Step {
   const { journal, ledger } = chaos;
   const versions = new Map<string, number>();
-  return async ({ driver, random }) => {
+  return async (client) => {
+    const { driver, random } = client;
     const kind = random(6);
     // Only SQL changes many in a call; a new payload is of one task.
     const many = driver.transactions && kind !== 1 ? 1 + random(20) : 1;
@@ -76,7 +75,7 @@ function changer(chaos: Chaos, own: number, changers: number): Step {
     // Changes are refused outside read committed.
     if (transaction) delete transaction.isolation;
     const send = (...[verb, args]: Parameters<Driver['attempt']>) =>
-      transaction ? driver.attempt(verb, args, transaction) : call(driver, random, verb, args);
+      transaction ? driver.attempt(verb, args, transaction) : call(client, verb, args);
     const sent = Date.now();
     if (kind === 4) return send('move', { ids, queue: 'moved' });
     if (kind === 0) {
@@ -113,7 +112,8 @@ function rerunner({ journal, ledger }: Chaos): Step {
   let calls = 0;
   const again = (n: number) =>
     ['plain', 'broken', 'capped'].includes(journal.requests.get(n)?.queue ?? '');
-  return async ({ driver, random }) => {
+  return async (client) => {
+    const { random } = client;
     await pause(200);
     const request_id = `again ${++calls}`;
     const ended = journal.ends.slice(-200).filter((end) => end.acknowledged !== undefined);
@@ -123,7 +123,7 @@ function rerunner({ journal, ledger }: Chaos): Step {
     const args = { request_id, id: run.id, queue: 'broken', limit: 1 + random(5) };
     let ids: string[] | null = null;
     for (let times = 1 + random(2); times > 0; times--) {
-      const answer = await call(driver, random, verb, args, patience);
+      const answer = await call(client, verb, args, patience);
       if (!answer) ledger.differ('a call that was never answered', 0, `${verb} ${request_id}`);
       if (answer?.status !== 200) return;
       const { rerun_id, ids: given = rerun_id ? [rerun_id] : [] } = answer.body;
@@ -136,17 +136,18 @@ function rerunner({ journal, ledger }: Chaos): Step {
 }
 
 function reader({ journal }: Chaos): Step {
-  return async ({ driver, random }) => {
+  return async (client) => {
+    const { random } = client;
     const id = journal.claims.at(-1)?.runs[0]?.id;
-    if (id && random(2)) await call(driver, random, 'task', { id }, 0);
-    else await call(driver, random, 'read', { n: random(1000) }, 0);
+    if (id && random(2)) await call(client, 'task', { id }, 0);
+    else await call(client, 'read', { n: random(1000) }, 0);
     await pause(random(500));
   };
 }
 
 /** From outside, as pg_cron may know minutes only, and be stopped. */
-const ticker: Step = async ({ driver, random }) => {
-  await call(driver, random, 'tick', {}, 0);
+const ticker: Step = async (client) => {
+  await call(client, 'tick', {}, 0);
   await pause(1000);
 };
 
@@ -155,9 +156,8 @@ export function startClients(chaos: Chaos, seed: number): Promise<void>[] {
   let clients = 0;
   async function stepping(step: Step, random: Random): Promise<void> {
     const driver = chaos.open(clients++);
-    const client = { driver, random };
     while (chaos.going) {
-      await step(client);
+      await step({ driver, random });
       await pause(10 + random(80));
     }
     await driver.close();

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { type Child, startChild } from '../../child.ts';
 import type { Chaos } from '../chaos.ts';
-import type { Heard, Target } from '../drivers/driver.ts';
+import type { Heard } from '../drivers/driver.ts';
+import type { Target } from '../drivers/open.ts';
 import type { Word } from './worker.ts';
 
 /** Worker processes, each replaced when it dies; what they say goes to the journal. */

@@ -1,4 +1,4 @@
-import type { Bounds } from '../judge/claims.ts';
+import type { Bounds } from '../judge/deliveries.ts';
 
 /** The queues of the load, each for a kind of task; settings of their own beside those of all. */
 export const queues: Record<string, Record<string, unknown>> = {

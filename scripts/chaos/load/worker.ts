@@ -2,9 +2,10 @@
 // answered as lines of JSON, each before it goes on. usage: node worker.ts <name> <seed>, with CHAOS_TARGET
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { call, type Driver, openDriver, type Transaction } from '../drivers/driver.ts';
+import { type Client, call, type Transaction } from '../drivers/driver.ts';
+import { openDriver } from '../drivers/open.ts';
 import type { Claim, End, Repeat, Run, TaskRequest } from '../journal.ts';
-import { chosen, dice, pause, type Random } from '../random.ts';
+import { chosen, dice, pause } from '../random.ts';
 import { bounds, lease_seconds, queues, stages } from './queues.ts';
 
 const [name = '', seed = '1'] = process.argv.slice(2);
@@ -29,7 +30,7 @@ const say = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
 const heard = (verb: string, outcome: string, detail: string) =>
   say(['heard', verb, outcome, outcome.startsWith('2') ? '' : detail]);
 
-type Work = { driver: Driver; random: Random; claim: Claim; waited: Set<string> };
+type Work = Client & { claim: Claim; waited: Set<string> };
 
 /** The number in a payload, which gathered results and spawned tasks wrap. */
 function numberIn(payload: unknown): { n: number; v: number; wrapped: boolean } {
@@ -44,20 +45,20 @@ const resultOf = ({ n, version }: Run) => ({ n, v: version });
 const lastStage = (queue: string) => !stages.slice(0, -1).includes(queue);
 
 async function end(
-  { driver, random, claim }: Work,
+  work: Work,
   verb: End['verb'],
   runs: Run[],
   body: object,
   final: Run[],
   transaction?: Transaction,
 ): Promise<boolean> {
-  const { lease } = claim;
+  const { lease } = work.claim;
   const sent = Date.now();
   say(['ending', { verb, lease, sent, runs, final: final.map(({ id }) => id) }]);
   const args = { lease, ...body };
   const answer = transaction
-    ? await driver.attempt(verb, args, transaction)
-    : await call(driver, random, verb, args, 20);
+    ? await work.driver.attempt(verb, args, transaction)
+    : await call(work, verb, args, 20);
   if (answer?.status !== 200 || answer.undone) return false;
   say(['ended', lease, sent, Date.now(), answer.body.refused]);
   return answer.body.refused.length === 0;
@@ -112,14 +113,10 @@ async function torn(work: Work): Promise<void> {
 }
 
 async function longer(work: Work): Promise<void> {
-  const { driver, claim, random } = work;
+  const { claim, random } = work;
   await pause(random(1500));
   const progress = { progress: random(101), note: name };
-  const answer = await call(driver, random, 'extend', {
-    lease: claim.lease,
-    lease_seconds,
-    progress,
-  });
+  const answer = await call(work, 'extend', { lease: claim.lease, lease_seconds, progress });
   const until = new Date(answer?.body.leased_until ?? '').getTime();
   if (answer?.status === 200 && until < claim.until - 1)
     say(['differ', 'a lease was shortened', claim.lease, `${until} < ${claim.until}`]);
@@ -211,7 +208,8 @@ function taken({ lease, queue, leased_until, tasks }: Lease, sent: number, answe
   return { claim, waited };
 }
 
-async function turn(driver: Driver, random: Random): Promise<void> {
+async function turn(client: Client): Promise<void> {
+  const { random } = client;
   // Pushed tasks are the Worker's until the push is switched off.
   const names = Object.keys(queues).filter((queue) => draining || queue !== 'pushed');
   const limit = draining
@@ -236,8 +234,8 @@ async function turn(driver: Driver, random: Random): Promise<void> {
   const some = draining ? names : names.toSorted(() => random(3) - 1).slice(0, 4);
   const claiming = () =>
     several
-      ? call(driver, random, 'claim any', { ...options, queues: some })
-      : call(driver, random, 'claim', { ...options, queue });
+      ? call(client, 'claim any', { ...options, queues: some })
+      : call(client, 'claim', { ...options, queue });
   const leasesOf = (body: { leases?: Lease[] }): Lease[] =>
     body.leases ?? [{ ...(body as Lease), queue }];
   const sent = Date.now();
@@ -258,14 +256,14 @@ async function turn(driver: Driver, random: Random): Promise<void> {
     // So that claims of others come in beside it, where they may.
     if (claim.queue in bounds.caps) await pause(150);
     if (!draining && random(3) === 0) await pause(random(200));
-    await worked({ driver, random, claim, waited });
+    await worked({ ...client, claim, waited });
   }
 }
 
 async function loop(at: number): Promise<never> {
   const random = dice(Number(seed) * 100 + at);
   const driver = openDriver(target, heard, at);
-  for (;;) await turn(driver, random);
+  for (;;) await turn({ driver, random });
 }
 
 createInterface({ input: process.stdin })
