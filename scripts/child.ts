@@ -5,7 +5,8 @@ export type Child = {
   pid: number;
   /** Resolves when the process has ended and all it wrote was heard. */
   ended: Promise<void>;
-  kill(signal: NodeJS.Signals): void;
+  /** False where it had ended. */
+  kill(signal: NodeJS.Signals): boolean;
   /** A line to its standard input. */
   tell(line: string): void;
   /** Closes its standard input: the child has nothing left to do. */
@@ -32,7 +33,7 @@ export function startChild<Word>(
   return {
     pid: child.pid ?? 0,
     ended: new Promise<void>((resolve) => child.on('close', () => resolve())),
-    kill: (signal) => void child.kill(signal),
+    kill: (signal) => child.kill(signal),
     tell: (line) => void child.stdin?.write(`${line}\n`),
     close: () => void child.stdin?.end(),
   };

@@ -8,6 +8,7 @@ import { call, explained, type Heard } from './drivers/driver.ts';
 import { openDriver, type Target } from './drivers/open.ts';
 import { auditAll, dropHistory } from './epochs.ts';
 import { cronOn } from './faults/holds.ts';
+import { killServer } from './faults/kills.ts';
 import { type Fault, planFaults } from './faults/plan.ts';
 import { neverFelt, runFaults } from './faults/run.ts';
 import { type Difference, openJournal } from './journal.ts';
@@ -21,7 +22,7 @@ import { measure } from './measure.ts';
 import { openObserver } from './observe.ts';
 import { dice, pause } from './random.ts';
 import { type Logs, openLogs } from './server_log.ts';
-import { openStack } from './stack.ts';
+import { type ChaosStack, openStack } from './stack.ts';
 
 export type Options = {
   driver: Target['driver'];
@@ -93,7 +94,7 @@ async function drain({ ledger }: Chaos, on: pg.Client, seconds: number): Promise
 }
 
 /** The faults that this machine can have: some need pg_cron, or a pooler. */
-const possible = (plan: Fault[], { host }: Chaos['stack']) =>
+const possible = (plan: Fault[], { host }: ChaosStack) =>
   plan.filter(
     ({ name }) =>
       !(name.startsWith('pg_cron') && !host.cron) && !(/pool/.test(name) && !host.pgbouncer),
@@ -101,7 +102,7 @@ const possible = (plan: Fault[], { host }: Chaos['stack']) =>
 
 function figures(counts: Map<string, number>, samples: Sample[], logs: Logs, say: Options['say']) {
   const kills = [...counts]
-    .filter(([what]) => what.startsWith('fault kill') && !/nobody|cut short/.test(what))
+    .filter(([what]) => what.startsWith('fault kill') && !/not felt|cut short/.test(what))
     .reduce((sum, [, times]) => sum + times, 0);
   say(`Survived ${kills} kills. All that happened:`);
   for (const [what, times] of [...counts].toSorted()) say(`  ${what.padEnd(64)} ${times}`);
@@ -130,8 +131,6 @@ export async function run(options: Options): Promise<Difference[]> {
   const name = `chaos-${process.pid}`;
   const folder = join(home(), name);
   mkdirSync(folder, { recursive: true });
-  const plan = planFaults(options);
-  writeFileSync(join(folder, 'plan.json'), JSON.stringify(plan, null, 1));
   const file = openSync(join(folder, 'journal.jsonl'), 'w');
   let closed = false;
   const write = (line: string) => void (closed || writeSync(file, `${line}\n`));
@@ -140,6 +139,8 @@ export async function run(options: Options): Promise<Difference[]> {
   const samples: Sample[] = [];
   const stopping = new AbortController();
   const stack = await openStack(options.driver, seed, stopping.signal);
+  const plan = possible(planFaults(options), stack);
+  writeFileSync(join(folder, 'plan.json'), JSON.stringify(plan, null, 1));
   const ledger: Ledger = {
     count: (what, by = 1) => void counts.set(what, (counts.get(what) ?? 0) + by),
     differ(kind, task, detail) {
@@ -186,18 +187,13 @@ export async function run(options: Options): Promise<Difference[]> {
     measure(chaos, crew, samples, Math.min(5000, seconds * 50)),
   ];
 
-  async function restart(): Promise<void> {
-    // pg_cron's launcher comes back with the server.
-    await logs.read();
-    chaos.journal.crashed(Date.now());
-    await stack.restartServer();
-    chaos.journal.crashed(Date.now());
-    await cronOn(chaos);
-  }
-
   async function windUp(): Promise<void> {
     await runFaults(chaos, plan, crew, logs, seconds);
-    if (!soak) await restart();
+    if (!soak) {
+      // pg_cron's launcher comes back with the server.
+      await killServer(chaos, logs);
+      await cronOn(chaos);
+    }
     say('No more faults.');
     await pause(calm);
     chaos.going = false;
@@ -223,7 +219,7 @@ export async function run(options: Options): Promise<Difference[]> {
         ledger.differ(kind, task, detail);
     await logs.read();
     for (const line of logs.broken()) ledger.differ('the server', 0, line);
-    for (const kind of neverFelt(possible(plan, stack), counts))
+    for (const kind of neverFelt(plan, counts))
       ledger.differ('a fault that had no effect', 0, kind);
     if (differences.length > 0) {
       const dump = [`${stack.host.bin}/pg_dump`, '--schema=tock', stack.ownerUrl];

@@ -48,7 +48,7 @@ test('a kind of fault that did nothing to anybody is named', () => {
   const counts = new Map([
     ['fault pool filled (not felt)', 2],
     ['fault answers lost between client and workerd', 1],
-    ['fault kill -9 of backend (nobody there)', 1],
+    ['fault kill -9 of backend (cut short by connection)', 1],
   ]);
   expect(neverFelt(plan, counts)).toEqual(['pool filled', 'kill -9 of backend']);
   counts.set('fault pool filled', 1).set('fault kill -9 of backend (client backend)', 1);

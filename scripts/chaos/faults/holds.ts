@@ -4,13 +4,9 @@ import { withClient } from '../../stack/roles.ts';
 import { type Chaos, whileGoing } from '../chaos.ts';
 import { codeOf } from '../drivers/sql.ts';
 import { nextEpoch } from '../epochs.ts';
-import type { TaskRequest } from '../journal.ts';
 import { dice, pause, type Random } from '../random.ts';
-import type { Fault, FaultName } from './plan.ts';
-import { holdOpen, holdSnapshot, prepare, workIn } from './sessions.ts';
-
-/** Returns how much of it was felt: 0 where it did nothing to anybody. */
-export type Hold = (fault: Fault) => Promise<number>;
+import type { Effect, Fault, FaultName } from './plan.ts';
+import { enqueueOwn, holdOpen, holdSnapshot, prepare, workIn } from './sessions.ts';
 
 /** As the edge, through the pooler, sessions that do nothing: the next calls wait in line, one of ours among them. */
 async function fillPool({ stack }: Chaos, wait: (fault: Fault) => Promise<void>, fault: Fault) {
@@ -63,24 +59,7 @@ async function crosswise(chaos: Chaos, first: string[], second: string[]): Promi
 
 /** Two waiting tasks of its own, which no other client changes. */
 async function deadlock(chaos: Chaos): Promise<number> {
-  const { journal, stack } = chaos;
-  const sent = Date.now();
-  const requests = [0, 1].map((): TaskRequest => {
-    const n = chaos.take(1);
-    return { n, call: `deadlock ${n}`, queue: 'plain', sent, fate: 'unsure', due: sent + 5000 };
-  });
-  for (const request of requests) journal.requested(request);
-  const ids = await withClient(stack.ownerUrl, async (on) => {
-    const tasks = requests.map(({ n }) => ({ payload: { n, v: 0 }, delay_seconds: 5 }));
-    const text = 'select tock.enqueue($1, $2) as ids';
-    return (await on.query(text, ['plain', JSON.stringify(tasks)])).rows[0].ids as string[];
-  });
-  journal.settled(
-    Date.now(),
-    requests.map(({ n }) => n),
-    'sure',
-    ids,
-  );
+  const ids = await withClient(chaos.stack.ownerUrl, (on) => enqueueOwn(chaos, on, 2, 5));
   const [one = '', other = ''] = ids.map(
     (id) => `select tock.change(array[${id}]::bigint[], '{"priority": 4}')`,
   );
@@ -153,7 +132,7 @@ async function endEpoch(chaos: Chaos): Promise<number> {
 }
 
 /** The faults that last, or that others bring about in SQL. */
-export function holding(chaos: Chaos): Partial<Record<FaultName, Hold>> {
+export function holding(chaos: Chaos): Partial<Record<FaultName, Effect>> {
   const { stack } = chaos;
   const wait = ({ holds }: Fault) => whileGoing(chaos, holds);
   const rows = dice(7);

@@ -44,6 +44,9 @@ export type FaultName =
 /** `pick` chooses the victim among those there are; `holds` is how long a lasting fault lasts, in milliseconds. */
 export type Fault = { at: number; name: FaultName; pick: number; holds: number };
 
+/** Brings a fault about. Returns what or how many felt it: 0 or nothing where it had no effect. */
+export type Effect = (fault: Fault) => Promise<number | string>;
+
 /** Under this many seconds the kills come once each, or little would be done between them. */
 const short = 20;
 

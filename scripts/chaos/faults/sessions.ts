@@ -99,6 +99,33 @@ async function ended({ stack }: Chaos, finish: string) {
   }
 }
 
+/** Plain tasks of the fault's own, committed. */
+export async function enqueueOwn(
+  { journal, take }: Chaos,
+  on: pg.Client,
+  many: number,
+  delay_seconds = 0,
+): Promise<string[]> {
+  const sent = Date.now();
+  const first = take(many);
+  const numbers = Array.from({ length: many }, (_, at) => first + at);
+  for (const n of numbers)
+    journal.requested({
+      n,
+      call: `fault ${first}`,
+      queue: 'plain',
+      sent,
+      fate: 'unsure',
+      due: sent + delay_seconds * 1000,
+    });
+  const tasks = numbers.map((n) => ({ payload: { n, v: 0 }, delay_seconds }));
+  const text = 'select tock.enqueue(p_queue => $1, p_tasks => $2)::text[] as ids';
+  const { rows } = await on.query(text, ['plain', JSON.stringify(tasks)]);
+  const { ids } = rows[0];
+  journal.settled(Date.now(), numbers, 'sure', ids);
+  return ids;
+}
+
 type Row = {
   lease: string;
   leased_until: Date;
@@ -118,6 +145,8 @@ export async function workIn(chaos: Chaos, fault: Fault): Promise<number> {
   const { journal, stack } = chaos;
   const on = await stack.connect();
   try {
+    // Of some that the workers have not taken yet.
+    await enqueueOwn(chaos, on, 5);
     const sent = Date.now();
     await on.query('begin');
     const { rows } = await on.query<Row>(claim);

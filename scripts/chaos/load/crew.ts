@@ -44,7 +44,7 @@ export function startCrew(chaos: Chaos, target: Target, heard: Heard, count: num
   return {
     pids: () => [...workers.values()].map(({ pid }) => pid),
     /** kill -9 of one of them, which may hold leases. */
-    kill: (which: number): void => workers.get(which % count)?.kill('SIGKILL'),
+    kill: (which: number) => workers.get(which % count)?.kill('SIGKILL') ?? false,
     /** From now on everything that is claimed is completed at once. */
     drain(): void {
       draining = true;
