@@ -13,7 +13,7 @@ export async function command(name: 'torture' | 'soak', seconds: number): Promis
   --seed <n>        of what is chosen at random (1): each client's decisions and all faults are the same again,
                     not who comes first
   --plan            show the faults and their times, and do nothing
-  --plant <name>    break the driver, to see the judge find it: ${plantNames.join(', ')}`;
+  --plant <name>    break the driver, to see the judge find it; may be repeated: ${plantNames.join(', ')}`;
 
   function fail(problem: string): never {
     say(`${problem}\n${usage}`);
@@ -27,7 +27,7 @@ export async function command(name: 'torture' | 'soak', seconds: number): Promis
           seconds: { type: 'string', default: String(seconds) },
           seed: { type: 'string', default: '1' },
           plan: { type: 'boolean' },
-          plant: { type: 'string' },
+          plant: { type: 'string', multiple: true },
           help: { type: 'boolean', short: 'h' },
         },
       }).values;
@@ -36,7 +36,7 @@ export async function command(name: 'torture' | 'soak', seconds: number): Promis
     }
   }
   const values = read();
-  const { driver, plant } = values;
+  const { driver, plant: plants = [] } = values;
   if (values.help) {
     say(usage);
     process.exit(0);
@@ -45,7 +45,7 @@ export async function command(name: 'torture' | 'soak', seconds: number): Promis
   if (!(options.seconds > 0)) fail('--seconds is a number above 0.');
   if (!Number.isSafeInteger(options.seed)) fail('--seed is a whole number.');
   if (driver !== 'sql' && driver !== 'http') fail('--driver is sql or http.');
-  if (plant !== undefined && !plantNames.includes(plant))
+  if (plants.some((name) => !plantNames.includes(name)))
     fail(`--plant is ${plantNames.join(', ')}.`);
   const soak = name === 'soak' ? 60 : undefined;
   if (values.plan) {
@@ -59,7 +59,7 @@ export async function command(name: 'torture' | 'soak', seconds: number): Promis
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)));
-  const differences = await run({ ...options, driver, soak, plant, say, signal: stop.signal });
+  const differences = await run({ ...options, driver, soak, plants, say, signal: stop.signal });
   if (stop.signal.aborted) process.exit(130);
   process.exit(differences.length > 0 ? 1 : 0);
 }

@@ -31,8 +31,8 @@ export type Options = {
   say(line: string): void;
   /** No kills: readers, open transactions and the end of an epoch once in so many seconds, and flat resources. */
   soak?: number | undefined;
-  /** A fault of the driver, from drivers/planted.ts, to see the judge find it. */
-  plant?: string | undefined;
+  /** Faults of the driver, from drivers/planted.ts, to see the judge find them. */
+  plants?: string[];
   /** Ends it at once, without a judgement. */
   signal?: AbortSignal | undefined;
 };
@@ -79,16 +79,17 @@ async function gauge(chaos: Chaos, differences: Difference[]): Promise<void> {
   }
 }
 
-/** No new work and no more faults: what is left is worked off. */
+/** No new work and no more faults: what is left is worked off, as long as anything ends within so many seconds. */
 async function drain({ ledger }: Chaos, on: pg.Client, seconds: number): Promise<void> {
   await on.query('select tock.drop_schedule(name) from tock.schedules');
-  const end = performance.now() + seconds * 1000;
-  for (;;) {
+  let least = Number.POSITIVE_INFINITY;
+  for (let since = performance.now(); least > 0; ) {
     await on.query('select tock.tick()');
     const left = Number((await on.query(unfinished)).rows[0].left);
-    if (left === 0) return;
-    if (performance.now() > end)
-      return ledger.differ('unfinished', 0, `${left} tasks after ${seconds} s`);
+    if (left < least) since = performance.now();
+    least = Math.min(least, left);
+    if (performance.now() - since > seconds * 1000)
+      return ledger.differ('unfinished', 0, `${left} tasks, and none ended for ${seconds} s`);
     await pause(500);
   }
 }
@@ -127,7 +128,7 @@ function orAborted(work: Promise<void>, signal?: AbortSignal): Promise<void> {
 
 /** Works, breaks and judges; returns what was lost, doubled or otherwise different. */
 export async function run(options: Options): Promise<Difference[]> {
-  const { seconds, seed, say, soak, plant } = options;
+  const { seconds, seed, say, soak, plants = [] } = options;
   const name = `chaos-${process.pid}`;
   const folder = join(home(), name);
   mkdirSync(folder, { recursive: true });
@@ -155,7 +156,7 @@ export async function run(options: Options): Promise<Difference[]> {
     if (!explained(verb, outcome))
       ledger.differ('an answer that nothing explains', 0, `${verb}: ${outcome} ${detail}`);
   };
-  const target: Target = plant ? { ...stack.target, plant } : stack.target;
+  const target: Target = { ...stack.target, plants };
   let next = 1;
   const chaos: Chaos = {
     stack,
@@ -201,7 +202,7 @@ export async function run(options: Options): Promise<Difference[]> {
     await Promise.all(others);
     on = await stack.connect(undefined, 1800);
     crew.drain();
-    await drain(chaos, on, 300);
+    await drain(chaos, on, 120);
     await crew.stop();
     // Before retention takes what has just ended.
     await observer.look(on, false);

@@ -6,13 +6,17 @@ import { pause } from './random.ts';
 // The number is where it was put, or where gathered results and spawned tasks have wrapped it.
 const tasksOf = `
   select distinct on (t.id) t.id::text as id, last_value(t.run) over w::text as last,
-    coalesce((t.payload ->> 'n')::bigint, (t.payload #>> '{payload,n}')::bigint, 0)::float8 as n
+    coalesce((t.payload ->> 'n')::bigint, (t.payload #>> '{payload,n}')::bigint, 0)::float8 as n,
+    again.of_id::text as of
   from (
     select coalesce(r.task_id, r.position << 20 | r.stream) as id, r.position << 20 | r.stream as run, r.position, r.payload from tock.runs r
     union all
     select coalesce(w.task_id, w.position << 20), w.position << 20, w.position, w.payload from tock.waiting w
-  ) t window w as (partition by t.id order by t.position rows between unbounded preceding and unbounded following)
+  ) t left join tock.reruns again on again.id = t.id
+  window w as (partition by t.id order by t.position rows between unbounded preceding and unbounded following)
   order by t.id, t.position`;
+
+type Row = { id: string; n: number; of: string | null; last: string };
 
 const statesOf = `select i.id::text as id, w.state
   from unnest($1::bigint[]) with ordinality i (id, n) join tock.whereabouts($1::bigint[]) w on w.n = i.n`;
@@ -44,10 +48,12 @@ export function openObserver(chaos: Chaos) {
   async function scan(on: pg.Client): Promise<Map<string, string>> {
     for (const { id, n } of journal.requests.values())
       if (id && !numbers.has(id)) numbers.set(id, n);
-    const again = await on.query('select id::text, of_id::text as of from tock.reruns');
-    for (const { id, of } of again.rows) reruns.set(id, of);
-    const { rows } = await on.query<{ id: string; n: number; last: string }>(tasksOf);
-    for (const { id, n } of rows) if (!numbers.has(id)) numbers.set(id, n);
+    for (const { id, of } of journal.reruns) reruns.set(id, of);
+    const { rows } = await on.query<Row>(tasksOf);
+    for (const { id, n, of } of rows) {
+      if (!numbers.has(id)) numbers.set(id, n);
+      if (of) reruns.set(id, of);
+    }
     return new Map(rows.map(({ id, last }) => [id, last]));
   }
 
@@ -60,8 +66,9 @@ export function openObserver(chaos: Chaos) {
 
   async function look(on: pg.Client, last: boolean): Promise<void> {
     const accepted = [...journal.requests.values()].flatMap(({ id }) => (id ? [id] : []));
+    const rerun = journal.reruns.map(({ id }) => id);
     const stored = await scan(on);
-    const all = new Set([...stored.keys(), ...accepted, ...journal.reruns.map(({ id }) => id)]);
+    const all = new Set([...stored.keys(), ...accepted, ...rerun]);
     const open = [...all].filter((id) => !journal.stored.has(id));
     const found = await states(on, open);
     // The run by whose id a task is known may be history already.

@@ -8,7 +8,7 @@ import type { Target } from './drivers/open.ts';
 import { type Link, links, type Way } from './faults/plan.ts';
 import { openProxy } from './faults/proxy.ts';
 
-/** The whole of `npm start`, with a proxy between each pair: client, workerd, PgBouncer, PostgreSQL. */
+/** The whole of `npm start`, with a proxy between each pair: client, workerd, PgBouncer, PostgreSQL. SQL clients need no workerd. */
 export async function openStack(driver: Target['driver'], seed: number, stopping: AbortSignal) {
   const made = await testCluster('tock', softly);
   const { cluster, passwords } = made;
@@ -48,13 +48,12 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
   const edge = (port: number) => as('tock_edge', passwords.edge, port);
   const start = () =>
     startWorker(workerPort, edge(toPooler.port), { name: `chaos-${process.pid}` });
-  let worker = start();
+  let worker = driver === 'http' ? start() : null;
   // A start may meet faults, on a machine that others keep busy.
-  const serving = () => healthy(`http://127.0.0.1:${workerPort}`, worker, stopping, 600);
-  const first = serving();
-  // SQL clients need no Worker: pushed tasks wait for it.
-  if (driver === 'http') await first;
-  let restarted = first.catch(() => {});
+  const serving = async () =>
+    worker && healthy(`http://127.0.0.1:${workerPort}`, worker, stopping, 600);
+  await serving();
+  let restarted: Promise<unknown> = Promise.resolve();
   const target: Target =
     driver === 'http'
       ? { driver, url: `http://127.0.0.1:${toWorker.port}`, key: await devKey(ownerUrl) }
@@ -70,7 +69,6 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
     connect,
     /** Where the load connects, through the proxies. */
     target,
-    workerPid: () => worker.pid,
     tear: (link: Link, way: Way | null): void => proxies[links.indexOf(link)]?.tear(way),
     /** How many answers and connections were spoilt there. */
     spoilt: (link: Link) => proxies[links.indexOf(link)]?.spoilt() ?? 0,
@@ -87,6 +85,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
     /** kill -9 of wrangler and workerd, which are one group; resolves once a new one answers. One after another. */
     restartWorkerd(): Promise<void> {
       const next = restarted.then(async () => {
+        if (!worker) return;
         process.kill(-worker.pid, 'SIGKILL');
         await worker.ended;
         worker = start();
@@ -96,7 +95,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
       return next;
     },
     async close(): Promise<void> {
-      await worker.stop();
+      await worker?.stop();
       for (const proxy of proxies) proxy.close();
       await made.close();
     },

@@ -31,8 +31,8 @@ export const explained = (verb: string, outcome: string) =>
   /^(2\d\d|404|409|429|503.*|lost.*)$/.test(outcome) ||
   (verb === 'use key' && /^40[13]$/.test(outcome));
 
-/** Seconds after which a repeated call must have been answered, whatever is broken meanwhile. */
-export const patience = 120;
+/** Seconds after which a repeated call must have been answered, whatever is broken and however busy the machine is. */
+export const patience = 600;
 
 /** Repeats a call with a request id or a lease until it is answered. Null when `seconds` are over: its fate is unknown. */
 export async function call(

@@ -4,7 +4,7 @@ import { planted } from './planted.ts';
 import { sqlDriver } from './sql.ts';
 
 /** Where a driver connects. In SQL the clients take turns: direct as the owner, and as tock_edge through PgBouncer. */
-export type Target = { plant?: string } & (
+export type Target = { plants?: string[] } & (
   | { driver: 'http'; url: string; key: string }
   | { driver: 'sql'; urls: string[] }
 );
@@ -14,5 +14,5 @@ export function openDriver(target: Target, heard: Heard, client: number): Driver
     target.driver === 'http'
       ? httpDriver(target.url, target.key, heard)
       : sqlDriver(target.urls[client % target.urls.length] as string, heard);
-  return target.plant ? planted(target.plant, driver) : driver;
+  return (target.plants ?? []).reduce(planted, driver);
 }

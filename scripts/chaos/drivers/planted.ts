@@ -43,7 +43,7 @@ const plants: Record<string, (attempt: Attempt, hit: () => boolean) => Attempt> 
 
 export const plantNames = Object.keys(plants);
 
-export function planted(name: string, driver: Driver): Driver {
+export function planted(driver: Driver, name: string): Driver {
   const plant = plants[name];
   if (!plant) throw new Error(`There is no plant ${name}: ${plantNames.join(', ')}.`);
   let calls = 0;

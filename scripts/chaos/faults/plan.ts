@@ -58,10 +58,11 @@ export type Planning = {
   soak?: number | undefined;
 };
 
-/** Every fault once, the kills more often unless the run is short. SQL clients have no link to workerd. */
+/** Every fault once, the kills more often unless the run is short. SQL clients have no workerd. */
 function deck(round: number, { seconds, driver, soak }: Planning): FaultName[] {
   if (soak) return [...gentle];
-  const names = Object.entries(kills).flatMap(([victim, times]) =>
+  const victims = Object.entries(kills).filter(([name]) => name !== 'workerd' || driver === 'http');
+  const names = victims.flatMap(([victim, times]) =>
     Array.from({ length: seconds < short ? 1 : times }, () => `kill -9 of ${victim}` as FaultName),
   );
   const torn = driver === 'sql' ? links.slice(1) : links;

@@ -7,7 +7,7 @@ import { batchOf } from './tasks.ts';
 type Step = (client: Client) => Promise<unknown>;
 
 /** More than this unfinished, and nothing is added. */
-const backlog = 3000;
+const backlog = 1000;
 
 const sameIds = (one: string[], other: string[]) => one.join() === other.join();
 
