@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, relative } from 'node:path';
 import { softly } from '../scripts/stack/say.ts';
-import { testCluster } from '../test/cluster.ts';
+import { testCluster } from '../scripts/stack/test_cluster.ts';
 import { groups } from './cases/index.ts';
 import { chart } from './chart.ts';
 import { alter, settings } from './cluster.ts';

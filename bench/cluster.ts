@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { TestCluster } from '../test/cluster.ts';
+import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 
 /** What every system gets; the rest is as PostgreSQL comes. */
 export const settings: Record<string, string> = {

@@ -75,7 +75,7 @@ function perTask(seen: Seen, system: System, batch: number, of: (one: Measured) 
   return figure(sum);
 }
 
-export type Lives = {
+type Lives = {
   systems: System[];
   bytes: number;
   /** Tasks a call, and for which of them whole lives are told. */

@@ -1,7 +1,7 @@
 import { cpus, release, totalmem, type } from 'node:os';
 import { askVersions } from '../scripts/stack/described.ts';
 import { attempt } from '../scripts/stack/run.ts';
-import type { TestCluster } from '../test/cluster.ts';
+import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 import { connected } from './cluster.ts';
 
 /** What it is that was measured on. */

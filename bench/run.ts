@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { TestCluster } from '../test/cluster.ts';
+import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 import { alter, connected, cpuSeconds } from './cluster.ts';
 import { attend, type Opened } from './duty.ts';
 import { interleave } from './interleave.ts';

@@ -29,7 +29,7 @@ async function drain(run: Run, system: System, place: Place, bytes: number): Pro
   throw new Error('its tasks did not come to an end');
 }
 
-export type Weights = { systems: System[]; bytes: number; tasks: number; prefix?: string };
+type Weights = { systems: System[]; bytes: number; tasks: number; prefix?: string };
 
 async function weigh(run: Run, system: System, { bytes, tasks }: Weights) {
   const place = await run.open(system);

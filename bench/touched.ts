@@ -12,7 +12,7 @@ async function pagesOf(client: pg.Client, statement: string): Promise<number> {
   return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
 }
 
-export type Touched = {
+type Touched = {
   claim: number;
   complete: number;
   most: { claim: number; complete: number };
@@ -63,7 +63,7 @@ async function leastPages(run: Run): Promise<Figure> {
 }
 
 /** What was counted at the large twin, the small one's in the note. */
-export async function touchedCases(
+async function touchedCases(
   run: Run,
   name: string,
   small: { label: string; of: Touched },

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { TestCluster } from '../test/cluster.ts';
+import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 
 /** An empty or prepared database of a system's own, in the one cluster that all systems share. */
 export type Place = {

@@ -10,7 +10,7 @@ export const shapeOf = (batch: number, more: Partial<Shape> = {}): Shape => ({
   ...more,
 });
 
-export const isTock = (system: System): boolean => system.name.toLowerCase() === 'tock';
+const isTock = (system: System): boolean => system.name.toLowerCase() === 'tock';
 
 export const tockOf = (run: Run): System => {
   const found = run.systems.find(isTock);

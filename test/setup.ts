@@ -3,7 +3,7 @@ import { askVersions, described } from '../scripts/stack/described.ts';
 import { makeCron, makeDatabase, makeOwner, withClient } from '../scripts/stack/roles.ts';
 import { aloud, type Say } from '../scripts/stack/say.ts';
 import { sweepTests } from '../scripts/stack/sweep.ts';
-import { prepare, testCluster } from './cluster.ts';
+import { prepare, testCluster } from '../scripts/stack/test_cluster.ts';
 import type { Stack } from './database.ts';
 
 let close = async () => {};

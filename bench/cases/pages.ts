@@ -1,4 +1,4 @@
-import { grow } from '../decisions/grown.ts';
+import { grow } from '../grown.ts';
 import { jumping } from '../lived.ts';
 import { touchedTwins } from '../touched.ts';
 import type { Group, Place } from '../types.ts';

@@ -9,7 +9,7 @@ const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 280, 58, 12, 12, 52];
 const [wide, high] = [WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM];
 
 /** A round step of the axis, so that it has about four. */
-export function stepOf(most: number): number {
+function stepOf(most: number): number {
   const raw = most / 4;
   const ten = 10 ** Math.floor(Math.log10(raw));
   return ten * ([1, 2, 2.5, 5].find((one) => one * ten >= raw) ?? 10);

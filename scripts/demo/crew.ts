@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { type Child, startChild } from '../child.ts';
 
-export type Worker = { name: string; pid: number; child: ChildProcess; ended: Promise<void> };
+export type Worker = Child & { name: string };
+type Step = { claimed?: string[]; completed?: number };
 
 export type Crew = {
   /** Starts a worker as a process of its own. */
@@ -30,19 +30,14 @@ export function crew(options: CrewOptions): Crew {
   return {
     hire(name) {
       const file = join(import.meta.dirname, 'worker.ts');
-      const child = spawn(process.execPath, [file, queue, name, root], {
-        env: { ...process.env, TOCK_URL: url, TOCK_KEY: key },
-        stdio: ['pipe', 'pipe', 'inherit'],
+      const env = { TOCK_URL: url, TOCK_KEY: key };
+      const child = startChild<Step>([file, queue, name, root], env, (step) => {
+        completed += step.completed ?? 0;
+        if (step.claimed) options.onClaim(worker, step.claimed);
       });
-      const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
-      const worker = { name, pid: child.pid ?? 0, child, ended };
+      const worker: Worker = { ...child, name };
       workers.add(worker);
-      createInterface({ input: child.stdout }).on('line', (line) => {
-        const said: { claimed?: string[]; completed?: number } = JSON.parse(line);
-        completed += said.completed ?? 0;
-        if (said.claimed) options.onClaim(worker, said.claimed);
-      });
-      void ended.then(() => {
+      void worker.ended.then(() => {
         workers.delete(worker);
         if (!stopping) options.onLoss(worker);
       });
@@ -51,7 +46,7 @@ export function crew(options: CrewOptions): Crew {
     completed: () => completed,
     async stop() {
       stopping = true;
-      for (const { child } of workers) child.kill('SIGTERM');
+      for (const worker of workers) worker.kill('SIGTERM');
       await Promise.all([...workers].map((worker) => worker.ended));
     },
   };

@@ -56,7 +56,7 @@ export async function shift(call: Api, place: Place, count: number, stopping: Ab
     onClaim(worker, ids) {
       if (victim || team.completed() < count / 3) return;
       victim = worker;
-      worker.child.kill('SIGKILL');
+      worker.kill('SIGKILL');
       autopsy(worker, ids).catch((error) => broken.abort(error));
     },
     onLoss(worker) {

@@ -68,8 +68,13 @@ export function startWorker(
   };
 }
 
-export async function healthy(url: string, worker: Worker, stopping: AbortSignal): Promise<void> {
-  const deadline = performance.now() + 180_000;
+export async function healthy(
+  url: string,
+  worker: Worker,
+  stopping: AbortSignal,
+  seconds = 180,
+): Promise<void> {
+  const deadline = performance.now() + seconds * 1000;
   let over = false;
   let last = 'no answer';
   void worker.ended.then(() => {

@@ -9,7 +9,7 @@ import { createApp } from '../../functions/http/app.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { makeDatabase, openEdge } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
-import { testCluster } from '../cluster.ts';
+import { testCluster } from '../../scripts/stack/test_cluster.ts';
 import { age, audit, pass, retain, settle } from '../sql/history.ts';
 import { startS3 } from './s3.ts';
 

@@ -9,7 +9,7 @@ import { withDatabase } from '../../migrate/connect.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
-import { type TestCluster, testCluster } from '../cluster.ts';
+import { type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
 import { until } from '../sql/support.ts';
 import { toySql } from './toy.ts';
 

@@ -13,15 +13,9 @@ const allowed: Record<string, string[]> = {
   'functions/database': ['functions/env.ts', 'functions/timeouts.ts'],
 };
 
-// Temporary, until w-cli (one transport) and w-harness (one harness) are merged: remove each entry with its merge.
+// Temporary, until w-cli (one transport) is merged: remove it with the merge.
 const knownCycles = [
   ['cli/doors/door.ts', 'cli/doors/http.ts', 'cli/doors/looks.ts', 'cli/doors/sql.ts'],
-  ['scripts/torture/judge_claims.ts', 'scripts/torture/judge_ends.ts'],
-];
-const knownStrays = [
-  'scripts/soak/account.ts -> test/sql/audit.ts',
-  'scripts/soak/stack.ts -> test/cluster.ts',
-  'scripts/torture/account.ts -> test/sql/audit.ts',
 ];
 
 const folders = Object.keys(allowed).filter((folder) => !folder.includes('/'));
@@ -32,8 +26,7 @@ test('no file imports itself by way of others, types included', () => {
 });
 
 test.each(Object.entries(allowed))('%s imports only from itself and from %j', (folder, beside) => {
-  const known = knownStrays.filter((stray) => stray.startsWith(`${folder}/`));
-  expect(strays(imports, folder, beside).sort()).toEqual(known);
+  expect(strays(imports, folder, beside)).toEqual([]);
 });
 
 test('imports of values, of types, of a file alone, and while a file runs are found', () => {

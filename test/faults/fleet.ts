@@ -6,7 +6,7 @@ import { anyPort } from '../../scripts/stack/ports.ts';
 import { makeCron, makeDatabase, makeOwner } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { openHost } from '../../scripts/stack/source.ts';
-import { prepare } from '../cluster.ts';
+import { prepare } from '../../scripts/stack/test_cluster.ts';
 
 /** One cluster of several, with the role tock and the database tock. */
 export type Member = Pick<Cluster, 'kill9' | 'start' | 'stop'> & {

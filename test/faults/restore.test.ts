@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeDatabase } from '../../scripts/stack/roles.ts';
-import { prepare } from '../cluster.ts';
+import { prepare } from '../../scripts/stack/test_cluster.ts';
 import { expectWhole } from '../sql/audit.ts';
 import { enqueue, numbered, rows, until, value } from '../sql/support.ts';
 import { expectGoesOn, findings, more } from './aftermath.ts';

@@ -1,19 +1,55 @@
 import { expect, test } from 'vitest';
-import { torture } from '../../scripts/torture/run.ts';
+import { plantNames } from '../../scripts/chaos/drivers/planted.ts';
+import { type Options, run } from '../../scripts/chaos/harness.ts';
+
+const seed = Number(process.env.TOCK_TORTURE_SEED ?? 1);
+
+async function ran(options: Omit<Options, 'say' | 'seed'>) {
+  const said: string[] = [];
+  const differences = await run({ seed, say: (line) => said.push(line), ...options });
+  const found = differences.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`);
+  return { text: said.join('\n'), found: found.join('\n'), differences };
+}
 
 // The short form of `npm run torture`: every kind of fault once, and every task accounted for.
-test('a while over HTTP, with everything killed, torn and held up, loses and doubles nothing', async () => {
-  const said: string[] = [];
-  const differences = await torture({
+test.each([
+  ['a while over HTTP', 'http'],
+  ['a while in SQL', 'sql'],
+] as const)(
+  '%s, with everything killed, torn and held up, loses and doubles nothing',
+  async (_, driver) => {
+    const { text, found } = await ran({ driver, seconds: 6 });
+    expect(found).toBe('');
+    for (const victim of ['server', 'backend', 'worker']) {
+      expect(text).toContain(`fault kill -9 of ${victim}`);
+    }
+    expect(text).toContain('complete: 200');
+  },
+);
+
+// The short form of `npm run soak`.
+test('a while in SQL without kills, while epochs end, loses and doubles nothing', async () => {
+  const { text, found } = await ran({ driver: 'sql', seconds: 6, soak: 6 });
+  expect(found).toBe('');
+  expect(text).toContain('fault epoch ended');
+});
+
+test('each fault that is planted in a driver is found', async () => {
+  const kinds: Record<string, RegExp> = {
+    'lost completion': /^(handed out after its completion|finished twice|a completion was undone)$/,
+    'lost enqueue': /^(lost|gone without an end)$/,
+    'doubled run': /^a run was handed out twice$/,
+    'doubled enqueue': /^stored twice$/,
+  };
+  expect(Object.keys(kinds)).toEqual(plantNames);
+  const { differences, text } = await ran({
+    driver: 'sql',
     seconds: 6,
-    seed: Number(process.env.TOCK_TORTURE_SEED ?? 1),
-    say: (line) => said.push(line),
+    soak: 6,
+    plants: plantNames,
   });
-  const found = differences.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`);
-  expect(found.join('\n')).toBe('');
-  const text = said.join('\n');
-  for (const victim of ['server', 'backend', 'workerd', 'worker']) {
-    expect(text).toContain(`fault kill -9 of ${victim}`);
+  for (const [plant, kind] of Object.entries(kinds)) {
+    const found = differences.some((one) => kind.test(one.kind));
+    expect(found, `${plant}\n${text}`).toBe(true);
   }
-  expect(text).toContain('complete: 200');
 });

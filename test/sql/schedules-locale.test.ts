@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { prepare } from '../cluster.ts';
+import { prepare } from '../../scripts/stack/test_cluster.ts';
 import { type Database, freshDatabase, stackInfo } from '../database.ts';
 import { refusal, rows } from './support.ts';
 

@@ -48,7 +48,7 @@ test('a cluster ends with the process that started it, and its folder is swept',
 }) => {
   skip(!host.local, "testcontainers' reaper ends a container");
   const script = `
-    const { testCluster } = await import(${JSON.stringify(join(checkout, 'test/cluster.ts'))});
+    const { testCluster } = await import(${JSON.stringify(join(checkout, 'scripts/stack/test_cluster.ts'))});
     const made = await testCluster('tock', { step: (name, work) => work(), note() {} });
     console.log(JSON.stringify([made.cluster.pid, made.cluster.data]));
     await new Promise((resolve) => setTimeout(resolve, 600_000));`;

@@ -1,9 +1,16 @@
 import { expect, test } from 'vitest';
-import { type Ask, type Claim, type Facts, openFacts } from '../../scripts/torture/facts.ts';
-import { judgeClaims } from '../../scripts/torture/judge_claims.ts';
-import { judgeStored, type Stored } from '../../scripts/torture/judge_stored.ts';
+import {
+  type Claim,
+  type Journal,
+  openJournal,
+  type Stored,
+  type TaskRequest,
+} from '../../scripts/chaos/journal.ts';
+import { judgeClaims } from '../../scripts/chaos/judge/claims.ts';
+import { judgeResources } from '../../scripts/chaos/judge/resources.ts';
+import { judgeFires, judgeStored } from '../../scripts/chaos/judge/stored.ts';
 
-// What the torture's account finds, in facts and states made up for each kind of loss.
+// What the judge finds, in journals and states made up for each kind of loss.
 
 const kinds = (found: { kind: string }[]) => [...new Set(found.map(({ kind }) => kind))];
 
@@ -15,7 +22,7 @@ const run = (id: string, { name = id, attempt = 1, version = 0 } = {}) => ({
   version,
 });
 
-const ask = (n: number, more: Partial<Ask> = {}): Ask => ({
+const request = (n: number, more: Partial<TaskRequest> = {}): TaskRequest => ({
   n,
   call: `call ${n}`,
   queue: 'plain',
@@ -35,212 +42,212 @@ const claim = (sent: number, lease: string, ids: string[], more: Partial<Claim> 
 });
 
 /** So many tasks, accepted one by one, claimed and completed in order, a second apart. */
-function worked(many: number): { facts: Facts; stored: Stored[] } {
-  const facts = openFacts();
+function worked(many: number): { journal: Journal; stored: Stored[] } {
+  const journal = openJournal();
   const stored: Stored[] = [];
   for (let n = 1; n <= many; n++) {
     const id = String(n);
-    facts.asked(ask(n));
-    facts.settled(5, [n], 'sure', [id]);
-    facts.claimed(claim(n * 1000, `lease ${n}`, [id]));
+    journal.requested(request(n));
+    journal.settled(5, [n], 'sure', [id]);
+    journal.claimed(claim(n * 1000, `lease ${n}`, [id]));
     const sent = n * 1000 + 100;
-    facts.ending({ verb: 'complete', lease: `lease ${n}`, sent, runs: [run(id)], final: [id] });
-    facts.ended(`lease ${n}`, sent, sent + 10, []);
+    journal.ending({ verb: 'complete', lease: `lease ${n}`, sent, runs: [run(id)], final: [id] });
+    journal.ended(`lease ${n}`, sent, sent + 10, []);
     stored.push({ id, n, state: 'done', rerunOf: null });
   }
-  return { facts, stored };
+  return { journal, stored };
 }
 
 const bounds = { limits: { three: 3 }, caps: { few: 1 }, rates: { slow: { burst: 2, each: 1 } } };
 
-const judged = (facts: Facts, stored: Stored[] = []) =>
-  kinds([...judgeClaims(facts, bounds), ...(stored.length ? judgeStored(facts, stored) : [])]);
+const judged = (journal: Journal, stored: Stored[] = []) =>
+  kinds([...judgeClaims(journal, bounds), ...(stored.length ? judgeStored(journal, stored) : [])]);
 
 test('all is well where every task was done once', () => {
-  const { facts, stored } = worked(3);
-  expect(judged(facts, stored)).toEqual([]);
+  const { journal, stored } = worked(3);
+  expect(judged(journal, stored)).toEqual([]);
 });
 
 test('a run that is handed out in two leases is found, unless a crash lay between', () => {
-  const facts = openFacts();
-  facts.claimed(claim(1000, 'one', ['7']));
-  facts.claimed(claim(3000, 'two', ['7']));
-  expect(judged(facts)).toEqual(['a run was handed out twice']);
-  facts.crashed(2000);
-  expect(judged(facts)).toEqual([]);
+  const journal = openJournal();
+  journal.claimed(claim(1000, 'one', ['7']));
+  journal.claimed(claim(3000, 'two', ['7']));
+  expect(judged(journal)).toEqual(['a run was handed out twice']);
+  journal.crashed(2000);
+  expect(judged(journal)).toEqual([]);
 });
 
 test('a run of the same lease, heard of twice, is one', () => {
-  const facts = openFacts();
-  facts.claimed(claim(1000, 'one', ['7']));
-  facts.claimed(claim(3000, 'one', ['7']));
-  expect(judged(facts)).toEqual([]);
+  const journal = openJournal();
+  journal.claimed(claim(1000, 'one', ['7']));
+  journal.claimed(claim(3000, 'one', ['7']));
+  expect(judged(journal)).toEqual([]);
 });
 
 test('a task that comes again after its completion is found', () => {
-  const { facts } = worked(1);
-  facts.claimed(claim(9000, 'late', [], { runs: [run('1', { name: '99' })] }));
-  expect(judged(facts)).toEqual(['handed out after its completion']);
+  const { journal } = worked(1);
+  journal.claimed(claim(9000, 'late', [], { runs: [run('1', { name: '99' })] }));
+  expect(judged(journal)).toEqual(['handed out after its completion']);
 });
 
 test('a task that comes again before its completion was answered is none', () => {
-  const { facts } = worked(1);
-  facts.claimed(claim(1105, 'between', [], { runs: [run('1', { name: '99' })] }));
-  expect(judged(facts)).toEqual([]);
+  const { journal } = worked(1);
+  journal.claimed(claim(1105, 'between', [], { runs: [run('1', { name: '99' })] }));
+  expect(judged(journal)).toEqual([]);
 });
 
 test('a lost task, one stored twice and one that nobody asked for are found', () => {
-  const { facts, stored } = worked(3);
+  const { journal, stored } = worked(3);
   const [one, two] = stored as [Stored, Stored];
-  expect(judged(facts, [one, two])).toEqual(['lost']);
-  expect(judged(facts, [...stored, { ...one, id: '50' }])).toContain('stored twice');
-  expect(judged(facts, [...stored, { ...one, id: '50', n: 50 }])).toContain(
+  expect(judged(journal, [one, two])).toEqual(['lost']);
+  expect(judged(journal, [...stored, { ...one, id: '50' }])).toContain('stored twice');
+  expect(judged(journal, [...stored, { ...one, id: '50', n: 50 }])).toContain(
     'stored, and nobody asked for it',
   );
 });
 
 test('an enqueue whose answer was lost is there whole or not at all', () => {
-  const { facts, stored } = worked(1);
-  for (const n of [11, 12, 13]) facts.asked(ask(n, { call: 'lost' }));
-  expect(judged(facts, stored)).toEqual([]);
+  const { journal, stored } = worked(1);
+  for (const n of [11, 12, 13]) journal.requested(request(n, { call: 'lost' }));
+  expect(judged(journal, stored)).toEqual([]);
   const there = [11, 12, 13].map(
     (n): Stored => ({ id: `${n}`, n, state: 'expired', rerunOf: null }),
   );
-  const ofCall = (many: number) => judgeStored(facts, [...stored, ...there.slice(0, many)]);
+  const ofCall = (many: number) => judgeStored(journal, [...stored, ...there.slice(0, many)]);
   expect(kinds(ofCall(3))).not.toContain('half a call');
   expect(kinds(ofCall(2))).toContain('half a call');
 });
 
 test('what was rolled back and is there is found', () => {
-  const { facts, stored } = worked(1);
-  facts.asked(ask(2));
-  facts.settled(5, [2], 'none');
-  expect(judged(facts, stored)).toEqual([]);
-  expect(judged(facts, [...stored, { id: '2', n: 2, state: 'done', rerunOf: null }])).toContain(
+  const { journal, stored } = worked(1);
+  journal.requested(request(2));
+  journal.settled(5, [2], 'none');
+  expect(judged(journal, stored)).toEqual([]);
+  expect(judged(journal, [...stored, { id: '2', n: 2, state: 'done', rerunOf: null }])).toContain(
     'undone and stored',
   );
 });
 
-test('a completion that was told and undone is found, and one that nobody made', () => {
-  const { facts, stored } = worked(2);
+test('a completion that was acknowledged and undone is found, and one that nobody made', () => {
+  const { journal, stored } = worked(2);
   const dead = stored.map((task) => ({ ...task, state: 'dead' }));
-  expect(judged(facts, dead)).toEqual(['a completion was undone']);
-  facts.asked(ask(3));
-  facts.settled(5, [3], 'sure', ['3']);
+  expect(judged(journal, dead)).toEqual(['a completion was undone']);
+  journal.requested(request(3));
+  journal.settled(5, [3], 'sure', ['3']);
   const third = (state: string): Stored[] => [...stored, { id: '3', n: 3, state, rerunOf: null }];
-  expect(judged(facts, third('done'))).toEqual(['done, and nobody said so']);
-  expect(judged(facts, third('cancelled'))).toEqual(['cancelled, and nobody said so']);
-  expect(judged(facts, third('running'))).toEqual(['not ended']);
+  expect(judged(journal, third('done'))).toEqual(['done, and nobody said so']);
+  expect(judged(journal, third('cancelled'))).toEqual(['cancelled, and nobody said so']);
+  expect(judged(journal, third('running'))).toEqual(['not ended']);
 });
 
 test('a gate of three that lets in a fourth is found, and one whose lease had ended is none', () => {
-  const facts = openFacts();
+  const journal = openJournal();
   for (let n = 1; n <= 4; n++) {
-    facts.asked(ask(n, { queue: 'three', gate: 'a' }));
-    facts.settled(5, [n], 'sure', [String(n)]);
-    facts.claimed(claim(n * 100, `lease ${n}`, [String(n)], { queue: 'three' }));
+    journal.requested(request(n, { queue: 'three', gate: 'a' }));
+    journal.settled(5, [n], 'sure', [String(n)]);
+    journal.claimed(claim(n * 100, `lease ${n}`, [String(n)], { queue: 'three' }));
   }
-  expect(judged(facts)).toEqual(['a gate was overshot']);
-  facts.ending({ verb: 'fail', lease: 'lease 1', sent: 350, runs: [run('1')], final: [] });
-  expect(judged(facts)).toEqual([]);
+  expect(judged(journal)).toEqual(['a gate was overshot']);
+  journal.ending({ verb: 'fail', lease: 'lease 1', sent: 350, runs: [run('1')], final: [] });
+  expect(judged(journal)).toEqual([]);
 });
 
 test('one claim that brings too many of a gate is found', () => {
-  const facts = openFacts();
+  const journal = openJournal();
   for (const n of [1, 2]) {
-    facts.asked(ask(n, { queue: 'one', gate: 'a' }));
-    facts.settled(5, [n], 'sure', [String(n)]);
+    journal.requested(request(n, { queue: 'one', gate: 'a' }));
+    journal.settled(5, [n], 'sure', [String(n)]);
   }
-  facts.claimed(claim(100, 'lease', ['1', '2'], { queue: 'one' }));
-  expect(judged(facts)).toEqual(['a gate was overshot']);
+  journal.claimed(claim(100, 'lease', ['1', '2'], { queue: 'one' }));
+  expect(judged(journal)).toEqual(['a gate was overshot']);
 });
 
 test('what comes too early, too late, before its parent or after its cancel is found', () => {
-  const early: [Partial<Ask>, string][] = [
+  const early: [Partial<TaskRequest>, string][] = [
     [{ due: 2000 }, 'handed out before its time'],
     [{ expires: 900 }, 'handed out after it expired'],
     [{ parents: [2] }, 'handed out before its parent'],
   ];
   for (const [more, kind] of early) {
-    const facts = openFacts();
-    facts.asked(ask(1, more));
-    facts.settled(5, [1], 'sure', ['1']);
-    facts.claimed(claim(1000, 'lease', ['1']));
-    expect(judged(facts)).toEqual([kind]);
+    const journal = openJournal();
+    journal.requested(request(1, more));
+    journal.settled(5, [1], 'sure', ['1']);
+    journal.claimed(claim(1000, 'lease', ['1']));
+    expect(judged(journal)).toEqual([kind]);
   }
-  const facts = openFacts();
-  facts.cancelled({ id: '1', sent: 10, told: 20 });
-  facts.claimed(claim(1000, 'lease', ['1']));
-  expect(judged(facts)).toEqual(['handed out after it was cancelled']);
+  const journal = openJournal();
+  journal.cancelled({ id: '1', sent: 10, acknowledged: 20 });
+  journal.claimed(claim(1000, 'lease', ['1']));
+  expect(judged(journal)).toEqual(['handed out after it was cancelled']);
 });
 
 test('a change that the next claim does not know is found', () => {
-  const facts = openFacts();
-  facts.changed({ id: '1', sent: 10, told: 20, version: 2 });
-  facts.claimed(claim(1000, 'lease', [], { runs: [run('1', { version: 1 })] }));
-  expect(judged(facts)).toEqual(['a change was lost']);
+  const journal = openJournal();
+  journal.changed({ id: '1', sent: 10, acknowledged: 20, version: 2 });
+  journal.claimed(claim(1000, 'lease', [], { runs: [run('1', { version: 1 })] }));
+  expect(judged(journal)).toEqual(['a change was lost']);
 });
 
 test('two tasks of one key at once are found', () => {
-  const facts = openFacts();
-  facts.asked(ask(1, { unique: 'k' }));
-  facts.settled(5, [1], 'sure', ['1']);
-  facts.asked(ask(2, { unique: 'k', sent: 500 }));
-  facts.settled(505, [2], 'sure', ['2']);
-  expect(judged(facts)).toEqual([]);
-  facts.claimed(claim(1000, 'lease', ['1']));
-  expect(judged(facts)).toEqual(['two tasks of one key']);
+  const journal = openJournal();
+  journal.requested(request(1, { unique: 'k' }));
+  journal.settled(5, [1], 'sure', ['1']);
+  journal.requested(request(2, { unique: 'k', sent: 500 }));
+  journal.settled(505, [2], 'sure', ['2']);
+  expect(judged(journal)).toEqual([]);
+  journal.claimed(claim(1000, 'lease', ['1']));
+  expect(judged(journal)).toEqual(['two tasks of one key']);
 });
 
 test('a rerun that is lost, and one that nobody was told of, are found', () => {
-  const { facts, stored } = worked(1);
-  facts.rerun({ of: '1', id: '8' });
-  facts.ending({ verb: 'complete', lease: 'x', sent: 1, runs: [run('8'), run('9')], final: [] });
+  const { journal, stored } = worked(1);
+  journal.rerun({ of: '1', id: '8' });
+  journal.ending({ verb: 'complete', lease: 'x', sent: 1, runs: [run('8'), run('9')], final: [] });
   const again = (id: string): Stored => ({ id, n: 1, state: 'done', rerunOf: '1' });
-  expect(judged(facts, [...stored, again('8')])).toEqual([]);
-  expect(judged(facts, stored)).toEqual(['a rerun was lost']);
-  expect(judged(facts, [...stored, again('8'), again('9')])).toEqual([
+  expect(judged(journal, [...stored, again('8')])).toEqual([]);
+  expect(judged(journal, stored)).toEqual(['a rerun was lost']);
+  expect(judged(journal, [...stored, again('8'), again('9')])).toEqual([
     'a rerun that nobody was told of',
   ]);
 });
 
 test('a task that two leases finish, and a run that ends in two ways, are found', () => {
-  const { facts } = worked(1);
-  facts.ending({ verb: 'complete', lease: 'stale', sent: 1120, runs: [run('1')], final: ['1'] });
-  facts.ended('stale', 1120, 1130, []);
-  expect(judged(facts)).toEqual(['finished twice']);
-  const both = worked(1).facts;
+  const { journal } = worked(1);
+  journal.ending({ verb: 'complete', lease: 'stale', sent: 1120, runs: [run('1')], final: ['1'] });
+  journal.ended('stale', 1120, 1130, []);
+  expect(judged(journal)).toEqual(['finished twice']);
+  const both = worked(1).journal;
   both.ending({ verb: 'fail', lease: 'lease 1', sent: 1120, runs: [run('1')], final: [] });
   both.ended('lease 1', 1120, 1130, []);
   expect(judged(both)).toEqual(['ended in two ways']);
 });
 
 test('a task that is taken back while its lease goes on is found, unless its worker let go or a crash lay between', () => {
-  const facts = openFacts();
-  facts.claimed(claim(1000, 'one', ['7']));
+  const journal = openJournal();
+  journal.claimed(claim(1000, 'one', ['7']));
   const second = run('7', { name: String(8 << 20) });
-  facts.claimed(claim(3000, 'two', [], { runs: [second] }));
-  expect(judged(facts)).toEqual(['taken back before its time']);
-  facts.crashed(2000);
-  expect(judged(facts)).toEqual([]);
+  journal.claimed(claim(3000, 'two', [], { runs: [second] }));
+  expect(judged(journal)).toEqual(['taken back before its time']);
+  journal.crashed(2000);
+  expect(judged(journal)).toEqual([]);
   // What was sent first and held up on its way came second: its run says so.
-  const slow = openFacts();
+  const slow = openJournal();
   slow.claimed(claim(1000, 'two', [], { answered: 9000, until: 10_000, runs: [second] }));
   slow.claimed(claim(2000, 'one', ['7'], { until: 4000 }));
   expect(judged(slow)).toEqual([]);
 });
 
 test('a claim from a paused queue, and more than a cap or a rate allows, are found', () => {
-  const paused = openFacts();
-  paused.paused({ queue: 'plain', told: 900, until: 2000 });
+  const paused = openJournal();
+  paused.paused({ queue: 'plain', acknowledged: 900, until: 2000 });
   paused.claimed(claim(1000, 'one', ['7']));
   expect(judged(paused)).toEqual(['handed out while its queue was paused']);
-  const capped = openFacts();
+  const capped = openJournal();
   capped.claimed(claim(1000, 'one', ['7'], { queue: 'few' }));
   expect(judged(capped)).toEqual([]);
   capped.claimed(claim(2000, 'two', ['8'], { queue: 'few' }));
   expect(judged(capped)).toEqual(['a gate was overshot']);
-  const paced = openFacts();
+  const paced = openJournal();
   paced.claimed(claim(1000, 'one', ['1', '2', '3'], { queue: 'slow' }));
   expect(judged(paced)).toEqual([]);
   paced.claimed(claim(1100, 'two', ['4'], { queue: 'slow' }));
@@ -248,21 +255,69 @@ test('a claim from a paused queue, and more than a cap or a rate allows, are fou
 });
 
 test('the newest of a key is given to somebody, unless one of unknown fate may have come after it', () => {
-  const facts = openFacts();
+  const journal = openJournal();
   for (const n of [1, 2]) {
-    facts.asked(ask(n, { unique: 'k', replaced: true, sent: n * 100 }));
-    facts.settled(n * 100 + 10, [n], 'sure', ['1']);
+    journal.requested(request(n, { unique: 'k', replaced: true, sent: n * 100 }));
+    journal.settled(n * 100 + 10, [n], 'sure', ['1']);
   }
-  expect(judged(facts)).toEqual(['the newest of a key was lost']);
-  facts.claimed(claim(1000, 'one', [], { runs: [{ ...run('1'), n: 2 }] }));
-  expect(judged(facts)).toEqual([]);
+  expect(judged(journal)).toEqual(['the newest of a key was lost']);
+  journal.claimed(claim(1000, 'one', [], { runs: [{ ...run('1'), n: 2 }] }));
+  expect(judged(journal)).toEqual([]);
 });
 
 test('a child that is cancelled though all its parents ended well is found', () => {
-  const { facts, stored } = worked(1);
-  facts.asked(ask(2, { parents: [1] }));
-  facts.settled(5, [2], 'sure', ['2']);
-  expect(judged(facts, [...stored, { id: '2', n: 2, state: 'cancelled', rerunOf: null }])).toEqual([
-    'cancelled, and nobody said so',
+  const { journal, stored } = worked(1);
+  journal.requested(request(2, { parents: [1] }));
+  journal.settled(5, [2], 'sure', ['2']);
+  expect(
+    judged(journal, [...stored, { id: '2', n: 2, state: 'cancelled', rerunOf: null }]),
+  ).toEqual(['cancelled, and nobody said so']);
+});
+
+test('a claim that is repeated and gives other runs is found, unless a crash lay between', () => {
+  const journal = openJournal();
+  const repeat = { sent: 1000, answered: 1020, until: 4000, first: 'one 7', second: 'two 8' };
+  journal.repeated({ ...repeat, second: 'one 7' });
+  journal.repeated({ ...repeat, answered: 5000 });
+  expect(judged(journal)).toEqual([]);
+  journal.repeated(repeat);
+  expect(judged(journal)).toEqual(['a repeated claim gave other runs']);
+  journal.crashed(1010);
+  expect(judged(journal)).toEqual([]);
+});
+
+test('a fire that came twice, one that is missing, and one without its task are found', () => {
+  const at = (second: number) => ({
+    schedule: 'each',
+    fire_at: second * 1000,
+    outcome: 'fired',
+    task_id: `${second}`,
+  });
+  const task = (second: number): Stored => ({
+    id: `${second}`,
+    n: 0,
+    state: 'done',
+    rerunOf: null,
+  });
+  const fires = (list: ReturnType<typeof at>[], tasks: Stored[]) =>
+    kinds(judgeFires(list, tasks, { each: 1000 }));
+  const [one, two, three] = [1, 2, 3] as const;
+  const all = [one, two, three].map(task);
+  expect(fires([at(one), at(two), at(three)], all)).toEqual([]);
+  expect(fires([at(one), { ...at(two), outcome: 'run', fire_at: 1500 }, at(three)], all)).toEqual([
+    'a fire is missing',
   ]);
+  expect(fires([at(one), at(two), { ...at(three), fire_at: 2000 }], all)).toEqual([
+    'a fire came twice',
+  ]);
+  expect(fires([at(one), at(two), at(three)], all.slice(1))).toEqual(['a fire without its task']);
+  expect(fires([at(one), at(two)], all)).toEqual(["a schedule's task without a fire of its own"]);
+});
+
+test('a resource that grows under the same load is found', () => {
+  const samples = (mb: (at: number) => number) =>
+    Array.from({ length: 30 }, (_, at) => ({ mb: mb(at) }));
+  // It warms up, then wavers.
+  expect(judgeResources(samples((at) => Math.min(200, at * 30) + (at % 5) * 10))).toEqual([]);
+  expect(kinds(judgeResources(samples((at) => 20 * at)))).toEqual(['a resource grows']);
 });

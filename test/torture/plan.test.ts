@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
-import { neverFelt } from '../../scripts/torture/faults.ts';
-import { type Fault, planFaults } from '../../scripts/torture/plan.ts';
+import { type Fault, planFaults } from '../../scripts/chaos/faults/plan.ts';
+import { neverFelt } from '../../scripts/chaos/faults/run.ts';
 
-const names = (seed: number, seconds: number) => planFaults(seed, seconds).map(({ name }) => name);
+const planned = (seed: number, seconds: number, more: object = {}) =>
+  planFaults({ driver: 'http', seed, seconds, ...more });
+const names = (...of: Parameters<typeof planned>) => planned(...of).map(({ name }) => name);
 
 test('the same seed gives the same faults, another one others', () => {
-  expect(planFaults(1, 600)).toEqual(planFaults(1, 600));
-  expect(planFaults(1, 600)).not.toEqual(planFaults(2, 600));
+  expect(planned(1, 600)).toEqual(planned(1, 600));
+  expect(planned(1, 600)).not.toEqual(planned(2, 600));
 });
 
 test('even a short run has each kind of fault, and ten minutes have more than 50 kills', () => {
@@ -17,9 +19,25 @@ test('even a short run has each kind of fault, and ten minutes have more than 50
 });
 
 test('faults come in order, within the time', () => {
-  const times = planFaults(5, 600).map(({ at }) => at);
+  const times = planned(5, 600).map(({ at }) => at);
   expect(times).toEqual(times.toSorted((a, b) => a - b));
   expect(times.at(-1)).toBeLessThan(600_000);
+});
+
+test('SQL clients meet each kind of fault but those of workerd', () => {
+  const sql = names(1, 60, { driver: 'sql' });
+  expect(sql.filter((name) => /client and workerd|of workerd/.test(name))).toEqual([]);
+  const kinds = (all: string[]) => [...new Set(all.map((name) => name.replace(/ between .*/, '')))];
+  const others = kinds(names(1, 60)).filter((kind) => kind !== 'kill -9 of workerd');
+  expect(kinds(sql).sort()).toEqual(others.sort());
+});
+
+test('a soak kills, tears and locks nothing, and has each of its faults once a round', () => {
+  const soak = names(1, 600, { soak: 60 });
+  expect(soak.filter((name) => /kill|answers|refused|locked|deadlock|stopped/.test(name))).toEqual(
+    [],
+  );
+  expect(soak.filter((name) => name === 'epoch ended')).toHaveLength(10);
 });
 
 test('a kind of fault that did nothing to anybody is named', () => {
@@ -31,7 +49,7 @@ test('a kind of fault that did nothing to anybody is named', () => {
   const counts = new Map([
     ['fault pool filled (not felt)', 2],
     ['fault answers lost between client and workerd', 1],
-    ['fault kill -9 of backend (nobody there)', 1],
+    ['fault kill -9 of backend (cut short by connection)', 1],
   ]);
   expect(neverFelt(plan, counts)).toEqual(['pool filled', 'kill -9 of backend']);
   counts.set('fault pool filled', 1).set('fault kill -9 of backend (client backend)', 1);

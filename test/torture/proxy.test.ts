@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openProxy, type Tearer } from '../../scripts/torture/proxy.ts';
+import { openProxy, type Tearer } from '../../scripts/chaos/faults/proxy.ts';
 
 let server: Server;
 let proxy: Tearer;

@@ -1,26 +1,28 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createApp } from '../../functions/http/app.ts';
+import { mayCall } from '../sql/roles.ts';
 
-const folder = join(import.meta.dirname, '../../scripts/torture');
+const verbs = readFileSync(
+  join(import.meta.dirname, '../../scripts/chaos/drivers/verbs.ts'),
+  'utf8',
+);
 
-/** What the torture's clients ask for, as written in their files, without what comes after a question mark. */
-const asked = readdirSync(folder)
-  .flatMap((file) => readFileSync(join(folder, file), 'utf8').match(/['`]\/v1\/[^'`]*['`]/g) ?? [])
-  .map((text) =>
-    text
-      .slice(1, -1)
-      .replace(/\?.*/, '')
-      .replace(/\$\{[^}]*\}/g, '{}'),
-  );
+/** The paths of the HTTP driver, as written, without what comes after a question mark. */
+const asked = (verbs.match(/['`]\/v1\/[^'`]*['`]/g) ?? []).map((text) =>
+  text
+    .slice(1, -1)
+    .replace(/\?.*/, '')
+    .replace(/\$\{[^}]*\}/g, '{}'),
+);
 
 const parts = (path: string) => path.split('/');
 const fits = (route: string, one: string) =>
   parts(route).length === parts(one).length &&
   parts(route).every((part, at) => /^\{/.test(part) || ['{}', part].includes(parts(one)[at] ?? ''));
 
-/** Pools are names without tasks; the others read, or change what the account goes by. */
+/** Pools are names without tasks; the others read, or change what the judge goes by. */
 const apart = [
   '/metrics',
   '/v1/archive',
@@ -42,11 +44,27 @@ const apart = [
   '/v1/tasks/{id}/payload',
 ];
 
-test('the torture asks for every route but those named here', async () => {
+test('the load calls every route but those named here', async () => {
   const app = createApp(() => Promise.reject(new Error('no database')));
   const document = (await (await app.request('/openapi.json')).json()) as { paths: object };
   const left = Object.keys(document.paths).filter(
     (route) => !asked.some((one) => fits(route, one)),
   );
   expect(left.sort()).toEqual(apart);
+});
+
+/** Verbs of SQL that the load does not call: pools, the archive, settings, and those that others are made of. */
+const apartInSql = `
+  archive archive_abandoned archive_deleted archive_emptied archive_erased archive_erasing archive_part
+  archive_rewriting archive_rewritten archive_search archive_stepped archive_unwanted archived assign
+  assign_all audit balance claim_answer claim_own drop_queue drop_schedule end_epoch enqueue_task erase
+  fire_schedules guard has_push join_pool lease_headers leave_pool minutes offer parents pause_schedule pool
+  promote push_queues push_secret put_archive queue queue_of_lease queue_of_schedule queue_of_task reap
+  reap_pools reset_gate reset_limits rest resume_schedule retain rotate rotate_push_secret run_duty schedule
+  take tick_by tidy unassign update_key want_archive`;
+
+test('the load calls every verb of SQL but those named here', () => {
+  const called = new Set(verbs.match(/(?<=tock\.|ofMany\(')\w+(?=\()/g));
+  const left = [...new Set(mayCall.tock_admin)].filter((verb) => !called.has(verb));
+  expect(left.sort()).toEqual(apartInSql.trim().split(/\s+/));
 });

@@ -5,7 +5,7 @@ import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { type Pooler, poolOfEnds } from '../../scripts/stack/pooler.ts';
 import { softly } from '../../scripts/stack/say.ts';
-import { prepare, type TestCluster, testCluster } from '../cluster.ts';
+import { prepare, type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
 import { patience } from '../patience.ts';
 
 const name = 'flood';

@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { migrate } from '../migrate/migrate.ts';
+import { makeDatabase } from '../scripts/stack/roles.ts';
+import { softly } from '../scripts/stack/say.ts';
+import { testCluster } from '../scripts/stack/test_cluster.ts';
+
+/**
+ * Plain tasks with this checkout's sql/ and with another, say of an earlier commit: tasks a second by pgbench over
+ * eight connections, in turns in one run, on one cluster. Medians of the windows and of the ratios of each round.
+ */
+const [other = '', secondsGiven = '2', roundsGiven = '5'] = process.argv.slice(2);
+if (!existsSync(join(other, 'migrations'))) {
+  console.error(
+    'usage: npm run measure:beside -- SQL_DIRECTORY [seconds of a window] [rounds]\n' +
+      'For the last release: git worktree add ../before TAG, and then ../before/sql.',
+  );
+  process.exit(2);
+}
+const seconds = Number(secondsGiven);
+const rounds = Number(roundsGiven);
+
+const tasks = (count: number) =>
+  `'[${Array(count).fill('{"payload": {"user": 12345, "template": "welcome"}}').join(', ')}]'::jsonb`;
+const enqueue = (count: number) => `select cardinality(tock.enqueue('q', ${tasks(count)}));\n`;
+const cycle = (count: number) =>
+  `select lease, id from tock.claim(p_queue => 'q', p_limit => ${count}, p_alone => true) \\aset\n` +
+  'select * from tock.complete(:lease::uuid);\n';
+
+const cases = [
+  { name: 'enqueue 1', batch: 1, script: enqueue(1) },
+  { name: 'enqueue 100', batch: 100, script: enqueue(100) },
+  { name: 'claim + complete 1', batch: 1, script: cycle(1), ready: 10_000 },
+  { name: 'claim + complete 100', batch: 100, script: cycle(100), ready: 400_000 },
+  { name: 'empty claim', batch: 1, script: "select * from tock.claim('none', p_alone => true);\n" },
+];
+const median = (all: number[]) =>
+  [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] as number;
+
+const made = await testCluster('cron_home', softly);
+const { cluster, passwords } = made;
+const { host } = cluster;
+
+async function open(name: string, directory?: string) {
+  await makeDatabase(cluster.url(), name);
+  const url = new URL(cluster.url(name));
+  url.username = 'tock';
+  url.password = passwords.owner;
+  await migrate(url.href, { directory });
+  const client = new pg.Client({ connectionString: url.href });
+  // Of a cluster that is stopped beneath it, as something else has failed.
+  client.on('error', () => {});
+  await client.connect();
+  return { url: url.href, client };
+}
+type Side = Awaited<ReturnType<typeof open>>;
+
+async function fill({ client }: Side, ready: number): Promise<void> {
+  const text = 'select ready from tock.queue_stats($1)';
+  const [row] = (await client.query(text, ['q'])).rows;
+  for (let left = ready - Number(row?.ready ?? 0); left > 0; left -= 5000) {
+    await client.query(`select cardinality(tock.enqueue('q', ${tasks(5000)}))`);
+  }
+  await client.query('vacuum analyze');
+}
+
+async function rate({ url }: Side, script: string): Promise<number> {
+  const file = `${host.folder}/beside.sql`;
+  await host.write(file, script);
+  const options = ['-n', '-M', 'prepared', '-c', '8', '-j', '2', '-T', String(seconds), '-f', file];
+  const out = await host.run([`${host.bin}/pgbench`, ...options, url]);
+  return Number(/tps = ([\d.]+)/.exec(out)?.[1]);
+}
+
+try {
+  const sides = [await open('before', other), await open('now')] as const;
+  for (const { name, batch, script, ready } of cases) {
+    const rates: number[][] = [[], []];
+    for (let round = -1; round < rounds; round++) {
+      for (const n of round % 2 === 0 ? [0, 1] : [1, 0]) {
+        const side = sides[n] as Side;
+        if (ready) await fill(side, ready * seconds);
+        const got = await rate(side, script);
+        if (round >= 0) rates[n]?.push(got * batch);
+      }
+    }
+    const [before = [], now = []] = rates;
+    const ratio = median(now.map((value, round) => value / (before[round] as number)));
+    const figures = [median(before), median(now)].map((value) => value.toFixed(0).padStart(9));
+    console.log(
+      `${name.padEnd(22)} before ${figures[0]}  now ${figures[1]}  ratio ${ratio.toFixed(3)}`,
+    );
+  }
+  for (const { client } of sides) await client.end();
+} finally {
+  await made.close();
+}

@@ -1,0 +1,287 @@
+import type { Method } from '../../../client/call.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: each verb takes its own arguments
+export type Args = Record<string, any>;
+
+/** One call, as it is sent over HTTP and as a statement with its values. The statement gives the body as one row. */
+type Spelled = {
+  http: [method: Method, path: string, body?: object];
+  sql: [text: string, ...values: unknown[]];
+  /** The status of a statement that gives no row; 404 unless it says so. */
+  none?: number;
+};
+
+const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
+const orNull = (value: unknown) => value ?? null;
+
+const leased = `to_json(c.lease) #>> '{}' as lease, c.leased_until,
+  json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt, 'payload', c.payload)) as tasks`;
+
+/** A claim that finds nothing gives no lease: over HTTP null, in SQL no row. */
+const claim = ({ queue, alone, ...body }: Args): Spelled => ({
+  http: ['POST', `/v1/queues/${queue}/claim`, body],
+  sql: [
+    `select ${leased} from tock.claim(p_queue => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4,
+       p_request_id => $5, p_alone => $6) c group by c.lease, c.leased_until
+     union all select null, null, null limit 1`,
+    queue,
+    orNull(body.worker),
+    body.limit,
+    orNull(body.lease_seconds),
+    orNull(body.request_id),
+    alone ?? false,
+  ],
+});
+
+const claimAny = ({ queues, alone, ...body }: Args): Spelled => ({
+  http: ['POST', '/v1/claim', { ...body, queues }],
+  sql: [
+    `select coalesce(json_agg(l), '[]') as leases from (
+       select c.queue, ${leased} from tock.claim_any(p_queues => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4,
+         p_request_id => $5, p_alone => $6) c group by c.queue, c.lease, c.leased_until) l`,
+    queues,
+    orNull(body.worker),
+    body.limit,
+    orNull(body.lease_seconds),
+    orNull(body.request_id),
+    alone ?? false,
+  ],
+});
+
+const changed = (call: string) =>
+  `select v.id::text as id, v.state, v.changed from tock.${call} as v`;
+
+/** One task over HTTP; in SQL any number, of which the answer lists all. */
+const ofMany = (call: string) =>
+  `select (json_agg(v) -> 0) ->> 'state' as state, bool_or(v.changed) as changed, json_agg(v) as tasks
+   from (${changed(call)}) v having count(*) > 0`;
+
+function change({ ids, changes }: Args): Spelled {
+  const http: Spelled['http'] = ['PATCH', `/v1/tasks/${ids[0]}`, changes];
+  const { priority, run_at } = changes;
+  if (priority !== undefined)
+    return { http, sql: [ofMany('reprioritize(p_ids => $1, p_priority => $2)'), ids, priority] };
+  if (run_at !== undefined)
+    return { http, sql: [ofMany('reschedule(p_ids => $1, p_run_at => $2)'), ids, run_at] };
+  return { http, sql: [ofMany('change(p_ids => $1, p_changes => $2)'), ids, json(changes)] };
+}
+
+const reads: Spelled['http'][1][] = [
+  '/v1/queues',
+  '/v1/queues/one/gates',
+  '/v1/tasks?queue=plain&state=ready&limit=50',
+  '/v1/stats',
+  '/v1/schedules',
+  '/v1/queues/broken/dead',
+  '/v1/acts',
+  '/v1/keys',
+  '/v1/limits',
+  '/v1/pools',
+  '/v1/doctor',
+  '/v1/queues/capped/limits',
+  '/v1/queues/plain/hours',
+  '/v1/queues/plain/series',
+  '/v1/series',
+  '/v1/overview',
+  '/v1/leases',
+  '/v1/duties',
+  '/v1/key',
+  '/v1/queues/plain/why',
+  '/v1/schedules/each-second/fires',
+  '/v1/schedules/each-second/next',
+];
+
+const readsInSql = [
+  'tock.queue_stats()',
+  "tock.gates(p_queue => 'one')",
+  `tock.tasks(p_filter => '{"queue": "plain", "state": "ready"}', p_limit => 50)`,
+  "tock.schedules(p_queue => 'clock')",
+  "tock.dead_groups(p_queue => 'broken')",
+  'tock.acts()',
+  'tock.keys_list()',
+  'tock.limits()',
+  'tock.pools()',
+  'tock.doctor()',
+  "tock.hourly_stats(p_queue => 'plain')",
+  'tock.series()',
+  'tock.overview()',
+  'tock.metrics()',
+  'tock.running()',
+  'tock.duties_list()',
+  'tock.cron_jobs_list()',
+  'tock.epochs_list()',
+  "tock.why(p_queue => 'plain')",
+  "tock.last_fires(p_schedule => 'each-second')",
+  "tock.next_fires(p_schedule => 'each-second')",
+  'tock.next_wake_at()',
+  "tock.retry_after_seconds(p_queue => 'plain')",
+];
+
+/** Every verb of the load. Nothing else in the harness knows a path, or the name of a verb's SQL function. */
+export const verbs = {
+  enqueue: ({ queue, tasks, request_id, single }: Args): Spelled => ({
+    http: [
+      'POST',
+      `/v1/queues/${queue}/tasks`,
+      { ...(single ? tasks[0] : { tasks }), ...(request_id && { request_id }) },
+    ],
+    sql: [
+      'select tock.enqueue(p_queue => $1, p_tasks => $2, p_request_id => $3)::text[] as ids',
+      queue,
+      json(tasks),
+      orNull(request_id),
+    ],
+  }),
+  claim,
+  'claim any': claimAny,
+  complete: ({ lease, ...body }: Args): Spelled => ({
+    http: ['POST', `/v1/leases/${lease}/complete`, body],
+    sql: [
+      'select completed, refused::text[] from tock.complete(p_lease => $1, p_results => $2)',
+      lease,
+      json(body.results),
+    ],
+    none: 409,
+  }),
+  fail: ({ lease, ...body }: Args): Spelled => ({
+    http: ['POST', `/v1/leases/${lease}/fail`, body],
+    sql: [
+      'select failed, dead, refused::text[] from tock.fail(p_lease => $1, p_failures => $2)',
+      lease,
+      json(body.failures),
+    ],
+    none: 409,
+  }),
+  release: ({ lease, ...body }: Args): Spelled => ({
+    http: ['POST', `/v1/leases/${lease}/release`, body],
+    sql: [
+      'select released, refused::text[] from tock.release(p_lease => $1, p_ids => $2)',
+      lease,
+      orNull(body.ids),
+    ],
+    none: 409,
+  }),
+  extend: ({ lease, ...body }: Args): Spelled => ({
+    http: ['POST', `/v1/leases/${lease}/extend`, body],
+    sql: [
+      'select leased_until from tock.extend(p_lease => $1, p_seconds => $2, p_progress => $3)',
+      lease,
+      orNull(body.lease_seconds),
+      json(body.progress),
+    ],
+    none: 409,
+  }),
+  cancel: ({ ids }: Args): Spelled => ({
+    http: ['POST', `/v1/tasks/${ids[0]}/cancel`, {}],
+    sql: [ofMany('cancel(p_ids => $1)'), ids],
+  }),
+  change,
+  move: ({ ids, queue }: Args): Spelled => ({
+    http: ['POST', '/v1/tasks/move', { ids, queue }],
+    sql: [ofMany('move(p_ids => $1, p_queue => $2)'), ids, queue],
+  }),
+  rerun: ({ id, request_id }: Args): Spelled => ({
+    http: ['POST', `/v1/tasks/${id}/rerun`, { request_id }],
+    sql: [
+      `select array_remove(array[r.rerun_id::text], null) as ids
+       from tock.rerun(p_ids => array[$1::bigint], p_request_id => $2) r`,
+      id,
+      request_id,
+    ],
+  }),
+  redrive: ({ queue, request_id, limit }: Args): Spelled => ({
+    http: ['POST', `/v1/queues/${queue}/redrive`, { request_id, limit }],
+    sql: [
+      'select ids::text[] from tock.redrive(p_queue => $1, p_request_id => $2, p_limit => $3)',
+      queue,
+      request_id,
+      limit,
+    ],
+  }),
+  pause: ({ queue, paused }: Args): Spelled => ({
+    http: ['PUT', `/v1/queues/${queue}`, { paused }],
+    sql: [
+      'select paused from tock.put_queue(p_queue => $1, p_policy => $2)',
+      queue,
+      json({ paused }),
+    ],
+  }),
+  purge: ({ queue }: Args): Spelled => ({
+    http: ['POST', `/v1/queues/${queue}/purge`, {}],
+    sql: ['select ready, waiting from tock.purge_queue(p_queue => $1)', queue],
+  }),
+  'cancel by filter': ({ queue, tenant }: Args): Spelled => ({
+    http: ['POST', `/v1/queues/${queue}/cancel`, { tenant }],
+    sql: [
+      'select matched, changed from tock.cancel_where(p_queue => $1, p_filter => $2)',
+      queue,
+      json({ tenant }),
+    ],
+  }),
+  reprioritize: ({ queue, tenant, priority }: Args): Spelled => ({
+    http: ['POST', `/v1/queues/${queue}/reprioritize`, { tenant, priority }],
+    sql: [
+      'select matched, changed from tock.reprioritize_where(p_queue => $1, p_filter => $2, p_priority => $3)',
+      queue,
+      json({ tenant }),
+      priority,
+    ],
+  }),
+  gate: ({ queue, gate, gate_limit }: Args): Spelled => ({
+    http: ['PATCH', `/v1/queues/${queue}/gates/${gate}`, { gate_limit }],
+    sql: [
+      'select gate from tock.put_gate(p_queue => $1, p_gate => $2, p_settings => $3)',
+      queue,
+      gate,
+      json({ gate_limit }),
+    ],
+  }),
+  'put schedule': ({ schedule, settings }: Args): Spelled => ({
+    http: ['PUT', `/v1/schedules/${schedule}`, settings],
+    sql: [
+      'select 1 from tock.put_schedule(p_schedule => $1, p_settings => $2)',
+      schedule,
+      json(settings),
+    ],
+  }),
+  'run schedule': ({ schedule, request_id }: Args): Spelled => ({
+    http: ['POST', `/v1/schedules/${schedule}/run`, { request_id }],
+    sql: [
+      'select r::text as id from tock.run_schedule(p_schedule => $1, p_request_id => $2) r',
+      schedule,
+      request_id,
+    ],
+  }),
+  'make key': (): Spelled => ({
+    http: ['POST', '/v1/keys', { name: 'chaos', scopes: ['read'], queues: ['plain'] }],
+    sql: [
+      `select key, prefix from tock.create_key(p_name => 'chaos', p_scopes => array['read'], p_queues => array['plain'])`,
+    ],
+  }),
+  'use key': ({ key }: Args): Spelled => ({
+    http: ['GET', '/v1/queues/plain'],
+    sql: [
+      `select tock.authorize(p_key => $1, p_scope => 'read', p_queue => 'plain') as allowed`,
+      key,
+    ],
+  }),
+  'rotate key': ({ prefix }: Args): Spelled => ({
+    http: ['POST', `/v1/keys/${prefix}/rotate`, { overlap_seconds: 0 }],
+    sql: ['select prefix from tock.rotate_key(p_prefix => $1, p_overlap_seconds => 0)', prefix],
+  }),
+  'end key': ({ prefix }: Args): Spelled => ({
+    http: ['DELETE', `/v1/keys/${prefix}`],
+    sql: ['select 1 where tock.revoke_key(p_prefix => $1)', prefix],
+  }),
+  tick: (): Spelled => ({ http: ['POST', '/v1/tick', {}], sql: ['select tock.tick()'] }),
+  task: ({ id }: Args): Spelled => ({
+    http: ['GET', `/v1/tasks/${id}`],
+    sql: ['select state from tock.task(p_id => $1)', id],
+  }),
+  read: ({ n }: Args): Spelled => ({
+    http: ['GET', reads[n % reads.length] as string],
+    sql: [`select count(*) from ${readsInSql[n % readsInSql.length]}`],
+  }),
+} satisfies Record<string, (args: Args) => Spelled>;
+
+export type Verb = keyof typeof verbs;

@@ -1,0 +1,96 @@
+import { dice } from '../random.ts';
+
+const kills = {
+  server: 2,
+  backend: 2,
+  'background process': 1,
+  pooler: 2,
+  workerd: 1,
+  worker: 3,
+} as const;
+
+export const links = ['client and workerd', 'workerd and pooler', 'pooler and server'] as const;
+export type Link = (typeof links)[number];
+
+/** What a proxy does to the answers, or to new connections. */
+export const ways = ['answers lost', 'answers late', 'answers cut', 'connections refused'] as const;
+export type Way = (typeof ways)[number];
+
+/** What a soak has too: long readers and transactions, and the ends of epochs. */
+const gentle = [
+  'transaction held open',
+  'work in a transaction',
+  'snapshot held open',
+  'database dumped',
+  'epoch ended',
+] as const;
+
+const harsh = [
+  'pool filled',
+  'transaction prepared',
+  'pg_cron stopped',
+  'pg_cron launcher ended',
+  'two migrators',
+  'deadlock',
+  'rows locked by the owner',
+] as const;
+
+export type FaultName =
+  | `kill -9 of ${keyof typeof kills}`
+  | `${Way} between ${Link}`
+  | (typeof gentle)[number]
+  | (typeof harsh)[number];
+
+/** `pick` chooses the victim among those there are; `holds` is how long a lasting fault lasts, in milliseconds. */
+export type Fault = { at: number; name: FaultName; pick: number; holds: number };
+
+/** Brings a fault about. Returns what or how many felt it: 0 or nothing where it had no effect. */
+export type Effect = (fault: Fault) => Promise<number | string>;
+
+/** Under this many seconds the kills come once each, or little would be done between them. */
+const short = 20;
+
+export type Planning = {
+  seed: number;
+  seconds: number;
+  driver: 'sql' | 'http';
+  /** Nothing is killed, torn or locked; each gentle fault comes once in so many seconds. */
+  soak?: number | undefined;
+};
+
+/** Every fault once, the kills more often unless the run is short. SQL clients have no workerd. */
+function deck(round: number, { seconds, driver, soak }: Planning): FaultName[] {
+  if (soak) return [...gentle];
+  const victims = Object.entries(kills).filter(([name]) => name !== 'workerd' || driver === 'http');
+  const names = victims.flatMap(([victim, times]) =>
+    Array.from({ length: seconds < short ? 1 : times }, () => `kill -9 of ${victim}` as FaultName),
+  );
+  const torn = driver === 'sql' ? links.slice(1) : links;
+  const tears = ways.map(
+    (way, at): FaultName => `${way} between ${torn[(round + at) % torn.length] as Link}`,
+  );
+  return [...names, ...tears, ...gentle, ...harsh];
+}
+
+/** All faults of a run, computed before anything starts: the same options give the same faults. A long run has one each 3.5 s. */
+export function planFaults(planning: Planning): Fault[] {
+  const { seed, seconds, soak } = planning;
+  const random = dice(seed * 101);
+  const size = deck(0, planning).length;
+  const count = Math.max(size, Math.round(soak ? (seconds / soak) * size : seconds / 3.5));
+  const gap = (seconds * 1000) / (count + 1);
+  const plan: Fault[] = [];
+  for (let round = 0; plan.length < count; round++) {
+    const left = deck(round, planning);
+    while (left.length > 0 && plan.length < count) {
+      const [name] = left.splice(random(left.length), 1) as [FaultName];
+      plan.push({
+        at: Math.round(gap * (plan.length + 0.75) + random(gap / 2)),
+        name,
+        pick: random(1_000_000),
+        holds: Math.round(gap * (0.5 + random(1000) / 400)),
+      });
+    }
+  }
+  return plan;
+}

@@ -1,0 +1,156 @@
+/** A task as a client sent it. All times are of the machine's clock, in milliseconds: the database has the same clock. */
+export type TaskRequest = {
+  n: number;
+  /** The call it was part of: all or none of its tasks are there. */
+  call: string;
+  queue: string;
+  sent: number;
+  /** sure: the call was acknowledged; none: it was refused or rolled back; unsure: no answer came. */
+  fate: 'sure' | 'none' | 'unsure';
+  /** When the answer came. */
+  answered?: number;
+  /** As the answer named it; the tasks that a completion adds are not named. */
+  id?: string;
+  gate?: string;
+  unique?: string;
+  parents?: number[];
+  due?: number;
+  expires?: number;
+  /** A client cancels or purges all of its kind now and then. */
+  unwanted?: true;
+  /** A newer task of its key takes its place until it starts. */
+  replaced?: true;
+};
+
+/** A run as a claim gave it. */
+export type Run = { id: string; run: string; attempt: number; n: number; version: number };
+
+export type Claim = {
+  sent: number;
+  answered: number;
+  queue: string;
+  lease: string;
+  until: number;
+  runs: Run[];
+};
+
+/** A worker's request to end runs; `acknowledged` is when the answer said that it did. */
+export type End = {
+  verb: 'complete' | 'fail' | 'release';
+  lease: string;
+  sent: number;
+  acknowledged?: number;
+  runs: Run[];
+  /** The tasks that it completes for good: no further stage, no spawned task to wait for. */
+  final: string[];
+};
+
+/** No claim may take from the queue between `acknowledged` and `until`, when the resume was sent. */
+export type Pause = { queue: string; acknowledged: number; until: number };
+
+export type Change = { id: string; sent: number; acknowledged: number; version?: number };
+
+/** A task that was run again, under another id. */
+export type Rerun = { of: string; id: string };
+
+/** A claim that was sent again with its request id: the leases and runs of both answers. */
+export type Repeat = {
+  sent: number;
+  answered: number;
+  until: number;
+  first: string;
+  second: string;
+};
+
+/** A task as the database has it; `n` is the number in its payload. */
+export type Stored = { id: string; n: number; state: string; rerunOf: string | null };
+
+/**
+ * What all clients and workers sent and what they were answered, kept outside of everything that is killed. Each fact
+ * is also a line of journal.jsonl. It knows no database, so a test can make up any history.
+ */
+export function openJournal(write: (line: string) => void = () => {}) {
+  const requests = new Map<number, TaskRequest>();
+  const claims: Claim[] = [];
+  const ends: End[] = [];
+  const cancels: Change[] = [];
+  const changes: Change[] = [];
+  const reruns: Rerun[] = [];
+  const pauses: Pause[] = [];
+  const repeats: Repeat[] = [];
+  const crashes: number[] = [];
+  const cancelWanted = new Set<string>();
+  const stored = new Map<string, Stored>();
+  /** By lease: its runs, which the ends of the lease name again, and its ends. */
+  const leases = new Map<string, { runs: Map<string, Run>; ends: End[] }>();
+  const leaseOf = (lease: string) => {
+    const known = leases.get(lease) ?? { runs: new Map<string, Run>(), ends: [] as End[] };
+    leases.set(lease, known);
+    return known;
+  };
+  const note = <T>(kind: string, fact: T): T => {
+    write(JSON.stringify([kind, fact]));
+    return fact;
+  };
+  return {
+    requests,
+    claims,
+    ends,
+    cancels,
+    changes,
+    reruns,
+    pauses,
+    repeats,
+    crashes,
+    /** Tasks that a client tried to cancel, whatever the answer was. */
+    cancelWanted,
+    /** Tasks that were seen to have ended. Retention may have dropped them since. */
+    stored,
+    wantsCancel: (id: string) => void cancelWanted.add(note('wants cancel', id)),
+    /** Before the call is sent: its sender may be killed at any time. */
+    requested: (request: TaskRequest) => void requests.set(request.n, note('requested', request)),
+    /** The call was answered, with ids where it gives them; or it did nothing. */
+    settled(answered: number, numbers: number[], fate: 'sure' | 'none', ids: string[] = []): void {
+      note('settled', { answered, numbers, fate, ids });
+      numbers.forEach((n, at) => {
+        const request = requests.get(n);
+        if (request) Object.assign(request, { answered, fate, ...(ids[at] && { id: ids[at] }) });
+      });
+    },
+    claimed(claim: Claim): void {
+      claims.push(note('claimed', claim));
+      const { runs } = leaseOf(claim.lease);
+      for (const run of claim.runs) runs.set(run.id, run);
+    },
+    /** Before the end is sent. */
+    ending(end: End): void {
+      note('ending', end);
+      const lease = leaseOf(end.lease);
+      // An hour's ends would take as much memory again.
+      end.runs = end.runs.map((run) => lease.runs.get(run.id) ?? run);
+      ends.push(end);
+      lease.ends.push(end);
+    },
+    ended(lease: string, sent: number, acknowledged: number, refused: string[]): void {
+      note('ended', { lease, sent, acknowledged, refused });
+      const end = leases.get(lease)?.ends.findLast((one) => one.sent === sent);
+      if (!end) return;
+      end.acknowledged = acknowledged;
+      if (refused.length === 0) return;
+      end.runs = end.runs.filter((run) => !refused.includes(run.id));
+      end.final = end.final.filter((id) => !refused.includes(id));
+    },
+    cancelled: (change: Change) => void cancels.push(note('cancelled', change)),
+    changed: (change: Change) => void changes.push(note('changed', change)),
+    paused: (pause: Pause) => void pauses.push(note('paused', pause)),
+    repeated: (repeat: Repeat) => void repeats.push(note('repeated', repeat)),
+    rerun: (rerun: Rerun) => void reruns.push(note('rerun', rerun)),
+    crashed: (at: number) => void crashes.push(note('crashed', at)),
+    seen: (task: Stored) => void stored.set(task.id, note('seen', task)),
+  };
+}
+
+export type Journal = ReturnType<typeof openJournal>;
+
+/** Something that was lost, doubled or otherwise wrong. */
+export type Difference = { kind: string; task: string; detail: string };

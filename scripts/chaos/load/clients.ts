@@ -1,0 +1,180 @@
+import type { Chaos } from '../chaos.ts';
+import { type Client, call, type Driver, patience, type Transaction } from '../drivers/driver.ts';
+import { dice, pause, type Random } from '../random.ts';
+import { governor, keeper } from './governors.ts';
+import { batchOf } from './tasks.ts';
+
+type Step = (client: Client) => Promise<unknown>;
+
+/** More than this unfinished, and nothing is added. */
+const backlog = 1000;
+
+const sameIds = (one: string[], other: string[]) => one.join() === other.join();
+
+/** A transaction held open for a while, one in three rolled back. */
+export function transactionOf(random: Random, longest: number): Transaction {
+  return {
+    hold: random(10) === 0 ? random(longest) : random(400),
+    end: random(3) === 0 ? 'rollback' : 'commit',
+    ...(random(5) === 0 && { isolation: 'repeatable read' }),
+  };
+}
+
+async function enqueue({ journal, ledger, take }: Chaos, client: Client, request_id: string) {
+  const { driver, random } = client;
+  const { queue, tasks, requests } = batchOf(random, request_id, take);
+  const numbers = requests.map(({ n }) => n);
+  for (const request of requests) journal.requested(request);
+  const single = tasks.length === 1 && random(2) === 0;
+  const once = random(5) === 0;
+  const transaction =
+    driver.transactions && once && random(2) === 0 ? transactionOf(random, 8000) : undefined;
+  const args = { queue, tasks, single, ...(!once && { request_id }) };
+  const answer = once
+    ? await driver.attempt('enqueue', args, transaction)
+    : await call(client, 'enqueue', args, patience);
+  if (!answer) return once ? null : ledger.differ('a call that was never answered', 0, request_id);
+  if (answer.undone && once) return journal.settled(Date.now(), numbers, 'none');
+  if (answer.status !== 200) return null;
+  journal.settled(Date.now(), numbers, 'sure', answer.body.ids);
+  if (once || random(6) > 0) return null;
+  const again = await call(client, 'enqueue', args, patience);
+  if (again?.status === 200 && !sameIds(again.body.ids, answer.body.ids))
+    ledger.differ('a repeated call gave other ids', numbers[0] ?? 0, `${answer.body.ids}`);
+  return null;
+}
+
+/** Unfinished plain tasks among the latest; each changer has its own, so that it knows the order of its changes. */
+function victims({ journal }: Chaos, random: Random, own: number, changers: number, many: number) {
+  const newest = journal.requests.size;
+  const found = new Map<string, number>();
+  for (let attempt = 0; attempt < 30 * many && found.size < many; attempt++) {
+    const n = 1 + newest - random(Math.min(newest, 400));
+    const { id, queue, due } = journal.requests.get(n) ?? {};
+    if (n % changers !== own || !id || queue !== 'plain' || due !== undefined) continue;
+    if (!journal.stored.has(id)) found.set(id, n);
+  }
+  return found;
+}
+
+function changer(chaos: Chaos, own: number, changers: number): Step {
+  const { journal, ledger } = chaos;
+  const versions = new Map<string, number>();
+  return async (client) => {
+    const { driver, random } = client;
+    const kind = random(6);
+    // Only SQL changes many in a call; a new payload is of one task.
+    const many = driver.transactions && kind !== 1 ? 1 + random(20) : 1;
+    const found = victims(chaos, random, own, changers, many);
+    const ids = [...found.keys()];
+    const [id = ''] = ids;
+    if (!id) return pause(200);
+    const n = found.get(id);
+    const transaction =
+      driver.transactions && random(4) === 0 ? transactionOf(random, 5000) : undefined;
+    // Changes are refused outside read committed.
+    if (transaction) delete transaction.isolation;
+    const send = (...[verb, args]: Parameters<Driver['attempt']>) =>
+      transaction ? driver.attempt(verb, args, transaction) : call(client, verb, args);
+    const sent = Date.now();
+    if (kind === 4) return send('move', { ids, queue: 'moved' });
+    if (kind === 0) {
+      for (const one of ids) journal.wantsCancel(one);
+      const answer = await send('cancel', { ids });
+      if (answer?.status !== 200 || answer.undone) return;
+      const acknowledged = Date.now();
+      for (const task of answer.body.tasks ?? [{ ...answer.body, id }]) {
+        if (!found.has(task.id)) ledger.differ('a change answered for another task', 0, task.id);
+        if (task.state === 'cancelled' && task.changed)
+          journal.cancelled({ id: task.id, sent, acknowledged });
+      }
+      return;
+    }
+    const version = (versions.get(id) ?? 0) + 1;
+    if (kind === 1) versions.set(id, version);
+    const changes = [
+      { payload: { n, v: version } },
+      { delay_seconds: random(2000) / 1000 },
+      { priority: random(10) },
+      null,
+      { run_at: new Date(Date.now() + random(3000) - 500).toISOString() },
+    ][kind - 1];
+    const answer = await send('change', { ids, changes });
+    if (kind !== 1 || answer?.status !== 200 || answer.undone) return;
+    const { state, changed } = answer.body;
+    if (changed && (state === 'ready' || state === 'waiting'))
+      journal.changed({ id, sent, acknowledged: Date.now(), version });
+  };
+}
+
+/** Tasks that have ended, and have no key, run again, with a request id, every other time twice with the same. */
+function rerunner({ journal, ledger }: Chaos): Step {
+  let calls = 0;
+  const again = (n: number) =>
+    ['plain', 'broken', 'capped'].includes(journal.requests.get(n)?.queue ?? '');
+  return async (client) => {
+    const { random } = client;
+    await pause(200);
+    const request_id = `again ${++calls}`;
+    const ended = journal.ends.slice(-200).filter((end) => end.acknowledged !== undefined);
+    const run = ended[random(ended.length)]?.runs[0];
+    if (!run || !again(run.n)) return;
+    const verb = random(2) ? 'rerun' : 'redrive';
+    const args = { request_id, id: run.id, queue: 'broken', limit: 1 + random(5) };
+    let ids: string[] | null = null;
+    for (let times = 1 + random(2); times > 0; times--) {
+      const answer = await call(client, verb, args, patience);
+      if (!answer) ledger.differ('a call that was never answered', 0, `${verb} ${request_id}`);
+      if (answer?.status !== 200) return;
+      const { rerun_id, ids: given = rerun_id ? [rerun_id] : [] } = answer.body;
+      if (ids && !sameIds(ids, given))
+        ledger.differ('a repeated call gave other ids', 0, `${verb}: ${ids} and ${given}`);
+      if (!ids) for (const id of given) journal.rerun({ of: run.id, id });
+      ids = given;
+    }
+  };
+}
+
+function reader({ journal }: Chaos): Step {
+  return async (client) => {
+    const { random } = client;
+    const id = journal.claims.at(-1)?.runs[0]?.id;
+    if (id && random(2)) await call(client, 'task', { id }, 0);
+    else await call(client, 'read', { n: random(1000) }, 0);
+    await pause(random(500));
+  };
+}
+
+/** From outside, as pg_cron may know minutes only, and be stopped. */
+const ticker: Step = async (client) => {
+  await call(client, 'tick', {}, 0);
+  await pause(1000);
+};
+
+/** All clients that are no workers. Each makes its steps until the work is to be wound up. */
+export function startClients(chaos: Chaos, seed: number): Promise<void>[] {
+  let clients = 0;
+  async function stepping(step: Step, random: Random): Promise<void> {
+    const driver = chaos.open(clients++);
+    while (chaos.going) {
+      await step({ driver, random });
+      await pause(10 + random(80));
+    }
+    await driver.close();
+  }
+  const writers = Array.from({ length: 8 }, (_, at) => {
+    let calls = 0;
+    return stepping(
+      async (client) => {
+        if (chaos.unfinished > backlog) return pause(200);
+        return enqueue(chaos, client, `client ${at} call ${++calls}`);
+      },
+      dice(seed * 11 + at),
+    );
+  });
+  const changers = [0, 1, 2].map((at) => stepping(changer(chaos, at, 3), dice(seed * 13 + at)));
+  const others = [rerunner(chaos), governor(chaos), keeper(chaos), reader(chaos), ticker].map(
+    (step, at) => stepping(step, dice(seed * 17 + at)),
+  );
+  return [...writers, ...changers, ...others];
+}

@@ -1,0 +1,130 @@
+import type { TaskRequest } from '../journal.ts';
+import { chosen, type Random } from '../random.ts';
+import { bounds, stages } from './queues.ts';
+
+/** The tasks of one call, as they are sent and as the journal has them. */
+export type Batch = { queue: string; tasks: Record<string, unknown>[]; requests: TaskRequest[] };
+
+type Kind = (
+  task: Record<string, unknown>,
+  request: TaskRequest,
+  random: Random,
+  at: number,
+) => void;
+
+const plain: Kind = (task, request, random) => {
+  if (random(25) === 0) {
+    task.tenant = 'unwanted';
+    request.unwanted = true;
+  } else if (random(3) === 0) task.tenant = random(2) ? 'heavy' : `tenant-${random(20)}`;
+  if (random(3) === 0) task.priority = 3 + random(4);
+  if (random(20) === 0) task.max_attempts = 1 + random(3);
+  if (random(50) === 0) Object.assign(task.payload as object, { text: 'x'.repeat(random(3000)) });
+};
+
+// The load changes no delayed task, or its time would not be known.
+const delayed: Kind = (task, request, random) => {
+  const seconds = random(4000) / 1000;
+  task.delay_seconds = seconds;
+  request.due = request.sent + seconds * 1000;
+};
+
+const gated: Kind = (task, request, random) => {
+  request.gate = `gate-${random(4)}`;
+  task.gate = request.gate;
+  if (random(6) === 0) task.priority = random(10);
+};
+
+const keyed: Kind = (task, request, random) => {
+  request.unique = `key-${random(30)}`;
+  Object.assign(task, {
+    unique_key: request.unique,
+    on_conflict: 'keep',
+    unique_policy: 'unfinished',
+  });
+};
+
+const purged: Kind = (_task, request) => {
+  request.unwanted = true;
+};
+
+const newest: Kind = (task, request, random) => {
+  request.unique = `newest-${random(10)}`;
+  request.replaced = true;
+  const policy = { on_conflict: 'replace', unique_policy: 'pending' };
+  Object.assign(task, { unique_key: request.unique, ...policy, delay_seconds: random(500) / 1000 });
+};
+
+/** Each call is a family: a task comes after the first one, or after all before it. */
+const family: Kind = (task, request, random, at) => {
+  task.name = `member ${at}`;
+  if (at === 0) return;
+  task.after = random(2) ? ['*'] : ['member 0'];
+  const elder = task.after as string[];
+  request.parents = Array.from({ length: elder[0] === '*' ? at : 1 }, (_, n) => request.n - at + n);
+  task.on_parent_failure = chosen(random, [
+    [2, 'cancel'],
+    [1, 'run'],
+  ]);
+  // With `run` a failed parent is enough.
+  if (task.on_parent_failure === 'run') delete request.parents;
+  if (random(2)) task.gather = true;
+};
+
+const pipeline: Kind = (task) => {
+  task.pipeline = stages;
+};
+
+const brief: Kind = (task, request, random) => {
+  const seconds = 1 + random(5000) / 1000;
+  task.expires_at = new Date(request.sent + seconds * 1000).toISOString();
+  request.expires = request.sent + seconds * 1000;
+};
+
+const kinds: [share: number, [queue: string, kind: Kind]][] = [
+  [12, ['plain', plain]],
+  [5, ['plain', delayed]],
+  [6, ['one', gated]],
+  [4, ['three', gated]],
+  [3, ['yielding', gated]],
+  [5, ['keyed', keyed]],
+  [10, ['family', family]],
+  [6, ['first', pipeline]],
+  [4, ['spawning', plain]],
+  [4, ['brief', brief]],
+  [4, ['broken', plain]],
+  [4, ['capped', plain]],
+  [3, ['paced', plain]],
+  [4, ['newest', newest]],
+  [2, ['purged', purged]],
+  [2, ['pushed', () => {}]],
+];
+
+const sizes: [share: number, most: number][] = [
+  [60, 1],
+  [30, 5],
+  [8, 25],
+  [2, 100],
+];
+
+/** Plain tasks also come by the hundred: they fill leases, streams and pages. */
+const large: [share: number, most: number][] = [...sizes, [3, 500], [1, 1000]];
+
+/** The tasks of one call, with numbers from `take`. */
+export function batchOf(random: Random, call: string, take: (many: number) => number): Batch {
+  const [queue, kind] = chosen(random, kinds);
+  // Fewer would never come to a bound.
+  const least = queue in bounds.caps || queue in bounds.rates ? 8 : 1;
+  const many = least + random(chosen(random, queue === 'plain' ? large : sizes));
+  const first = take(many);
+  const sent = Date.now();
+  const requests: TaskRequest[] = [];
+  const tasks = Array.from({ length: many }, (_, at) => {
+    const request: TaskRequest = { n: first + at, call, queue, sent, fate: 'unsure' };
+    const task: Record<string, unknown> = { payload: { n: request.n, v: 0 } };
+    kind(task, request, random, at);
+    requests.push(request);
+    return task;
+  });
+  return { queue, tasks, requests };
+}

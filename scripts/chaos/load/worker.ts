@@ -1,0 +1,275 @@
+// A worker of the load, a process of its own that may be killed at any time. It writes what it sends and what it was
+// answered as lines of JSON, each before it goes on. usage: node worker.ts <name> <seed>, with CHAOS_TARGET
+import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { type Client, call, type Transaction } from '../drivers/driver.ts';
+import { openDriver } from '../drivers/open.ts';
+import type { Claim, End, Repeat, Run, TaskRequest } from '../journal.ts';
+import { chosen, dice, pause } from '../random.ts';
+import { bounds, lease_seconds, queues, stages } from './queues.ts';
+
+const [name = '', seed = '1'] = process.argv.slice(2);
+const target = JSON.parse(process.env.CHAOS_TARGET ?? '{}');
+let draining = false;
+// Numbers of tasks that this worker spawns, which no other process uses.
+let number = Number(seed) * 1_000_000;
+let claims = 0;
+
+export type Word =
+  | ['claimed', Claim]
+  | ['repeated', Repeat]
+  | ['requested', TaskRequest]
+  | ['settled', answered: number, numbers: number[]]
+  | ['ending', End]
+  | ['ended', lease: string, sent: number, acknowledged: number, refused: string[]]
+  | ['heard', verb: string, outcome: string, detail: string]
+  | ['differ', kind: string, task: string, detail: string];
+
+// Written to its end before the next step is taken.
+const say = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
+const heard = (verb: string, outcome: string, detail: string) =>
+  say(['heard', verb, outcome, outcome.startsWith('2') ? '' : detail]);
+
+type Work = Client & { claim: Claim; waited: Set<string> };
+
+/** The number in a payload, which gathered results and spawned tasks wrap. */
+function numberIn(payload: unknown): { n: number; v: number; wrapped: boolean } {
+  const { n, v, payload: inner } = (payload ?? {}) as Record<string, unknown>;
+  if (n === undefined && inner) return { ...numberIn(inner), wrapped: true };
+  return { n: Number(n ?? 0), v: Number(v ?? 0), wrapped: false };
+}
+
+/** A result that is a payload too, for the next stage. */
+const resultOf = ({ n, version }: Run) => ({ n, v: version });
+
+const lastStage = (queue: string) => !stages.slice(0, -1).includes(queue);
+
+async function end(
+  work: Work,
+  verb: End['verb'],
+  runs: Run[],
+  body: object,
+  final: Run[],
+  transaction?: Transaction,
+): Promise<boolean> {
+  const { lease } = work.claim;
+  const sent = Date.now();
+  say(['ending', { verb, lease, sent, runs, final: final.map(({ id }) => id) }]);
+  const args = { lease, ...body };
+  const answer = transaction
+    ? await work.driver.attempt(verb, args, transaction)
+    : await call(work, verb, args, 20);
+  if (answer?.status !== 200 || answer.undone) return false;
+  say(['ended', lease, sent, Date.now(), answer.body.refused]);
+  return answer.body.refused.length === 0;
+}
+
+const done = (work: Work, runs: Run[]) => (lastStage(work.claim.queue) ? runs : []);
+
+const whole = (work: Work, transaction?: Transaction) =>
+  end(work, 'complete', work.claim.runs, {}, done(work, work.claim.runs), transaction);
+
+function part(work: Work, runs: Run[]): Promise<boolean> {
+  const results = runs.map((run) => ({ id: run.id, result: resultOf(run) }));
+  return end(work, 'complete', runs, { results }, done(work, runs));
+}
+
+/** Out of its turn: to the last stage, or to none. */
+function jump(work: Work): Promise<boolean> {
+  const over = work.random(2) === 0;
+  const stage = over ? null : 'third';
+  const results = work.claim.runs.map((run) => ({ id: run.id, result: resultOf(run), stage }));
+  return end(work, 'complete', work.claim.runs, { results }, over ? work.claim.runs : []);
+}
+
+function failing(work: Work, runs: Run[], fatal: boolean): Promise<boolean> {
+  const { random } = work;
+  const error = { name: 'Broken', message: `by ${random(3)}` };
+  const failures = runs.map(({ id }) => {
+    if (fatal) return { id, error, fatal };
+    return { id, error, ...(random(2) && { retry_in_seconds: random(1500) / 1000 }) };
+  });
+  return end(work, 'fail', runs, { failures }, []);
+}
+
+const releasing = (work: Work, runs: Run[]) =>
+  end(work, 'release', runs, { ids: runs.map(({ id }) => id) }, []);
+
+/** The lease ends in parts: some completed, some failed, some one by one, the rest completed or released. */
+async function torn(work: Work): Promise<void> {
+  const { random } = work;
+  const runs = work.claim.runs.toSorted(() => random(3) - 1);
+  const cut = Math.ceil(runs.length / (2 + random(2)));
+  await part(work, runs.slice(0, cut));
+  const left = runs.slice(cut);
+  if (left.length === 0) return;
+  const way = random(4);
+  if (way === 0) return void (await releasing(work, left));
+  if (way === 1) return void (await failing(work, left, false));
+  if (way === 2) return void (await part(work, left));
+  await failing(work, left.splice(0, 5), random(4) === 0);
+  for (const run of left.splice(0, random(8))) await part(work, [run]);
+  if (left.length > 0) await (random(2) ? part(work, left) : releasing(work, left));
+}
+
+async function longer(work: Work): Promise<void> {
+  const { claim, random } = work;
+  await pause(random(1500));
+  const progress = { progress: random(101), note: name };
+  const answer = await call(work, 'extend', { lease: claim.lease, lease_seconds, progress });
+  const until = new Date(answer?.body.leased_until ?? '').getTime();
+  if (answer?.status === 200 && until < claim.until - 1)
+    say(['differ', 'a lease was shortened', claim.lease, `${until} < ${claim.until}`]);
+  await whole(work);
+}
+
+/** Adds tasks with the completion; with `wait` the task goes on when they have ended, and then is done. */
+async function spawning(work: Work): Promise<void> {
+  const { claim, random } = work;
+  const [first, ...others] = claim.runs;
+  if (!first) return;
+  const again = claim.runs.filter(({ id }) => work.waited.has(id));
+  if (again.length > 0 || others.length > 0) {
+    await part(work, claim.runs);
+    return;
+  }
+  const wait = random(2) === 0;
+  const sent = Date.now();
+  const requests = Array.from({ length: 1 + random(3) }, (): TaskRequest => {
+    const call = `${claim.lease} ${first.run}`;
+    return { n: ++number, call, queue: 'plain', sent, fate: 'unsure' };
+  });
+  for (const request of requests) say(['requested', request]);
+  const tasks = requests.map(({ n }) => ({ payload: { n, v: 0 } }));
+  const spawn = { queue: 'plain', tasks, wait };
+  const results = [{ id: first.id, result: resultOf(first), spawn }];
+  const spawned = await end(work, 'complete', [first], { results }, wait ? [] : [first]);
+  const numbers = requests.map(({ n }) => n);
+  if (spawned) say(['settled', Date.now(), numbers]);
+}
+
+/** When its lease is over, and another worker may have its tasks. */
+async function late(work: Work): Promise<unknown> {
+  const { random, claim } = work;
+  await pause(Math.max(0, claim.until - Date.now()) + 200 + random(1500));
+  return random(3) === 0 ? whole(work) : part(work, claim.runs);
+}
+
+/** In a transaction that stays open for a while. */
+async function held(work: Work): Promise<unknown> {
+  const { random, driver } = work;
+  if (!driver.transactions) return whole(work);
+  const transaction = { hold: random(lease_seconds * 800) };
+  return whole(work, { ...transaction, end: random(3) === 0 ? 'rollback' : 'commit' });
+}
+
+const ways: [number, (work: Work) => Promise<unknown>][] = [
+  [50, (work) => whole(work)],
+  [16, torn],
+  [8, (work) => part(work, work.claim.runs)],
+  [6, longer],
+  [5, (work) => failing(work, work.claim.runs, false)],
+  [3, (work) => releasing(work, work.claim.runs)],
+  [2, (work) => end(work, 'release', work.claim.runs, {}, [])],
+  [2, (work) => end(work, 'fail', work.claim.runs, {}, [])],
+  [3, held],
+  [6, late],
+  [2, async () => heard('walk away', '200', '')],
+];
+
+async function worked(work: Work): Promise<void> {
+  const { queue, runs } = work.claim;
+  if (queue === 'spawning' && !draining) await spawning(work);
+  else if (draining) await part(work, runs);
+  else if (queue === 'broken' && work.random(3) > 0)
+    await failing(work, runs, work.random(2) === 0);
+  else if (queue === 'first' && work.random(5) === 0) await jump(work);
+  else await chosen(work.random, ways)(work);
+}
+
+type Lease = { queue: string; lease: string | null; leased_until: string; tasks: Task[] };
+type Task = { id: string; run_id: string; attempt: number; payload: unknown };
+
+const named = (leases: Lease[]) =>
+  leases
+    .flatMap(({ lease, tasks }) => (lease ? tasks.map((task) => `${lease} ${task.run_id}`) : []))
+    .sort()
+    .join();
+
+function taken({ lease, queue, leased_until, tasks }: Lease, sent: number, answered: number) {
+  const waited = new Set<string>();
+  const runs = tasks.map(({ id, run_id: run, attempt, payload }): Run => {
+    const { n, v: version, wrapped } = numberIn(payload);
+    if (wrapped) waited.add(id);
+    return { id, run, attempt, n, version };
+  });
+  const until = new Date(leased_until).getTime();
+  const claim: Claim = { sent, answered, queue, lease: lease ?? '', until, runs };
+  return { claim, waited };
+}
+
+async function turn(client: Client): Promise<void> {
+  const { random } = client;
+  // Pushed tasks are the Worker's until the push is switched off.
+  const names = Object.keys(queues).filter((queue) => draining || queue !== 'pushed');
+  const limit = draining
+    ? 500
+    : chosen(random, [
+        [6, 1],
+        [6, 5],
+        [2, 30],
+        [1, 500],
+      ]);
+  // Without a request id a claim whose answer is lost waits for its lease to end; it takes another path in the database.
+  const repeated = random(3) > 0 && { request_id: `${name} ${++claims}` };
+  const options = {
+    worker: name,
+    limit,
+    lease_seconds: random(4) ? lease_seconds : 1,
+    alone: random(8) > 0,
+    ...repeated,
+  };
+  const several = draining || random(2) === 0;
+  const queue = names[random(names.length)] as string;
+  const some = draining ? names : names.toSorted(() => random(3) - 1).slice(0, 4);
+  const claiming = () =>
+    several
+      ? call(client, 'claim any', { ...options, queues: some })
+      : call(client, 'claim', { ...options, queue });
+  const leasesOf = (body: { leases?: Lease[] }): Lease[] =>
+    body.leases ?? [{ ...(body as Lease), queue }];
+  const sent = Date.now();
+  const answer = await claiming();
+  if (answer?.status !== 200) return pause(200);
+  const leases = leasesOf(answer.body).filter(({ lease }) => lease !== null);
+  const deliveries = leases.map((lease) => taken(lease, sent, Date.now()));
+  for (const { claim } of deliveries) say(['claimed', claim]);
+  if (deliveries.length === 0) return pause(50 + random(150));
+  if (repeated && random(8) === 0) {
+    const again = await claiming();
+    const [first, second] = [named(leases), again ? named(leasesOf(again.body)) : ''];
+    const until = Math.min(...deliveries.map(({ claim }) => claim.until));
+    if (again?.status === 200)
+      say(['repeated', { sent, answered: Date.now(), until, first, second }]);
+  }
+  for (const { claim, waited } of deliveries) {
+    // So that claims of others come in beside it, where they may.
+    if (claim.queue in bounds.caps) await pause(150);
+    if (!draining && random(3) === 0) await pause(random(200));
+    await worked({ ...client, claim, waited });
+  }
+}
+
+async function loop(at: number): Promise<never> {
+  const random = dice(Number(seed) * 100 + at);
+  const driver = openDriver(target, heard, at);
+  for (;;) await turn({ driver, random });
+}
+
+createInterface({ input: process.stdin })
+  .on('line', (line) => {
+    draining = line === 'drain';
+  })
+  .on('close', () => process.exit(0));
+for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
+for (let at = 0; at < 6; at++) void loop(at);

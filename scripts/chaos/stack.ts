@@ -1,0 +1,105 @@
+import pg from 'pg';
+import { devKey } from '../stack/key.ts';
+import { anyPort } from '../stack/ports.ts';
+import { softly } from '../stack/say.ts';
+import { prepare, testCluster } from '../stack/test_cluster.ts';
+import { healthy, startWorker } from '../stack/worker.ts';
+import type { Target } from './drivers/open.ts';
+import { type Link, links, type Way } from './faults/plan.ts';
+import { openProxy } from './faults/proxy.ts';
+
+/** The whole of `npm start`, with a proxy between each pair: client, workerd, PgBouncer, PostgreSQL. SQL clients need no workerd. */
+export async function openStack(driver: Target['driver'], seed: number, stopping: AbortSignal) {
+  const made = await testCluster('tock', softly);
+  const { cluster, passwords } = made;
+  const { host } = cluster;
+  const as = (role: string, word: string, port: number) =>
+    `postgres://${role}:${word}@127.0.0.1:${port}/tock`;
+  const ownerUrl = as('tock', passwords.owner, cluster.port);
+  const superUrl = cluster.url('tock');
+  await prepare(ownerUrl, passwords.edge);
+  const toServer = await openProxy(cluster.port, seed * 3);
+  const startPooler = () => made.pool({ postgresPort: toServer.port });
+  let pooler = host.pgbouncer ? await startPooler() : null;
+  const toPooler = await openProxy(pooler?.port ?? cluster.port, seed * 5);
+  const workerPort = await anyPort();
+  const toWorker = await openProxy(workerPort, seed * 7);
+  const proxies = [toWorker, toPooler, toServer];
+
+  async function connect(url = ownerUrl, seconds = 90): Promise<pg.Client> {
+    // Nothing waits for ever for a server that was killed.
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: 30_000,
+      query_timeout: seconds * 1000,
+      application_name: 'chaos harness',
+    });
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  }
+
+  const on = await connect(superUrl);
+  // So that there is always a process of autovacuum to kill.
+  await on.query("alter system set autovacuum_naptime = '1s'");
+  await on.query('select pg_reload_conf()');
+  await on.end();
+
+  const edge = (port: number) => as('tock_edge', passwords.edge, port);
+  const start = () =>
+    startWorker(workerPort, edge(toPooler.port), { name: `chaos-${process.pid}` });
+  let worker = driver === 'http' ? start() : null;
+  // A start may meet faults, on a machine that others keep busy.
+  const serving = async () =>
+    worker && healthy(`http://127.0.0.1:${workerPort}`, worker, stopping, 600);
+  await serving();
+  let restarted: Promise<unknown> = Promise.resolve();
+  const target: Target =
+    driver === 'http'
+      ? { driver, url: `http://127.0.0.1:${toWorker.port}`, key: await devKey(ownerUrl) }
+      : { driver, urls: [as('tock', passwords.owner, toServer.port), edge(toPooler.port)] };
+
+  return {
+    host,
+    ownerUrl,
+    superUrl,
+    /** As tock_edge, straight to the pooler. */
+    pooledUrl: edge(pooler?.port ?? cluster.port),
+    log: `${host.folder}/postgres.log`,
+    connect,
+    /** Where the load connects, through the proxies. */
+    target,
+    tear: (link: Link, way: Way | null): void => proxies[links.indexOf(link)]?.tear(way),
+    /** How many answers and connections were spoilt there. */
+    spoilt: (link: Link) => proxies[links.indexOf(link)]?.spoilt() ?? 0,
+    async restartServer(): Promise<void> {
+      await cluster.kill9();
+      await cluster.start();
+    },
+    async restartPooler(): Promise<void> {
+      if (!pooler) return;
+      await host.kill9(pooler.pid);
+      await pooler.ended;
+      pooler = await startPooler();
+    },
+    /** kill -9 of wrangler and workerd, which are one group; resolves once a new one answers. One after another. */
+    restartWorkerd(): Promise<void> {
+      const next = restarted.then(async () => {
+        if (!worker) return;
+        process.kill(-worker.pid, 'SIGKILL');
+        await worker.ended;
+        worker = start();
+        await serving();
+      });
+      restarted = next.catch(() => {});
+      return next;
+    },
+    async close(): Promise<void> {
+      await worker?.stop();
+      for (const proxy of proxies) proxy.close();
+      await made.close();
+    },
+  };
+}
+
+export type ChaosStack = Awaited<ReturnType<typeof openStack>>;
