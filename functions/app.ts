@@ -2,6 +2,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
+import type { Rights } from './authorize.ts';
 import type { App, Env } from './endpoint.ts';
 import { origins } from './origins.ts';
 import { problem, refusal } from './problem.ts';
@@ -73,8 +74,12 @@ const shown = (c: Context<Env>) =>
 /** Hears of each call that has changed something, before its answer goes out. */
 export type Changed = (c: Context<Env>) => void;
 
-/** The HTTP door; `connect` is its way to the database. */
-export function createApp(connect: Connect, changed: Changed = () => {}): App {
+/** The HTTP door; `connect` is its way to the database. Only code says by whose rights it acts, no request and no binding. */
+export function createApp(
+  connect: Connect,
+  changed: Changed = () => {},
+  rights: Rights = 'key',
+): App {
   const app: App = new OpenAPIHono<Env>();
   app.onError(problem);
   app.notFound((c) => {
@@ -82,6 +87,10 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
     return problem(refusal(404, `There is no ${shown(c)}.`, { hint }), c);
   });
   app.use(requestId());
+  app.use(async (c, next) => {
+    c.set('rights', rights);
+    await next();
+  });
   app.use(secure);
   app.use(origins);
   app.use(async (c, next) => {
