@@ -991,7 +991,10 @@ export type Routes = {
         url: string;
       } | null;
     };
-    answer: unknown;
+    answer: Policy & {
+      name: string;
+      created_at: string;
+    };
   };
   /** A queue's policy and how much is in it */
   'GET /v1/queues/{queue}': {
@@ -1000,7 +1003,15 @@ export type Routes = {
     };
     query: unknown;
     body: undefined;
-    answer: unknown;
+    answer: Policy & {
+      name: string;
+      created_at: string;
+      ready: number;
+      running: number;
+      waiting: number;
+      dead: number;
+      oldest_ready_at: string | null;
+    };
   };
   /** Purge a paused queue and take its policy away once nothing in it is unfinished */
   'DELETE /v1/queues/{queue}': {

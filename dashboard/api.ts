@@ -1,4 +1,4 @@
-import { exactly } from '../cli/exact.ts';
+import { exactly } from '../client/exact.ts';
 
 type Problem = {
   title?: string;

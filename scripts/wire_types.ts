@@ -14,7 +14,7 @@ type Schema = {
   enum?: unknown[];
   const?: unknown;
   anyOf?: Schema[];
-  oneOf?: Schema[];
+  allOf?: Schema[];
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
@@ -52,23 +52,23 @@ function objectOf({ properties = {}, required = [], additionalProperties }: Sche
   return fields.length === 0 ? 'object' : `{\n${fields.join('\n')}\n}`;
 }
 
-function oneOf(type: string, schema: Schema, use: Use): string {
+function named(type: string, schema: Schema, use: Use): string {
   if (type === 'array') return `(${typeOf(schema.items ?? {}, use)})[]`;
   if (type === 'object') return objectOf(schema, use);
   return type === 'integer' ? 'number' : type;
 }
 
 function typeOf(schema: Schema, use: Use): string {
-  const { $ref, type, anyOf, oneOf: either } = schema;
+  const { $ref, type, anyOf, allOf } = schema;
   if ($ref) return $ref.split('/').at(-1) ?? '';
   const values = schema.enum ?? ('const' in schema ? [schema.const] : null);
   if (values) return values.map((value) => JSON.stringify(value)).join(' | ');
-  const forms = anyOf ?? either;
-  if (forms) return forms.map((form) => typeOf(form, use)).join(' | ');
+  if (anyOf) return anyOf.map((form) => typeOf(form, use)).join(' | ');
+  if (allOf) return allOf.map((part) => typeOf(part, use)).join(' & ');
   if (!type) return 'unknown';
   return [type]
     .flat()
-    .map((one) => oneOf(one, schema, use))
+    .map((one) => named(one, schema, use))
     .join(' | ');
 }
 

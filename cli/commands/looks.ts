@@ -1,12 +1,19 @@
 import type { Command } from 'commander';
-import { mustHave, throughDoor } from '../doors/door.ts';
-import type { Found, Internals, Lease, LeasePage, Search } from '../doors/looks.ts';
+import type { Answer, Query } from '../../client/wire.ts';
+import { mustHave, withApi } from '../api.ts';
+import { Failure } from '../failure.ts';
 import { whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, span, table } from '../table.ts';
 import { described } from './doctor.ts';
 
-type Searching = Omit<Search, 'unique_key'> & { uniqueKey?: string; limit: number };
+type FoundPage = Answer<'GET /v1/search'>;
+type Found = FoundPage['tasks'][number];
+type LeasePage = Answer<'GET /v1/leases'>;
+type Lease = LeasePage['leases'][number];
+type Internals = Answer<'GET /v1/duties'>;
+type Filter = Omit<Query<'GET /v1/search'>, 'unique_key' | 'limit'>;
+type Searching = Filter & { uniqueKey?: string; limit: number };
 
 /** One call looks at some thousand rows; that many calls are made before one asks again. */
 const mostCalls = 200;
@@ -25,14 +32,16 @@ async function search(options: Options<Searching>) {
   const tasks: Found[] = [];
   let cursor: string | null = null;
   let calls = 0;
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
     do {
-      const page = await door.search(filter, cursor, Math.min(mostInAPage, limit - tasks.length));
+      const most = Math.min(mostInAPage, limit - tasks.length);
+      const query = { ...filter, cursor, limit: most };
+      const page: FoundPage = await api.call('GET /v1/search', { query });
       tasks.push(...page.tasks);
       cursor = page.cursor;
       calls++;
     } while (cursor !== null && tasks.length < limit && calls < mostCalls);
-    if (queue && tasks.length === 0) await mustHave(door, queue);
+    if (queue && tasks.length === 0) await mustHave(api, queue);
   });
   print(options, { tasks, cursor }, () => table([heading, ...tasks.map(foundRow)]));
   note(options, cursor === null && tasks.length === 0 && 'No such tasks.');
@@ -51,10 +60,10 @@ async function leases(options: Options<{ queue?: string; worker?: string; limit:
   const { queue, worker, limit } = options;
   const found: Lease[] = [];
   let cursor: string | null = null;
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
     do {
-      const most = Math.min(mostInAPage, limit - found.length);
-      const page: LeasePage = await door.running({ queue, worker }, cursor, most);
+      const query = { queue, worker, cursor, limit: Math.min(mostInAPage, limit - found.length) };
+      const page: LeasePage = await api.call('GET /v1/leases', { query });
       found.push(...page.leases);
       cursor = page.cursor;
     } while (cursor !== null && found.length < limit);
@@ -97,14 +106,20 @@ function describeEpochs({ epochs }: Internals): string {
 }
 
 async function why(queue: string, options: Options) {
-  const reasons = await throughDoor(options, (door) => door.why(queue));
+  const { reasons } = await withApi(options, (api) =>
+    api.call('GET /v1/queues/{queue}/why', { path: { queue } }),
+  );
   print(options, { reasons }, () =>
     reasons.length === 0 ? `Nothing holds ${queue} up.\n` : reasons.map(described).join(''),
   );
 }
 
 async function whoami(options: Options) {
-  const key = await throughDoor(options, (door) => door.whoami());
+  const key = await withApi(options, (api) => {
+    if (!api.isLocal) return api.call('GET /v1/key');
+    const next = 'Give --url and --key; in SQL you are the role you connect as.';
+    throw new Failure('whoami is of a key, and this goes to the database.', next, 2);
+  });
   const list = (some: string[] | null) => some?.join(', ') ?? 'all';
   print(options, key, () =>
     table([
@@ -152,7 +167,7 @@ export function addLooks(program: Command): void {
       .description(what)
       .action(async (_given, command: Command) => {
         const options = optionsOf(command);
-        const all = await throughDoor(options, (door) => door.internals());
+        const all = await withApi(options, (api) => api.call('GET /v1/duties'));
         const { duties, jobs, epochs } = all;
         print(options, name === 'duties' ? { duties, jobs } : { epochs }, () => describe(all));
         const none = name === 'duties' && jobs.length === 0;

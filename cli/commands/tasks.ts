@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
-import { type Listed, mustHave, throughDoor } from '../doors/door.ts';
+import type { Answer } from '../../client/wire.ts';
+import { mustHave, withApi } from '../api.ts';
 import { number } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
+type Page = Answer<'GET /v1/tasks'>;
+type Listed = Page['tasks'][number];
 type Given = {
   state?: string;
   tenant?: string;
@@ -26,14 +29,15 @@ async function tasks(queue: string, options: Options<Given>) {
   const { state, tenant, error, rerun, limit } = options;
   const found: Listed[] = [];
   let cursor: string | null = null;
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
     do {
       const most = Math.min(mostInAPage, Math.max(1, limit - found.length));
-      const page = await door.list({ queue, state, tenant, error, rerun }, cursor, most);
+      const query = { queue, state, tenant, error, rerun, cursor, limit: most };
+      const page: Page = await api.call('GET /v1/tasks', { query });
       found.push(...page.tasks);
       cursor = page.cursor;
     } while (cursor !== null && found.length < limit);
-    if (found.length === 0) await mustHave(door, queue);
+    if (found.length === 0) await mustHave(api, queue);
   });
   print(options, { tasks: found, cursor }, () => table([heading, ...found.map(row)]));
   note(options, found.length === 0 && 'No such tasks.');

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import type pg from 'pg';
+import { ask } from '../ask.ts';
 import { withDatabase } from '../connect.ts';
-import { ask } from '../doors/ask.ts';
 import { Failure } from '../failure.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { withBar } from '../progress.ts';
