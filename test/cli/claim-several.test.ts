@@ -4,9 +4,9 @@ import { enqueue, until, value } from '../sql/support.ts';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-const { doors, one, connect, server } = bothDoors('enqueue,claim,read,admin');
+const { doors, connect, server } = bothDoors('enqueue,claim,read,admin');
 
-describe.each(one)('over %s', (name, env) => {
+describe.each(doors)('over %s', (name, env) => {
   const cli = (...args: string[]) => tock(args, { env: env() });
   const json = async (...args: string[]) => {
     const { code, out, err } = await cli(...args, '--json');
