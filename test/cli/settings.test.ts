@@ -81,7 +81,7 @@ test("dev.env's database is left alone when a server is given", async () => {
   const variable = await tock(['migrate'], { env: { TOCK_HOME, TOCK_URL: away } });
   expect(variable).toMatchObject({ code: 2, out: '' });
   expect(variable.err).toMatch(/^TOCK_URL is .*\nGive --database-url, or DATABASE_URL/);
-  for (const args of [['key', 'list'], ['key', 'revoke', 'tock_x'], ['acts']]) {
+  for (const args of [['key', 'list'], ['key', 'revoke', 'tock_00000000'], ['acts']]) {
     const gone = await tock(['--url', away, ...args], { env: { TOCK_HOME } });
     expect(gone).toMatchObject({ code: 4, out: '', err: expect.stringContaining(away) });
   }
