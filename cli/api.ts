@@ -1,35 +1,19 @@
 import type pg from 'pg';
-import { type CallOptions, caller, type Method } from '../client/call.ts';
+import { type CallOptions, caller } from '../client/call.ts';
 import { TockError } from '../client/errors.ts';
-import { queryString } from '../client/pools.ts';
-import type { Answer, Route, Routes } from '../client/wire.ts';
+import { addressOf, type Given } from '../client/route.ts';
+import type { Answer, Route } from '../client/wire.ts';
 import { withDatabase } from '../migrate/connect.ts';
 import { type ExitCode, Failure } from '../migrate/failure.ts';
 import { explain } from './ask.ts';
 import { beneath, type GlobalOptions, way } from './settings.ts';
 import { inOptions, told } from './told.ts';
 
-/** As it is typed: the server says which words are allowed. */
-type Typed<T> = T extends string ? string : T extends object ? { [K in keyof T]: Typed<T[K]> } : T;
-type Part<N extends string, T> = unknown extends T ? { [K in N]?: never } : { [K in N]: T };
-type InQuery<T> = unknown extends T
-  ? { query?: never }
-  : Partial<T> extends T
-    ? { query?: Loose<T> }
-    : { query: Loose<T> };
-/** What is null or undefined is left out. */
-type Loose<T> = { [K in keyof T]: string | number | boolean | null | undefined };
-
-/** What a route takes; a body may be JSON text, which goes as it is. */
-export type Given<R extends Route> = Part<'path', Routes[R]['path']> &
-  InQuery<Routes[R]['query']> & {
-    body?: Typed<Routes[R]['body']> | string;
-    /** Instead of JSON.parse. */
-    parse?: (text: string) => unknown;
-    /** Not again where the answer was lost. */
-    once?: boolean;
-  };
-type Arguments<R extends Route> = object extends Given<R> ? [given?: Given<R>] : [given: Given<R>];
+/** `parse` instead of JSON.parse; `once`: not again where the answer was lost. */
+type More = { parse?: (text: string) => unknown; once?: boolean };
+/** Optional, where the route needs nothing. */
+type Arguments<R extends Route> =
+  object extends Given<R> ? [given?: Given<R> & More] : [given: Given<R> & More];
 
 /** The routes of the server, or of the same app in this process. */
 export type Api = {
@@ -92,16 +76,12 @@ function apiAt({ url, key, fetch }: Place): Api {
   const api: Api = {
     isLocal,
     async call(route, ...[given = {} as never]) {
-      const { path = {}, query = {}, body, parse, once } = given;
-      const [method, template = ''] = route.split(' ');
-      const at = template.replace(/{(\w+)}/g, (_, name) =>
-        encodeURIComponent((path as Record<string, string>)[name] ?? ''),
-      );
+      const { body, parse, once } = given;
       // Calls carry a request id or change nothing twice, so any may be repeated; in this process no answer is lost.
       const retries = once || isLocal ? 0 : 2;
       const call = caller({ ...options, retries, ...(parse && { parse }) });
       try {
-        return await call(method as Method, at + queryString(query), body);
+        return await call(...addressOf(route, given), body);
       } catch (error) {
         throw refused(url, isLocal, error);
       }

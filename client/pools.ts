@@ -1,5 +1,6 @@
 import type { Call } from './call.ts';
 import { TockError } from './errors.ts';
+import { queryString } from './route.ts';
 import type { Answer, Query } from './wire.ts';
 
 export type Taken = Answer<'PUT /v1/pools/{pool}/workers/{worker}'>;
@@ -40,13 +41,6 @@ export type Pools = {
   places(pool: string, filter?: Places): Promise<Place[]>;
   all(): Promise<Answer<'GET /v1/pools'>['pools']>;
 };
-
-/** What is not given is left out. */
-export function queryString(options: Record<string, unknown>): string {
-  const given = Object.entries(options).filter(([, value]) => value != null);
-  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return text && `?${text}`;
-}
 
 /** Null instead of a refusal with that status. */
 export async function unless<T>(status: number, answer: Promise<T>): Promise<T | null> {
