@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { InvalidArgumentError } from 'commander';
-import { Failure } from './failure.ts';
+import { Failure } from '../migrate/failure.ts';
 
 /** An option's number. */
 export function number(value: string): number {

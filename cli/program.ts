@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { Failure } from '../migrate/failure.ts';
 import { addActs } from './commands/acts.ts';
 import { addArchive } from './commands/archive.ts';
 import { addBench } from './commands/bench.ts';
@@ -36,7 +37,6 @@ import { addUninstall } from './commands/uninstall.ts';
 import { addUp } from './commands/up.ts';
 import { addWhere } from './commands/where.ts';
 import { addCompletion, complete, isCompleting } from './completion.ts';
-import { Failure } from './failure.ts';
 import { optionsOf } from './output.ts';
 import { visible } from './plain.ts';
 import { refuseTwoWays } from './settings.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Failure } from './failure.ts';
+import { Failure } from '../migrate/failure.ts';
 
 export type GlobalOptions = { json?: boolean; databaseUrl?: string; url?: string; key?: string };
 

@@ -1,6 +1,7 @@
 import type { Call, Patience } from './call.ts';
 import { TockError } from './errors.ts';
-import type { ClaimAnswer, Claimed, ClaimOptions, ClaimState, LeasedTasks } from './types.ts';
+import type { ClaimAnswer, ClaimOptions, ClaimState, LeasedTasks } from './types.ts';
+import type { Answer } from './wire.ts';
 
 export type Weighted = string | { queue: string; weight: number };
 
@@ -11,13 +12,7 @@ export type Claims = {
   claimOwn(queue: string, worker: string, lease_seconds?: number): Promise<ClaimAnswer>;
 };
 
-type OfOne = {
-  lease: string | null;
-  leased_until: string | null;
-  tasks: Claimed[];
-  state: ClaimState;
-  retry_after_seconds: number;
-};
+type OfOne = Answer<'POST /v1/queues/{queue}/claim'>;
 
 /** The answers of one queue and of several have the same form then. */
 function ofOne(queue: string, answer: OfOne): ClaimAnswer {
@@ -26,7 +21,8 @@ function ofOne(queue: string, answer: OfOne): ClaimAnswer {
   return { leases: leases.map(named), state, retry_after_seconds };
 }
 
-const named = (leased: LeasedTasks): LeasedTasks => ({
+/** Each task says its queue, as a worker of several asks for it. */
+const named = (leased: Answer<'POST /v1/claim'>['leases'][number]): LeasedTasks => ({
   ...leased,
   tasks: leased.tasks.map((task) => ({ ...task, queue: leased.queue })),
 });
@@ -68,7 +64,9 @@ export function httpClaims(call: Call): Claims {
           return one(queue, 'claim', body, patience);
         }
         const several = { ...body, queues };
-        const answer = checked(await call<ClaimAnswer>('POST', '/v1/claim', several, patience));
+        const answer = checked(
+          await call<Answer<'POST /v1/claim'>>('POST', '/v1/claim', several, patience),
+        );
         return { ...answer, leases: answer.leases.map(named) };
       }),
     claimOwn: (queue, worker, lease_seconds) => one(queue, 'claim-own', { worker, lease_seconds }),

@@ -1,13 +1,7 @@
-/** What a refusal says (RFC 9457). */
-export type Problem = {
-  type?: string;
-  title?: string;
-  status?: number;
-  detail?: string;
-  field?: string;
-  hint?: string;
-  errors?: { field: string; detail: string }[];
-};
+import type { Problem as Said } from './wire.ts';
+
+/** What a refusal says (RFC 9457), as far as it came from Tock. */
+export type Problem = Partial<Said>;
 
 function said({ title, detail, field }: Problem, status: number): string {
   const what = detail ?? title ?? `status ${status}`;

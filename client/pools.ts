@@ -1,31 +1,12 @@
 import type { Call } from './call.ts';
 import { TockError } from './errors.ts';
+import { queryString } from './route.ts';
+import type { Answer, Query } from './wire.ts';
 
-type Held = { fence: string | null; leased_until: string | null };
-
-export type Taken = Held & {
-  state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
-  task: string | null;
-};
-export type Assigned = Held & {
-  state: 'assigned' | 'held' | 'waiting' | 'none';
-  worker: string | null;
-};
-export type Place = {
-  worker: string | null;
-  task: string | null;
-  state: 'free' | 'held' | 'waiting';
-  fence: string | null;
-  since: string;
-  leased_until: string | null;
-};
-export type Places = {
-  worker?: string;
-  task?: string;
-  waiting?: boolean;
-  after?: string;
-  limit?: number;
-};
+export type Taken = Answer<'PUT /v1/pools/{pool}/workers/{worker}'>;
+export type Assigned = Answer<'POST /v1/pools/{pool}/assign'>;
+export type Place = Answer<'GET /v1/pools/{pool}'>['places'][number];
+export type Places = Query<'GET /v1/pools/{pool}'>;
 
 /** Workers of which each holds one task at most. */
 export type Pools = {
@@ -58,15 +39,8 @@ export type Pools = {
     options?: { fence?: string; again?: boolean },
   ): Promise<boolean>;
   places(pool: string, filter?: Places): Promise<Place[]>;
-  all(): Promise<{ pool: string; free: number; held: number; waiting: number }[]>;
+  all(): Promise<Answer<'GET /v1/pools'>['pools']>;
 };
-
-/** What is not given is left out. */
-export function queryString(options: Record<string, unknown>): string {
-  const given = Object.entries(options).filter(([, value]) => value != null);
-  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return text && `?${text}`;
-}
 
 /** Null instead of a refusal with that status. */
 export async function unless<T>(status: number, answer: Promise<T>): Promise<T | null> {

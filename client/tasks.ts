@@ -1,5 +1,6 @@
 import type { Call } from './call.ts';
-import { queryString, unless } from './pools.ts';
+import { unless } from './pools.ts';
+import { queryString } from './route.ts';
 import type {
   AnyQueues,
   Archived,

@@ -1,12 +1,7 @@
+import type { Problem } from '../client/errors.ts';
 import { parseLossless } from '../client/lossless_json.ts';
-
-type Problem = {
-  title?: string;
-  detail?: string;
-  hint?: string;
-  field?: string;
-  errors?: { field: string; detail: string }[];
-};
+import { addressOf, type Given } from '../client/route.ts';
+import type { Answer, Route } from '../client/wire.ts';
 
 /** What the server refused, with its own words; status 0 when it wasn't reached. */
 export class Refused extends Error {
@@ -37,18 +32,19 @@ function problemOf(status: number, text: string): Problem {
   }
 }
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** With a request id a repeated call is done once. */
-export type Call = { signal?: AbortSignal; body?: unknown; requestId?: string };
+type More = { signal?: AbortSignal | undefined; requestId?: string };
 
-/** One request; `body` is JSON text or what becomes it. Numbers in the answer are shown as they came. */
-export async function call<T>(
+/** One request. Numbers in the answer are shown as they came. */
+export async function call<R extends Route>(
   key: string,
-  method: Method,
-  path: string,
-  { signal, body, requestId }: Call = {},
-): Promise<T> {
-  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  route: R,
+  given: Given<R>,
+  { signal, requestId }: More = {},
+): Promise<Answer<R>> {
+  const [method, path] = addressOf(route, given);
+  const body: unknown = given.body;
+  const text = typeof body === 'object' ? JSON.stringify(body) : (body as string | undefined);
   const headers = {
     authorization: `Bearer ${key}`,
     ...(text !== undefined && { 'content-type': 'application/json' }),
@@ -66,12 +62,5 @@ export async function call<T>(
     throw new Refused(0, method === 'GET' ? unreached : unanswered);
   }
   if (!answer.ok) throw new Refused(answer.status, problemOf(answer.status, said));
-  return parseLossless(said) as T;
-}
-
-/** Adds what is given of the query: ?queue=mail&state=dead */
-export function withQuery(path: string, query: Record<string, string | number | undefined>) {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return text ? `${path}?${text}` : path;
+  return parseLossless(said) as Answer<R>;
 }

@@ -143,7 +143,7 @@ export function App() {
     try {
       // No header could carry it.
       if (!/^[\x21-\x7e]+$/.test(key)) throw new Refused(401, {});
-      const who = await call<Who>(key, 'GET', '/v1/key');
+      const who = await call(key, 'GET /v1/key', {});
       storeKey(key);
       setSigned({ key, who });
     } catch (error) {

@@ -1,4 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { addressOf, type Given } from '../client/route.ts';
+import type { Answer, Route } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
 import { useSession } from './session.tsx';
 
@@ -13,8 +15,17 @@ export type Live<T> = {
 
 const MOST_MS = 30_000;
 
-/** Asks again and again while the page can be seen, one request at a time; later after each failure. */
-export function useLive<T>(path: string | null, everyMs = 3000): Live<T> {
+/**
+ * Asks again and again while the page can be seen, one request at a time; later after each failure. It asks nothing where
+ * `given` is null.
+ */
+export function useLive<R extends Route>(
+  route: R,
+  given: Given<R> | null,
+  everyMs = 3000,
+): Live<Answer<R>> {
+  type T = Answer<R>;
+  const path = given && addressOf(route, given)[1];
   const { key, refused } = useSession();
   const [state, setState] = useState<{ path: string | null } & Omit<Live<T>, 'refresh'>>({
     path,
@@ -42,7 +53,7 @@ export function useLive<T>(path: string | null, everyMs = 3000): Live<T> {
       const own = new AbortController();
       control = own;
       try {
-        const data = await call<T>(key, 'GET', path as string, { signal: own.signal });
+        const data = await call(key, route, given as Given<R>, { signal: own.signal });
         if (own.signal.aborted) return;
         failures = 0;
         setState({ path, data, error: null, at: Date.now() });

@@ -1,6 +1,8 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useCallback, useContext, useState } from 'preact/hooks';
-import { type Call, call, type Method, Refused } from './api.ts';
+import type { Given } from '../client/route.ts';
+import type { Answer, Route } from '../client/wire.ts';
+import { call, Refused } from './api.ts';
 import { useSession } from './session.tsx';
 
 type Said = { text: string; bad: boolean } | null;
@@ -42,25 +44,19 @@ export const sentences = ({ message, problem }: Refused) =>
     .map((one) => (/[.!?]$/.test(one) ? one : `${one}.`))
     .join(' ');
 
-export type Act = <T>(
-  method: Method,
-  path: string,
-  body: Call['body'],
-  done: string | ((answer: T) => string),
-) => Promise<T | null>;
+type Act = <R extends Route>(
+  route: R,
+  given: Given<R>,
+  done: string | ((answer: Answer<R>) => string),
+) => Promise<Answer<R> | null>;
 
 /** Does something with the key, and says how that went: null when it was refused. */
 export function useAct(): Act {
   const { key } = useSession();
   const say = useContext(Context);
-  return async <T,>(
-    method: Method,
-    path: string,
-    body: Call['body'],
-    done: string | ((answer: T) => string),
-  ) => {
+  return async (route, given, done) => {
     try {
-      const answer = await call<T>(key, method, path, { body });
+      const answer = await call(key, route, given);
       say({ text: typeof done === 'string' ? done : done(answer), bad: false });
       return answer;
     } catch (error) {

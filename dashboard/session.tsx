@@ -1,6 +1,6 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { Scope, Who } from './types.ts';
+import type { Who } from './types.ts';
 
 export type Session = {
   key: string;
@@ -20,7 +20,7 @@ export function useSession(): Session {
 }
 
 /** Whether the key may, in a queue or, where none is named, in every queue. */
-export function useMay(): (scope: Scope, queue?: string) => boolean {
+export function useMay(): (scope: 'enqueue' | 'admin', queue?: string) => boolean {
   const { who } = useSession();
   return (scope, queue) =>
     who.scopes.includes(scope) &&

@@ -49,6 +49,14 @@ grant execute on function
   tock.lease_headers
   to tock_worker, tock_admin, tock_edge;
 
+-- what a key hides; without a key, which is how a role asks, nothing
+grant execute on function
+  tock.reach, tock.readable, tock.readable_links, tock.own_tenant, tock.own_request_id, tock.tenants_of_key, tock.queues_of_key
+  to tock_producer, tock_worker, tock_admin;
+
+-- a claim's answer as JSON
+grant execute on function tock.http_claimed, tock.http_claimed_any to tock_worker, tock_admin;
+
 -- asking how it went
 grant execute on function tock.task, tock.parents, tock.pool, tock.unassign to tock_producer, tock_worker, tock_admin, tock_edge;
 grant execute on function

@@ -1926,12 +1926,12 @@ function tock.how_to_end(p_since timestamp with time zone, p_mild text, p_end te
 function tock.http_claimed(p_queue text, p_runs claimed[])
   returns text
   -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.http_claimed_any(p_runs claimed_from[])
   returns text
   -- POST /v1/claim: what claim_any() has returned as the answer's body.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
   returns text
@@ -2675,7 +2675,7 @@ function tock.own_policy(p_policy queues, p_options jsonb)
 function tock.own_request_id(p_key text, p_request_id text)
   returns text
   -- A request id as it counts for a key: apart for keys of other tenants, so that none is given another's ids.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.own_tasks(p_key text, p_body jsonb)
   returns jsonb
@@ -2684,7 +2684,7 @@ function tock.own_tasks(p_key text, p_body jsonb)
 function tock.own_tenant(p_key text, p_tenant text)
   returns text
   -- The tenant that a key's filter goes by: the only one that it is for, where none is named. TK403 names the field where it is another's.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.pair(p_pool text, p_worker text, p_task text, p_free places, p_waiting places, p_lease_seconds integer)
   returns places
@@ -2894,7 +2894,7 @@ function tock.queue_stats(p_queue text DEFAULT NULL::text)
 function tock.queues_of_key(p_key text)
   returns text[]
   -- The queues that a key is for; null for all of them.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.queues_with_dead()
   returns text[]
@@ -2903,7 +2903,7 @@ function tock.queues_with_dead()
 function tock.reach(p_key text, p_id bigint)
   returns bigint
   -- This id, but null where a key is for some tenants and the task is of another, or for some tenants or queues and there is no such task.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.read_on_from(p_positions bigint[])
   returns void
@@ -2912,12 +2912,12 @@ function tock.read_on_from(p_positions bigint[])
 function tock.readable(p_key text, p_ids bigint[])
   returns bigint[]
   -- The ids, among these, of tasks that a key may read, with what each was run again as.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.readable_links(p_key text, p_options jsonb, p_error jsonb, p_rerun_of bigint, p_reruns jsonb, OUT options jsonb, OUT error jsonb, OUT rerun_of text, OUT reruns jsonb)
   returns record
   -- What a task says of others, its options, error and reruns, without those that a key may not read.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
   returns timestamp with time zone
@@ -3326,7 +3326,7 @@ function tock.tenant_of_task(p_id bigint)
 function tock.tenants_of_key(p_key text)
   returns text[]
   -- The tenants that a key is for; null for all of them.
-  -- for tock_edge
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.tick()
   returns timestamp with time zone

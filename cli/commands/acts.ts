@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { throughDatabaseFirst } from '../doors/door.ts';
+import { withDatabaseFirst } from '../api.ts';
 import { whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
@@ -8,8 +8,8 @@ type Given = { by?: string; verb?: string; object?: string; before?: string; lim
 
 async function acts(options: Options<Given>) {
   const { by, verb, object, before, limit = 20 } = options;
-  const found = await throughDatabaseFirst(options, (door) =>
-    door.acts({ key: by, verb, object, before, limit }),
+  const { acts: found } = await withDatabaseFirst(options, (api) =>
+    api.call('GET /v1/acts', { query: { key: by, verb, object, before, limit } }),
   );
   const last = found.at(-1)?.number;
   print(options, found, () =>

@@ -1,14 +1,24 @@
 import type { Command } from 'commander';
-import type { Archived, Asked, Found, Step } from '../doors/archive.ts';
-import { throughDoor } from '../doors/door.ts';
+import type { Answer, Query } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withApi } from '../api.ts';
 import { whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { withBar } from '../progress.ts';
 import { moment, some, table } from '../table.ts';
 
+type Found = Answer<'GET /v1/archive/tasks'>['tasks'][number];
+
+/** What steps, and looks into files, is a Worker. */
+function mustReachStore(api: Api): void {
+  if (!api.isLocal) return;
+  const next = 'Give --url and --key: the Worker has the store.';
+  throw new Failure('The archive lies in a store that SQL does not reach.', next, 2);
+}
+
 const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-function describe(all: Archived): string {
+function describe(all: Answer<'GET /v1/archive'>): string {
   const { enabled, prefix, waiting, exported, files, rows, bytes, failures } = all;
   const lines = [
     `The archive is ${enabled ? 'on' : 'off'}; its files lie under ${prefix}/`,
@@ -26,24 +36,29 @@ function describe(all: Archived): string {
 }
 
 const status = (options: Options) =>
-  throughDoor(options, async (door) => {
-    const all = await door.archive();
+  withApi(options, async (api) => {
+    const all = await api.call('GET /v1/archive');
     print(options, all, () => describe(all));
   });
 
 async function put(settings: { enabled: boolean; prefix?: string }, options: Options) {
-  await throughDoor(options, (door) => door.putArchive(settings));
+  await withApi(options, async (api) => {
+    // On without a store it would only keep history from being dropped.
+    if (settings.enabled) mustReachStore(api);
+    await api.call('PUT /v1/archive', { body: settings });
+  });
   await status(options);
 }
 
 /** Steps until nothing is left to do. */
 async function run(options: Options) {
   const all = { steps: 0, rows: 0, bytes: 0, erased: 0, deleted: 0 };
-  await throughDoor(options, (door) =>
+  await withApi(options, (api) =>
     withBar(options, 'Runs', null, async (shown) => {
-      let step: Step;
+      mustReachStore(api);
+      let step: Answer<'POST /v1/archive/step'>;
       do {
-        step = await door.stepArchive();
+        step = await api.call('POST /v1/archive/step', { body: {} });
         all.steps++;
         all.rows += step.rows;
         all.bytes += step.bytes;
@@ -60,8 +75,8 @@ async function run(options: Options) {
 }
 
 const end = (options: Options) =>
-  throughDoor(options, async (door) => {
-    const ended = await door.endEpoch();
+  withApi(options, async (api) => {
+    const ended = await api.call('POST /v1/archive/end');
     const { epoch, settled_at, why } = ended;
     const next = settled_at
       ? 'all in it is over: tock archive run exports it once it is audited, and it is dropped within minutes.'
@@ -73,17 +88,21 @@ const end = (options: Options) =>
 const NONE_ARCHIVED =
   'No such tasks in the archive. What the database has not dropped yet: tock tasks';
 
-type Search = Omit<Asked, 'queue' | 'unique_key'> & { uniqueKey?: string; limit: number };
+type Asked = Query<'GET /v1/archive/tasks'>;
+type Search = Omit<Asked, 'queue' | 'unique_key' | 'limit'> & { uniqueKey?: string; limit: number };
 
 async function ls(queue: string, options: Options<Search>) {
   const { state, tenant, uniqueKey: unique_key, worker, error, from, to, limit } = options;
   const asked = { queue, state, tenant, unique_key, worker, error, from, to };
   const tasks: Found[] = [];
   let cursor: string | null = null;
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
+    mustReachStore(api);
     do {
-      const most = Math.min(1000, limit - tasks.length);
-      const page = await door.searchArchive(asked, cursor, most);
+      const query = { ...asked, cursor, limit: Math.min(1000, limit - tasks.length) };
+      const page: Answer<'GET /v1/archive/tasks'> = await api.call('GET /v1/archive/tasks', {
+        query,
+      });
       tasks.push(...page.tasks);
       cursor = page.cursor;
     } while (cursor !== null && tasks.length < limit);

@@ -1,12 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { type Door, throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withApi } from '../api.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
 import { way } from '../settings.ts';
 import { table } from '../table.ts';
+import { enqueued } from './enqueue.ts';
 
 type Given = { tasks: number; connections: number; anywhere?: boolean };
 type Measured = {
@@ -29,18 +30,18 @@ function refuseAfar(options: Options<Given>): void {
 
 /** Each connection works until all is done; `one` does so many tasks, or says that there are none. */
 async function rounds(
-  doors: Door[],
+  apis: Api[],
   calls: number,
-  one: (door: Door) => Promise<unknown>,
+  one: (api: Api) => Promise<unknown>,
 ): Promise<{ seconds: number; times: number[] }> {
   const times: number[] = [];
   let left = calls;
   const started = performance.now();
   await Promise.all(
-    doors.map(async (door) => {
+    apis.map(async (api) => {
       while (left-- > 0) {
         const at = performance.now();
-        await one(door);
+        await one(api);
         times.push(performance.now() - at);
       }
     }),
@@ -51,12 +52,7 @@ async function rounds(
 const at = (times: number[], share: number) =>
   Math.round((times[Math.floor((times.length - 1) * share)] ?? 0) * 100) / 100;
 
-async function measure(
-  doors: Door[],
-  queue: string,
-  tasks: number,
-  shown: Bar,
-): Promise<Measured[]> {
+async function measure(apis: Api[], queue: string, tasks: number, shown: Bar): Promise<Measured[]> {
   const all: Measured[] = [];
   for (const batch of batches) {
     const calls = Math.ceil(tasks / batch);
@@ -68,14 +64,17 @@ async function measure(
       p95_ms: at(times, 0.95),
     });
     const payloads = Array.from({ length: batch }, (_, n) => `{"payload":{"n":${n}}}`);
-    const added = await rounds(doors, calls, async (door) => {
-      await door.enqueue(queue, payloads, randomUUID());
+    const added = await rounds(apis, calls, async (api) => {
+      await enqueued(api, queue, payloads, randomUUID());
       shown.add(batch);
     });
     all.push(line('enqueue', added));
-    const done = await rounds(doors, calls, async (door) => {
-      const { lease } = await door.claim(queue, { worker: 'tock bench', limit: batch }, 0);
-      if (lease) await door.complete(lease, []);
+    const done = await rounds(apis, calls, async (api) => {
+      const { lease } = await api.call('POST /v1/queues/{queue}/claim', {
+        path: { queue },
+        body: { worker: 'tock bench', limit: batch, request_id: randomUUID() },
+      });
+      if (lease) await api.call('POST /v1/leases/{lease}/complete', { path: { lease }, body: {} });
       shown.add(batch);
     });
     all.push(line('claim and complete', done));
@@ -83,10 +82,10 @@ async function measure(
   return all;
 }
 
-/** So many doors at once: a connection each in SQL. */
-function withDoors<T>(options: Options<Given>, count: number, work: (doors: Door[]) => Promise<T>) {
-  const more = (doors: Door[]): Promise<T> =>
-    doors.length === count ? work(doors) : throughDoor(options, (door) => more([...doors, door]));
+/** So many at once: a connection each in SQL. */
+function withApis<T>(options: Options<Given>, count: number, work: (apis: Api[]) => Promise<T>) {
+  const more = (apis: Api[]): Promise<T> =>
+    apis.length === count ? work(apis) : withApi(options, (api) => more([...apis, api]));
   return more([]);
 }
 
@@ -94,13 +93,13 @@ async function bench(options: Options<Given>) {
   refuseAfar(options);
   const { tasks, connections } = options;
   const queue = `tock-bench-${randomBytes(4).toString('hex')}`;
-  const measured = await withDoors(options, connections, async (doors) => {
+  const measured = await withApis(options, connections, async (apis) => {
     try {
       return await withBar(options, 'Bench', tasks * 2 * batches.length, (shown) =>
-        measure(doors, queue, tasks, shown),
+        measure(apis, queue, tasks, shown),
       );
     } finally {
-      await doors[0]?.drop(queue, true);
+      await apis[0]?.find('DELETE /v1/queues/{queue}', { path: { queue }, query: { force: true } });
     }
   });
   print(options, { tasks, connections, measured }, () =>

@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
-import { type Changed, throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { withApi } from '../api.ts';
 import { checkedId, unknownTask } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+
+type Changed = Answer<'POST /v1/tasks/cancel'>['tasks'][number];
 
 const callIds = 10_000;
 
@@ -14,9 +17,10 @@ function said({ id, state, changed }: Changed): string {
 
 async function cancelAll(ids: string[], options: Options): Promise<Changed[]> {
   const tasks: Changed[] = [];
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
     for (let at = 0; at < ids.length; at += callIds) {
-      tasks.push(...(await door.cancel(ids.slice(at, at + callIds))));
+      const body = { ids: ids.slice(at, at + callIds) };
+      tasks.push(...(await api.call('POST /v1/tasks/cancel', { body })).tasks);
     }
   });
   return tasks;

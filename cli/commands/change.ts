@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { withApi } from '../api.ts';
 import { checkedId, givenPayload, number, unknownTask } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
@@ -19,8 +19,10 @@ async function changesOf({ priority, runAt, delay, payload }: Given): Promise<st
 
 async function change(given: string, options: Options<Given>) {
   const id = checkedId(given);
-  const changes = await changesOf(options);
-  const task = await throughDoor(options, (door) => door.change(id, changes));
+  const body = await changesOf(options);
+  const task = await withApi(options, (api) =>
+    api.find('PATCH /v1/tasks/{id}', { path: { id }, body }),
+  );
   if (!task) throw unknownTask(id);
   print(options, task, () =>
     task.state === 'running'

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import type { Claimable, Claimed, ClaimedAny } from '../doors/claims.ts';
-import { throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import { parseLossless } from '../../client/lossless_json.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withApi } from '../api.ts';
 import { checkedWeights, number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
@@ -15,8 +17,23 @@ type Given = {
   own?: boolean;
 };
 
+type Claimed = Answer<'POST /v1/queues/{queue}/claim'>;
+type ClaimedAny = Answer<'POST /v1/claim'>;
+
+/** At once, or when there is something, up to so many seconds later: a call waits for up to 30. */
+async function waiting<T extends Claimed | ClaimedAny>(
+  seconds: number,
+  claim: (wait_seconds: number) => Promise<T>,
+): Promise<T> {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const claimed = await claim(Math.min(30, Math.max(0, Math.ceil((end - Date.now()) / 1000))));
+    if (claimed.state === 'found' || Date.now() >= end) return claimed;
+  }
+}
+
 /** For a shell to read: the lease, then a line for each task. JSON has neither tab nor newline in it. */
-function lines(lease: string, tasks: Claimable[]): string {
+function lines(lease: string, tasks: Claimed['tasks']): string {
   return [lease, ...tasks.map(({ id, payload }) => `${id}\t${JSON.stringify(payload)}`), ''].join(
     '\n',
   );
@@ -47,20 +64,30 @@ function checkedOwner(
 
 async function claim(queue: string, others: string[], options: Options<Given>) {
   const owner = options.own ? checkedOwner(others, options) : undefined;
-  const { limit, worker, lease, requestId, wait = 0 } = options;
+  // The call is repeated when it isn't answered.
+  const { limit, worker, lease, requestId = randomUUID(), wait = 0 } = options;
   const wish = { limit, worker, lease_seconds: lease, request_id: requestId };
   const queues = [queue, ...others];
   const weights =
     options.weights === undefined ? undefined : checkedWeights(options.weights, queues.length);
-  const claimed = await throughDoor(
-    options,
-    (door): Promise<Claimed | ClaimedAny> =>
-      owner !== undefined
-        ? door.claimOwn(queue, owner, lease)
-        : others.length === 0
-          ? door.claim(queue, wish, wait)
-          : door.claimAny(queues, weights, wish, wait),
-  );
+  const parse = parseLossless;
+  const claimed = await withApi(options, (api: Api): Promise<Claimed | ClaimedAny> => {
+    const path = { queue };
+    if (owner !== undefined) {
+      const body = { worker: owner, lease_seconds: lease };
+      return api.call('POST /v1/queues/{queue}/claim-own', { path, body, parse });
+    }
+    return waiting<Claimed | ClaimedAny>(wait, (wait_seconds) => {
+      const body = { ...wish, wait_seconds };
+      if (others.length === 0) {
+        return api.call('POST /v1/queues/{queue}/claim', { path, body, parse });
+      }
+      const several = weights
+        ? queues.map((queue, n) => ({ queue, weight: weights[n] ?? 1 }))
+        : queues;
+      return api.call('POST /v1/claim', { body: { ...body, queues: several }, parse });
+    });
+  });
   print(options, claimed, () => text(claimed));
   if (claimed.state !== 'found' && !options.json) {
     const { state, retry_after_seconds } = claimed;

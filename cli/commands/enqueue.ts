@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withApi } from '../api.ts';
 import { checkedJson, givenPayload, number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
@@ -92,15 +92,21 @@ function newTask(payload: string, given: Given): string {
   return `{"payload":${payload}${fields && `,${fields}`}}`;
 }
 
+/** Each task as its JSON text, which goes on as it was typed. */
+export async function enqueued(api: Api, queue: string, tasks: string[], requestId: string) {
+  const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;
+  return (await api.call('POST /v1/queues/{queue}/tasks', { path: { queue }, body })).ids;
+}
+
 async function many(queue: string, options: Options<Given>): Promise<void> {
   const { requestId = randomUUID(), json } = options;
   const all: string[] = [];
   let count = 0;
   try {
-    await throughDoor(options, async (door) => {
+    await withApi(options, async (api) => {
       let number = 0;
       for await (const batch of batches(options)) {
-        const ids = await door.enqueue(queue, batch, `${requestId}:${++number}`);
+        const ids = await enqueued(api, queue, batch, `${requestId}:${++number}`);
         count += ids.length;
         if (json) all.push(...ids);
         else process.stdout.write(`${ids.join('\n')}\n`);
@@ -123,8 +129,8 @@ async function together(queue: string, options: Options<Given>): Promise<void> {
   for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     if (json.trim() !== '') tasks.push(checkedJson(json, `Line ${tasks.length + 1}`));
   }
-  const ids = await throughDoor(options, (door) =>
-    door.enqueue(queue, tasks, options.requestId ?? randomUUID()),
+  const ids = await withApi(options, (api) =>
+    enqueued(api, queue, tasks, options.requestId ?? randomUUID()),
   );
   print(options, { ids }, () => `${ids.join('\n')}\n`);
 }
@@ -140,8 +146,8 @@ async function enqueue(queue: string, given: string | undefined, options: Option
   }
   const payload = await givenPayload(given ?? 'null');
   const { requestId = randomUUID() } = options;
-  const ids = await throughDoor(options, (door) =>
-    door.enqueue(queue, [newTask(payload, options)], requestId),
+  const ids = await withApi(options, (api) =>
+    enqueued(api, queue, [newTask(payload, options)], requestId),
   );
   print(options, { ids }, () => `${ids.join('\n')}\n`);
 }

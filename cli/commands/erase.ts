@@ -1,12 +1,15 @@
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
+import { withApi } from '../api.ts';
 import { checkedId, unknownTask } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
 async function erase(given: string, options: Options) {
   const id = checkedId(given);
-  const erased = await throughDoor(options, (door) => door.erase(id));
-  if (erased === null) throw unknownTask(id);
+  const answer = await withApi(options, (api) =>
+    api.find('DELETE /v1/tasks/{id}/payload', { path: { id } }),
+  );
+  if (answer === null) throw unknownTask(id);
+  const { erased } = answer;
   const rows = erased === 1 ? '1 row is' : `${erased} rows are`;
   print(options, { erased }, () => `${id}: ${rows} emptied\n`);
 }

@@ -3,9 +3,9 @@ import { createWriteStream } from 'node:fs';
 import { stat, truncate, unlink } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { type Door, mustHave, throughDoor } from '../doors/door.ts';
-import type { Found, Page } from '../doors/looks.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, mustHave, withApi } from '../api.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { visible } from '../plain.ts';
 import { type Bar, withBar } from '../progress.ts';
@@ -21,6 +21,9 @@ type Given = {
   cursor?: string;
   payloads?: boolean;
 };
+
+type Page = Answer<'GET /v1/tasks'>;
+type Found = Page['tasks'][number];
 
 const inAPage = 1000;
 /** Tasks that are asked for one by one at a time. */
@@ -51,11 +54,13 @@ const csv = (task: Found) => `${columns.map((name) => cell(task[name])).join()}\
 const json = (task: object) => `${visible(JSON.stringify(task))}\n`;
 
 /** All that is known of each, in their order; those that are gone meanwhile are left out. */
-async function whole(door: Door, tasks: Found[]): Promise<object[]> {
+async function whole(api: Api, tasks: Found[]): Promise<object[]> {
   const all: object[] = [];
   for (let at = 0; at < tasks.length; at += atOnce) {
     const some = tasks.slice(at, at + atOnce);
-    const found = await Promise.all(some.map(({ id }) => door.task(id, 0)));
+    const found = await Promise.all(
+      some.map(({ id }) => api.find('GET /v1/tasks/{id}', { path: { id } })),
+    );
     all.push(...found.filter((task) => task !== null));
   }
   return all;
@@ -80,10 +85,11 @@ async function write(
   const { state, tenant, from, to: until, format, payloads } = options;
   const filter = { queue, state, tenant, from, to: until };
   let head = format === 'csv' && reached.cursor === null ? `${columns.join()}\r\n` : '';
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
     do {
-      const page: Page = await door.list(filter, reached.cursor, inAPage);
-      const rows = payloads ? await whole(door, page.tasks) : page.tasks;
+      const query = { ...filter, cursor: reached.cursor, limit: inAPage };
+      const page: Page = await api.call('GET /v1/tasks', { query });
+      const rows = payloads ? await whole(api, page.tasks) : page.tasks;
       const text = `${head}${rows.map((row) => (format === 'csv' ? csv(row as Found) : json(row))).join('')}`;
       await put(to, text);
       head = '';
@@ -92,7 +98,7 @@ async function write(
       reached.cursor = page.cursor;
       shown.add(page.tasks.length);
     } while (reached.cursor !== null);
-    if (reached.count === 0 && options.cursor === undefined) await mustHave(door, queue);
+    if (reached.count === 0 && options.cursor === undefined) await mustHave(api, queue);
   });
 }
 

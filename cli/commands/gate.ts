@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { type Gate, mustHave, throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { mustHave, withApi } from '../api.ts';
 import { number } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { inLine } from '../plain.ts';
@@ -9,10 +9,10 @@ import { table } from '../table.ts';
 type Given = { limit?: number; pause?: boolean; resume?: boolean; reset?: boolean };
 
 async function gates(queue: string, options: Options) {
-  const found = await throughDoor(options, async (door) => {
-    const all = await door.gates(queue);
-    if (all.length === 0) await mustHave(door, queue);
-    return all;
+  const found = await withApi(options, async (api) => {
+    const { gates } = await api.call('GET /v1/queues/{queue}/gates', { path: { queue } });
+    if (gates.length === 0) await mustHave(api, queue);
+    return gates;
   });
   const rows = found.map((one) => [
     one.gate,
@@ -37,10 +37,13 @@ async function gate(queue: string, name: string, given: Options<Given>) {
   if (reset && Object.keys(settings).length > 0) {
     throw new Failure('--reset goes alone.', undefined, 2);
   }
-  const found = await throughDoor(given, async (door): Promise<Gate | null> => {
-    if (reset && !(await door.resetGate(queue, name))) return null;
-    if (Object.keys(settings).length > 0) await door.putGate(queue, name, settings);
-    return door.gate(queue, name);
+  const path = { queue, gate: name };
+  const found = await withApi(given, async (api) => {
+    if (reset && !(await api.find('DELETE /v1/queues/{queue}/gates/{gate}', { path }))) return null;
+    if (Object.keys(settings).length > 0) {
+      await api.call('PATCH /v1/queues/{queue}/gates/{gate}', { path, body: settings });
+    }
+    return api.find('GET /v1/queues/{queue}/gates/{gate}', { path });
   });
   if (!found) throw new Failure(`Queue ${queue} has no gate ${name}.`, undefined, 3);
   print(given, found, () => {

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
-import { type Hour, mustHave, throughDoor } from '../doors/door.ts';
+import type { Answer } from '../../client/wire.ts';
+import { mustHave, withApi } from '../api.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { span, table } from '../table.ts';
 
+type Hour = Answer<'GET /v1/queues/{queue}/hours'>['hours'][number];
 type Given = { from?: string; to?: string };
 
 function describe(hours: Hour[]): string {
@@ -16,10 +18,11 @@ function describe(hours: Hour[]): string {
 }
 
 async function show(queue: string, options: Options<Given>) {
-  const { from = null, to = null } = options;
-  const hours = await throughDoor(options, async (door) => {
-    const found = await door.hours(queue, from, to);
-    if (found.length === 0) await mustHave(door, queue);
+  const { from, to } = options;
+  const hours = await withApi(options, async (api) => {
+    const given = { path: { queue }, query: { from, to } };
+    const found = (await api.call('GET /v1/queues/{queue}/hours', given)).hours;
+    if (found.length === 0) await mustHave(api, queue);
     return found;
   });
   print(options, hours, () => describe(hours));

@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { throughDatabaseFirst } from '../doors/door.ts';
-import type { AskedKey, Key, NewKey } from '../doors/keys.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { withDatabaseFirst } from '../api.ts';
 import { number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
+type NewKey = Answer<'POST /v1/keys'>;
 type Rate = [limit: number, seconds: number] | 'none';
 
 const scopes = ['enqueue', 'claim', 'read', 'admin'];
@@ -16,7 +17,7 @@ const list = (value: string, before: string[] = []) => [
   ...value.split(',').filter(Boolean),
 ];
 
-const rateOf = (key: Pick<Key, 'rate_limit' | 'rate_seconds'>) =>
+const rateOf = (key: Pick<NewKey, 'rate_limit' | 'rate_seconds'>) =>
   key.rate_limit && `${key.rate_limit}/${key.rate_seconds}`;
 
 /** 100/60: a hundred requests in a minute. */
@@ -43,14 +44,18 @@ async function create(name: string, options: Options<Created>) {
   const { scope, queue, tenant, expiresIn } = options;
   const [rate_limit, rate_seconds] = options.rate && options.rate !== 'none' ? options.rate : [];
   const limits = { expires_in_seconds: expiresIn, rate_limit, rate_seconds };
-  const asked = { name, scopes: scope, queues: queue, tenants: tenant, ...limits } as AskedKey;
-  const key = await throughDatabaseFirst(options, (door) => door.createKey(asked));
+  const body = { name, scopes: scope, queues: queue, tenants: tenant, ...limits };
+  const key = await withDatabaseFirst(options, (api) =>
+    api.call('POST /v1/keys', { body, once: true }),
+  );
   print(options, key, () => shown(key));
 }
 
 async function rotate(prefix: string, options: Options<{ overlap?: number }>) {
-  const { overlap = 86_400 } = options;
-  const key = await throughDatabaseFirst(options, (door) => door.rotateKey(prefix, overlap));
+  const body = { overlap_seconds: options.overlap ?? 86_400 };
+  const key = await withDatabaseFirst(options, (api) =>
+    api.find('POST /v1/keys/{prefix}/rotate', { path: { prefix: known(prefix) }, body }),
+  );
   if (!key) throw unknown(prefix);
   print(options, key, () => shown(key));
 }
@@ -69,8 +74,8 @@ async function change(prefix: string, options: Options<Changed>) {
   if (Object.keys(changes).length === 0) {
     throw new Failure('Give --name, --expires-in or --rate.', undefined, 2);
   }
-  const key = await throughDatabaseFirst(options, (door) =>
-    door.changeKey(prefix, JSON.stringify(changes)),
+  const key = await withDatabaseFirst(options, (api) =>
+    api.find('PATCH /v1/keys/{prefix}', { path: { prefix: known(prefix) }, body: changes }),
   );
   if (!key) throw unknown(prefix);
   print(options, key, () => `Changed ${prefix}.\n`);
@@ -79,8 +84,14 @@ async function change(prefix: string, options: Options<Changed>) {
 const unknown = (prefix: string) =>
   new Failure(`There is no key with the prefix ${prefix}.`, 'See: tock key list', 3);
 
+/** What can't be a key's prefix is none's. */
+function known(prefix: string): string {
+  if (/^tock_[0-9a-f]{8}$/.test(prefix)) return prefix;
+  throw unknown(prefix);
+}
+
 async function show(options: Options) {
-  const keys = await throughDatabaseFirst(options, (door) => door.keys());
+  const { keys } = await withDatabaseFirst(options, (api) => api.call('GET /v1/keys'));
   const rows = keys.map((key) => [
     key.prefix,
     key.name,
@@ -101,7 +112,10 @@ async function show(options: Options) {
 }
 
 async function revoke(prefix: string, options: Options) {
-  const revoked = await throughDatabaseFirst(options, (door) => door.revokeKey(prefix));
+  const path = { prefix: known(prefix) };
+  const revoked = await withDatabaseFirst(options, (api) =>
+    api.find('DELETE /v1/keys/{prefix}', { path }),
+  );
   if (!revoked) throw unknown(prefix);
   print(options, { prefix, revoked: true }, () => `Revoked ${prefix}.\n`);
 }

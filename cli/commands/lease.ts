@@ -1,8 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
-import type { Leases } from '../doors/leases.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withApi } from '../api.ts';
 import { checkedId, checkedLease, givenJson, number, whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, some } from '../table.ts';
@@ -11,15 +10,26 @@ type Completing = { result?: string; stage?: string; end?: boolean; spawn?: stri
 type Failing = { error?: string; retryIn?: number; fatal?: boolean };
 type Extending = { lease?: number; progress?: number; note?: string };
 
+/** One for all that are left, or one for each id. */
+const each = <T extends object>(ids: string[], said: T) => ids.map((id) => ({ id, ...said }));
+
+/** What complete takes of a task, each as JSON text, which goes on as it was typed. */
+function results(ids: string[], given: Record<string, string | undefined>): string {
+  if (ids.length === 0) return '{}';
+  const said = Object.entries(given).filter(([, json]) => json !== undefined);
+  const fields = said.map(([name, json]) => `,"${name}":${json}`).join('');
+  return `{"results":[${ids.map((id) => `{"id":"${id}"${fields}}`)}]}`;
+}
+
 /** Asks a verb, prints its answer, and fails when it refused some of the ids. */
 async function end<T extends { refused: string[] }>(
   options: Options,
   given: string[],
-  ask: (door: Leases, ids: string[]) => Promise<T>,
+  ask: (api: Api, ids: string[]) => Promise<T>,
   said: (answer: T) => string,
 ) {
   const ids = [...new Set(given.map(checkedId))];
-  const answer = await throughDoor(options, (door) => ask(door, ids));
+  const answer = await withApi(options, (api) => ask(api, ids));
   print(options, answer, () => said(answer));
   const { refused } = answer;
   if (refused.length === 0) return;
@@ -52,7 +62,11 @@ async function complete(given: string, ids: string[], options: Options<Completin
   await end(
     options,
     ids,
-    (door, named) => door.complete(lease, named, { result, stage, spawn }),
+    (api, named) =>
+      api.call('POST /v1/leases/{lease}/complete', {
+        path: { lease },
+        body: results(named, { result, stage, spawn }),
+      }),
     ({ completed }) => `${completed} completed\n`,
   );
 }
@@ -69,7 +83,11 @@ async function fail(given: string, ids: string[], options: Options<Failing>) {
   await end(
     options,
     ids,
-    (door, named) => door.fail(lease, named, outcome),
+    (api, named) =>
+      api.call('POST /v1/leases/{lease}/fail', {
+        path: { lease },
+        body: named.length === 0 ? outcome : { failures: each(named, outcome) },
+      }),
     ({ failed, dead }) => `${failed} failed, ${dead} of them dead\n`,
   );
 }
@@ -79,7 +97,11 @@ async function release(given: string, ids: string[], options: Options) {
   await end(
     options,
     ids,
-    (door, named) => door.release(lease, named),
+    (api, named) =>
+      api.call('POST /v1/leases/{lease}/release', {
+        path: { lease },
+        body: named.length === 0 ? {} : { ids: named },
+      }),
     ({ released }) => `${released} released\n`,
   );
 }
@@ -87,7 +109,8 @@ async function release(given: string, ids: string[], options: Options) {
 async function extend(given: string, ids: string[], options: Options<Extending>) {
   const lease = checkedLease(given);
   const { lease: seconds, progress, note } = options;
-  if (ids.length > 0 && progress === undefined && note === undefined) {
+  const said = progress === undefined && note === undefined ? null : { progress, note };
+  if (ids.length > 0 && !said) {
     throw new Failure(
       'A lease is extended as a whole: ids go with --progress or --note.',
       undefined,
@@ -97,7 +120,14 @@ async function extend(given: string, ids: string[], options: Options<Extending>)
   await end(
     options,
     ids,
-    (door, named) => door.extend(lease, named, seconds, { progress, note }),
+    (api, named) =>
+      api.call('POST /v1/leases/{lease}/extend', {
+        path: { lease },
+        body: {
+          lease_seconds: seconds,
+          ...(said && { progress: named.length === 0 ? said : each(named, said) }),
+        },
+      }),
     ({ leased_until, runs, cancel }) =>
       [
         `${some(runs, 'task is', 'tasks are')} leased until ${moment(leased_until)}`,

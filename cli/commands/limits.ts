@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
-import { type Limits, throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withApi } from '../api.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { span, table } from '../table.ts';
+
+type Limits = Answer<'GET /v1/limits'>['limits'][number];
 
 const heading = ['queue', 'running', 'of', 'starts', 'per', 'burst', 'may start now'];
 
@@ -23,18 +26,25 @@ function described(all: Limits[]): string {
   return table([heading, ...rows]);
 }
 
+async function found(api: Api, queue: string | undefined, reset: boolean): Promise<Limits[]> {
+  if (queue === undefined) return (await api.call('GET /v1/limits')).limits;
+  const path = { queue };
+  const one = await (reset
+    ? api.find('POST /v1/queues/{queue}/limits/reset', { path })
+    : api.find('GET /v1/queues/{queue}/limits', { path }));
+  return one ? [one] : [];
+}
+
 async function limits(queue: string | undefined, options: Options<{ reset?: boolean }>) {
   if (options.reset && queue === undefined) {
     throw new Failure('There is no queue to reset.', 'Name it: tock limits <queue> --reset', 2);
   }
-  const found = await throughDoor(options, async (door) =>
-    options.reset ? door.resetLimits(queue as string) : door.limits(queue),
-  );
-  if (queue !== undefined && found.length === 0) {
+  const all = await withApi(options, (api) => found(api, queue, options.reset ?? false));
+  if (queue !== undefined && all.length === 0) {
     throw new Failure(`There is no queue ${queue} that has a limit.`, 'See: tock limits', 3);
   }
-  print(options, { limits: found }, () => described(found));
-  note(options, found.length === 0 && 'No queue has limits.');
+  print(options, { limits: all }, () => described(all));
+  note(options, all.length === 0 && 'No queue has limits.');
 }
 
 export function addLimits(program: Command): void {

@@ -1,10 +1,15 @@
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
-import type { Internals, Lease, LeasePage } from '../doors/looks.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { withApi } from '../api.ts';
 import { whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, span, table } from '../table.ts';
 import { described } from './doctor.ts';
+
+type LeasePage = Answer<'GET /v1/leases'>;
+type Lease = LeasePage['leases'][number];
+type Internals = Answer<'GET /v1/duties'>;
 
 const mostInAPage = 1000;
 
@@ -19,10 +24,10 @@ async function leases(options: Options<{ queue?: string; worker?: string; limit:
   const { queue, worker, limit } = options;
   const found: Lease[] = [];
   let cursor: string | null = null;
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
     do {
-      const most = Math.min(mostInAPage, limit - found.length);
-      const page: LeasePage = await door.running({ queue, worker }, cursor, most);
+      const query = { queue, worker, cursor, limit: Math.min(mostInAPage, limit - found.length) };
+      const page: LeasePage = await api.call('GET /v1/leases', { query });
       found.push(...page.leases);
       cursor = page.cursor;
     } while (cursor !== null && found.length < limit);
@@ -65,14 +70,20 @@ function describeEpochs({ epochs }: Internals): string {
 }
 
 async function why(queue: string, options: Options) {
-  const reasons = await throughDoor(options, (door) => door.why(queue));
+  const { reasons } = await withApi(options, (api) =>
+    api.call('GET /v1/queues/{queue}/why', { path: { queue } }),
+  );
   print(options, { reasons }, () =>
     reasons.length === 0 ? `Nothing holds ${queue} up.\n` : reasons.map(described).join(''),
   );
 }
 
 async function whoami(options: Options) {
-  const key = await throughDoor(options, (door) => door.whoami());
+  const key = await withApi(options, (api) => {
+    if (!api.isLocal) return api.call('GET /v1/key');
+    const next = 'Give --url and --key; in SQL you are the role you connect as.';
+    throw new Failure('whoami is of a key, and this goes to the database.', next, 2);
+  });
   const list = (some: string[] | null) => some?.join(', ') ?? 'all';
   print(options, key, () =>
     table([
@@ -106,7 +117,7 @@ export function addLooks(program: Command): void {
       .description(what)
       .action(async (_given, command: Command) => {
         const options = optionsOf(command);
-        const all = await throughDoor(options, (door) => door.internals());
+        const all = await withApi(options, (api) => api.call('GET /v1/duties'));
         const { duties, jobs, epochs } = all;
         print(options, name === 'duties' ? { duties, jobs } : { epochs }, () => describe(all));
         const none = name === 'duties' && jobs.length === 0;

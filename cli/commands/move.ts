@@ -1,17 +1,21 @@
 import type { Command } from 'commander';
-import { type Changed, throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { withApi } from '../api.ts';
 import { checkedId } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
+
+type Changed = Answer<'POST /v1/tasks/move'>['tasks'][number];
 
 const callIds = 10_000;
 
 async function move(queue: string, given: string[], options: Options) {
   const ids = [...new Set(given.map(checkedId))];
   const tasks: Changed[] = [];
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
     for (let at = 0; at < ids.length; at += callIds) {
-      tasks.push(...(await door.move(ids.slice(at, at + callIds), queue)));
+      const body = { ids: ids.slice(at, at + callIds), queue };
+      tasks.push(...(await api.call('POST /v1/tasks/move', { body })).tasks);
     }
   });
   const said = ({ id, state, changed }: Changed) =>

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
-import { type Parent, throughDoor } from '../doors/door.ts';
+import type { Answer } from '../../client/wire.ts';
+import { withApi } from '../api.ts';
 import { checkedId, unknownTask, whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { table } from '../table.ts';
 
+type Parent = Answer<'GET /v1/tasks/{id}/parents'>['parents'][number];
 type Given = { after: number; limit: number };
 
 function describe(parents: Parent[]): string {
@@ -16,10 +18,12 @@ function describe(parents: Parent[]): string {
 
 async function show(given: string, options: Options<Given>) {
   const id = checkedId(given);
-  const parents = await throughDoor(options, (door) =>
-    door.parents(id, options.after, options.limit),
+  const { after, limit } = options;
+  const found = await withApi(options, (api) =>
+    api.find('GET /v1/tasks/{id}/parents', { path: { id }, query: { after, limit } }),
   );
-  if (!parents) throw unknownTask(id);
+  if (!found) throw unknownTask(id);
+  const { parents } = found;
   print(options, { parents }, () => describe(parents));
   note(options, parents.length === 0 && `Task ${id} comes after no other.`);
 }

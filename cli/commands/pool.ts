@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
-import { throughDoor } from '../doors/door.ts';
-import type { Place, Pool } from '../doors/pools.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { withApi } from '../api.ts';
 import { checkedId, whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, moreAfter, table } from '../table.ts';
+
+type Pool = Answer<'GET /v1/pools'>['pools'][number];
+type Place = Answer<'GET /v1/pools/{pool}'>['places'][number];
 
 const counted = (pools: Pool[]) =>
   table([
@@ -28,17 +31,14 @@ type Look = { waiting?: boolean; after?: string; limit?: number };
 
 async function list(pool: string | undefined, options: Options<Look>) {
   const { waiting, after, limit } = options;
-  const look = {
-    ...(waiting && { waiting }),
-    ...(after !== undefined && { after }),
-    ...(limit !== undefined && { limit }),
-  };
   if (pool === undefined) {
-    const pools = await throughDoor(options, (door) => door.pools());
+    const { pools } = await withApi(options, (api) => api.call('GET /v1/pools'));
     print(options, { pools }, () => counted(pools));
     note(options, pools.length === 0 && 'There are no pools.');
   } else {
-    const places = await throughDoor(options, (door) => door.pool(pool, look));
+    const { places } = await withApi(options, (api) =>
+      api.call('GET /v1/pools/{pool}', { path: { pool }, query: { waiting, after, limit } }),
+    );
     const last = places.at(-1);
     const name = waiting ? last?.task : last?.worker;
     print(options, { places }, () => shown(places));
@@ -57,8 +57,11 @@ function told(options: Options, answer: { state: string; fence: string | null },
 
 async function join(pool: string, worker: string, options: Options<Given>) {
   const fence = options.fence && checkedId(options.fence);
-  const answer = await throughDoor(options, (door) =>
-    door.joinPool(pool, worker, options.lease, fence),
+  const answer = await withApi(options, (api) =>
+    api.call('PUT /v1/pools/{pool}/workers/{worker}', {
+      path: { pool, worker },
+      body: { lease_seconds: options.lease, fence },
+    }),
   );
   const { state, task, leased_until } = answer;
   print(options, answer, () =>
@@ -72,9 +75,12 @@ async function join(pool: string, worker: string, options: Options<Given>) {
 }
 
 async function leave(pool: string, worker: string, options: Options) {
-  const left = await throughDoor(options, (door) => door.leavePool(pool, worker));
-  if (!left) throw new Failure(`There is no worker ${worker} in pool ${pool}.`, undefined, 3);
-  print(options, { left }, () => `${worker} has left\n`);
+  const path = { pool, worker };
+  const answer = await withApi(options, (api) =>
+    api.find('DELETE /v1/pools/{pool}/workers/{worker}', { path }),
+  );
+  if (!answer) throw new Failure(`There is no worker ${worker} in pool ${pool}.`, undefined, 3);
+  print(options, answer, () => `${worker} has left\n`);
 }
 
 type Given = {
@@ -87,8 +93,10 @@ type Given = {
 
 async function assign(pool: string, task: string, options: Options<Given>) {
   const { worker, lease, wait = false } = options;
-  const wish = { worker, lease_seconds: lease, wait };
-  const answer = await throughDoor(options, (door) => door.assign(pool, task, wish));
+  const body = { task, worker, lease_seconds: lease, wait };
+  const answer = await withApi(options, (api) =>
+    api.call('POST /v1/pools/{pool}/assign', { path: { pool }, body }),
+  );
   told(options, answer, answer.worker);
 }
 
@@ -96,7 +104,10 @@ async function assignAll(pool: string, tasks: string[], options: Options<Given>)
   if (options.worker !== undefined || options.wait) {
     throw new Failure('--worker and --wait are for one task.', undefined, 2);
   }
-  const all = await throughDoor(options, (door) => door.assignAll(pool, tasks, options.lease));
+  const body = { tasks, lease_seconds: options.lease };
+  const { tasks: all } = await withApi(options, (api) =>
+    api.call('POST /v1/pools/{pool}/assign-all', { path: { pool }, body }),
+  );
   print(options, { tasks: all }, () =>
     table([
       ['task', 'state', 'worker', 'fence'],
@@ -106,19 +117,26 @@ async function assignAll(pool: string, tasks: string[], options: Options<Given>)
 }
 
 async function take(pool: string, worker: string, options: Options<Given>) {
-  const answer = await throughDoor(options, (door) => door.take(pool, worker, options.lease));
+  const body = { worker, lease_seconds: options.lease };
+  const answer = await withApi(options, (api) =>
+    api.call('POST /v1/pools/{pool}/take', { path: { pool }, body }),
+  );
   told(options, answer, answer.task);
 }
 
 async function offer(pool: string, tasks: string[], options: Options) {
-  const added = await throughDoor(options, (door) => door.offer(pool, tasks));
+  const { added } = await withApi(options, (api) =>
+    api.call('POST /v1/pools/{pool}/tasks', { path: { pool }, body: { tasks } }),
+  );
   print(options, { added }, () => `${added} added\n`);
 }
 
 async function unassign(pool: string, task: string, options: Options<Given>) {
   const fence = options.fence && checkedId(options.fence);
   const again = options.again ?? false;
-  const unassigned = await throughDoor(options, (door) => door.unassign(pool, task, fence, again));
+  const { unassigned } = await withApi(options, (api) =>
+    api.call('POST /v1/pools/{pool}/unassign', { path: { pool }, body: { task, fence, again } }),
+  );
   const now = again ? 'waits again' : 'is over';
   print(options, { unassigned }, () =>
     unassigned ? `${task} ${now}\n` : `${task} is no longer held under ${fence}\n`,

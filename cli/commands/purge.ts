@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { mustHave, type Purged, throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { mustHave, withApi } from '../api.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
 import { some } from '../table.ts';
@@ -9,12 +9,13 @@ import { some } from '../table.ts';
 const mostBusyCalls = 50;
 
 async function purge(queue: string, options: Options<{ state?: string }>) {
-  const all: Purged = { ready: 0, waiting: 0, busy: 0, more: true };
+  const all = { ready: 0, waiting: 0, busy: 0, more: true };
   let busy = 0;
   const work = (shown: Bar) =>
-    throughDoor(options, async (door) => {
+    withApi(options, async (api) => {
+      const given = { path: { queue }, body: { state: options.state } };
       while (all.more && busy < mostBusyCalls) {
-        const part = await door.purge(queue, options.state);
+        const part = await api.call('POST /v1/queues/{queue}/purge', given);
         all.ready += part.ready;
         all.waiting += part.waiting;
         shown.add(part.ready + part.waiting);
@@ -25,7 +26,7 @@ async function purge(queue: string, options: Options<{ state?: string }>) {
           await new Promise((wake) => setTimeout(wake, 100));
         }
       }
-      if (all.ready + all.waiting === 0) await mustHave(door, queue);
+      if (all.ready + all.waiting === 0) await mustHave(api, queue);
     });
   await withBar(options, `Tasks of ${queue}`, null, work);
   const cancelled = `${some(all.ready, 'ready task')} and ${some(all.waiting, 'waiting task')}`;
@@ -38,7 +39,8 @@ async function purge(queue: string, options: Options<{ state?: string }>) {
 }
 
 async function drop(queue: string, options: Options<{ force?: boolean }>) {
-  const left = await throughDoor(options, (door) => door.drop(queue, options.force ?? false));
+  const given = { path: { queue }, query: { force: options.force ?? false } };
+  const left = await withApi(options, (api) => api.find('DELETE /v1/queues/{queue}', given));
   if (!left) throw new Failure(`There is no queue ${queue}.`, 'See: tock status', 3);
   print(options, left, () => (left.dropped ? `${queue} is dropped\n` : ''));
   if (left.dropped) return;

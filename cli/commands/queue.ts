@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { mustHave, throughDoor } from '../doors/door.ts';
-import type { Policy } from '../doors/looks.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { mustHave, withApi } from '../api.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { table } from '../table.ts';
 
@@ -10,7 +10,7 @@ const apart = ['name', 'ready', 'running', 'waiting', 'dead', 'oldest_ready_at',
 const shown = (value: unknown) =>
   value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
-function describe(policy: Policy): string {
+function describe(policy: Answer<'PUT /v1/queues/{queue}'>): string {
   const settings = Object.entries(policy)
     .filter(([name]) => !apart.includes(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));
@@ -35,8 +35,8 @@ function setting(given: string): [string, unknown] {
 }
 
 async function put(queue: string, settings: object, options: Options, said?: string) {
-  const policy = await throughDoor(options, (door) =>
-    door.putPolicy(queue, JSON.stringify(settings)),
+  const policy = await withApi(options, (api) =>
+    api.call('PUT /v1/queues/{queue}', { path: { queue }, body: settings }),
   ).catch((error: unknown) => {
     if (!(error instanceof Failure)) throw error;
     // Settings are given by their own names.
@@ -54,18 +54,20 @@ async function put(queue: string, settings: object, options: Options, said?: str
 
 /** Of one that is there: one whose name is mistyped would be made, and the other go on. */
 async function pause(queue: string, paused: boolean, options: Options) {
-  await throughDoor(options, (door) => mustHave(door, queue));
+  await withApi(options, (api) => mustHave(api, queue));
   await put(queue, { paused }, options, `${queue} ${paused ? 'is paused' : 'goes on'}`);
 }
 
 async function show(queue: string, options: Options) {
-  const policy = await throughDoor(options, (door) => door.policy(queue));
+  const policy = await withApi(options, (api) =>
+    api.find('GET /v1/queues/{queue}', { path: { queue } }),
+  );
   if (!policy) throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
   print(options, policy, () => describe(policy));
 }
 
 async function list(options: Options) {
-  const queues = await throughDoor(options, (door) => door.stats());
+  const { queues } = await withApi(options, (api) => api.call('GET /v1/queues'));
   const rows = queues.map((q) => [
     q.name,
     q.ready,

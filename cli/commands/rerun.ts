@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { mustHave, type Rerun, throughDoor } from '../doors/door.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { mustHave, withApi } from '../api.ts';
 import { checkedId } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
 import { some } from '../table.ts';
 
+type Rerun = Answer<'POST /v1/tasks/rerun'>['tasks'][number];
+type Redriven = Answer<'POST /v1/queues/{queue}/redrive'>;
 type Given = { requestId?: string; reason?: string };
 type Redriving = Given & { error?: string; tenant?: string; to?: string; again?: boolean };
 
@@ -22,10 +25,11 @@ async function rerun(given: string[], options: Options<Given>) {
   const ids = [...new Set(given.map(checkedId))];
   const tasks: Rerun[] = [];
   const work = (shown: Bar) =>
-    throughDoor(options, async (door) => {
+    withApi(options, async (api) => {
       for (let at = 0; at < ids.length; at += callIds) {
         const some = ids.slice(at, at + callIds);
-        tasks.push(...(await door.rerun(some, `${requestId}:${at}`, reason)));
+        const body = { ids: some, request_id: `${requestId}:${at}`, reason };
+        tasks.push(...(await api.call('POST /v1/tasks/rerun', { body })).tasks);
         shown.add(some.length);
       }
     });
@@ -44,16 +48,17 @@ async function redrive(queue: string, options: Options<Redriving>) {
   let cursor: string | null = null;
   let call = 0;
   const work = (shown: Bar) =>
-    throughDoor(options, async (door) => {
+    withApi(options, async (api) => {
       do {
         const request_id = `${requestId}:${++call}`;
-        const wish = { error, tenant, to_queue: to, again, reason, request_id, cursor };
-        const part = await door.redrive(queue, wish);
+        const body = { error, tenant, to_queue: to, again, reason, request_id, cursor };
+        const given = { path: { queue }, body };
+        const part: Redriven = await api.call('POST /v1/queues/{queue}/redrive', given);
         ids.push(...part.ids);
         shown.add(part.ids.length);
         cursor = part.cursor;
       } while (cursor !== null);
-      if (ids.length === 0) await mustHave(door, queue);
+      if (ids.length === 0) await mustHave(api, queue);
     });
   await withBar(options, `Dead tasks of ${queue} that run again`, null, work);
   print(

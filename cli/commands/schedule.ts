@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { type Door, throughDoor } from '../doors/door.ts';
-import type { Schedule } from '../doors/schedules.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withApi } from '../api.ts';
 import { givenJson, givenPayload, whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, moreAfter, some, table } from '../table.ts';
 
+type Schedule = Answer<'GET /v1/schedules'>['schedules'][number];
 type Given = {
   cron?: string;
   every?: number;
@@ -73,14 +74,18 @@ async function settingsOf(queue: string, given: Given): Promise<string> {
 }
 
 async function put(name: string, queue: string, options: Options<Given>) {
-  const settings = await settingsOf(queue, options);
-  const schedule = await throughDoor(options, (door) => door.putSchedule(name, settings));
+  const body = await settingsOf(queue, options);
+  const schedule = await withApi(options, (api) =>
+    api.call('PUT /v1/schedules/{schedule}', { path: { schedule: name }, body }),
+  );
   print(options, schedule, () => told(schedule));
 }
 
 async function list(options: Options<Given>) {
   const { queue, after, limit } = options;
-  const found = await throughDoor(options, (door) => door.schedules({ queue, after, limit }));
+  const { schedules: found } = await withApi(options, (api) =>
+    api.call('GET /v1/schedules', { query: { queue, after, limit } }),
+  );
   const rows = found.map((one) => [
     one.name,
     one.state,
@@ -99,12 +104,16 @@ async function list(options: Options<Given>) {
 
 async function show(name: string, options: Options<Given>) {
   const { fires: count } = options;
-  const found = await throughDoor(options, async (door) => ({
-    schedule: await door.schedule(name),
-    fires: count === undefined ? [] : await door.fires(name, count),
+  const path = { schedule: name };
+  const { schedule, fired } = await withApi(options, async (api) => ({
+    schedule: await api.find('GET /v1/schedules/{schedule}', { path }),
+    fired:
+      count === undefined
+        ? { fires: [] }
+        : await api.find('GET /v1/schedules/{schedule}/fires', { path, query: { limit: count } }),
   }));
-  const { schedule, fires } = found;
-  if (!schedule || !fires) throw unknown(name);
+  if (!schedule || !fired) throw unknown(name);
+  const { fires } = fired;
   const rows = fires.map((one) => [
     moment(one.fire_at),
     one.outcome,
@@ -116,36 +125,49 @@ async function show(name: string, options: Options<Given>) {
   );
 }
 
-type Turn = (door: Door) => Promise<Schedule | null>;
+type Turn = (api: Api) => Promise<Schedule | null>;
 
 async function turn(name: string, options: Options, verb: Turn) {
-  const schedule = await throughDoor(options, verb);
+  const schedule = await withApi(options, verb);
   if (!schedule) throw unknown(name);
   print(options, schedule, () => told(schedule));
 }
 
 async function run(name: string, options: Options<Given>) {
   const { requestId = randomUUID() } = options;
-  const id = await throughDoor(options, (door) => door.runSchedule(name, requestId));
-  if (id === null) throw unknown(name);
-  print(options, { id }, () => `${id}\n`);
+  const given = { path: { schedule: name }, body: { request_id: requestId } };
+  const made = await withApi(options, (api) =>
+    api.find('POST /v1/schedules/{schedule}/run', given),
+  );
+  if (!made) throw unknown(name);
+  print(options, made, () => `${made.id}\n`);
 }
 
 async function drop(name: string, options: Options) {
-  const dropped = await throughDoor(options, (door) => door.dropSchedule(name));
+  const dropped = await withApi(options, (api) =>
+    api.find('DELETE /v1/schedules/{schedule}', { path: { schedule: name } }),
+  );
   if (!dropped) throw unknown(name);
-  print(options, { dropped }, () => `${name} is dropped\n`);
+  print(options, dropped, () => `${name} is dropped\n`);
 }
 
 /** A name has no space in it and no @, an expression one of them. */
 async function next(what: string, options: Options<Given>) {
   const { count = 5, zone } = options;
-  const of = /[\s@]/.test(what) ? { cron: what, time_zone: zone } : what;
-  if (zone !== undefined && of === what) {
+  const isName = !/[\s@]/.test(what);
+  if (zone !== undefined && isName) {
     throw new Failure('--zone is for an expression: a schedule has its own.', undefined, 2);
   }
-  const fires = await throughDoor(options, (door) => door.nextFires(of, count));
-  if (!fires) throw unknown(what);
+  const found = await withApi(options, (api) =>
+    isName
+      ? api.find('GET /v1/schedules/{schedule}/next', {
+          path: { schedule: what },
+          query: { count },
+        })
+      : api.find('GET /v1/next-fires', { query: { cron: what, time_zone: zone, count } }),
+  );
+  if (!found) throw unknown(what);
+  const { fires } = found;
   print(options, { fires }, () =>
     fires.map(({ fire_at, local_time }) => `${moment(fire_at)}Z  ${local_time}\n`).join(''),
   );
@@ -193,13 +215,17 @@ export function addSchedule(program: Command): void {
     .command('pause <schedule>')
     .description('fire no more until it is resumed')
     .action((name: string, _given, command: Command) =>
-      turn(name, optionsOf(command), (door) => door.pauseSchedule(name)),
+      turn(name, optionsOf(command), (api) =>
+        api.find('POST /v1/schedules/{schedule}/pause', { path: { schedule: name } }),
+      ),
     );
   schedule
     .command('resume <schedule>')
     .description('go on with the next fire from now')
     .action((name: string, _given, command: Command) =>
-      turn(name, optionsOf(command), (door) => door.resumeSchedule(name)),
+      turn(name, optionsOf(command), (api) =>
+        api.find('POST /v1/schedules/{schedule}/resume', { path: { schedule: name } }),
+      ),
     );
   schedule
     .command('run <schedule>')

@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
-import { mustHave, throughDoor } from '../doors/door.ts';
-import type { Point, Span } from '../doors/looks.ts';
+import type { Answer } from '../../client/wire.ts';
+import { mustHave, withApi } from '../api.ts';
 import { whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
+
+type Point = Answer<'GET /v1/series'>['points'][number];
+type Span = { from?: string; to?: string; step?: number };
 
 const short = (seconds: number | null) =>
   seconds === null ? null : `${Number(seconds.toPrecision(2))} s`;
@@ -30,9 +33,11 @@ const isAny = (point: Point) => counted.some((name) => point[name]);
 
 async function series(queue: string | undefined, options: Options<Span>) {
   const { from, to, step } = options;
-  const all = await throughDoor(options, async (door) => {
-    const found = await door.series(queue ?? null, { from, to, step });
-    if (queue !== undefined && !found.points.some(isAny)) await mustHave(door, queue);
+  const query = { from, to, step_seconds: step };
+  const all = await withApi(options, async (api) => {
+    if (queue === undefined) return api.call('GET /v1/series', { query });
+    const found = await api.call('GET /v1/queues/{queue}/series', { path: { queue }, query });
+    if (!found.points.some(isAny)) await mustHave(api, queue);
     return found;
   });
   // Before Tock counted there is nothing to show.
@@ -57,7 +62,10 @@ export function addSeries(program: Command): void {
     .description('every queue in OpenMetrics text, as Prometheus reads it')
     .action(async (_given, command: Command) => {
       const options = optionsOf(command);
-      const metrics = await throughDoor(options, (door) => door.metrics());
+      const parse = (text: string) => (text.endsWith('# EOF\n') ? { text } : null);
+      const { text: metrics } = (await withApi(options, (api) =>
+        api.call('GET /metrics', { parse }),
+      )) as unknown as { text: string };
       print(options, { metrics }, () => metrics);
     });
 }

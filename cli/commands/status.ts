@@ -1,52 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { withDatabase } from '../../migrate/connect.ts';
-import { ask } from '../doors/ask.ts';
-import { type Door, type QueueStats, throughDoor } from '../doors/door.ts';
-import { sqlDoor } from '../doors/sql.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withDatabaseFirst } from '../api.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { visible } from '../plain.ts';
-import { beneath } from '../settings.ts';
 import { span, table } from '../table.ts';
 
-type Duty = {
-  name: string;
-  every_seconds: number;
-  last_ok_seconds: number | null;
-  late_seconds: number;
-  last_amount: number | null;
-  last_error: string | null;
-};
+type QueueStats = Answer<'GET /v1/queues'>['queues'][number];
+type Duty = Answer<'GET /v1/duties'>['duties'][number];
+type Epochs = { current: number; ahead: number };
 
-/** HTTP doesn't say how many positions are left. */
-type Epochs = { current: number; ahead: number; positions_left: number | null };
-
+/** A key that is for some queues only sees no duties and epochs. */
 type Status = { queues: QueueStats[]; duties: Duty[] | null; epochs: Epochs | null };
-
-// Before pg_cron 1.5 a job runs once a minute, whatever it is due: that is not late.
-const dutiesQuestion = `
-  select name, every_seconds, last_amount, last_error,
-    extract(epoch from clock_timestamp() - last_ok_at)::float8 as last_ok_seconds,
-    greatest(0, extract(epoch from clock_timestamp() - coalesce(last_ok_at, m.at))
-      - greatest(every_seconds, 60) - 5)::float8 as late_seconds
-  from tock.duties, (select max(applied_at) as at from tock.migrations) m
-  order by name`;
-
-const epochsQuestion = `
-  select max(number) filter (where first_position <= p.last_value) as current,
-    (count(*) filter (where first_position > p.last_value))::integer as ahead,
-    (max(end_position) - max(p.last_value))::float8 as positions_left
-  from tock.epochs, tock.positions p`;
-
-async function ofDatabase(url: string): Promise<Status> {
-  return withDatabase(url, async (client) => ({
-    queues: await sqlDoor(client).stats(),
-    duties: await ask<Duty>(client, dutiesQuestion),
-    epochs: (await ask<Epochs>(client, epochsQuestion))[0] ?? null,
-  }));
-}
 
 function describeQueues(queues: QueueStats[]): string {
   const rows = queues.map((q) => {
@@ -60,8 +27,9 @@ function describeQueues(queues: QueueStats[]): string {
 
 function describeDuties(duties: Duty[]): string {
   const rows = duties.map((duty) => {
-    const ago = duty.last_ok_seconds === null ? 'never' : `${span(duty.last_ok_seconds)} ago`;
-    const late = duty.late_seconds > 0 ? span(duty.late_seconds) : 'no';
+    const since = duty.last_ok_at && (Date.now() - Date.parse(duty.last_ok_at)) / 1000;
+    const ago = since === null ? 'never' : `${span(Number(since))} ago`;
+    const late = duty.late_seconds ? span(duty.late_seconds) : 'no';
     return [duty.name, span(duty.every_seconds), ago, late, duty.last_amount, duty.last_error];
   });
   return table([['duty', 'every', 'last done', 'late', 'amount', 'error'], ...rows]);
@@ -71,35 +39,25 @@ function describe({ queues, duties, epochs }: Status): string {
   if (!duties || !epochs) {
     return `${describeQueues(queues)}\nDuties and epochs are for keys of all queues.\n`;
   }
-  const { current, ahead, positions_left: positions } = epochs;
-  const left = positions === null ? '' : `, ${positions.toLocaleString('en')} positions left`;
-  return `${describeQueues(queues)}\n${describeDuties(duties)}\nEpoch ${current}, ${ahead} ahead${left}.\n`;
+  const { current, ahead } = epochs;
+  return `${describeQueues(queues)}\n${describeDuties(duties)}\nEpoch ${current}, ${ahead} ahead.\n`;
 }
 
-async function overHttp(door: Door): Promise<Status> {
-  const queues = await door.stats();
-  const inside = await door.internals().catch((error) => {
-    // A key that is for some queues only.
+async function seen(api: Api): Promise<Status> {
+  const { queues } = await api.call('GET /v1/queues');
+  const inside = await api.call('GET /v1/duties').catch((error) => {
     if (error instanceof Failure && error.exitCode === 1) return null;
     throw error;
   });
   if (!inside) return { queues, duties: null, epochs: null };
-  const duties = inside.duties.map(({ last_ok_at, late_seconds, ...duty }) => ({
-    ...duty,
-    last_ok_seconds: last_ok_at && (Date.now() - Date.parse(last_ok_at)) / 1000,
-    late_seconds: late_seconds ?? 0,
-  })) as Duty[];
   const current = Math.max(
     ...inside.epochs.flatMap(({ number, state }) => (state === 'ahead' ? [] : [number])),
   );
   const ahead = inside.epochs.filter(({ state }) => state === 'ahead').length;
-  return { queues, duties, epochs: { current, ahead, positions_left: null } };
+  return { queues, duties: inside.duties, epochs: { current, ahead } };
 }
 
-async function look(options: Options): Promise<Status> {
-  const { database } = beneath(options);
-  return database ? ofDatabase(database) : throughDoor(options, overHttp);
-}
+const look = (options: Options) => withDatabaseFirst(options, seen);
 
 async function status(options: Options) {
   const all = await look(options);

@@ -1,13 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { type Door, throughDoor } from '../doors/door.ts';
-import type { Found } from '../doors/looks.ts';
-import { Failure } from '../failure.ts';
+import type { Answer } from '../../client/wire.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { type Api, withApi } from '../api.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf } from '../output.ts';
 import { inLine, visible } from '../plain.ts';
 import { moment } from '../table.ts';
 
+type Found = Answer<'GET /v1/tasks'>['tasks'][number];
+type Filter = { queue?: string; state?: string; tenant?: string };
 type Given = { state?: string; tenant?: string; lines: number; every: number };
 
 /** Of a look: what is older than these is not looked at again. */
@@ -41,14 +43,18 @@ function line(task: Found, json: boolean | undefined): string {
 }
 
 /** The newest tasks, oldest first, that haven't been said as they are now. */
-async function look(door: Door, filter: object, known: Known, most: number): Promise<Found[]> {
-  const { tasks } = await door.list(filter, null, most);
+async function look(api: Api, filter: Filter, known: Known, most: number): Promise<Found[]> {
+  const { tasks } = await api.call('GET /v1/tasks', { query: { ...filter, limit: most } });
   return tasks.filter((task) => known.isNew(task)).reverse();
 }
 
 async function tail(queue: string | undefined, options: Options<Given>) {
   const { state, tenant, lines, every, json } = options;
-  const filter = { queue, state, tenant };
+  const filter = {
+    ...(queue !== undefined && { queue }),
+    ...(state !== undefined && { state }),
+    ...(tenant !== undefined && { tenant }),
+  };
   const known = new Known();
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
@@ -56,8 +62,8 @@ async function tail(queue: string | undefined, options: Options<Given>) {
   let first = true;
   while (!stop.signal.aborted) {
     try {
-      const found = await throughDoor(options, (door) =>
-        look(door, filter, known, first ? Math.max(1, lines) : mostInALook),
+      const found = await withApi(options, (api) =>
+        look(api, filter, known, first ? Math.max(1, lines) : mostInALook),
       );
       for (const task of first && lines === 0 ? [] : found) process.stdout.write(line(task, json));
       failures = 0;

@@ -1,8 +1,26 @@
 import type { Command } from 'commander';
-import { type Run, type Task, throughDoor } from '../doors/door.ts';
+import type { Answer } from '../../client/wire.ts';
+import { type Api, withApi } from '../api.ts';
 import { checkedId, number, unknownTask } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
+
+type Task = Answer<'GET /v1/tasks/{id}'>;
+type Run = Task['runs'][number];
+
+/** States of a task that nothing follows. */
+const ended = ['done', 'dead', 'cancelled', 'expired'];
+
+/** As it is, or up to so many seconds later when it has ended: a call waits for up to 30. */
+async function whenEnded(api: Api, id: string, seconds: number): Promise<Task | null> {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const wait = Math.min(30, Math.max(0, Math.ceil((end - Date.now()) / 1000)));
+    const query = { wait_seconds: wait || null };
+    const task = await api.find('GET /v1/tasks/{id}', { path: { id }, query });
+    if (!task || ended.includes(task.state) || Date.now() >= end) return task;
+  }
+}
 
 function brief(value: unknown): string {
   const text = JSON.stringify(value);
@@ -27,7 +45,7 @@ function describe(task: Task): string {
     ['queue', task.queue],
     ['state', task.state],
     ['priority', String(task.priority)],
-    ['tenant', task.tenant as string | null],
+    ['tenant', task.tenant],
     ['attempt', `${task.attempt} of ${task.max_attempts}, ${task.lost} lost`],
     ['progress', progress(task.progress, task.note)],
     ['created', moment(task.created_at)],
@@ -36,8 +54,8 @@ function describe(task: Task): string {
     ['payload', brief(task.payload)],
     ['result', task.result === null ? null : brief(task.result)],
     ['error', task.error === null ? null : brief(task.error)],
-    ['rerun of', task.rerun_of as string | null],
-    ['rerun as', (task.reruns ?? []).map(({ id }) => id).join(', ') || null],
+    ['rerun of', task.rerun_of],
+    ['rerun as', task.reruns.map(({ id }) => id).join(', ') || null],
   ].filter((fact) => fact[1] !== null && fact[1] !== undefined);
   const heading = ['run', 'queue', 'attempt', 'state', 'worker', 'started', 'ended', 'error'];
   const runs = task.runs.length > 0 ? `\n${table([heading, ...task.runs.map(runRow)])}` : '';
@@ -46,7 +64,7 @@ function describe(task: Task): string {
 
 async function show(given: string, options: Options<{ wait?: number }>) {
   const id = checkedId(given);
-  const task = await throughDoor(options, (door) => door.task(id, options.wait ?? 0));
+  const task = await withApi(options, (api) => whenEnded(api, id, options.wait ?? 0));
   if (!task) throw unknownTask(id);
   print(options, task, () => describe(task));
 }

@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
-import { mustHave, throughDoor } from '../doors/door.ts';
-import type { Filter, Found } from '../doors/looks.ts';
+import type { Answer, Query } from '../../client/wire.ts';
+import { mustHave, withApi } from '../api.ts';
 import { whole } from '../given.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
-type Given = Omit<Filter, 'queue' | 'unique_key'> & { uniqueKey?: string; limit: number };
+type Page = Answer<'GET /v1/tasks'>;
+type Found = Page['tasks'][number];
+type Filter = Omit<Query<'GET /v1/tasks'>, 'queue' | 'unique_key' | 'cursor' | 'limit'>;
+type Given = Filter & { uniqueKey?: string; limit: number };
 
 /** One call looks at some thousand rows; that many calls are made before one asks again. */
 const mostCalls = 200;
@@ -25,14 +28,15 @@ async function tasks(queue: string | undefined, options: Options<Given>) {
   const found: Found[] = [];
   let cursor: string | null = null;
   let calls = 0;
-  await throughDoor(options, async (door) => {
+  await withApi(options, async (api) => {
     do {
-      const page = await door.list(filter, cursor, Math.min(mostInAPage, limit - found.length));
+      const query = { ...filter, cursor, limit: Math.min(mostInAPage, limit - found.length) };
+      const page: Page = await api.call('GET /v1/tasks', { query });
       found.push(...page.tasks);
       cursor = page.cursor;
       calls++;
     } while (cursor !== null && found.length < limit && calls < mostCalls);
-    if (queue && found.length === 0) await mustHave(door, queue);
+    if (queue && found.length === 0) await mustHave(api, queue);
   });
   print(options, { tasks: found, cursor }, () => table([heading, ...found.map(row)]));
   note(options, cursor === null && found.length === 0 && 'No such tasks.');

@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { withDatabase } from '../../migrate/connect.ts';
+import { Failure } from '../../migrate/failure.ts';
 import { migrate } from '../../migrate/migrate.ts';
-import { ask } from '../doors/ask.ts';
-import { Failure } from '../failure.ts';
+import { withDatabaseApi } from '../api.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { databaseUrl } from '../settings.ts';
 
@@ -41,13 +40,9 @@ async function prepare(options: Options): Promise<void> {
   const url = databaseUrl(options);
   const log = (line: string) => options.json || process.stdout.write(`${line}\n`);
   const report = await migrate(url, { log });
-  const [made] = await withDatabase(url, (client) =>
-    ask<{ key: string; prefix: string }>(
-      client,
-      "select key, prefix from tock.create_key(p_name => 'up', p_scopes => array['enqueue', 'claim', 'read', 'admin'])",
-    ),
-  );
-  print(options, { ...report, ...made }, () => next(made?.key ?? ''));
+  const body = { name: 'up', scopes: ['enqueue', 'claim', 'read', 'admin'] };
+  const { key, prefix } = await withDatabaseApi(url, (api) => api.call('POST /v1/keys', { body }));
+  print(options, { ...report, key, prefix }, () => next(key));
 }
 
 export function addUp(program: Command): void {

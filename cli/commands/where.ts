@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
-import { mustHave, throughDoor } from '../doors/door.ts';
+import type { Answer } from '../../client/wire.ts';
+import { mustHave, withApi } from '../api.ts';
 import { number } from '../given.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
 import { some } from '../table.ts';
 
+type Part = Answer<'POST /v1/queues/{queue}/cancel'>;
 type Given = { state?: string; tenant?: string };
 
 async function changeWhere(queue: string, options: Options<Given>, priority?: number) {
@@ -12,15 +14,21 @@ async function changeWhere(queue: string, options: Options<Given>, priority?: nu
   let changed = 0;
   let cursor: string | null = null;
   const work = (shown: Bar) =>
-    throughDoor(options, async (door) => {
+    withApi(options, async (api) => {
+      const path = { queue };
       do {
-        const asked = { state, tenant, cursor, ...(priority !== undefined && { priority }) };
-        const part = await door.changeWhere(queue, asked);
+        const body = { state, tenant, cursor };
+        const part: Part = await (priority === undefined
+          ? api.call('POST /v1/queues/{queue}/cancel', { path, body })
+          : api.call('POST /v1/queues/{queue}/reprioritize', {
+              path,
+              body: { ...body, priority },
+            }));
         changed += part.changed;
         shown.add(part.changed);
         cursor = part.cursor;
       } while (cursor !== null);
-      if (changed === 0) await mustHave(door, queue);
+      if (changed === 0) await mustHave(api, queue);
     });
   await withBar(options, `Tasks of ${queue}`, null, work);
   const done = priority === undefined ? 'cancelled' : `given priority ${priority}`;

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Answer } from '../../client/wire.ts';
 import { count, duration, rate, short } from '../format.ts';
 import { type Live, useLive } from '../live.ts';
 import { Findings, worstFirst } from '../parts/findings.tsx';
@@ -7,7 +8,10 @@ import { Spark } from '../parts/spark.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { href } from '../route.ts';
 import { useSession } from '../session.tsx';
-import type { Depth, Finding, Overview as Row } from '../types.ts';
+import type { Finding } from '../types.ts';
+
+type Row = Answer<'GET /v1/overview'>['queues'][number];
+type Depth = Answer<'GET /v1/queues'>['queues'][number];
 
 /** From when on a ready task is called late: most queues start theirs within seconds. */
 const LATE_SECONDS = 60;
@@ -158,9 +162,9 @@ function Queues({ rows }: { rows: Row[] }) {
 export function Overview() {
   const { who } = useSession();
   const limited = who.queues !== null || who.tenants !== null;
-  const overview = useLive<{ queues: Row[] }>(limited ? null : '/v1/overview', 10_000);
-  const depths = useLive<{ queues: Depth[] }>(limited ? null : '/v1/queues');
-  const doctor = useLive<{ findings: Finding[] }>(limited ? null : '/v1/doctor', 10_000);
+  const overview = useLive('GET /v1/overview', limited ? null : {}, 10_000);
+  const depths = useLive('GET /v1/queues', limited ? null : {});
+  const doctor = useLive('GET /v1/doctor', limited ? null : {}, 10_000);
   if (limited) {
     return (
       <>

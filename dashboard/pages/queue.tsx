@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Answer } from '../../client/wire.ts';
 import { count, pretty, some } from '../format.ts';
 import { type Live, useLive } from '../live.ts';
 import { Asked } from '../parts/confirm.tsx';
@@ -11,17 +12,9 @@ import { GateTable, LeaseTable } from '../parts/tables.tsx';
 import { href, type Place } from '../route.ts';
 import { useAct } from '../say.tsx';
 import { useMay } from '../session.tsx';
-import type { Finding, Gate, Group, Lease, Limits } from '../types.ts';
 
-type Policy = Record<string, unknown> & {
-  name: string;
-  paused: boolean;
-  ready: number | null;
-  running: number | null;
-  waiting: number | null;
-  dead: number | null;
-  oldest_ready_at: string | null;
-};
+type Policy = Answer<'GET /v1/queues/{queue}'>;
+type Group = Answer<'GET /v1/queues/{queue}/dead'>['groups'][number];
 
 const counted = ['ready', 'running', 'waiting', 'dead'] as const;
 const apart = new Set<string>([
@@ -36,26 +29,26 @@ const apart = new Set<string>([
 function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
   const may = useMay();
   const act = useAct();
-  const at = `/v1/queues/${encodeURIComponent(queue)}`;
+  const path = { queue };
   const [adding, setAdding] = useState(false);
   const policy = live.data;
   const admin = may('admin', queue);
   const enqueue = may('enqueue', queue);
   if (!policy || (!admin && !enqueue)) return null;
   const pause = async (paused: boolean) => {
-    await act('PUT', at, { paused }, paused ? `${queue} is paused.` : `${queue} goes on.`);
+    const said = paused ? `${queue} is paused.` : `${queue} goes on.`;
+    await act('PUT /v1/queues/{queue}', { path, body: { paused } }, said);
     live.refresh();
   };
   const cancel = async (state: string) => {
-    type Part = { changed: number; cursor: string | null };
+    type Part = Answer<'POST /v1/queues/{queue}/cancel'>;
     let changed = 0;
     let cursor: string | null = null;
     // A part at a time: a call looks at 10,000.
     do {
-      const part: Part | null = await act<Part>(
-        'POST',
-        `${at}/cancel`,
-        { state, limit: 10_000, cursor: cursor ?? undefined },
+      const part: Part | null = await act(
+        'POST /v1/queues/{queue}/cancel',
+        { path, body: { state, limit: 10_000, cursor } },
         (said) =>
           `${some(changed + said.changed, `task of ${queue} is`, `tasks of ${queue} are`)} cancelled.`,
       );
@@ -65,11 +58,10 @@ function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
     live.refresh();
   };
   const purge = async () => {
-    type Purged = { ready: number; waiting: number; more: boolean };
-    let purged: Purged | null;
+    let purged: Answer<'POST /v1/queues/{queue}/purge'> | null;
     let all = 0;
     do {
-      purged = await act<Purged>('POST', `${at}/purge`, {}, (said) => {
+      purged = await act('POST /v1/queues/{queue}/purge', { path, body: {} }, (said) => {
         all += said.ready + said.waiting;
         return `${some(all, `task of ${queue} is`, `tasks of ${queue} are`)} purged.`;
       });
@@ -122,7 +114,7 @@ function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
 }
 
 function Why({ queue }: { queue: string }) {
-  const live = useLive<{ reasons: Finding[] }>(`/v1/queues/${encodeURIComponent(queue)}/why`, 5000);
+  const live = useLive('GET /v1/queues/{queue}/why', { path: { queue } }, 5000);
   if (live.error?.status === 403 || !live.data) return null;
   const { reasons } = live.data;
   return (
@@ -152,24 +144,21 @@ function NotCounted({ dead, groups }: { dead: number | null | undefined; groups:
 const MOST_GROUPS = 20;
 
 function Deaths({ queue, dead }: { queue: string; dead: number | null | undefined }) {
-  const at = `/v1/queues/${encodeURIComponent(queue)}`;
-  const live = useLive<{ groups: Group[]; counted_all: boolean }>(
-    `${at}/dead?limit=${MOST_GROUPS}`,
-    10_000,
-  );
+  const path = { queue };
+  const query = { limit: MOST_GROUPS };
+  const live = useLive('GET /v1/queues/{queue}/dead', { path, query }, 10_000);
   const may = useMay();
   const act = useAct();
   // Without an error it would be all that are dead.
   const redrive = async (error: string) => {
-    type Part = { redriven: number; cursor: string | null };
+    type Part = Answer<'POST /v1/queues/{queue}/redrive'>;
     let cursor: string | null = null;
     let redriven = 0;
     do {
-      const body: object = { error, cursor: cursor ?? undefined };
-      const part: Part | null = await act<Part>(
-        'POST',
-        `${at}/redrive`,
-        { ...body, request_id: crypto.randomUUID(), reason: 'from the dashboard' },
+      const request_id = crypto.randomUUID();
+      const part: Part | null = await act(
+        'POST /v1/queues/{queue}/redrive',
+        { path, body: { error, cursor, request_id, reason: 'from the dashboard' } },
         (said) =>
           `${some(redriven + said.redriven, `dead task of ${queue} runs`, `dead tasks of ${queue} run`)} again.`,
       );
@@ -270,15 +259,12 @@ function Standing({ queue, policy }: { queue: string; policy: Policy }) {
 }
 
 export function Queue({ queue, place }: { queue: string; place: Place }) {
-  const at = `/v1/queues/${encodeURIComponent(queue)}`;
-  const live = useLive<Policy>(at);
-  const gates = useLive<{ gates: Gate[] }>(`${at}/gates`, 10_000);
-  const leases = useLive<{ leases: Lease[]; cursor: string | null }>(
-    `/v1/leases?queue=${encodeURIComponent(queue)}&limit=20`,
-    5000,
-  );
+  const path = { queue };
+  const live = useLive('GET /v1/queues/{queue}', { path });
+  const gates = useLive('GET /v1/queues/{queue}/gates', { path }, 10_000);
+  const leases = useLive('GET /v1/leases', { query: { queue, limit: 20 } }, 5000);
   const limited = live.data?.max_running != null || live.data?.rate_limit != null;
-  const limits = useLive<Limits>(limited ? `${at}/limits` : null, 5000);
+  const limits = useLive('GET /v1/queues/{queue}/limits', limited ? { path } : null, 5000);
   return (
     <>
       <div class="heading">
@@ -311,7 +297,7 @@ export function Queue({ queue, place }: { queue: string; place: Place }) {
       )}
       {limits.data && (
         <Panel title="Limits" side={<Updated at={limits.at} />}>
-          <Facts of={{ ...limits.data }} />
+          <Facts of={limits.data} />
         </Panel>
       )}
       {live.data && (

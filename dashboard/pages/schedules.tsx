@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
-import { withQuery } from '../api.ts';
+import type { Answer } from '../../client/wire.ts';
 import { duration } from '../format.ts';
 import { useLive } from '../live.ts';
 import { Ago, Further, QueueLink, Shown, State, TaskLink, Updated } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { useAct } from '../say.tsx';
 import { useMay } from '../session.tsx';
-import type { Schedule } from '../types.ts';
+
+type Schedule = Answer<'GET /v1/schedules'>['schedules'][number];
 
 function when({ cron, every_seconds, time_zone }: Schedule) {
   if (cron) {
@@ -23,18 +24,23 @@ const MOST = 100;
 
 export function Schedules() {
   const [after, setAfter] = useState<string | undefined>();
-  const path = withQuery('/v1/schedules', { after, limit: MOST });
-  const live = useLive<{ schedules: Schedule[] }>(path, 5000);
+  const live = useLive('GET /v1/schedules', { query: { after, limit: MOST } }, 5000);
   const may = useMay();
   const act = useAct();
-  const deed = async (name: string, verb: 'pause' | 'resume' | 'run', said: string) => {
-    const body = verb === 'run' ? { request_id: crypto.randomUUID() } : {};
-    await act<{ id?: string }>(
-      'POST',
-      `/v1/schedules/${encodeURIComponent(name)}/${verb}`,
-      body,
-      ({ id }) => (verb === 'run' && id ? `${name} was run: task ${id}.` : said),
-    );
+  const run = async (schedule: string) => {
+    const given = { path: { schedule }, body: { request_id: crypto.randomUUID() } };
+    const said = ({ id }: { id: string }) => `${schedule} was run: task ${id}.`;
+    await act('POST /v1/schedules/{schedule}/run', given, said);
+    live.refresh();
+  };
+  const pause = async (schedule: string) => {
+    const path = { schedule };
+    await act('POST /v1/schedules/{schedule}/pause', { path }, `${schedule} is paused.`);
+    live.refresh();
+  };
+  const resume = async (schedule: string) => {
+    const path = { schedule };
+    await act('POST /v1/schedules/{schedule}/resume', { path }, `${schedule} goes on.`);
     live.refresh();
   };
   return (
@@ -84,24 +90,15 @@ export function Schedules() {
                     show: ({ name, queue, state }) =>
                       may('admin', queue) ? (
                         <span class="buttons">
-                          <button
-                            type="button"
-                            onClick={() => deed(name, 'run', `${name} was run.`)}
-                          >
+                          <button type="button" onClick={() => run(name)}>
                             Run now<span class="hidden">: {name}</span>
                           </button>
                           {state === 'paused' ? (
-                            <button
-                              type="button"
-                              onClick={() => deed(name, 'resume', `${name} goes on.`)}
-                            >
+                            <button type="button" onClick={() => resume(name)}>
                               Resume<span class="hidden"> {name}</span>
                             </button>
                           ) : (
-                            <button
-                              type="button"
-                              onClick={() => deed(name, 'pause', `${name} is paused.`)}
-                            >
+                            <button type="button" onClick={() => pause(name)}>
                               Pause<span class="hidden"> {name}</span>
                             </button>
                           )}

@@ -1,15 +1,15 @@
 import type { ComponentChildren } from 'preact';
+import type { Answer } from '../../client/wire.ts';
 import { bytes, count, duration, some } from '../format.ts';
 import { useLive } from '../live.ts';
 import { Findings, worstFirst } from '../parts/findings.tsx';
 import { Ago, Panel, Shown, Updated } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { useMay } from '../session.tsx';
-import type { Duty, Epoch, Finding, Job, Limits } from '../types.ts';
 
-type Inside = { duties: Duty[]; jobs: Job[]; epochs: Epoch[] };
+type Inside = Answer<'GET /v1/duties'>;
 
-function Duties({ rows }: { rows: Duty[] }) {
+function Duties({ rows }: { rows: Inside['duties'] }) {
   return (
     <Table
       label="Duties"
@@ -41,7 +41,7 @@ function Duties({ rows }: { rows: Duty[] }) {
   );
 }
 
-function Jobs({ rows }: { rows: Job[] }) {
+function Jobs({ rows }: { rows: Inside['jobs'] }) {
   return (
     <Table
       label="Jobs of pg_cron"
@@ -62,7 +62,7 @@ function Jobs({ rows }: { rows: Job[] }) {
   );
 }
 
-function Epochs({ rows }: { rows: Epoch[] }) {
+function Epochs({ rows }: { rows: Inside['epochs'] }) {
   return (
     <Table
       label="Epochs"
@@ -82,7 +82,7 @@ function Epochs({ rows }: { rows: Epoch[] }) {
 }
 
 function LimitTable() {
-  const live = useLive<{ limits: Limits[] }>('/v1/limits', 5000);
+  const live = useLive('GET /v1/limits', {}, 5000);
   if (!live.data || live.data.limits.length === 0) return null;
   return (
     <Panel title="Limits of queues" side={<Updated at={live.at} />}>
@@ -115,19 +115,8 @@ function LimitTable() {
   );
 }
 
-type Key = {
-  prefix: string;
-  name: string;
-  scopes: string[];
-  queues: string[] | null;
-  tenants: string[] | null;
-  expires_at: string | null;
-  revoked_at: string | null;
-  last_used_at: string | null;
-};
-
 function Keys() {
-  const live = useLive<{ keys: Key[] }>('/v1/keys', 30_000);
+  const live = useLive('GET /v1/keys', {}, 30_000);
   return (
     <Panel title="Keys" side={<Updated at={live.at} />}>
       <Shown live={live}>
@@ -153,18 +142,8 @@ function Keys() {
   );
 }
 
-type Done = {
-  number: string;
-  at: string;
-  role: string;
-  key_name: string | null;
-  verb: string;
-  object: string;
-  detail: object;
-};
-
 function Acts() {
-  const live = useLive<{ acts: Done[] }>('/v1/acts?limit=50', 30_000);
+  const live = useLive('GET /v1/acts', { query: { limit: 50 } }, 30_000);
   return (
     <Panel title="Who governed what" side={<Updated at={live.at} />}>
       <Shown live={live}>
@@ -191,21 +170,8 @@ function Acts() {
   );
 }
 
-type Archived = {
-  enabled: boolean;
-  waiting: number;
-  exported: number;
-  files: number;
-  rows: number;
-  bytes: number;
-  erasures_pending: number;
-  last_step_at: string | null;
-  failures: number;
-  last_error: string | null;
-};
-
 function Archive() {
-  const live = useLive<Archived>('/v1/archive', 30_000);
+  const live = useLive('GET /v1/archive', {}, 30_000);
   if (!live.data) return null;
   const { enabled, waiting, exported, files, rows, bytes: size, failures, last_error } = live.data;
   const facts: [string, ComponentChildren][] = [
@@ -239,8 +205,8 @@ function Archive() {
 
 /** What goes on inside: for whoever keeps it running. */
 export function System() {
-  const live = useLive<Inside>('/v1/duties', 5000);
-  const doctor = useLive<{ findings: Finding[] }>('/v1/doctor', 15_000);
+  const live = useLive('GET /v1/duties', {}, 5000);
+  const doctor = useLive('GET /v1/doctor', {}, 15_000);
   const may = useMay();
   const findings = doctor.data?.findings ?? [];
   return (

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Answer, Changes } from '../../client/wire.ts';
 import { duration, errorLine, exact, pretty } from '../format.ts';
 import { useLive } from '../live.ts';
 import { Asked } from '../parts/confirm.tsx';
@@ -7,7 +8,9 @@ import { Table } from '../parts/table.tsx';
 import { href } from '../route.ts';
 import { useAct } from '../say.tsx';
 import { useMay } from '../session.tsx';
-import type { Task as Found, Run } from '../types.ts';
+
+type Found = Answer<'GET /v1/tasks/{id}'>;
+type Run = Found['runs'][number];
 
 const ended = ['done', 'dead', 'cancelled', 'expired'];
 
@@ -146,23 +149,21 @@ function Actions({ task, refresh }: { task: Found; refresh(): void }) {
   const may = useMay();
   const act = useAct();
   const [priority, setPriority] = useState(String(task.priority));
-  const at = `/v1/tasks/${task.id}`;
+  const path = { id: task.id };
   const over = ended.includes(task.state);
   const enqueue = may('enqueue', task.queue);
   const admin = may('admin', task.queue);
   const rerun = async () => {
     const request_id = crypto.randomUUID();
-    type Said = { rerun_id: string };
-    const done = await act<Said>(
-      'POST',
-      `${at}/rerun`,
-      { request_id, reason: 'from the dashboard' },
+    const done = await act(
+      'POST /v1/tasks/{id}/rerun',
+      { path, body: { request_id, reason: 'from the dashboard' } },
       ({ rerun_id }) => `It runs again as ${rerun_id}.`,
     );
-    if (done) location.hash = href(['tasks', done.rerun_id]);
+    if (done?.rerun_id) location.hash = href(['tasks', done.rerun_id]);
   };
-  const change = async (changes: object, said: string) => {
-    await act('PATCH', at, changes, said);
+  const change = async (body: Changes, said: string) => {
+    await act('PATCH /v1/tasks/{id}', { path, body }, said);
     refresh();
   };
   if (!enqueue && !admin) return null;
@@ -209,7 +210,7 @@ function Actions({ task, refresh }: { task: Found; refresh(): void }) {
           title="Cancel this task?"
           go="Cancel it"
           onGo={async () => {
-            await act<{ changed: boolean }>('POST', `${at}/cancel`, {}, ({ changed }) =>
+            await act('POST /v1/tasks/{id}/cancel', { path }, ({ changed }) =>
               changed
                 ? 'It is cancelled, or its worker is asked to stop.'
                 : 'It had been cancelled.',
@@ -233,9 +234,8 @@ function Actions({ task, refresh }: { task: Found; refresh(): void }) {
           word="erase"
           onGo={async () => {
             await act(
-              'DELETE',
-              `${at}/payload`,
-              undefined,
+              'DELETE /v1/tasks/{id}/payload',
+              { path },
               'Its payload, result and errors are gone.',
             );
             refresh();
@@ -249,8 +249,8 @@ function Actions({ task, refresh }: { task: Found; refresh(): void }) {
 }
 
 function Parents({ id }: { id: string }) {
-  type Parent = { n: number; id: string; name: string | null; state: string };
-  const live = useLive<{ parents: Parent[] }>(`/v1/tasks/${id}/parents?limit=100`, 10_000);
+  const given = { path: { id }, query: { limit: 100 } };
+  const live = useLive('GET /v1/tasks/{id}/parents', given, 10_000);
   if (!live.data || live.data.parents.length === 0) return null;
   return (
     <Panel title="It comes after">
@@ -270,7 +270,7 @@ function Parents({ id }: { id: string }) {
 }
 
 export function Task({ id }: { id: string }) {
-  const live = useLive<Found>(`/v1/tasks/${encodeURIComponent(id)}`);
+  const live = useLive('GET /v1/tasks/{id}', { path: { id } });
   return (
     <>
       <div class="heading">

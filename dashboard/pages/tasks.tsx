@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { call, Refused, withQuery } from '../api.ts';
+import { call, Refused } from '../api.ts';
 import { count } from '../format.ts';
 import { Problem } from '../parts/small.tsx';
 import { TaskTable } from '../parts/tables.tsx';
@@ -25,8 +25,6 @@ type Wish = Partial<Record<Name | 'archive', string>>;
 
 /** Asks for so many; a call that looked at much and found nothing gives a cursor all the same. */
 const LIMIT = 50;
-
-type Page = { tasks: Listed[]; cursor: string | null };
 
 /** A time of the form's, in the reader's own zone; what is none goes as it is, and is refused by its name. */
 function instant(local: string | undefined): string | undefined {
@@ -58,16 +56,14 @@ function useSearch(wish: Wish) {
     setBusy(true);
     setError(null);
     try {
-      const path = archive ? '/v1/archive/tasks' : '/v1/tasks';
-      const query = { ...filter, cursor: after ?? undefined, limit: LIMIT };
-      let page = await call<Page>(key, 'GET', withQuery(path, query), {
-        ...(signal && { signal }),
-      });
-      const rows = [...before, ...page.tasks];
+      const route = archive ? 'GET /v1/archive/tasks' : 'GET /v1/tasks';
+      const query = { ...filter, queue: filter.queue, cursor: after, limit: LIMIT };
+      let page = await call(key, route, { query }, { signal });
+      const rows: Listed[] = [...before, ...page.tasks];
       const most = before.length + LIMIT;
       for (let n = 1; page.cursor && rows.length < most && n < MOST_CALLS; n++) {
         const left = { ...query, cursor: page.cursor, limit: most - rows.length };
-        page = await call<Page>(key, 'GET', withQuery(path, left), { ...(signal && { signal }) });
+        page = await call(key, route, { query: left }, { signal });
         rows.push(...page.tasks);
       }
       setRows(rows);
@@ -163,7 +159,10 @@ export function Tasks({ place }: { place: Place }) {
     ...(who.queues?.[0] && { queue: who.queues[0] }),
     ...(who.tenants?.[1] && { tenant: who.tenants[0] as string }),
   };
-  const wish: Wish = { ...own, ...Object.fromEntries(place.query) };
+  const wish: Wish = {
+    ...own,
+    ...Object.fromEntries([...place.query].filter(([, value]) => value)),
+  };
   const { rows, cursor, busy, error, more } = useSearch(wish);
   return (
     <>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { call, withQuery } from '../api.ts';
+import type { Place as Held } from '../../client/pools.ts';
+import { call } from '../api.ts';
 import { count } from '../format.ts';
 import { useLive } from '../live.ts';
 import { Ago, Further, Shown, State, Updated } from '../parts/small.tsx';
@@ -7,15 +8,11 @@ import { type Column, Table } from '../parts/table.tsx';
 import { GateTable, LeaseTable } from '../parts/tables.tsx';
 import { href, type Place } from '../route.ts';
 import { useSession } from '../session.tsx';
-import type { Gate, Lease } from '../types.ts';
 
 export function Leases({ place }: { place: Place }) {
   const [after, setAfter] = useState<string | undefined>();
-  const queue = place.query.get('queue') ?? undefined;
-  const live = useLive<{ leases: Lease[]; cursor: string | null }>(
-    withQuery('/v1/leases', { queue, cursor: after, limit: 50 }),
-    5000,
-  );
+  const queue = place.query.get('queue') || undefined;
+  const live = useLive('GET /v1/leases', { query: { queue, cursor: after, limit: 50 } }, 5000);
   return (
     <>
       <div class="heading">
@@ -51,9 +48,10 @@ function useGated(queues: string[] | undefined, chosen: string | null): string |
     const look = async () => {
       const names = asked.split('\n').filter(Boolean);
       for (const name of names) {
-        const path = `/v1/queues/${encodeURIComponent(name)}/gates`;
-        const { signal } = control;
-        const { gates } = await call<{ gates: Gate[] }>(key, 'GET', path, { signal });
+        const given = { path: { queue: name } };
+        const { gates } = await call(key, 'GET /v1/queues/{queue}/gates', given, {
+          signal: control.signal,
+        });
         if (gates.length > 0) return name;
       }
       return names[0] ?? null;
@@ -67,17 +65,15 @@ function useGated(queues: string[] | undefined, chosen: string | null): string |
 /** Gates belong to a queue: the one that is chosen, else one that has some. */
 export function Gates({ place }: { place: Place }) {
   const { who } = useSession();
-  const all = useLive<{ queues: { name: string; waiting: number }[] }>(
-    who.queues ? null : '/v1/overview',
-    30_000,
-  );
+  const all = useLive('GET /v1/overview', who.queues ? null : {}, 30_000);
   const queues = who.queues ?? all.data?.queues.map(({ name }) => name) ?? [];
   const most = (a: { waiting: number }, b: { waiting: number }) => b.waiting - a.waiting;
   const byWaiting = who.queues ?? all.data?.queues.toSorted(most).map(({ name }) => name);
   const gated = useGated(byWaiting, place.query.get('queue'));
   const queue = gated ?? null;
-  const live = useLive<{ gates: Gate[] }>(
-    queue === null ? null : `/v1/queues/${encodeURIComponent(queue)}/gates`,
+  const live = useLive(
+    'GET /v1/queues/{queue}/gates',
+    queue === null ? null : { path: { queue } },
     5000,
   );
   return (
@@ -125,15 +121,6 @@ export function Gates({ place }: { place: Place }) {
   );
 }
 
-type Pool = { pool: string; free: number; held: number; waiting: number };
-type Held = {
-  worker: string | null;
-  task: string | null;
-  state: string;
-  since: string;
-  leased_until: string | null;
-};
-
 const MOST = 100;
 
 /** Where the next part of a list by name begins; null where this one was not full. */
@@ -141,12 +128,8 @@ const nextOf = (names: (string | null)[]) => (names.length < MOST ? null : names
 
 function Places({ pool, waiting }: { pool: string; waiting: boolean }) {
   const [after, setAfter] = useState<string | undefined>();
-  const path = withQuery(`/v1/pools/${encodeURIComponent(pool)}`, {
-    after,
-    limit: MOST,
-    waiting: waiting ? 'true' : undefined,
-  });
-  const live = useLive<{ places: Held[] }>(path, 5000);
+  const query = { after, limit: MOST, waiting };
+  const live = useLive('GET /v1/pools/{pool}', { path: { pool }, query }, 5000);
   const since: Column<Held> = { name: 'Since', show: (one) => <Ago at={one.since} /> };
   return (
     <Shown live={live}>
@@ -199,7 +182,7 @@ function OnePool({ pool }: { pool: string }) {
 }
 
 export function Pools({ pool }: { pool: string | undefined }) {
-  const live = useLive<{ pools: Pool[] }>('/v1/pools', 5000);
+  const live = useLive('GET /v1/pools', {}, 5000);
   return (
     <>
       <div class="heading">

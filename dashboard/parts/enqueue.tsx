@@ -24,12 +24,9 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
     event.preventDefault();
     setRefused(null);
     try {
-      const path = `/v1/queues/${encodeURIComponent(queue)}/tasks`;
       // The text itself is sent: numbers beyond a double's digits stay as they were typed.
-      const answer = await call<{ ids: string[] }>(key, 'POST', path, {
-        body: text,
-        requestId,
-      });
+      const given = { path: { queue }, body: text };
+      const answer = await call(key, 'POST /v1/queues/{queue}/tasks', given, { requestId });
       setIds(answer.ids);
       setRequestId(crypto.randomUUID());
       onDone();

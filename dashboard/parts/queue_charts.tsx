@@ -1,9 +1,11 @@
+import type { Answer } from '../../client/wire.ts';
 import { duration, rate, short } from '../format.ts';
 import { useLive } from '../live.ts';
 import { href, type Place } from '../route.ts';
-import type { Percentiles, Point } from '../types.ts';
 import { Chart } from './chart.tsx';
 import { Shown, Updated } from './small.tsx';
+
+type Point = Answer<'GET /v1/queues/{queue}/series'>['points'][number];
 
 const ranges: [name: string, seconds: number, step: number][] = [
   ['1h', 3600, 60],
@@ -15,12 +17,10 @@ const ranges: [name: string, seconds: number, step: number][] = [
 const minute = 60_000;
 
 /** Of whole minutes, so that the address stays the same within one. */
-function pathOf(queue: string, seconds: number, step: number): string {
-  const from = new Date(Math.floor((Date.now() - seconds * 1000) / minute) * minute).toISOString();
-  return `/v1/queues/${encodeURIComponent(queue)}/series?from=${from}&step_seconds=${step}`;
-}
+const since = (seconds: number) =>
+  new Date(Math.floor((Date.now() - seconds * 1000) / minute) * minute).toISOString();
 
-const percentiles = (points: Point[], of: (point: Point) => Percentiles) => [
+const percentiles = (points: Point[], of: (point: Point) => Point['wait']) => [
   { name: 'p50', colour: '--line-1', values: points.map((p) => of(p).p50) },
   { name: 'p95', colour: '--line-2', values: points.map((p) => of(p).p95), dash: [6, 3] },
   { name: 'p99', colour: '--line-3', values: points.map((p) => of(p).p99), dash: [2, 3] },
@@ -88,10 +88,8 @@ export function QueueCharts({ queue, place }: { queue: string; place: Place }) {
   const wanted = place.query.get('range');
   const [range, seconds, step] = ranges.find(([name]) => name === wanted) ??
     ranges[0] ?? ['1h', 3600, 60];
-  const live = useLive<{ step_seconds: number; points: Point[] }>(
-    pathOf(queue, seconds, step),
-    10_000,
-  );
+  const query = { from: since(seconds), step_seconds: step };
+  const live = useLive('GET /v1/queues/{queue}/series', { path: { queue }, query }, 10_000);
   return (
     <section class="panel">
       <header>

@@ -83,8 +83,9 @@ export function GateTable({
   const may = useMay();
   const act = useAct();
   const pause = async (gate: string, paused: boolean) => {
-    const path = `/v1/queues/${encodeURIComponent(queue)}/gates/${encodeURIComponent(gate)}`;
-    await act('PATCH', path, { paused }, `The gate ${gate} ${paused ? 'is paused' : 'is open'}.`);
+    const given = { path: { queue, gate }, body: { paused } };
+    const said = `The gate ${gate} ${paused ? 'is paused' : 'is open'}.`;
+    await act('PATCH /v1/queues/{queue}/gates/{gate}', given, said);
     onChange();
   };
   return (

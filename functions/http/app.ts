@@ -31,6 +31,7 @@ import { series } from '../routes/series.ts';
 import { stats } from '../routes/stats.ts';
 import { tasks } from '../routes/tasks.ts';
 import { tick } from '../routes/tick.ts';
+import type { Rights } from './authorize.ts';
 import { cors } from './cors.ts';
 import type { App, Env } from './endpoint.ts';
 import { problem, refusal } from './problem.ts';
@@ -73,8 +74,12 @@ const shown = (c: Context<Env>) =>
 /** Hears of each call that has changed something, before its answer goes out. */
 export type Changed = (c: Context<Env>) => void;
 
-/** The HTTP door; `connect` is its way to the database. */
-export function createApp(connect: Connect, changed: Changed = () => {}): App {
+/** The HTTP door; `connect` is its way to the database. Only code says by whose rights it acts, no request and no binding. */
+export function createApp(
+  connect: Connect,
+  changed: Changed = () => {},
+  rights: Rights = 'key',
+): App {
   const app: App = new OpenAPIHono<Env>();
   app.onError(problem);
   app.notFound((c) => {
@@ -82,6 +87,10 @@ export function createApp(connect: Connect, changed: Changed = () => {}): App {
     return problem(refusal(404, `There is no ${shown(c)}.`, { hint }), c);
   });
   app.use(requestId());
+  app.use(async (c, next) => {
+    c.set('rights', rights);
+    await next();
+  });
   app.use(securityHeaders);
   app.use(cors);
   app.use(async (c, next) => {

@@ -2,13 +2,37 @@ import { refusal } from './problem.ts';
 
 export type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
 
+/**
+ * By what a call may do what it does: the key that it brings, or the rights of the role that is logged in to the database. The second
+ * is for an app inside a program that has the database's URL, as the command line is: what serves a network never asks for it.
+ */
+export type Rights = 'key' | 'database role';
+
+/** A verb's statement for each kind of rights; $1 is the key, null without one. */
+export type Statement = Record<Rights, string>;
+
+/** The check in front of a verb: that a key has a scope for a queue, or that there is no key. */
+type Check = (scope: Scope, queue: string | null, own?: Own) => string;
+
+const checks: Record<Rights, Check> = {
+  key(scope, queue, own) {
+    const ofQueue = queue === null ? '' : `, p_queue => ${queue}`;
+    return `tock.authorize(p_key => $1, p_scope => '${scope}'${ofQueue}${own ? ', p_own => true' : ''})`;
+  },
+  'database role': () => '$1::text is null',
+};
+
+/** A statement with its check, by whichever rights. */
+export const checked = (text: (check: Check) => string): Statement => ({
+  key: text(checks.key),
+  'database role': text(checks['database role']),
+});
+
 /** For what concerns every queue: a key that is limited to some does not pass. */
 export const everyQueue = "'*'";
 
 /** Said of a verb that keeps to the tasks of a key's tenants: any other is refused to a key that is for some. */
 type Own = 'own tasks';
-
-const ofOwn = (own?: Own) => (own ? ', p_own => true' : '');
 
 /** For a task's id $2: null where a key is for some tenants, and the task of another. */
 export const ownTask = 'tock.reach(p_key => $1, p_id => $2::bigint)';
@@ -43,10 +67,14 @@ export function authorized(
   select: string,
   from: string,
   own?: Own,
-): string {
-  return `select row_to_json(answer)::text as body
-from tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue}${ofOwn(own)}) as key (allowed)
+): Statement {
+  const text = (check: string) => `select row_to_json(answer)::text as body
+from ${check} as key (allowed)
 ${answered(select, from)}`;
+  return {
+    key: text(checks.key(scope, queue, own)),
+    'database role': text(`(select ${checks['database role'](scope, queue)})`),
+  };
 }
 
 /** As authorized(), for two queues: one that is taken from, and one that is given to. */
@@ -56,14 +84,12 @@ export function authorizedForBoth(
   select: string,
   from: string,
   own?: Own,
-): string {
-  const checks = queues.map(
-    (queue) =>
-      `tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${queue}${ofOwn(own)})`,
+): Statement {
+  return checked(
+    (check) => `select row_to_json(answer)::text as body
+from (select ${queues.map((queue) => check(scope, queue, own)).join(' and ')}) as key (allowed)
+${answered(select, from)}`,
   );
-  return `select row_to_json(answer)::text as body
-from (select ${checks.join(' and ')}) as key (allowed)
-${answered(select, from)}`;
 }
 
 /** As authorized(), for all queues that a select gives. */
@@ -72,13 +98,15 @@ export function authorizedForAll(
   queues: string,
   select: string,
   from: string,
-): string {
-  return `select row_to_json(answer)::text as body
+): Statement {
+  return checked(
+    (check) => `select row_to_json(answer)::text as body
 from (
-  select bool_and(tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => q.queue)) as allowed
+  select bool_and(${check(scope, 'q.queue')}) as allowed
   from (${queues}) as q (queue)
 ) as key
-${answered(select, from)}`;
+${answered(select, from)}`,
+  );
 }
 
 /**
@@ -91,12 +119,11 @@ export function authorizedForTasks(
   select: string,
   from: string,
   also?: string,
-): string {
-  const and = also
-    ? ` and tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => ${also}, p_own => true)`
-    : '';
-  return `with known as materialized (
-  select tock.authorize(p_key => $1, p_scope => '${scope}', p_own => true) as allowed, tock.tenants_of_key(p_key => $1) as tenants
+): Statement {
+  const check = checks.key;
+  const and = also ? ` and ${check(scope, also, 'own tasks')}` : '';
+  const asked = `with known as materialized (
+  select ${check(scope, null, 'own tasks')} as allowed, tock.tenants_of_key(p_key => $1) as tenants
 ), tasks as materialized (
   select i.id, tock.judged_queue(p_key => $1, p_id => i.id) as queue
   from known
@@ -104,13 +131,18 @@ export function authorizedForTasks(
     select u.id from unnest($2::bigint[]) as u (id) where known.allowed
       and (known.tenants is null or tock.tenant_of_task(p_id => u.id) = any (known.tenants)) offset 0) as i
 ), key as materialized (
-  select bool_and(tock.authorize(p_key => $1, p_scope => '${scope}', p_queue => q.queue, p_own => true))${and} as allowed,
+  select bool_and(${check(scope, 'q.queue', 'own tasks')})${and} as allowed,
     array(select t.id from tasks as t where t.queue is not null) as ids
   from (select distinct t.queue from tasks as t) as q
-)
+)`;
+  const unasked = `with key as materialized (
+  select ${checks['database role'](scope, null)} as allowed, $2::bigint[] as ids
+)`;
+  const rest = `
 select row_to_json(answer)::text as body
 from key
 ${answered(select, from)}`;
+  return { key: asked + rest, 'database role': unasked + rest };
 }
 
 const hint = 'Send Authorization: Bearer with a key; tock key create makes one.';

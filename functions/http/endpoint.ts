@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { roomy } from '../database/connect.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import { bearerKey } from './authorize.ts';
+import { bearerKey, type Rights, type Statement } from './authorize.ts';
 import { type Known, readBody } from './body.ts';
 import {
   enter,
@@ -20,8 +20,8 @@ import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
 import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
 
-/** `pushes`: what was called has made tasks of a queue with push. */
-export type Env = { Bindings: Bindings; Variables: { pushes?: boolean } };
+/** `pushes`: what was called has made tasks of a queue with push. `rights` are the app's own: see createApp(). */
+export type Env = { Bindings: Bindings; Variables: { rights: Rights; pushes?: boolean } };
 export type App = OpenAPIHono<Env>;
 
 export type Call<P, B, Q = object> = {
@@ -73,7 +73,7 @@ export type Endpoint<
   /** Takes request_id, or the header Idempotency-Key. */
   repeatable?: boolean;
   /** By authorized(), or a function of 81_http.sql: $1 is the key. By the Worker's bindings, where those matter. */
-  statement: string | ((env: Bindings, call: { trace: Trace | null }) => string);
+  statement: Statement | ((env: Bindings, call: { trace: Trace | null }) => Statement);
   /** From $2 on. */
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];
   /** Runs the statement again, for a call that waits; `most` is how often it may be run in all. */
@@ -246,19 +246,24 @@ export function serve<
   const handle = async (c: Context<Env>, key: string, grown: Grown) => {
     // Hono has none where nobody gave any.
     const env = c.env ?? {};
+    const rights = c.get('rights');
+    const ofKey = rights === 'key';
     refuseIfFull(share, env, key);
-    const known = () =>
-      within(share, env, key, c.req.raw.signal, () => requireKnownKey(connect, env, key));
+    const known = async () => {
+      if (!ofKey) return;
+      await within(share, env, key, c.req.raw.signal, () => requireKnownKey(connect, env, key));
+    };
     const call = await callOf(endpoint, c, key, known, grown);
-    check?.(call, env);
-    const statement =
-      typeof endpoint.statement === 'string' ? endpoint.statement : endpoint.statement(env, call);
+    // The bindings are of the Worker that serves keys.
+    if (ofKey) check?.(call, env);
+    const said = endpoint.statement;
+    const statement = (typeof said === 'function' ? said(env, call) : said)[rights];
     const ask = () =>
       connect(c.env, (query, most) => {
         let looks = 0;
         const once: Once = async (last = true) => {
           const text = looks++ === 0 ? statement : lookingAgain(statement);
-          const [row] = await query(text, [key, ...values(call, last)]);
+          const [row] = await query(text, [ofKey ? key : null, ...values(call, last)]);
           return row?.body == null ? undefined : (row as Answer);
         };
         return repeat ? repeat(once, call, most) : once();
@@ -267,7 +272,7 @@ export function serve<
     let answer = await within(place, env, key, call.gone, ask).catch((error) => {
       throw renamed(error, endpoint, call.body as object);
     });
-    if (further) {
+    if (further && ofKey) {
       const run = (statement: string, given: unknown[]) =>
         within(share, env, key, call.gone, () =>
           connect(given.some(isLarge) ? roomy(env) : env, async (query) => {
@@ -286,7 +291,7 @@ export function serve<
     return c.body(body, status, { 'Content-Type': endpoint.media ?? 'application/json' });
   };
   app.on(endpoint.method.toUpperCase(), route.getRoutingPath(), async (c) => {
-    const key = bearerKey(c.req.header('authorization'));
+    const key = c.get('rights') === 'key' ? bearerKey(c.req.header('authorization')) : '';
     return loaded(share, c.env ?? {}, key, c.req.raw.signal, (grown) => handle(c, key, grown));
   });
 }

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
+import { checked } from '../http/authorize.ts';
 import { type App, type Endpoint, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
@@ -95,10 +96,12 @@ export function claim(app: App, connect: Connect): void {
     body: s.options(asked),
     repeatable: true,
     // claim() stands in the statement itself: called from a function it isn't alone.
-    statement: `select tock.http_claimed(p_queue => $2, p_runs => array(
+    statement: checked(
+      (check) => `select tock.http_claimed(p_queue => $2, p_runs => array(
   select c from tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
     p_request_id => $6, p_alone => true) as c)) as body
-where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
+where ${check('claim', '$2')}`,
+    ),
     values: ({ params, body, requestId }) => [
       params.queue,
       body.worker,
@@ -123,9 +126,11 @@ where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
     params: s.queueParams,
     body: s.options({ worker: s.text(200), lease_seconds: s.leaseSeconds.nullish() }),
     needsBody: true,
-    statement: `select tock.http_claimed(p_queue => $2, p_runs => array(
+    statement: checked(
+      (check) => `select tock.http_claimed(p_queue => $2, p_runs => array(
   select c from tock.claim_own(p_queue => $2, p_worker => $3, p_lease_seconds => $4) as c)) as body
-where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
+where ${check('claim', '$2')}`,
+    ),
     values: ({ params, body }) => [params.queue, body.worker, body.lease_seconds],
     answer: z.strictObject({
       lease: s.leaseToken.nullable(),
@@ -145,11 +150,13 @@ where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
     body: s.options({ queues, ...asked }),
     needsBody: true,
     repeatable: true,
-    statement: `select tock.http_claimed_any(p_runs => array(
+    statement: checked(
+      (check) => `select tock.http_claimed_any(p_runs => array(
   select c from tock.claim_any(p_queues => $2::text[], p_weights => $3::integer[], p_worker => $4, p_limit => $5,
     p_lease_seconds => $6, p_request_id => $7, p_alone => true) as c)) as body
-where (select bool_and(tock.authorize(p_key => $1, p_scope => 'claim', p_queue => q.name))
+where (select bool_and(${check('claim', 'q.name')})
   from unnest($2::text[]) as q (name))`,
+    ),
     values: ({ body, requestId }) => [
       body.queues.map(nameOf),
       body.queues.every((one) => typeof one === 'string') ? null : body.queues.map(weightOf),

@@ -1,4 +1,3 @@
-import { assets, page } from '../dashboard/built.ts';
 import type { App } from '../http/endpoint.ts';
 
 const policy = [
@@ -17,13 +16,18 @@ const types: Record<string, string> = {
   css: 'text/css; charset=utf-8',
 };
 
+/** Of a build, and needed for nothing but the page. */
+const built = () => import('../dashboard/built.ts');
+
 /** The dashboard: one page for all, which reads and acts through the routes with the key of who signs in. */
 export function dashboard(app: App): void {
-  app.get('/', (c) => {
+  app.get('/', async (c) => {
+    const { page } = await built();
     c.header('Content-Security-Policy', policy);
     return c.html(page);
   });
-  app.get('/dashboard/:file', (c, next) => {
+  app.get('/dashboard/:file', async (c, next) => {
+    const { assets } = await built();
     const file = c.req.param('file');
     const text = Object.hasOwn(assets, file) ? assets[file] : undefined;
     if (text === undefined) return next();

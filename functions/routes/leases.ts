@@ -94,7 +94,13 @@ export function leases(app: App, connect: Connect): void {
         checkTargets(`results[${n}].spawn.tasks`, spawn?.tasks ?? [], env);
       }
     },
-    statement: 'select tock.http_complete(p_key => $1, p_lease => $2, p_body => $3) as body',
+    statement: {
+      ...ofLease(
+        'v.completed, v.refused::text[] as refused',
+        "tock.complete(p_lease => $2::uuid, p_results => $3::jsonb -> 'results') as v",
+      ),
+      key: 'select tock.http_complete(p_key => $1, p_lease => $2, p_body => $3) as body',
+    },
     values: ({ params, text }) => [params.lease, text],
     answer: z.strictObject({ completed: s.count, refused }),
   });

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
-import { authorized, everyQueue } from '../http/authorize.ts';
+import { authorized, checked, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
@@ -74,7 +74,10 @@ export function looks(app: App, connect: Connect): void {
     path: '/v1/key',
     summary: 'What the key of this request may',
     params: s.noParams,
-    statement: 'select row_to_json(k)::text as body from tock.whoami(p_key => $1) as k',
+    // It refuses where there is no key.
+    statement: checked(
+      () => 'select row_to_json(k)::text as body from tock.whoami(p_key => $1) as k',
+    ),
     values: () => [],
     answer: key,
   });

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { isMissing, through } from '../archive/look.ts';
 import { storeOf } from '../archive/open_store.ts';
 import type { Connect } from '../database/types.ts';
-import { authorized, ownTask, queueOfTask } from '../http/authorize.ts';
+import { authorized, checked, ownTask, queueOfTask } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
@@ -119,6 +119,14 @@ const live = authorized(
 const archivedToo =
   'select tock.http_task(p_key => $1, p_id => $2, p_whole => $3, p_rows => $4::jsonb, p_looked => $5::bigint[]) as body';
 
+/** As http_enqueue() does it, but for the key. */
+const enqueued = (body: string) =>
+  checked(
+    (check) => `select json_build_object('ids', tock.enqueue(p_queue => $2,
+  p_tasks => coalesce(b.body -> 'tasks', jsonb_build_array(b.body - 'request_id')), p_request_id => $4)::text[])::text as body
+from (select ${body}::jsonb) as b (body) where ${check('enqueue', '$2')}`,
+  );
+
 /** /v1/queues/:queue/tasks and /v1/tasks/:id */
 export function tasks(app: App, connect: Connect): void {
   serve(app, connect, {
@@ -141,7 +149,11 @@ export function tasks(app: App, connect: Connect): void {
     // Only a Worker that pushes asks whether the queue has push.
     statement: ({ TOCK_PUSH_SECRET }, { trace }) => {
       const body = trace ? 'tock.with_trace(p_body => $3, p_trace => $5)' : '$3';
-      return `select tock.http_enqueue(p_key => $1, p_queue => $2, p_body => ${body}, p_request_id => $4) as body${TOCK_PUSH_SECRET ? ', tock.has_push(p_queue => $2) as pushes' : ''}`;
+      const pushes = TOCK_PUSH_SECRET ? ', tock.has_push(p_queue => $2) as pushes' : '';
+      return {
+        ...enqueued(body),
+        key: `select tock.http_enqueue(p_key => $1, p_queue => $2, p_body => ${body}, p_request_id => $4) as body${pushes}`,
+      };
     },
     values: ({ params, text, requestId, trace }) => [
       params.queue,
@@ -162,7 +174,7 @@ export function tasks(app: App, connect: Connect): void {
     params: z.strictObject({ id: s.id }),
     query: s.options({ wait_seconds: s.inQuery(s.waitSeconds).optional() }),
     // A look that is not the last needs no more than the state of what goes on.
-    statement: (env) => (storeOf(env) ? archivedToo : live),
+    statement: (env) => (storeOf(env) ? { ...live, key: archivedToo } : live),
     values: ({ params, env }, last) => [params.id, last, ...(storeOf(env) ? ['[]', []] : [])],
     further: async (body, { params, env }, run) => {
       const store = storeOf(env);

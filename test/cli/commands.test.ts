@@ -124,7 +124,7 @@ test('status shows queues, duties and epochs', async () => {
   const shown = (await cli(['status'])).out;
   expect(shown).toMatch(/^queue +ready +running +waiting +dead +oldest ready\n/);
   expect(shown).toMatch(/\ntidy +60 min +never +no +- +-\n/);
-  expect(shown).toMatch(/\nEpoch 1, 2 ahead, [\d,]+ positions left\.\n$/);
+  expect(shown).toMatch(/\nEpoch 1, 2 ahead\.\n$/);
 });
 
 test('mistakes give exit code 2 and what to do, without a stack', async () => {
@@ -133,12 +133,15 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
     [['enqueue', 'mail', '1', '--priority', 'high'], /'high' is invalid.*not a number/],
     [
       ['enqueue', 'mail', '1', '--priority', '12'],
-      /^--priority is a whole number from 0 \(first\) to 9\n$/,
+      /^--priority: a whole number from 0 to 9\nAdd --help to see what it takes\.\n$/,
     ],
-    [['enqueue', 'no queue', '1'], /^queue: a queue's name is/],
+    [['enqueue', 'no queue', '1'], /^queue: a name of 1 to 100 letters/],
     [['enqueue', 'mail', '1', '--color', 'red'], /unknown option '--color'\nAdd --help/],
     [['key', 'create', 'x'], /required option '--scope/],
-    [['key', 'create', 'x', '--scope', 'root'], /^scopes are one or more/],
+    [
+      ['key', 'create', 'x', '--scope', 'root'],
+      /^scopes\[0\]: one of enqueue, claim, read, admin\n/,
+    ],
     [['task', 'one'], /one is no task id/],
     [['status', '--database-url', 'nowhere'], /not a PostgreSQL URL/],
     [['frobnicate'], /unknown command 'frobnicate'/],

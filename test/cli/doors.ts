@@ -9,11 +9,13 @@ type Env = () => NodeJS.ProcessEnv;
 export type BothDoors = {
   /** For describe.each: a name, and the environment that leads there. */
   doors: readonly [sql: readonly ['SQL', Env], http: readonly ['HTTP', Env]];
+  /** The first alone, for what is the same by both: each command's calls are written once. */
+  one: readonly [readonly ['SQL', Env]];
   connect(): Promise<pg.Client>;
   server(): Served;
 };
 
-/** A database of the file's own, in SQL and over HTTP with a key of these scopes. */
+/** A database of the file's own, by its URL and over HTTP with a key of these scopes. */
 export function bothDoors(scope: string): BothDoors {
   let db: Database;
   let server: Served;
@@ -28,11 +30,10 @@ export function bothDoors(scope: string): BothDoors {
     server.close();
     await db.drop();
   });
+  const sql = ['SQL', () => ({ DATABASE_URL: db.url })] as const;
   return {
-    doors: [
-      ['SQL', () => ({ DATABASE_URL: db.url })],
-      ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })],
-    ],
+    doors: [sql, ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })]],
+    one: [sql],
     connect: () => db.connect(),
     server: () => server,
   };

@@ -6,7 +6,7 @@ import { enqueue, numbered } from '../sql/support.ts';
 import { bothDoors } from './doors.ts';
 import { execute, main, tockAlone } from './tock.ts';
 
-const { doors, connect } = bothDoors('read');
+const { one, connect } = bothDoors('read');
 const folder = mkdtempSync(join(tmpdir(), 'tock-export-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 /** More than two pages of 1,000. */
@@ -19,7 +19,7 @@ beforeAll(async () => {
 const shell = (line: string, args: string[], env: NodeJS.ProcessEnv) =>
   execute(['bash', '-c', line, 'bash', process.execPath, main, ...args], { env, cwd: tmpdir() });
 
-describe.each(doors)('over %s', (name, env) => {
+describe.each(one)('over %s', (name, env) => {
   test('what is not written is told, and never a success', async () => {
     const full = 'ENOSPC: no space left on device, write';
     expect(await shell('"$@" > /dev/full', ['export', 'many'], env())).toEqual({

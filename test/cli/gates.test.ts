@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-const { doors, connect } = bothDoors('enqueue,read,admin');
+const { one, connect } = bothDoors('enqueue,read,admin');
 let count = 0;
 
-describe.each(doors)('over %s', (_name, env) => {
+describe.each(one)('over %s', (_name, env) => {
   const cli = (...args: string[]) => tock(args, { env: env() });
 
   test('gates are listed, resized, paused and reset', async () => {

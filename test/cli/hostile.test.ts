@@ -3,7 +3,7 @@ import { claim, enqueue, fail, leaseOf, promote } from '../sql/support.ts';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-const { doors, connect } = bothDoors('enqueue,claim,read,admin');
+const { one, connect } = bothDoors('enqueue,claim,read,admin');
 /** Colours, a title, a cleared screen, lines of its own, and what turns the direction of text. */
 const hostile = '\x1b[31mred\x1b]0;title\x07\x9b2J\r\nid  done\tx\u202e\u2066\u2028\x7f';
 /** What a terminal obeys, but for lines and tabs. */
@@ -26,7 +26,7 @@ beforeAll(async () => {
   await promote(client);
 });
 
-describe.each(doors)('over %s', (_, env) => {
+describe.each(one)('over %s', (_, env) => {
   test.each([
     ['tasks', 'evil'],
     ['dead', 'evil'],

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-const { doors } = bothDoors('admin');
+const { one } = bothDoors('admin');
 let env: () => NodeJS.ProcessEnv;
 const cli = (...args: string[]) => tock(args, { env: env() });
 const json = async (...args: string[]) => {
@@ -15,7 +15,7 @@ const json = async (...args: string[]) => {
 const limits = ['--tenant', 'acme', '--expires-in', '7776000', '--rate', '100/60'];
 const create = ['key', 'create', 'shop', '--scope', 'enqueue,read', ...limits];
 
-describe.each(doors)('over %s', (_, there) => {
+describe.each(one)('over %s', (_, there) => {
   beforeEach(() => {
     env = there;
   });

@@ -4,9 +4,9 @@ import { claim, enqueue } from '../sql/support.ts';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-const { doors, connect } = bothDoors('read,admin');
+const { one, connect } = bothDoors('read,admin');
 
-describe.each(doors)('over %s', (name, env) => {
+describe.each(one)('over %s', (name, env) => {
   const cli = (args: string[]) => tock(args, { env: env() });
 
   test('limits are shown, of all queues or one, and reset', async () => {

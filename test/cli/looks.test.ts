@@ -6,7 +6,7 @@ import { claim, enqueue, fail, leaseOf, numbered } from '../sql/support.ts';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-const { doors, connect } = bothDoors('enqueue,claim,read,admin');
+const { doors, one, connect } = bothDoors('enqueue,claim,read,admin');
 const folder = mkdtempSync(join(tmpdir(), 'tock-export-'));
 let dead: string[];
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe.each(doors)('over %s', (name, env) => {
+describe.each(one)('over %s', (name, env) => {
   const cli = (...args: string[]) => tock(args, { env: env() });
   const out = async (...args: string[]) => {
     const { code, out, err } = await cli(...args);

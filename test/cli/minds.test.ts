@@ -4,10 +4,10 @@ import { claim, enqueue, fail } from '../sql/support.ts';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-const { doors, connect } = bothDoors('enqueue,read,admin');
+const { one, connect } = bothDoors('enqueue,read,admin');
 let count = 0;
 
-describe.each(doors)('over %s', (_name, env) => {
+describe.each(one)('over %s', (_name, env) => {
   const run = (...args: string[]) => tock(args, { env: env() });
   const json = async (...args: string[]) => {
     const { out, err, code } = await run(...args, '--json');

@@ -3,9 +3,9 @@ import { vanish } from '../sql/pools.ts';
 import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
 
-const { doors, connect } = bothDoors('enqueue,claim,read,admin');
+const { one, connect } = bothDoors('enqueue,claim,read,admin');
 
-describe.each(doors)('over %s', (name, env) => {
+describe.each(one)('over %s', (name, env) => {
   const cli = (...args: string[]) => tock(args, { env: env() });
   const out = async (...args: string[]) => {
     const { code, out, err } = await cli('pool', ...args);

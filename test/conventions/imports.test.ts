@@ -13,16 +13,12 @@ const allowed: Record<string, string[]> = {
   'functions/database': ['functions/env.ts', 'functions/timeouts.ts'],
 };
 
-// Temporary, until w-cli (one transport) is merged: remove it with the merge.
-const knownCycles = [
-  ['cli/doors/door.ts', 'cli/doors/http.ts', 'cli/doors/looks.ts', 'cli/doors/sql.ts'],
-];
 
 const folders = Object.keys(allowed).filter((folder) => !folder.includes('/'));
 const imports = importsOf(checkout, folders);
 
 test('no file imports itself by way of others, types included', () => {
-  expect(cycles(imports)).toEqual(knownCycles);
+  expect(cycles(imports)).toEqual([]);
 });
 
 test.each(Object.entries(allowed))('%s imports only from itself and from %j', (folder, beside) => {

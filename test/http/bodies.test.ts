@@ -45,7 +45,7 @@ const before = {
 type Verb = keyof typeof before;
 
 async function old(verb: Verb, ...values: unknown[]): Promise<string | undefined> {
-  const { rows } = await edge.query(before[verb], [tock.key, ...values]);
+  const { rows } = await edge.query(before[verb].key, [tock.key, ...values]);
   return rows[0]?.body;
 }
 

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { wireFile, wireTypes } from '../../scripts/wire_types.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -170,4 +172,8 @@ test("a route's options in the query string stand in the document, with their bo
     required: false,
     schema: { type: 'integer', minimum: 0, maximum: 30 },
   });
+});
+
+test('the types of what goes over the wire are made of the document: npm run wire', async () => {
+  expect(readFileSync(wireFile, 'utf8')).toBe(await wireTypes());
 });

@@ -18,6 +18,11 @@ const governing = names(
    create_key keys_list revoke_key rotate_key update_key acts tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
    queue_of_schedule push_queues has_push push_secret rotate_push_secret`,
 );
+/** Of a key what it hides, of no key nothing. */
+const ofNoKey = names(
+  'reach readable readable_links own_tenant own_request_id tenants_of_key queues_of_key',
+);
+const answered = names('http_claimed http_claimed_any');
 const archive = names(
   `put_archive end_epoch want_archive archive archive_part archived archive_stepped archive_unwanted archive_deleted archive_abandoned
    archive_erasing archive_erased archive_rewriting archive_rewritten archive_search
@@ -28,19 +33,18 @@ const duties = names(
 );
 
 const door = names(
-  `authorize known_key whoami tenants_of_key queues_of_key tenant_of_task judged_queue reach own_tenant own_request_id readable readable_links
-   http_enqueue with_trace http_claimed http_claimed_any http_complete http_task http_erase_archived`,
+  'authorize known_key whoami tenant_of_task judged_queue http_enqueue with_trace http_complete http_task http_erase_archived',
 );
 
 /** Whoever gives work or does it. */
-const asking = ['task', 'parents', 'pool', 'unassign'];
+const asking = ['task', 'parents', 'pool', 'unassign', ...ofNoKey];
 
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
 export const mayCall: Record<string, string[]> = {
   tock_producer: [...giving, ...asking],
-  tock_worker: [...doing, ...asking],
-  tock_admin: [...giving, ...doing, ...governing, ...archive, ...duties, ...asking],
-  tock_edge: [...giving, ...doing, ...governing, ...archive, ...door, ...asking],
+  tock_worker: [...doing, ...answered, ...asking],
+  tock_admin: [...giving, ...doing, ...answered, ...governing, ...archive, ...duties, ...asking],
+  tock_edge: [...giving, ...doing, ...answered, ...governing, ...archive, ...door, ...asking],
   outsider: [],
 };
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type ExitCode, Failure } from '../failure.ts';
+import { type ExitCode, Failure } from '../migrate/failure.ts';
 import { inOptions, told } from './told.ts';
 
 const missing = 'Bring the database to this version: tock migrate';
@@ -12,7 +12,7 @@ const outOfReach = /^(08|57P0|E[A-Z]{4})/;
 const exitCodes: Record<string, ExitCode> = { TK400: 2, TK404: 3, TK422: 2, TK503: 4 };
 
 /** Tock's own errors say what to do; PostgreSQL's get it from here. */
-function explain(cause: unknown): Error {
+export function explain(cause: unknown): Error {
   const { code = '', message, detail, hint } = cause as pg.DatabaseError;
   if (/^TK\d{3}$/.test(code)) {
     return new Failure(told(detail, message), hint && inOptions(hint), exitCodes[code] ?? 1);

@@ -1,1 +1,0 @@
-export { type ExitCode, Failure } from '../migrate/failure.ts';

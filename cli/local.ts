@@ -1,0 +1,37 @@
+import type pg from 'pg';
+import type { CallOptions } from '../client/call.ts';
+import { statusOf } from '../functions/database/errors.ts';
+import type { Bindings } from '../functions/env.ts';
+import { createApp } from '../functions/http/app.ts';
+import { refusal } from '../functions/http/problem.ts';
+
+/** A call's own: several may be under way. */
+type Own = Bindings & { failed?: Error };
+
+/**
+ * The app as a fetch(), with the rights of the role that is logged in. Where it would say that the database failed, this throws the
+ * database's own error: whoever is here has its URL.
+ */
+export function appFetch(client: pg.Client): NonNullable<CallOptions['fetch']> {
+  const app = createApp(
+    (env: Own, use) =>
+      use(async (text, values) => {
+        try {
+          return (await client.query(text, values)).rows;
+        } catch (error) {
+          const { code } = error as pg.DatabaseError;
+          if (statusOf(code) < 500) throw error;
+          env.failed = error as Error;
+          throw refusal(500, env.failed.message);
+        }
+      }),
+    undefined,
+    'database role',
+  );
+  return async (to, init) => {
+    const env: Own = { TOCK_PUSH_SECRET: process.env.TOCK_PUSH_SECRET ?? '' };
+    const answer = await app.request(to, init, env);
+    if (env.failed) throw env.failed;
+    return answer;
+  };
+}

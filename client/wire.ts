@@ -1,0 +1,1919 @@
+// Made by scripts/wire_types.ts from the OpenAPI document.
+
+export type Problem = {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** What is wrong, like tasks[3].priority. */
+  field?: string;
+  /** What to do next. */
+  hint?: string;
+  errors?: {
+    field: string;
+    detail: string;
+  }[];
+};
+
+export type Task = {
+  payload?: unknown;
+  delay_seconds?: number | null;
+  run_at?: string | null;
+  /** 0 is first; 5 by default. */
+  priority?: number | null;
+  tenant?: string | null;
+  max_attempts?: number | null;
+  gate?: string | null;
+  expires_at?: string | null;
+  expires_in_seconds?: number | null;
+  timeout_seconds?: number | null;
+  unique_key?: string | null;
+  unique_policy?: 'pending' | 'unfinished' | 'period' | null;
+  unique_seconds?: number | null;
+  on_conflict?: 'keep' | 'replace' | 'merge' | 'debounce' | 'throttle' | 'rerun' | null;
+  debounce_max_seconds?: number | null;
+  changed_at?: string | null;
+  backoff?: {
+    kind?: 'fixed' | 'linear' | 'exponential';
+    base_seconds?: number;
+    factor?: number;
+    cap_seconds?: number;
+    jitter?: number;
+  } | null;
+  name?: string | null;
+  after?: (number | string)[] | null;
+  on_parent_failure?: 'cancel' | 'run' | 'wait' | null;
+  gather?: boolean | null;
+  parent?: string | null;
+  /** A task's stages, in order; the queue it is enqueued into is one. */
+  pipeline?: string[] | null;
+  headers?: Record<string, string> | null;
+  push_url?: string | null;
+};
+
+export type Changes = {
+  /** 0 is first; 5 by default. */
+  priority?: number;
+  delay_seconds?: number;
+  run_at?: string;
+  payload?: unknown;
+};
+
+export type Policy = {
+  lease_seconds: number;
+  max_attempts: number;
+  max_lost: number;
+  backoff_kind: 'fixed' | 'linear' | 'exponential';
+  backoff_base_seconds: number;
+  backoff_factor: number;
+  backoff_cap_seconds: number;
+  backoff_jitter: number;
+  lanes: number;
+  max_payload_bytes: number;
+  paused: boolean;
+  retention_seconds: number;
+  pause_after_restore: boolean;
+  timeout_seconds: number | null;
+  max_wait_seconds: number | null;
+  gate_limit: number;
+  gate_retry: 'keep' | 'yield';
+  gate_rate_limit: number | null;
+  gate_rate_seconds: number;
+  gate_rate_burst: number | null;
+  max_running: number | null;
+  rate_limit: number | null;
+  rate_seconds: number;
+  rate_burst: number | null;
+  keep_results: boolean;
+  push: {
+    url?: string | null;
+    timeout_seconds?: number | null;
+  } | null;
+  dead_webhook: {
+    url: string;
+  } | null;
+};
+
+/** What each route takes, and what it answers. */
+export type Routes = {
+  /** Enqueue one task, or all of up to 10,000 */
+  'POST /v1/queues/{queue}/tasks': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body:
+      | {
+          tasks: Task[];
+          request_id?: string | null;
+        }
+      | {
+          payload?: unknown;
+          delay_seconds?: number | null;
+          run_at?: string | null;
+          /** 0 is first; 5 by default. */
+          priority?: number | null;
+          tenant?: string | null;
+          max_attempts?: number | null;
+          gate?: string | null;
+          expires_at?: string | null;
+          expires_in_seconds?: number | null;
+          timeout_seconds?: number | null;
+          unique_key?: string | null;
+          unique_policy?: 'pending' | 'unfinished' | 'period' | null;
+          unique_seconds?: number | null;
+          on_conflict?: 'keep' | 'replace' | 'merge' | 'debounce' | 'throttle' | 'rerun' | null;
+          debounce_max_seconds?: number | null;
+          changed_at?: string | null;
+          backoff?: {
+            kind?: 'fixed' | 'linear' | 'exponential';
+            base_seconds?: number;
+            factor?: number;
+            cap_seconds?: number;
+            jitter?: number;
+          } | null;
+          name?: string | null;
+          after?: (number | string)[] | null;
+          on_parent_failure?: 'cancel' | 'run' | 'wait' | null;
+          gather?: boolean | null;
+          parent?: string | null;
+          /** A task's stages, in order; the queue it is enqueued into is one. */
+          pipeline?: string[] | null;
+          headers?: Record<string, string> | null;
+          push_url?: string | null;
+          request_id?: string | null;
+        };
+    answer: {
+      ids: string[];
+    };
+  };
+  /** A task and all its runs, at once or when it has ended, up to wait_seconds from now */
+  'GET /v1/tasks/{id}': {
+    path: {
+      id: string;
+    };
+    query: {
+      wait_seconds?: number;
+    };
+    body: undefined;
+    answer: {
+      id: string;
+      queue: string;
+      state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+      priority: number;
+      tenant: string | null;
+      attempt: number;
+      max_attempts: number;
+      lost: number;
+      created_at: string;
+      run_at: string | null;
+      ended_at: string | null;
+      payload: unknown;
+      result: unknown;
+      error: unknown;
+      options: Record<string, unknown> | null;
+      progress: number | null;
+      note: string | null;
+      runs: {
+        id: string;
+        queue: string;
+        attempt: number;
+        state: string;
+        worker: string | null;
+        started_at: string | null;
+        leased_until: string | null;
+        ended_at: string | null;
+        cancel_requested: boolean;
+        progress: number | null;
+        note: string | null;
+        result: unknown;
+        error: unknown;
+      }[];
+      rerun_of: string | null;
+      reruns: {
+        id: string;
+        kind: 'rerun' | 'redrive';
+        reason: string | null;
+        created_at: string;
+      }[];
+    };
+  };
+  /** Change a task's priority, time or payload; of a running one for its next attempt */
+  'PATCH /v1/tasks/{id}': {
+    path: {
+      id: string;
+    };
+    query: unknown;
+    body: Changes;
+    answer: {
+      id: string;
+      /** As it was found, or after a cancel: cancelled. */
+      state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+      /** Of a running task: its worker was asked. */
+      changed: boolean;
+    };
+  };
+  /** The tasks that a task comes after, with their states and results */
+  'GET /v1/tasks/{id}/parents': {
+    path: {
+      id: string;
+    };
+    query: {
+      limit?: number;
+      after?: number;
+    };
+    body: undefined;
+    answer: {
+      parents: {
+        /** Its place among those that the task comes after, from 1. */
+        n: number;
+        id: string;
+        name: string | null;
+        /** A state of a task; gone where its history is. */
+        state: string;
+        result: unknown;
+      }[];
+    };
+  };
+  /** Cancel a task; the worker of a running one hears of it when it extends */
+  'POST /v1/tasks/{id}/cancel': {
+    path: {
+      id: string;
+    };
+    query: unknown;
+    body: object;
+    answer: {
+      id: string;
+      /** As it was found, or after a cancel: cancelled. */
+      state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+      /** Of a running task: its worker was asked. */
+      changed: boolean;
+    };
+  };
+  /** Cancel up to 10,000 tasks; ids that nobody knows are left out of the answer */
+  'POST /v1/tasks/cancel': {
+    path: unknown;
+    query: unknown;
+    body: {
+      ids: string[];
+    };
+    answer: {
+      tasks: {
+        id: string;
+        /** As it was found, or after a cancel: cancelled. */
+        state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+        /** Of a running task: its worker was asked. */
+        changed: boolean;
+      }[];
+    };
+  };
+  /** Erase an ended task's payload, result and errors, of all its runs, for good */
+  'DELETE /v1/tasks/{id}/payload': {
+    path: {
+      id: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      erased: number;
+    };
+  };
+  /** Move up to 10,000 waiting and ready tasks to another queue */
+  'POST /v1/tasks/move': {
+    path: unknown;
+    query: unknown;
+    body: {
+      ids: string[];
+      queue: string;
+    };
+    answer: {
+      tasks: {
+        id: string;
+        state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+        changed: boolean;
+      }[];
+    };
+  };
+  /** Cancel tasks of a queue by state and tenant, a part at a time */
+  'POST /v1/queues/{queue}/cancel': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      state?: 'waiting' | 'ready' | 'running' | null;
+      tenant?: string | null;
+      cursor?: string | null;
+      limit?: number | null;
+    };
+    answer: {
+      matched: number;
+      changed: number;
+      /** To go on with; null when nothing is left to look at. */
+      cursor: string | null;
+      looked_at: number;
+    };
+  };
+  /** Give tasks of a queue another priority by state and tenant, a part at a time */
+  'POST /v1/queues/{queue}/reprioritize': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      /** 0 is first; 5 by default. */
+      priority: number;
+      state?: 'waiting' | 'ready' | 'running' | null;
+      tenant?: string | null;
+      cursor?: string | null;
+      limit?: number | null;
+    };
+    answer: {
+      matched: number;
+      changed: number;
+      /** To go on with; null when nothing is left to look at. */
+      cursor: string | null;
+      looked_at: number;
+    };
+  };
+  /** Run an ended task again, as a new task */
+  'POST /v1/tasks/{id}/rerun': {
+    path: {
+      id: string;
+    };
+    query: unknown;
+    body: {
+      request_id?: string | null;
+      reason?: string | null;
+    };
+    answer: {
+      id: string;
+      /** As it was found. */
+      state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+      /** The new task. */
+      rerun_id: string | null;
+      refused: 'unfinished' | 'erased' | null;
+    };
+  };
+  /** Run up to 10,000 ended tasks again; ids that nobody knows are left out */
+  'POST /v1/tasks/rerun': {
+    path: unknown;
+    query: unknown;
+    body: {
+      ids: string[];
+      request_id?: string | null;
+      reason?: string | null;
+    };
+    answer: {
+      tasks: {
+        id: string;
+        /** As it was found. */
+        state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+        /** The new task. */
+        rerun_id: string | null;
+        refused: 'unfinished' | 'erased' | null;
+      }[];
+    };
+  };
+  /** Run dead tasks of a queue again, all or those of an error or tenant, here or elsewhere */
+  'POST /v1/queues/{queue}/redrive': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      error?: string | null;
+      tenant?: string | null;
+      limit?: number | null;
+      cursor?: string | null;
+      to_queue?: string | null;
+      again?: boolean | null;
+      request_id?: string | null;
+      reason?: string | null;
+    };
+    answer: {
+      redriven: number;
+      ids: string[];
+      /** To go on with; null when nothing is left to look at. */
+      cursor: string | null;
+      looked_at: number;
+    };
+  };
+  /** Tasks of a queue or of all, the newest first, a part at a time */
+  'GET /v1/tasks': {
+    path: unknown;
+    query: {
+      queue?: string;
+      state?: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+      tenant?: string;
+      error?: string;
+      worker?: string;
+      rerun?: boolean;
+      from?: string;
+      to?: string;
+      unique_key?: string;
+      gate?: string;
+      cursor?: string;
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      tasks: {
+        id: string;
+        /** Its newest run, or its entry while it waits. */
+        run_id: string;
+        queue: string;
+        state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+        priority: number;
+        tenant: string | null;
+        attempt: number;
+        created_at: string;
+        run_at: string | null;
+        ended_at: string | null;
+        worker: string | null;
+        /** What a dead one says, shortened. */
+        error: string | null;
+        rerun: boolean;
+      }[];
+      /** To go on with; null when nothing is left to look at. */
+      cursor: string | null;
+      looked_at: number;
+    };
+  };
+  /** Dead tasks by what their error says, the most frequent first */
+  'GET /v1/queues/{queue}/dead': {
+    path: {
+      queue: string;
+    };
+    query: {
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      groups: {
+        error: string | null;
+        tasks: number;
+        newest_at: string;
+        newest_id: string;
+      }[];
+      counted_all: boolean;
+    };
+  };
+  /** What the key of this request may */
+  'GET /v1/key': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      prefix: string;
+      name: string;
+      scopes: string[];
+      queues: string[] | null;
+      tenants: string[] | null;
+      rate_limit: number | null;
+      rate_seconds: number | null;
+      created_at: string;
+      expires_at: string | null;
+    };
+  };
+  /** Who runs what: open leases, the one that ends first at the top */
+  'GET /v1/leases': {
+    path: unknown;
+    query: {
+      queue?: string;
+      worker?: string;
+      cursor?: string;
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      leases: {
+        queue: string;
+        worker: string | null;
+        claimed_at: string;
+        leased_until: string;
+        late: boolean;
+        runs: number;
+        unfinished: number;
+        /** Up to ten of those that have not ended. */
+        tasks: string[];
+      }[];
+      /** To go on with; null when nothing is left to look at. */
+      cursor: string | null;
+      looked_at: number;
+    };
+  };
+  /** What goes on inside: duties, the jobs of pg_cron, epochs */
+  'GET /v1/duties': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      duties: {
+        name: string;
+        every_seconds: number;
+        last_started_at: string | null;
+        last_ok_at: string | null;
+        late_seconds: number | null;
+        last_amount: number | null;
+        last_seconds: number | null;
+        last_error: string | null;
+        failures: number;
+      }[];
+      jobs: {
+        jobname: string;
+        schedule: string;
+        active: boolean;
+        last_status: string | null;
+        last_at: string | null;
+      }[];
+      epochs: {
+        number: number;
+        state: 'ahead' | 'in use' | 'ended' | 'settled' | 'audited';
+        first_position: number;
+        end_position: number;
+        started_at: string | null;
+        settled_at: string | null;
+        audited_at: string | null;
+        bytes: number | null;
+        /** About so many. */
+        runs: number | null;
+      }[];
+    };
+  };
+  /** Why tasks of a queue are late at this moment, what explains it best first; nothing when nothing holds it up */
+  'GET /v1/queues/{queue}/why': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      reasons: {
+        finding: string;
+        severity: 'critical' | 'warning' | 'note';
+        detail: string | null;
+        hint: string | null;
+      }[];
+    };
+  };
+  /** Lease what is ready, or wait for it up to wait_seconds */
+  'POST /v1/queues/{queue}/claim': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      worker?: string | null;
+      limit?: number;
+      lease_seconds?: number | null;
+      wait_seconds?: number;
+      request_id?: string | null;
+    };
+    answer: {
+      lease: string | null;
+      leased_until: string | null;
+      tasks: {
+        id: string;
+        run_id: string;
+        attempt: number;
+        max_attempts: number;
+        priority: number;
+        tenant: string | null;
+        created_at: string;
+        payload: unknown;
+        headers: Record<string, string> | null;
+        push_url: string | null;
+      }[];
+      /** limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed. */
+      state: 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';
+      retry_after_seconds: number;
+    };
+  };
+  /** Lease one task for a worker, or the one that it has, with a later end */
+  'POST /v1/queues/{queue}/claim-own': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      worker: string;
+      lease_seconds?: number | null;
+    };
+    answer: {
+      lease: string | null;
+      leased_until: string | null;
+      tasks: {
+        id: string;
+        run_id: string;
+        attempt: number;
+        max_attempts: number;
+        priority: number;
+        tenant: string | null;
+        created_at: string;
+        payload: unknown;
+        headers: Record<string, string> | null;
+        push_url: string | null;
+      }[];
+      /** limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed. */
+      state: 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';
+      retry_after_seconds: number;
+    };
+  };
+  /** Lease what is ready in several queues, in order or by weight */
+  'POST /v1/claim': {
+    path: unknown;
+    query: unknown;
+    body: {
+      /** Names: the first queue gives what it has, then the next what is left of limit. With weights each call draws the order by them. */
+      queues: (
+        | string
+        | {
+            queue: string;
+            weight: number;
+          }
+      )[];
+      worker?: string | null;
+      limit?: number;
+      lease_seconds?: number | null;
+      wait_seconds?: number;
+      request_id?: string | null;
+    };
+    answer: {
+      leases: {
+        queue: string;
+        lease: string;
+        leased_until: string;
+        tasks: {
+          id: string;
+          run_id: string;
+          attempt: number;
+          max_attempts: number;
+          priority: number;
+          tenant: string | null;
+          created_at: string;
+          payload: unknown;
+          headers: Record<string, string> | null;
+          push_url: string | null;
+        }[];
+      }[];
+      /** limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed. */
+      state: 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';
+      retry_after_seconds: number;
+    };
+  };
+  /** End runs as done: those in results, or all that are left */
+  'POST /v1/leases/{lease}/complete': {
+    path: {
+      lease: string;
+    };
+    query: unknown;
+    body: {
+      results?: {
+        id: string;
+        result?: unknown;
+        /** Of a task with a pipeline: the stage where it goes on; null ends it here. */
+        stage?: string | null;
+        /** Tasks to add, to its own queue if none is named. With wait it goes on when they have ended. */
+        spawn?: {
+          queue?: string | null;
+          tasks: Task[];
+          wait?: boolean | null;
+          on_failure?: 'run' | 'cancel' | 'wait' | null;
+        } | null;
+      }[];
+    };
+    answer: {
+      completed: number;
+      /** Ids that were not this lease's. */
+      refused: string[];
+    };
+  };
+  /** End runs as failed: those in failures, or all that are left */
+  'POST /v1/leases/{lease}/fail': {
+    path: {
+      lease: string;
+    };
+    query: unknown;
+    body:
+      | {
+          failures: {
+            id: string;
+            error?: unknown;
+            retry_in_seconds?: number | null;
+            fatal?: boolean | null;
+          }[];
+        }
+      | {
+          error?: unknown;
+          retry_in_seconds?: number | null;
+          fatal?: boolean | null;
+        };
+    answer: {
+      failed: number;
+      dead: number;
+      /** Ids that were not this lease's. */
+      refused: string[];
+    };
+  };
+  /** Give runs back unharmed: those in ids, or all that are left */
+  'POST /v1/leases/{lease}/release': {
+    path: {
+      lease: string;
+    };
+    query: unknown;
+    body: {
+      ids?: string[];
+    };
+    answer: {
+      released: number;
+      /** Ids that were not this lease's. */
+      refused: string[];
+    };
+  };
+  /** Move the lease's end to lease_seconds from now, never back, say how far its runs are, and hear which tasks to cancel */
+  'POST /v1/leases/{lease}/extend': {
+    path: {
+      lease: string;
+    };
+    query: unknown;
+    body: {
+      lease_seconds?: number;
+      /** How far runs are: those in a list, or one object for all. */
+      progress?:
+        | {
+            id: string;
+            progress?: number | null;
+            note?: string | null;
+          }[]
+        | {
+            progress?: number | null;
+            note?: string | null;
+          }
+        | null;
+    };
+    answer: {
+      leased_until: string;
+      /** Runs claimed, also those that have ended since, of each priority and lane where one is left. */
+      runs: number;
+      /** Tasks of this lease that somebody wants cancelled. */
+      cancel: string[];
+      /** Ids that were not this lease's. */
+      refused: string[];
+    };
+  };
+  /** All pools: how many workers are free or hold a task, and how many tasks wait */
+  'GET /v1/pools': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      pools: {
+        pool: string;
+        free: number;
+        held: number;
+        waiting: number;
+      }[];
+    };
+  };
+  /** A pool's workers by name, free or with what they hold; or the tasks that wait */
+  'GET /v1/pools/{pool}': {
+    path: {
+      pool: string;
+    };
+    query: {
+      worker?: string;
+      task?: string;
+      waiting?: boolean;
+      after?: string;
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      places: {
+        worker: string | null;
+        task: string | null;
+        state: 'free' | 'held' | 'waiting';
+        /** The number of a holding: each one is larger than those before, in any pool. */
+        fence: string | null;
+        since: string;
+        leased_until: string | null;
+      }[];
+    };
+  };
+  /** Join a pool; again: a heartbeat, which says what the worker holds */
+  'PUT /v1/pools/{pool}/workers/{worker}': {
+    path: {
+      pool: string;
+      worker: string;
+    };
+    query: unknown;
+    body: {
+      lease_seconds?: number | null;
+      fence?: string | null;
+    };
+    answer: {
+      state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
+      task: string | null;
+      /** The number of a holding: each one is larger than those before, in any pool. */
+      fence: string | null;
+      leased_until: string | null;
+    };
+  };
+  /** Leave a pool: an offered task waits again, another is over */
+  'DELETE /v1/pools/{pool}/workers/{worker}': {
+    path: {
+      pool: string;
+      worker: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      left: boolean;
+    };
+  };
+  /** Give a task to one free worker, or to the one that is named */
+  'POST /v1/pools/{pool}/assign': {
+    path: {
+      pool: string;
+    };
+    query: unknown;
+    body: {
+      task: string;
+      worker?: string | null;
+      lease_seconds?: number | null;
+      wait?: boolean;
+    };
+    answer: {
+      state: 'assigned' | 'held' | 'waiting' | 'none' | 'busy';
+      worker: string | null;
+      /** The number of a holding: each one is larger than those before, in any pool. */
+      fence: string | null;
+      leased_until: string | null;
+    };
+  };
+  /** Give each task a free worker of its own, while there are any */
+  'POST /v1/pools/{pool}/assign-all': {
+    path: {
+      pool: string;
+    };
+    query: unknown;
+    body: {
+      tasks: string[];
+      lease_seconds?: number | null;
+    };
+    answer: {
+      tasks: {
+        state: 'assigned' | 'held' | 'waiting' | 'none' | 'busy';
+        worker: string | null;
+        /** The number of a holding: each one is larger than those before, in any pool. */
+        fence: string | null;
+        leased_until: string | null;
+        task: string;
+      }[];
+    };
+  };
+  /** Put tasks into a pool, for workers to take in this order */
+  'POST /v1/pools/{pool}/tasks': {
+    path: {
+      pool: string;
+    };
+    query: unknown;
+    body: {
+      tasks: string[];
+    };
+    answer: {
+      added: number;
+    };
+  };
+  /** Take the task that has waited for longest, or hear of the one that is held */
+  'POST /v1/pools/{pool}/take': {
+    path: {
+      pool: string;
+    };
+    query: unknown;
+    body: {
+      worker: string;
+      lease_seconds?: number | null;
+    };
+    answer: {
+      state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
+      task: string | null;
+      /** The number of a holding: each one is larger than those before, in any pool. */
+      fence: string | null;
+      leased_until: string | null;
+    };
+  };
+  /** Take a task out of a pool, or let it wait there for another; its worker is free again */
+  'POST /v1/pools/{pool}/unassign': {
+    path: {
+      pool: string;
+    };
+    query: unknown;
+    body: {
+      task: string;
+      fence?: string | null;
+      again?: boolean;
+    };
+    answer: {
+      unassigned: boolean;
+    };
+  };
+  /** Make a queue, or change the options named */
+  'PUT /v1/queues/{queue}': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      lease_seconds?: number;
+      max_attempts?: number;
+      max_lost?: number;
+      backoff_kind?: 'fixed' | 'linear' | 'exponential';
+      backoff_base_seconds?: number;
+      backoff_factor?: number;
+      backoff_cap_seconds?: number;
+      backoff_jitter?: number;
+      lanes?: number;
+      max_payload_bytes?: number;
+      paused?: boolean;
+      retention_seconds?: number;
+      pause_after_restore?: boolean;
+      timeout_seconds?: number | null;
+      max_wait_seconds?: number | null;
+      gate_limit?: number;
+      gate_retry?: 'keep' | 'yield';
+      gate_rate_limit?: number | null;
+      gate_rate_seconds?: number;
+      gate_rate_burst?: number | null;
+      max_running?: number | null;
+      rate_limit?: number | null;
+      rate_seconds?: number;
+      rate_burst?: number | null;
+      keep_results?: boolean;
+      push?: {
+        url?: string | null;
+        timeout_seconds?: number | null;
+      } | null;
+      dead_webhook?: {
+        url: string;
+      } | null;
+    };
+    answer: Policy & {
+      name: string;
+      created_at: string;
+    };
+  };
+  /** A queue's policy and how much is in it */
+  'GET /v1/queues/{queue}': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: Policy & {
+      name: string;
+      created_at: string;
+      ready: number;
+      running: number;
+      waiting: number;
+      dead: number;
+      oldest_ready_at: string | null;
+    };
+  };
+  /** Purge a paused queue and take its policy away once nothing in it is unfinished */
+  'DELETE /v1/queues/{queue}': {
+    path: {
+      queue: string;
+    };
+    query: {
+      force?: boolean;
+    };
+    body: undefined;
+    answer: {
+      dropped: boolean;
+      ready: number;
+      running: number;
+      waiting: number;
+    };
+  };
+  /** All queues and how much is in them */
+  'GET /v1/queues': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      queues: {
+        name: string;
+        paused: boolean;
+        ready: number;
+        running: number;
+        waiting: number;
+        dead: number;
+        oldest_ready_at: string | null;
+      }[];
+    };
+  };
+  /** What ended in a queue by the hour */
+  'GET /v1/queues/{queue}/hours': {
+    path: {
+      queue: string;
+    };
+    query: {
+      from?: string;
+      to?: string;
+    };
+    body: undefined;
+    answer: {
+      hours: {
+        hour: string;
+        done: number;
+        failed: number;
+        lost: number;
+        total_seconds: number;
+        mean_seconds: number | null;
+        /** Whether there were more than could be read at once. */
+        partial: boolean;
+      }[];
+    };
+  };
+  /** The secret that signs a queue's pushes */
+  'GET /v1/queues/{queue}/push-secret': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      queue: string;
+      generation: number;
+      /** What receivers verify with. */
+      secret: string;
+      /** All that sign new: one of each of the Worker's, the newest first. */
+      secrets: string[];
+      /** Those before the rotation, which sign too until previous_until. */
+      previous: string[];
+      previous_until: string | null;
+    };
+  };
+  /** Give a queue another secret, beside which the one before signs for a while */
+  'POST /v1/queues/{queue}/push-secret/rotate': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      overlap_seconds?: number;
+    };
+    answer: {
+      queue: string;
+      generation: number;
+      /** What receivers verify with. */
+      secret: string;
+      /** All that sign new: one of each of the Worker's, the newest first. */
+      secrets: string[];
+      /** Those before the rotation, which sign too until previous_until. */
+      previous: string[];
+      previous_until: string | null;
+    };
+  };
+  /** Make a schedule, or give it these settings; what is left out is as by default */
+  'PUT /v1/schedules/{schedule}': {
+    path: {
+      schedule: string;
+    };
+    query: unknown;
+    body: {
+      queue: string;
+      payload?: unknown;
+      /** What its tasks ask for, as when they are enqueued: priority, tenant, … */
+      options?: Record<string, unknown> | null;
+      cron?: string | null;
+      every_seconds?: number | null;
+      run_at?: string | null;
+      time_zone?: string | null;
+      jitter_seconds?: number | null;
+      starts_at?: string | null;
+      ends_at?: string | null;
+      overlap?: 'queue' | 'skip' | 'replace' | null;
+      missed?: 'one' | 'skip' | 'all' | null;
+      missed_limit?: number | null;
+      missed_after_seconds?: number | null;
+      fire_as?: string | null;
+    };
+    answer: {
+      name: string;
+      state: 'active' | 'paused' | 'over';
+      queue: string;
+      cron: string | null;
+      every_seconds: number | null;
+      run_at: string | null;
+      time_zone: string;
+      next_fire_at: string | null;
+      due_at: string | null;
+      last_fire_at: string | null;
+      last_fired_at: string | null;
+      last_outcome: string | null;
+      last_task_id: string | null;
+      last_error: string | null;
+      failures: number;
+      payload: unknown;
+      options: Record<string, unknown>;
+      jitter_seconds: number;
+      starts_at: string | null;
+      ends_at: string | null;
+      overlap: string;
+      missed: string;
+      missed_limit: number;
+      missed_after_seconds: number;
+      fire_as: string | null;
+      paused_at: string | null;
+      created_at: string;
+      updated_at: string;
+    };
+  };
+  /** A schedule: its settings, its next fire, and how the last one went */
+  'GET /v1/schedules/{schedule}': {
+    path: {
+      schedule: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      name: string;
+      state: 'active' | 'paused' | 'over';
+      queue: string;
+      cron: string | null;
+      every_seconds: number | null;
+      run_at: string | null;
+      time_zone: string;
+      next_fire_at: string | null;
+      due_at: string | null;
+      last_fire_at: string | null;
+      last_fired_at: string | null;
+      last_outcome: string | null;
+      last_task_id: string | null;
+      last_error: string | null;
+      failures: number;
+      payload: unknown;
+      options: Record<string, unknown>;
+      jitter_seconds: number;
+      starts_at: string | null;
+      ends_at: string | null;
+      overlap: string;
+      missed: string;
+      missed_limit: number;
+      missed_after_seconds: number;
+      fire_as: string | null;
+      paused_at: string | null;
+      created_at: string;
+      updated_at: string;
+    };
+  };
+  /** End a schedule; the tasks that it has fired stay */
+  'DELETE /v1/schedules/{schedule}': {
+    path: {
+      schedule: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      dropped: boolean;
+    };
+  };
+  /** Schedules by name, of all queues or one */
+  'GET /v1/schedules': {
+    path: unknown;
+    query: {
+      queue?: string;
+      after?: string;
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      schedules: {
+        name: string;
+        state: 'active' | 'paused' | 'over';
+        queue: string;
+        cron: string | null;
+        every_seconds: number | null;
+        run_at: string | null;
+        time_zone: string;
+        next_fire_at: string | null;
+        due_at: string | null;
+        last_fire_at: string | null;
+        last_fired_at: string | null;
+        last_outcome: string | null;
+        last_task_id: string | null;
+        last_error: string | null;
+        failures: number;
+      }[];
+    };
+  };
+  /** Stop a schedule from firing until it is resumed */
+  'POST /v1/schedules/{schedule}/pause': {
+    path: {
+      schedule: string;
+    };
+    query: unknown;
+    body: object;
+    answer: {
+      name: string;
+      state: 'active' | 'paused' | 'over';
+      queue: string;
+      cron: string | null;
+      every_seconds: number | null;
+      run_at: string | null;
+      time_zone: string;
+      next_fire_at: string | null;
+      due_at: string | null;
+      last_fire_at: string | null;
+      last_fired_at: string | null;
+      last_outcome: string | null;
+      last_task_id: string | null;
+      last_error: string | null;
+      failures: number;
+      payload: unknown;
+      options: Record<string, unknown>;
+      jitter_seconds: number;
+      starts_at: string | null;
+      ends_at: string | null;
+      overlap: string;
+      missed: string;
+      missed_limit: number;
+      missed_after_seconds: number;
+      fire_as: string | null;
+      paused_at: string | null;
+      created_at: string;
+      updated_at: string;
+    };
+  };
+  /** Go on with the next fire from now; those in the pause are not missed */
+  'POST /v1/schedules/{schedule}/resume': {
+    path: {
+      schedule: string;
+    };
+    query: unknown;
+    body: object;
+    answer: {
+      name: string;
+      state: 'active' | 'paused' | 'over';
+      queue: string;
+      cron: string | null;
+      every_seconds: number | null;
+      run_at: string | null;
+      time_zone: string;
+      next_fire_at: string | null;
+      due_at: string | null;
+      last_fire_at: string | null;
+      last_fired_at: string | null;
+      last_outcome: string | null;
+      last_task_id: string | null;
+      last_error: string | null;
+      failures: number;
+      payload: unknown;
+      options: Record<string, unknown>;
+      jitter_seconds: number;
+      starts_at: string | null;
+      ends_at: string | null;
+      overlap: string;
+      missed: string;
+      missed_limit: number;
+      missed_after_seconds: number;
+      fire_as: string | null;
+      paused_at: string | null;
+      created_at: string;
+      updated_at: string;
+    };
+  };
+  /** Fire a schedule now, also a paused one; its next fire stays */
+  'POST /v1/schedules/{schedule}/run': {
+    path: {
+      schedule: string;
+    };
+    query: unknown;
+    body: {
+      request_id?: string | null;
+    };
+    answer: {
+      id: string;
+    };
+  };
+  /** What became of a schedule's fires in the last seven days, the newest first */
+  'GET /v1/schedules/{schedule}/fires': {
+    path: {
+      schedule: string;
+    };
+    query: {
+      limit?: number;
+      before?: string;
+    };
+    body: undefined;
+    answer: {
+      fires: {
+        number: string;
+        fire_at: string;
+        until_at: string | null;
+        fired_at: string;
+        outcome: 'fired' | 'run' | 'overlapped' | 'replaced' | 'missed' | 'failed';
+        task_id: string | null;
+        error: string | null;
+      }[];
+    };
+  };
+  /** The next fires of a schedule; of a paused one those that would be */
+  'GET /v1/schedules/{schedule}/next': {
+    path: {
+      schedule: string;
+    };
+    query: {
+      count?: number;
+      after?: string;
+    };
+    body: undefined;
+    answer: {
+      fires: {
+        fire_at: string;
+        local_time: string;
+      }[];
+    };
+  };
+  /** When a cron expression fires next */
+  'GET /v1/next-fires': {
+    path: unknown;
+    query: {
+      cron: string;
+      time_zone?: string;
+      count?: number;
+      after?: string;
+    };
+    body: undefined;
+    answer: {
+      fires: {
+        fire_at: string;
+        local_time: string;
+      }[];
+    };
+  };
+  /** Gates of a queue, the first 1,000 by name */
+  'GET /v1/queues/{queue}/gates': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      gates: {
+        gate_limit: number | null;
+        gate_rate_limit: number | null;
+        gate_rate_seconds: number | null;
+        gate_rate_burst: number | null;
+        paused: boolean;
+        gate: string;
+        inside: string[];
+        waiting: number;
+      }[];
+    };
+  };
+  /** A gate: who is inside, and how many wait */
+  'GET /v1/queues/{queue}/gates/{gate}': {
+    path: {
+      queue: string;
+      gate: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      gate_limit: number | null;
+      gate_rate_limit: number | null;
+      gate_rate_seconds: number | null;
+      gate_rate_burst: number | null;
+      paused: boolean;
+      gate: string;
+      inside: string[];
+      waiting: number;
+    };
+  };
+  /** Set a gate's limit or rate, or pause it; null goes by the queue's setting again */
+  'PATCH /v1/queues/{queue}/gates/{gate}': {
+    path: {
+      queue: string;
+      gate: string;
+    };
+    query: unknown;
+    body: {
+      gate_limit?: number | null;
+      gate_rate_limit?: number | null;
+      gate_rate_seconds?: number | null;
+      gate_rate_burst?: number | null;
+      paused?: boolean;
+    };
+    answer: {
+      gate_limit: number | null;
+      gate_rate_limit: number | null;
+      gate_rate_seconds: number | null;
+      gate_rate_burst: number | null;
+      paused: boolean;
+      gate: string;
+    };
+  };
+  /** Reset a gate: the queue's settings, not paused, its bucket full; who stands at it stays */
+  'DELETE /v1/queues/{queue}/gates/{gate}': {
+    path: {
+      queue: string;
+      gate: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      reset: boolean;
+    };
+  };
+  /** The queues that have limits, and how they stand to them */
+  'GET /v1/limits': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      limits: {
+        queue: string;
+        max_running: number | null;
+        /** Null where there is no max_running. */
+        running: number | null;
+        rate_limit: number | null;
+        rate_seconds: number;
+        rate_burst: number | null;
+        /** What is left in the bucket: how many tasks may start now. Null without a rate. */
+        level: number | null;
+      }[];
+    };
+  };
+  /** How a queue stands to its limits */
+  'GET /v1/queues/{queue}/limits': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      queue: string;
+      max_running: number | null;
+      /** Null where there is no max_running. */
+      running: number | null;
+      rate_limit: number | null;
+      rate_seconds: number;
+      rate_burst: number | null;
+      /** What is left in the bucket: how many tasks may start now. Null without a rate. */
+      level: number | null;
+    };
+  };
+  /** Fill the bucket of a queue's rate again */
+  'POST /v1/queues/{queue}/limits/reset': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: object;
+    answer: {
+      queue: string;
+      max_running: number | null;
+      /** Null where there is no max_running. */
+      running: number | null;
+      rate_limit: number | null;
+      rate_seconds: number;
+      rate_burst: number | null;
+      /** What is left in the bucket: how many tasks may start now. Null without a rate. */
+      level: number | null;
+    };
+  };
+  /** Cancel all that is ready and waiting in a queue, or one of the two, for good */
+  'POST /v1/queues/{queue}/purge': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      state?: 'ready' | 'waiting' | null;
+    };
+    answer: {
+      ready: number;
+      waiting: number;
+      busy: number;
+      more: boolean;
+    };
+  };
+  /** Make a key; it is shown this once */
+  'POST /v1/keys': {
+    path: unknown;
+    query: unknown;
+    body: {
+      name: string;
+      scopes: ('enqueue' | 'claim' | 'read' | 'admin')[];
+      /** Left out: all queues. */
+      queues?: string[] | null;
+      /** Left out: all tenants. For scopes enqueue and read alone. */
+      tenants?: string[] | null;
+      expires_at?: string | null;
+      expires_in_seconds?: number | null;
+      rate_limit?: number | null;
+      rate_seconds?: number | null;
+    };
+    answer: {
+      prefix: string;
+      name: string;
+      scopes: ('enqueue' | 'claim' | 'read' | 'admin')[];
+      queues: string[] | null;
+      tenants: string[] | null;
+      rate_limit: number | null;
+      rate_seconds: number | null;
+      created_at: string;
+      expires_at: string | null;
+      /** The key that it was rotated from. */
+      replaces: string | null;
+      key: string;
+    };
+  };
+  /** All keys, but for their secret part */
+  'GET /v1/keys': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      keys: {
+        prefix: string;
+        name: string;
+        scopes: ('enqueue' | 'claim' | 'read' | 'admin')[];
+        queues: string[] | null;
+        tenants: string[] | null;
+        rate_limit: number | null;
+        rate_seconds: number | null;
+        created_at: string;
+        expires_at: string | null;
+        /** The key that it was rotated from. */
+        replaces: string | null;
+        revoked_at: string | null;
+        replaced_by: string | null;
+        /** To about a minute. */
+        last_used_at: string | null;
+        /** How often it was looked at; a call may do so twice. */
+        uses: number;
+      }[];
+    };
+  };
+  /** Change a key's name, expiry or rate; null takes away */
+  'PATCH /v1/keys/{prefix}': {
+    path: {
+      prefix: string;
+    };
+    query: unknown;
+    body: {
+      name?: string;
+      expires_at?: string | null;
+      expires_in_seconds?: number | null;
+      rate_limit?: number | null;
+      rate_seconds?: number | null;
+    };
+    answer: {
+      prefix: string;
+      name: string;
+      scopes: ('enqueue' | 'claim' | 'read' | 'admin')[];
+      queues: string[] | null;
+      tenants: string[] | null;
+      rate_limit: number | null;
+      rate_seconds: number | null;
+      created_at: string;
+      expires_at: string | null;
+      /** The key that it was rotated from. */
+      replaces: string | null;
+      revoked_at: string | null;
+      replaced_by: string | null;
+      /** To about a minute. */
+      last_used_at: string | null;
+      /** How often it was looked at; a call may do so twice. */
+      uses: number;
+    };
+  };
+  /** End a key at once */
+  'DELETE /v1/keys/{prefix}': {
+    path: {
+      prefix: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      prefix: string;
+      revoked: true;
+    };
+  };
+  /** Make a key that replaces one, which ends after overlap_seconds */
+  'POST /v1/keys/{prefix}/rotate': {
+    path: {
+      prefix: string;
+    };
+    query: unknown;
+    body: {
+      overlap_seconds?: number;
+    };
+    answer: {
+      prefix: string;
+      name: string;
+      scopes: ('enqueue' | 'claim' | 'read' | 'admin')[];
+      queues: string[] | null;
+      tenants: string[] | null;
+      rate_limit: number | null;
+      rate_seconds: number | null;
+      created_at: string;
+      expires_at: string | null;
+      /** The key that it was rotated from. */
+      replaces: string | null;
+      key: string;
+    };
+  };
+  /** Who made, changed, emptied or ended what, the newest first */
+  'GET /v1/acts': {
+    path: unknown;
+    query: {
+      key?: string;
+      verb?: string;
+      object?: string;
+      before?: string;
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      acts: {
+        number: string;
+        at: string;
+        /** Who was logged in to the database. */
+        role: string;
+        /** Whose call it was; null where none was. */
+        key: string | null;
+        key_name: string | null;
+        verb: string;
+        object: string;
+        detail: Record<string, unknown>;
+      }[];
+    };
+  };
+  /** Do what is due, and say when to come again */
+  'POST /v1/tick': {
+    path: unknown;
+    query: unknown;
+    body: object;
+    answer: {
+      next_wake_at: string | null;
+    };
+  };
+  /** How much there is in all queues, and when time must next do something */
+  'GET /v1/stats': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      queues: number;
+      ready: number;
+      running: number;
+      waiting: number;
+      dead: number;
+      oldest_ready_at: string | null;
+      next_wake_at: string | null;
+    };
+  };
+  /** What happened in a queue, by the minute or longer */
+  'GET /v1/queues/{queue}/series': {
+    path: {
+      queue: string;
+    };
+    query: {
+      from?: string;
+      to?: string;
+      step_seconds?: number;
+    };
+    body: undefined;
+    answer: {
+      step_seconds: number;
+      points: {
+        at: string;
+        enqueued: number;
+        started: number;
+        done: number;
+        failed: number;
+        lost: number;
+        dead: number;
+        ready: number | null;
+        running: number | null;
+        waiting: number | null;
+        oldest_ready_seconds: number | null;
+        wait: {
+          p50: number | null;
+          p95: number | null;
+          p99: number | null;
+        };
+        run: {
+          p50: number | null;
+          p95: number | null;
+          p99: number | null;
+        };
+      }[];
+    };
+  };
+  /** What happened in all queues together, by the minute or longer */
+  'GET /v1/series': {
+    path: unknown;
+    query: {
+      from?: string;
+      to?: string;
+      step_seconds?: number;
+    };
+    body: undefined;
+    answer: {
+      step_seconds: number;
+      points: {
+        at: string;
+        enqueued: number;
+        started: number;
+        done: number;
+        failed: number;
+        lost: number;
+        dead: number;
+        ready: number | null;
+        running: number | null;
+        waiting: number | null;
+        oldest_ready_seconds: number | null;
+        wait: {
+          p50: number | null;
+          p95: number | null;
+          p99: number | null;
+        };
+        run: {
+          p50: number | null;
+          p95: number | null;
+          p99: number | null;
+        };
+      }[];
+    };
+  };
+  /** Each queue at a glance, as it was counted last */
+  'GET /v1/overview': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      queues: {
+        name: string;
+        paused: boolean;
+        ready: number;
+        running: number;
+        waiting: number;
+        dead: number;
+        oldest_ready_at: string | null;
+        counted_at: string | null;
+        enqueued_per_second: number;
+        started_per_second: number;
+        done_per_second: number;
+        failed_per_second: number;
+        wait_p95: number | null;
+        run_p95: number | null;
+        spark: {
+          ready: number[];
+          done: number[];
+        };
+      }[];
+    };
+  };
+  /** Every queue in OpenMetrics text, as it was counted last */
+  'GET /metrics': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: string;
+  };
+  /** How the archive stands */
+  'GET /v1/archive': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      enabled: boolean;
+      prefix: string;
+      waiting: number;
+      oldest_waiting_at: string | null;
+      exported: number;
+      files: number;
+      rows: number;
+      bytes: number;
+      erasures_pending: number;
+      objects_unwanted: number;
+      last_step_at: string | null;
+      failures: number;
+      failed_at: string | null;
+      last_error: string | null;
+    };
+  };
+  /** Turn the archive on or off, and say under which prefix its files lie */
+  'PUT /v1/archive': {
+    path: unknown;
+    query: unknown;
+    body: {
+      enabled?: boolean;
+      prefix?: string;
+    };
+    answer: {
+      enabled: boolean;
+      prefix: string;
+    };
+  };
+  /** End the epoch in use, so that it goes to the archive at once */
+  'POST /v1/archive/end': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      epoch: number;
+      settled_at: string | null;
+      why: string | null;
+    };
+  };
+  /** Export the next part of what is due, erase and delete what is to go; again while more */
+  'POST /v1/archive/step': {
+    path: unknown;
+    query: unknown;
+    body: {
+      rows?: number;
+    };
+    answer: {
+      epoch: number | null;
+      part: number | null;
+      rows: number;
+      bytes: number;
+      deleted: number;
+      erased: number;
+      more: boolean;
+    };
+  };
+  /** Archived tasks of a queue, from the newest files on, a part at a time */
+  'GET /v1/archive/tasks': {
+    path: unknown;
+    query: {
+      queue: string;
+      state?: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+      tenant?: string;
+      unique_key?: string;
+      worker?: string;
+      error?: string;
+      from?: string;
+      to?: string;
+      cursor?: string;
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      tasks: {
+        id: string;
+        run_id: string;
+        queue: string;
+        state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+        priority: number;
+        tenant: string | null;
+        attempt: number;
+        created_at: string;
+        run_at: null;
+        ended_at: string | null;
+        worker: string | null;
+        error: string | null;
+      }[];
+      /** To go on with; null when nothing is left to look at. */
+      cursor: string | null;
+      looked_at: number;
+    };
+  };
+  /** What is not as it should be; nothing when all is well */
+  'GET /v1/doctor': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      findings: {
+        finding: string;
+        severity: string;
+        detail: string | null;
+        hint: string | null;
+      }[];
+    };
+  };
+  /** Whether the database answers */
+  'GET /v1/health': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      status: 'ok';
+      database: 'reachable';
+    };
+  };
+};
+
+export type Route = keyof Routes;
+export type Answer<R extends Route> = Routes[R]['answer'];
+export type Body<R extends Route> = Routes[R]['body'];
+export type Query<R extends Route> = Routes[R]['query'];
