@@ -145,7 +145,7 @@ where tock.authorize(p_key => $1, p_scope => 'claim', p_queue => $2)`,
     body: s.options({ queues, ...asked }),
     needsBody: true,
     repeatable: true,
-    statement: `select tock.http_claimed_any(p_runs => array(
+    statement: `select tock.http_claimed_any(p_queues => $2, p_runs => array(
   select c from tock.claim_any(p_queues => $2::text[], p_weights => $3::integer[], p_worker => $4, p_limit => $5,
     p_lease_seconds => $6, p_request_id => $7, p_alone => true) as c)) as body
 where (select bool_and(tock.authorize(p_key => $1, p_scope => 'claim', p_queue => q.name))

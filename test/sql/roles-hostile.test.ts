@@ -69,7 +69,7 @@ async function life(client: pg.Client, role: string, queue: string): Promise<voi
   expect(await complete(worker, lease)).toMatchObject({ completed: 4 });
   expect(await drain(worker, queue)).toHaveLength(1);
   await worker.query(
-    'select tock.claim_answer(), tock.next_wake_at(), tock.retry_after_seconds($1)',
+    'select tock.next_wake_at(), tock.claim_state($1)',
     [queue],
   );
   expect((await task(client, ids[3] as string))?.state).toBe('done');
