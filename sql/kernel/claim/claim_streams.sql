@@ -57,7 +57,7 @@ begin
       v_range.one := v_first and v_streams = 0;
       v_place := row(v_look.epoch, v_next.after_position);
       v_got := 0;
-      -- again where a range was passed over to its end
+      -- again where runs were passed over and nothing was left behind them
       loop
         if v_place.after_position is null then
           v_place := tock.next_place(v_next.stream, v_look.epoch, p_alone);
@@ -87,7 +87,7 @@ begin
           return query select * from tock.lease_overridden_range(v_range, v_overridden);
           get diagnostics v_got = row_count;
         end if;
-        exit when v_got > 0 or v_overridden.upto = v_range.after_position or v_passed = 10000;
+        exit when v_got > 0 or v_overridden.passed = 0 or v_passed = 10000;
         v_place := null;
       end loop;
       v_left := v_left - v_got;
