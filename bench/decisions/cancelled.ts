@@ -52,7 +52,7 @@ try {
   told('cancel of 10,000', cancels);
   const behind = await value<string>("select tock.enqueue_task('c', '1', p_priority => 9)");
   const text = `with claimed as materialized (select min(c.id) as id from tock.claim(p_queue => 'c', p_alone => true) c)
-    select c.id, (select s.state from tock.claim_state('c') s where c.id is null) as answer from claimed c`;
+    select c.id, (select s.state from tock.claim_state('{c}') s where c.id is null) as answer from claimed c`;
   for (;;) {
     const [{ rows }, took] = await timed(() => client.query(text));
     if (rows[0].answer !== 'passing') {

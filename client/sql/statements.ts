@@ -20,7 +20,7 @@ const claimed = (rows: string, queues: string) => `with claimed as materialized 
   )
   select coalesce(a.leases, '[]') as leases, coalesce(s.state, 'found') as state,
     coalesce(s.retry_after_seconds, 0) as retry_after_seconds
-  from answer a left join lateral tock.claim_state(variadic ${queues}) s on a.leases is null`;
+  from answer a left join lateral tock.claim_state(${queues}) s on a.leases is null`;
 
 /** Claims, each a statement of its own, whose leases are JSON text. */
 export const claimedOne = claimed(

@@ -11,7 +11,7 @@ declare
   v_told jsonb := '{}';
 begin
   if v_run.lease is null then
-    select s.* into v_state from tock.claim_state(p_queue) s;
+    select s.* into v_state from tock.claim_state(array[p_queue]) s;
     return pg_catalog.format(
       '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s}',
       v_state.state, v_state.retry_after_seconds);
@@ -49,7 +49,7 @@ declare
   v_state record;
 begin
   if p_runs = '{}' then
-    select s.* into v_state from tock.claim_state(variadic p_queues) s;
+    select s.* into v_state from tock.claim_state(p_queues) s;
     return pg_catalog.format('{"leases":[],"state":"%s","retry_after_seconds":%s}', v_state.state, v_state.retry_after_seconds);
   end if;
   v_leases := (

@@ -1,7 +1,7 @@
 -- Read after a claim that came back empty: the answer is of this moment, so `busy` may also be what came
 -- since.
 create or replace function tock.claim_state(
-  variadic p_queues text[], out state text, out retry_after_seconds integer)
+  p_queues text[], out state text, out retry_after_seconds integer)
 language plpgsql
 volatile
 security definer

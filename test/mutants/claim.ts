@@ -34,7 +34,7 @@ export const claim: Mutant[] = [
   {
     name: "a claim's answer is not bounded in bytes",
     in: 'tock.lease_range',
-    find: 'where n.upto <= p_bytes or (p_one and n.upto = n.cost) … leased_until) select',
+    find: 'where n.upto <= p_range.bytes or (p_range.one and n.upto = n.cost) … leased_until) select',
     replace: '… leased_until) select',
     caught: ['sql/claim.test.ts', 'a task with large payloads'],
   },
@@ -70,7 +70,8 @@ export const claim: Mutant[] = [
     name: 'a claim at a limit may be lost in a crash',
     in: 'tock.claim_streams',
     find: 'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and (p_claim.allowance).allowed is null and not tock.has_fired() then',
-    replace: 'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and not tock.has_fired() then',
+    replace:
+      'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and not tock.has_fired() then',
     caught: ['sql/limits-rates.test.ts', 'a claim at a limit commits synchronously'],
   },
   {

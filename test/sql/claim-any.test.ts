@@ -104,7 +104,7 @@ const answer = async (queues: string[]) =>
       client,
       `select coalesce(s.state, 'found') as state, coalesce(s.retry_after_seconds, 0) as after
        from (select array(select c from tock.claim_any(p_queues => $1, p_alone => true) c) as runs offset 0) x
-         left join lateral tock.claim_state(variadic $1) s on x.runs = '{}'`,
+         left join lateral tock.claim_state($1) s on x.runs = '{}'`,
       [queues],
     )
   )[0];

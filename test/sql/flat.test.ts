@@ -73,7 +73,7 @@ test('promotions, and the look of every claim, are as cheap for the last of 50,0
     // reads what promotion reads, and promotes nothing: another queue, not alone
     looking.push(await pages("tock.claim('other')"));
     waking.push(await pages('tock.next_wake_at()'));
-    asking.push(await pages("tock.claim_state('q')"));
+    asking.push(await pages("tock.claim_state('{q}')"));
   }
   expect(await value(client, 'select count(*)::integer from tock.waiting')).toBe(0);
   expectFlat('promote(1)', promoting);

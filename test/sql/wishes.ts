@@ -43,7 +43,7 @@ export async function claimAnswer(client: Client, queue: string, limit = 1) {
     client,
     `with claimed as materialized (select count(*)::int as runs from tock.claim(p_queue => $1, p_limit => $2))
      select c.runs, coalesce(s.state, 'found') as answer
-     from claimed c left join lateral tock.claim_state($1) s on c.runs = 0`,
+     from claimed c left join lateral tock.claim_state(array[$1]) s on c.runs = 0`,
     [queue, limit],
   );
   return row;
