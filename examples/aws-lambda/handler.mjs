@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { createTock, Fatal } from 'tock/client';
 
-const { TOCK_URL = '', TOCK_KEY = '' } = process.env;
+const { TOCK_URL = '', TOCK_KEY = '', CALL_SECONDS = '3' } = process.env;
 // How long a call may take, with its repeats.
-const call_seconds = 3;
+const call_seconds = Number(CALL_SECONDS);
 // How long what runs may go on when the time is up.
 const stop_seconds = 2;
 // Handlers hear of it then, a second later they are given back; and a claim may be under way.

@@ -69,7 +69,7 @@ export function startWorker(
 }
 
 export async function healthy(url: string, worker: Worker, stopping: AbortSignal): Promise<void> {
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + 180_000;
   let over = false;
   let last = 'no answer';
   void worker.ended.then(() => {
@@ -78,7 +78,7 @@ export async function healthy(url: string, worker: Worker, stopping: AbortSignal
   while (true) {
     stopping.throwIfAborted();
     try {
-      const response = await fetch(`${url}/v1/health`, { signal: AbortSignal.timeout(2000) });
+      const response = await fetch(`${url}/v1/health`, { signal: AbortSignal.timeout(20_000) });
       if (response.ok) return;
       last = `${response.status} ${await response.text()}`;
     } catch (error) {

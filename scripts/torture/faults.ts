@@ -8,6 +8,9 @@ import { killing } from './kills.ts';
 import { type Fault, type Link, links, type Way, ways } from './plan.ts';
 import type { Torture } from './torture.ts';
 
+/** After the last fault; a start of workerd takes a slow machine a minute of it. */
+const FEEL_MS = 300_000;
+
 /** A proxy that tears, for as long as the fault says and until it has torn something. */
 async function tearing(torture: Torture, { name, holds }: Fault): Promise<number> {
   const { stack } = torture;
@@ -71,8 +74,8 @@ export async function runFaults(
       lasting.push(untilFelt(torture, fault, hold));
     }
   }
-  // What was not felt yet may still be.
-  await Promise.race([Promise.all(lasting), pause(30_000)]);
+  // What was not felt yet may still be, once workerd is back: until then a queue may stay empty, or paused.
+  await Promise.race([Promise.all(lasting), pause(FEEL_MS)]);
   torture.going = false;
   await Promise.all(lasting);
 }

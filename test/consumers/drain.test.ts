@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WorkerStopped } from '../../client/index.ts';
 import type { ConsumerHandler } from '../../functions/consumers/context.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
@@ -15,7 +15,25 @@ beforeAll(async () => {
 beforeEach(() => {
   there.errors.length = 0;
 });
+afterEach(() => void vi.useRealTimers());
 afterAll(() => there.database.drop());
+
+/** From here on time stands still until the test lets it pass: what the database takes for an answer is no part of it. */
+const stopTime = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+
+/** What a drain comes to of which so many milliseconds pass once a handler has begun. */
+async function afterBegun<T>(
+  begun: Promise<unknown>,
+  ms: number,
+  draining: Promise<T>,
+): Promise<T> {
+  await Promise.race([begun, draining]);
+  await vi.advanceTimersByTimeAsync(ms);
+  return draining;
+}
+
+/** Of a drain of 8 seconds: those after which what still runs is given back, and not all. */
+const UNTIL_GIVEN_BACK_MS = 7400;
 
 const none = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0, again_seconds: null };
 
@@ -80,20 +98,24 @@ describe('a drain leaves when its time is over, and gives back what has not ende
     },
   };
 
-  test.concurrent.for(Object.keys(handlers))('of a handler %s', async (name, { expect }) => {
+  test.for(Object.keys(handlers))('of a handler %s', async (name) => {
+    stopTime();
     const queue = name.replaceAll(' ', '-');
+    const { open, opened } = gate();
     const ids = await there.tock.enqueueMany(queue, [{ payload: 1 }, { payload: 2 }]);
     let signal: AbortSignal | undefined;
     let left = Number.NaN;
     const handler: ConsumerHandler = (task, context) => {
       signal = context.signal;
       left = context.left();
+      open();
       return handlers[name]?.(task, context);
     };
     const consumer = defineConsumer({ queue, batch: 2, handler });
     const started = performance.now();
     // The handlers don't end by themselves: it is the drain that leaves.
-    const drained = await there.drain([consumer], { seconds: 8 });
+    const draining = there.drain([consumer], { seconds: 8 });
+    const drained = await afterBegun(opened, UNTIL_GIVEN_BACK_MS, draining);
     expect(performance.now() - started).toBeGreaterThan(4000);
     expect(drained).toEqual({ ...none, released: 2, again_seconds: 0 });
     expect(signal?.reason).toBeInstanceOf(WorkerStopped);
@@ -115,33 +137,44 @@ describe('a handler that would need more than an invocation can give has failed'
     },
   };
 
-  test.concurrent.for(Object.keys(handlers))('%s', async (name, { expect }) => {
+  test.for(Object.keys(handlers))('%s', async (name) => {
+    stopTime();
     const queue = name.replaceAll(' ', '-');
     const [all, half] = [`${queue}-all`, `${queue}-half`];
     const long = await there.tock.enqueue(all, 1);
     const begun = await there.tock.enqueue(half, 1);
-    const handler = handlers[name] as ConsumerHandler;
-    const options = { seconds: 8, enough_seconds: 1 };
-    const drained = await there.drain([defineConsumer({ queue: all, handler })], options);
+    const drainOf = (queue: string, enough_seconds: number) => {
+      const { open, opened } = gate();
+      const handler: ConsumerHandler = (task, context) => {
+        open();
+        return handlers[name]?.(task, context);
+      };
+      const draining = there.drain([defineConsumer({ queue, handler })], {
+        seconds: 8,
+        enough_seconds,
+      });
+      return afterBegun(opened, UNTIL_GIVEN_BACK_MS, draining);
+    };
+    const drained = await drainOf(all, 1);
     expect(drained).toMatchObject({ failed: 1, released: 0, lost: 0 });
     const error = { name: 'TimedOut', message: expect.stringContaining('not ended within') };
     expect((await there.tock.task(long))?.runs[0]).toMatchObject({ state: 'failed', error });
-    const less = await there.drain([defineConsumer({ queue: half, handler })], {
-      ...options,
-      enough_seconds: 1000,
-    });
+    const less = await drainOf(half, 1000);
     expect(less).toMatchObject({ failed: 0, released: 1, lost: 0 });
     expect(await there.tock.task(begun)).toMatchObject({ state: 'ready', attempt: 1 });
   });
 });
 
 test('a drain that can reach nobody any more leaves all the same', async () => {
+  stopTime();
   await there.tock.enqueue('stuck', 1);
+  const { open, opened } = gate();
   const handler = () => {
     hang = true;
+    open();
   };
   let hang = false;
-  await drain(
+  const draining = drain(
     (env, use) =>
       there.connect(env, (query, most) =>
         use((text, values) => (hang ? new Promise(() => {}) : query(text, values)), most),
@@ -150,6 +183,7 @@ test('a drain that can reach nobody any more leaves all the same', async () => {
     [defineConsumer({ queue: 'stuck', handler })],
     { seconds: 8 },
   );
+  await afterBegun(opened, 8000, draining);
   expect(hang).toBe(true);
 });
 

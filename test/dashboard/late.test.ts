@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster, stackInfo } from '../database.ts';
 import { patience } from '../patience.ts';
 import { claim, enqueue, expire, leaseOf, numbered, reap } from '../sql/support.ts';
@@ -19,6 +19,9 @@ beforeAll(async () => {
   // All that somebody gets who has never seen Tock: an address, and a key that touches nothing.
   key = await made.makeKey(['read']);
 });
+
+// Without pg_cron duties are late two minutes after the last tick, which is a reason of its own.
+beforeEach(() => client.query('select tock.tick()'));
 
 afterAll(() => made?.close());
 
@@ -57,13 +60,17 @@ async function expectReason(items: Locator, words: RegExp[]): Promise<void> {
     .toHaveLength(1);
 }
 
+/** Besides it there may be, until the next look, a call of Tock's that takes a slow machine over five seconds. */
+const expectNoOther = (items: Locator) =>
+  expect.poll(() => items.count(), { timeout: patience }).toBe(1);
+
 test('no consumer', async () => {
   await enqueue(client, 'orders', numbered(20));
   await age('orders', '5 minutes');
   const page = await made.open(key);
   const why = await whyOf(page, 'orders');
   await expectReason(why, [/no worker claims from this queue/, /20 tasks/, /start a worker/]);
-  expect(await why.count()).toBe(1);
+  await expectNoOther(why);
 });
 
 test('paused', async () => {
@@ -73,7 +80,7 @@ test('paused', async () => {
   const page = await made.open(key);
   const why = await whyOf(page, 'letters');
   await expectReason(why, [/the queue is paused/, /3 tasks are ready/, /resume/i]);
-  expect(await why.count()).toBe(1);
+  await expectNoOther(why);
 });
 
 test('a poison task', async () => {
@@ -140,7 +147,9 @@ test('a gate that is stuck', async () => {
 });
 
 test('where nothing is wrong, nothing is said to be', async () => {
-  await enqueue(client, 'fresh', numbered(2));
+  // One runs, one is not due: what is ready is late after some seconds without a worker.
+  await enqueue(client, 'fresh', [{ payload: 1 }, { payload: 2, delay_seconds: 3600 }]);
+  await claim(client, 'fresh', { lease_seconds: 3600 });
   const page = await made.open(key);
   await page.getByRole('link', { name: 'fresh' }).click();
   await page.getByText('Nothing holds this queue up').waitFor();

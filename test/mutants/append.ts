@@ -44,4 +44,11 @@ export const append: Mutant[] = [
     replace: '',
     caught: ['faults/sequence.test.ts', 'a sequence set back and caught up within a call'],
   },
+  {
+    name: 'a task option is accepted and lost',
+    in: 'tock.asked_options',
+    find: "('push_url', 'url', null, null, null)",
+    replace: "('push_url', 'url', null, null, null), ('planted', 'text', 1, 9, null)",
+    caught: ['sql/options-kept.test.ts', 'an option that tasks may have is kept'],
+  },
 ];

@@ -3,7 +3,7 @@ import { anyPort } from '../../scripts/stack/ports.ts';
 import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
 import { allTasks, longAgo, secret, twoDays } from '../archive/days.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { epochs, retain } from '../sql/history.ts';
+import { age, epochs, retain } from '../sql/history.ts';
 import { removeHome, temporaryHome } from '../stack/started.ts';
 
 const home = temporaryHome();
@@ -55,18 +55,23 @@ test("workerd's own R2 keeps the archive, and gives it back to the letter", asyn
   for (const id of allTasks(ids)) before.set(id, (await send(`GET /v1/tasks/${id}`)).text);
   await longAgo(owner);
   expect(await send('PUT /v1/archive', { enabled: true })).toMatchObject({ status: 200 });
-  await archive();
-  await retain(owner);
-  expect(await epochs(owner)).not.toContain(2);
+  // The Worker's alarm is at it too: a part or a lock may be its own for a while.
+  const dropped = async () => {
+    await archive();
+    await age(owner, '60 days');
+    await retain(owner);
+    return epochs(owner);
+  };
+  await expect.poll(dropped).not.toContain(2);
   for (const [id, text] of before) expect((await send(`GET /v1/tasks/${id}`)).text).toBe(text);
   const found = await send('GET /v1/archive/tasks?queue=many&limit=1000');
   expect(JSON.parse(found.text).tasks).toHaveLength(50);
   expect((await send(`DELETE /v1/tasks/${ids.done}/payload`)).status).toBe(200);
-  await archive();
+  const archived = async () => {
+    await archive();
+    return JSON.parse((await send('GET /v1/archive')).text);
+  };
+  const nothing = { erasures_pending: 0, objects_unwanted: 0, failures: 0 };
+  await expect.poll(archived).toMatchObject(nothing);
   expect((await send(`GET /v1/tasks/${ids.done}`)).text).not.toContain(secret);
-  expect(JSON.parse((await send('GET /v1/archive')).text)).toMatchObject({
-    erasures_pending: 0,
-    objects_unwanted: 0,
-    failures: 0,
-  });
 });
