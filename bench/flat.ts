@@ -64,7 +64,7 @@ async function measured(on: Client, held: () => Promise<unknown>): Promise<Row[]
   for (let call = 0; call < tasks / 500; call++) {
     promote.times.push(await timed(on, 'select tock.promote(500)'));
     wake.times.push(await timed(on, 'select tock.next_wake_at()'));
-    ask.times.push(await timed(on, "select tock.retry_after_seconds('flat')"));
+    ask.times.push(await timed(on, "select tock.claim_state('{flat}')"));
   }
   await claims();
   for (let call = 0; call < tasks / 3000; call++) {

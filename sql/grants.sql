@@ -44,7 +44,7 @@ grant execute on function
 
 -- doing it
 grant execute on function
-  tock.claim, tock.claim_any, tock.claim_answer, tock.retry_after_seconds, tock.complete, tock.fail, tock.release, tock.extend,
+  tock.claim, tock.claim_any, tock.claim_state, tock.complete, tock.fail, tock.release, tock.extend,
   tock.queue_of_lease, tock.next_wake_at, tock.tick_by, tock.claim_own, tock.join_pool, tock.leave_pool, tock.take,
   tock.lease_headers
   to tock_worker, tock_admin, tock_edge;

@@ -729,9 +729,13 @@ type tock.archive_rows (count integer, digest text, texts text, last_stream inte
 
 type tock.candidate (stream integer, priority smallint, after_position bigint)
 
+type tock.claim_range (epoch integer, stream integer, after_position bigint, most integer, bytes integer, one boolean, token uuid, worker text, leased_until timestamp with time zone, max_attempts smallint, priority smallint)
+
 type tock.claimed (lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
 
 type tock.claimed_from (queue text, lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
+
+type tock.claiming (repeated uuid, allowed integer, bytes integer, leased_until timestamp with time zone, max_attempts smallint, digest bigint, allowance allowance, late boolean)
 
 type tock.completion (good bigint[], ended ending[], spawning leased_run[], fields text[])
 
@@ -757,7 +761,7 @@ type tock.leased_run (n bigint, id bigint, stream integer, position bigint, queu
 
 type tock.look (epoch integer, due boolean, streams candidate[])
 
-type tock.passed (after_position bigint, skips bigint[], upto bigint, timeout_seconds integer)
+type tock.passed (after_position bigint, skips bigint[], upto bigint, timeout_seconds integer, passed integer)
 
 type tock.place (epoch integer, after_position bigint)
 
@@ -1032,6 +1036,10 @@ function tock.begin_archive(p_epoch epochs)
   returns archives
   -- An epoch's row in the archive, made where there is none.
 
+function tock.begin_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer, p_late boolean)
+  returns claiming
+  -- What a claim may take: allowed is 0 or less where the queue is paused or at its limit; repeated is the lease that a call with this request_id has had. Raises TK422 for arguments that claim() doesn't take.
+
 function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
   returns void
   -- Has a task's next entry wait for what its run spawns: its payload is {payload, result} until the children's results are added.
@@ -1241,17 +1249,12 @@ function tock.check_waiting_ids()
 
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false, p_bytes integer DEFAULT 4194304)
   returns SETOF claimed
-  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready. A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
-  -- for tock_admin, tock_edge, tock_worker
-
-function tock.claim_answer()
-  returns text
-  -- About this transaction's last claim: found, empty, paused, limited (as many are running, or were started, as the queue's limits allow), busy (there is something, in streams that others hold) or passing (10,000 cancelled runs were passed over: claim again at once).
+  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready (claim_state() says why). A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_any(p_queues text[], p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_alone boolean DEFAULT false, p_weights integer[] DEFAULT NULL::integer[])
   returns SETOF claimed_from
-  -- claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue's runs have a lease of their own. claim_answer() is of all of them together: found, or the best that one of them said. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).
+  -- claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue's runs have a lease of their own. claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_one(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
@@ -1262,6 +1265,15 @@ function tock.claim_own(p_queue text, p_worker text, p_lease_seconds integer DEF
   returns SETOF claimed
   -- Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one again, with a later end.
   -- for tock_admin, tock_edge, tock_worker
+
+function tock.claim_state(VARIADIC p_queues text[], OUT state text, OUT retry_after_seconds integer)
+  returns record
+  -- Why a claim from these queues finds nothing now: empty, paused, limited (as many are running, or were started, as the queue's limits allow), busy (there is something, which others hold, or which has just come) or passing (there are more cancelled runs than the 10,000 that one claim passes over: claim again at once); and when to come back, in seconds: 0 when passing, 1 when busy, those to the next start that a rate allows when limited, else those to the next waiting task, 1 to 30. Of several queues, the best of their states and the soonest time.
+  -- for tock_admin, tock_edge, tock_worker
+
+function tock.claim_streams(p_queue text, p_seed integer, p_worker text, p_request_id text, p_alone boolean, p_claim claiming)
+  returns SETOF claimed
+  -- Leases runs from one stream of a queue after another, until a claim has as many as it may take.
 
 function tock.claimed_of(p_queue text, p_run claimed)
   returns claimed_from
@@ -1528,14 +1540,6 @@ function tock.doctor_of_vacuum(p_age integer DEFAULT 1000000000)
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() says of vacuum: where it is off, and of tables frozen over p_age transactions ago.
 
-function tock.draw(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
-  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- Leases what lies above a stream's cursor in an epoch and returns it, in order.
-
-function tock.draw_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
-  returns TABLE(lease uuid, leased_until timestamp with time zone, id bigint, run_id bigint, attempt integer, max_attempts integer, priority integer, tenant text, created_at timestamp with time zone, payload jsonb)
-  -- Leases what lies above a stream's cursor in an epoch, past what is marked, and returns it, in order.
-
 function tock.drop_epoch(p_epoch integer)
   returns void
   -- Drops an epoch's leaves: 55P03 when somebody reads and it would have to wait, or the archive was turned on since.
@@ -1722,6 +1726,10 @@ function tock.finding_of_left_behind(p_children bigint[])
   returns TABLE(finding text, severity text, detail text, hint text)
   -- What doctor() and why() say of children that left_behind() found.
 
+function tock.finish_claim(p_queue text, p_claim claiming, p_token uuid, p_runs integer, p_request_id text)
+  returns void
+  -- Records what a claim has taken of its queue's limits, and its lease under its request_id.
+
 function tock.fire_all(p_fires fires[], p_now timestamp with time zone)
   returns void
   -- Fires schedules that are due, all or none: enqueues their tasks, notes what became of each fire, and when they are due next. Their rows are locked by the caller.
@@ -1854,10 +1862,6 @@ function tock.has_push(p_queue text)
   -- Whether a queue's tasks are sent to an endpoint.
   -- for tock_admin, tock_edge
 
-function tock.has_unread(p_queue text)
-  returns boolean
-  -- Whether a queue has runs that nobody was handed, those that are marked among them.
-
 function tock.headers_error(p_headers jsonb)
   returns text[]
   -- What is wrong with a task's headers: {field, message}, or null.
@@ -1928,7 +1932,7 @@ function tock.http_claimed(p_queue text, p_runs claimed[])
   -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.http_claimed_any(p_runs claimed_from[])
+function tock.http_claimed_any(p_queues text[], p_runs claimed_from[])
   returns text
   -- POST /v1/claim: what claim_any() has returned as the answer's body.
   -- for tock_admin, tock_edge, tock_worker
@@ -2032,6 +2036,10 @@ function tock.is_open(p_lease uuid, p_epoch integer)
 function tock.is_out_of_time()
   returns boolean
   -- Whether the calling statement has taken as long as statement_timeout lets it, or nearly.
+
+function tock.is_overridden_next(p_stream integer)
+  returns boolean
+  -- Whether the next run of a stream is cancelled or expired.
 
 function tock.is_past_retention(p_epoch epochs)
   returns boolean
@@ -2191,23 +2199,27 @@ function tock.lease_headers(p_lease uuid)
   -- What the runs of a lease were given beside their payloads, by their run_id: {headers, push_url}; those that have neither are left out.
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.lease_marked_range_1(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint, p_skips bigint[], p_upto bigint)
+function tock.lease_overridden_range(p_range claim_range, p_passed passed)
   returns SETOF claimed
-  -- Leases what lies above a stream's cursor in one segment, past what is marked, and returns it; nothing when another segment is meant.
+  -- lease_overridden_range_N() of the range's segment, with the end of the lease no later than the runs' time limit.
 
-function tock.lease_marked_range_current(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint, p_skips bigint[], p_upto bigint)
+function tock.lease_overridden_range_1(p_range claim_range, p_passed passed)
   returns SETOF claimed
-  -- Leases what lies above a stream's cursor in one segment, past what is marked, and returns it; nothing when another segment is meant.
+  -- Leases what lies above a stream's cursor in one segment, past what was passed over, and returns it; nothing when another segment is meant.
+
+function tock.lease_overridden_range_current(p_range claim_range, p_passed passed)
+  returns SETOF claimed
+  -- Leases what lies above a stream's cursor in one segment, past what was passed over, and returns it; nothing when another segment is meant.
 
 function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
   returns void
   -- parents_moved() for all runs of a lease.
 
-function tock.lease_range_1(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+function tock.lease_range_1(p_range claim_range)
   returns SETOF claimed
   -- Leases what lies above a stream's cursor in one segment and returns it, in order; nothing when another segment is meant.
 
-function tock.lease_range_current(p_epoch integer, p_stream integer, p_after bigint, p_limit integer, p_token uuid, p_worker text, p_until timestamp with time zone, p_bytes integer, p_one boolean, p_max_attempts smallint, p_priority smallint)
+function tock.lease_range_current(p_range claim_range)
   returns SETOF claimed
   -- Leases what lies above a stream's cursor in one segment and returns it, in order; nothing when another segment is meant.
 
@@ -2517,6 +2529,10 @@ function tock.next_parents(p_open dependent[], p_count integer, p_lock boolean)
   returns dependent[]
   -- Looks at the next p_count parents of children, from the end of their lists: which one is in the way, or how many are left.
 
+function tock.next_place(p_stream integer, p_current integer, p_alone boolean)
+  returns place
+  -- Where a stream's next claim starts; null when nothing is unread. p_current is the segment in use, where that is known.
+
 function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
   returns text
   -- The queue where a task goes on whose run in p_queue is done: the stage that is named, or else the next; null when it ends. TK422 for one that is none of its.
@@ -2735,9 +2751,17 @@ function tock.part(p_place places, p_again boolean, p_vanished boolean)
   returns boolean
   -- Ends a pair, of one whose worker has vanished only where it still has: the task waits again or is gone, the worker is free again if it had joined and is there.
 
-function tock.pass_marked(p_epoch integer, p_stream integer, p_after bigint, p_limit integer)
+function tock.pass_overridden(p_range claim_range, p_most integer)
   returns passed
-  -- Passes over the marked runs at a stream's cursor; says where the cursor is then, which of the next p_limit runs are to be skipped, and how far it has looked.
+  -- pass_overridden_N() of the range's segment.
+
+function tock.pass_overridden_1(p_range claim_range, p_most integer)
+  returns passed
+  -- Passes over the cancelled and expired runs at a stream's cursor, in one segment: where the cursor is then, which of the next runs are to be skipped, up to where that is known, and how many were passed. Null when another segment is meant.
+
+function tock.pass_overridden_current(p_range claim_range, p_most integer)
+  returns passed
+  -- Passes over the cancelled and expired runs at a stream's cursor, in one segment: where the cursor is then, which of the next runs are to be skipped, up to where that is known, and how many were passed. Null when another segment is meant.
 
 function tock.pause_schedule(p_schedule text)
   returns SETOF shown_schedule
@@ -2866,6 +2890,10 @@ function tock.queue(p_queue text)
   returns SETOF queues
   -- A queue's policy; no row when nobody has named it yet. paused says true as well while it waits to be resumed after a restore.
   -- for tock_admin, tock_edge
+
+function tock.queue_claim_state(p_queue text, OUT state text, OUT retry_after_seconds integer)
+  returns record
+  -- claim_state() of one queue.
 
 function tock.queue_of_lease(p_lease uuid)
   returns text
@@ -3052,11 +3080,6 @@ function tock.retain()
   -- Drops the oldest epoch that is audited and whose longest retention has passed, one a call, while the archive is on only one that lies there, verified; returns 1 when it did something.
   -- for tock_admin
 
-function tock.retry_after_seconds(p_queue text)
-  returns integer
-  -- When to come back after an empty claim: seconds to the queue's next waiting task, 1 to 30; 0 when it was only passing over cancelled runs; when it was limited, seconds to the next start that its rate allows, 1 where it waits for one to end.
-  -- for tock_admin, tock_edge, tock_worker
-
 function tock.revoke_key(p_prefix text)
   returns boolean
   -- Ends a key at once; false when there is none with this prefix.
@@ -3141,6 +3164,10 @@ function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NU
   returns SETOF shown_schedule
   -- Schedules by name, of a queue or all, from after a name on.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.seconds_to_next_waiting(p_queue text)
+  returns integer
+  -- Seconds to a queue's next waiting task, 1 to 30.
 
 function tock.sees_all()
   returns boolean
@@ -3258,6 +3285,10 @@ function tock.strangers()
 function tock.stream_asks(p_stream integer)
   returns boolean
   -- Whether a stream is of runs with options.
+
+function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_late boolean)
+  returns look
+  -- The next streams of a queue that have something to claim, besides those seen; at the first look it does maintenance that is late.
 
 function tock.sum_counts(p_counts bigint[])
   returns bigint[]
@@ -3403,6 +3434,10 @@ function tock.uncounted(p_after integer, p_limit integer)
 function tock.unended_tasks(p_fires fires[])
   returns bigint[]
   -- Of the last tasks of schedules that may not overlap, those that have not ended.
+
+function tock.unread_stream(p_queue text)
+  returns integer
+  -- A stream of a queue with runs that were not claimed, cancelled ones among them; null when there is none.
 
 function tock.unsettled_epochs()
   returns integer[]

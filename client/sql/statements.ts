@@ -1,7 +1,7 @@
 const wished =
   'p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5, p_alone => true';
 
-const claimed = (rows: string, queue: string) => `with claimed as materialized (
+const claimed = (rows: string, queues: string) => `with claimed as materialized (
     ${rows}
   ), told as materialized (
     select d.lease, tock.lease_headers(p_lease => d.lease) as told from (select distinct c.lease from claimed c) d
@@ -18,25 +18,24 @@ const claimed = (rows: string, queue: string) => `with claimed as materialized (
       'tasks', l.tasks) order by l.n)::text as leases
     from leases l
   )
-  select coalesce(a.leases, '[]') as leases, tock.claim_answer() as state,
-    case when a.leases is null then tock.retry_after_seconds(${queue}) else 0 end as retry_after_seconds
-  from answer a`;
+  select coalesce(a.leases, '[]') as leases, coalesce(s.state, 'found') as state,
+    coalesce(s.retry_after_seconds, 0) as retry_after_seconds
+  from answer a left join lateral tock.claim_state(${queues}) s on a.leases is null`;
 
 /** Claims, each a statement of its own, whose leases are JSON text. */
 export const claimedOne = claimed(
   `select $1::text as queue, c.* from tock.claim(p_queue => $1, ${wished}) with ordinality c`,
-  '$1',
+  'array[$1::text]',
 );
 
 export const claimedOwn = claimed(
   `select $1::text as queue, c.* from tock.claim_own(p_queue => $1, p_worker => $2, p_lease_seconds => $3) with ordinality c`,
-  '$1',
+  'array[$1::text]',
 );
 
-// claim_any() itself says when to come back.
 export const claimedAny = claimed(
   `select c.* from tock.claim_any(p_queues => $1, ${wished}, p_weights => $6) with ordinality c`,
-  'null',
+  '$1::text[]',
 );
 
 export const complete =

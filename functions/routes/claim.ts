@@ -151,7 +151,7 @@ where ${check('claim', '$2')}`,
     needsBody: true,
     repeatable: true,
     statement: checked(
-      (check) => `select tock.http_claimed_any(p_runs => array(
+      (check) => `select tock.http_claimed_any(p_queues => $2, p_runs => array(
   select c from tock.claim_any(p_queues => $2::text[], p_weights => $3::integer[], p_worker => $4, p_limit => $5,
     p_lease_seconds => $6, p_request_id => $7, p_alone => true) as c)) as body
 where (select bool_and(${check('claim', 'q.name')})

@@ -7,12 +7,14 @@ as $$
 declare
   v_run tock.claimed := p_runs[1];
   v_runs text;
+  v_state record;
   v_told jsonb := '{}';
 begin
   if v_run.lease is null then
+    select s.* into v_state from tock.claim_state(array[p_queue]) s;
     return pg_catalog.format(
       '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s}',
-      tock.claim_answer(), tock.retry_after_seconds(p_queue));
+      v_state.state, v_state.retry_after_seconds);
   end if;
   -- lease_asks(), which is not the edge's to call
   if pg_catalog.substr(v_run.lease::text, 15, 1) = '5' then
@@ -37,14 +39,19 @@ end $$;
 
 comment on function tock.http_claimed is 'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
 
-create or replace function tock.http_claimed_any(p_runs tock.claimed_from[])
+create or replace function tock.http_claimed_any(p_queues text[], p_runs tock.claimed_from[])
 returns text
 language plpgsql
 volatile
 as $$
 declare
   v_leases json;
+  v_state record;
 begin
+  if p_runs = '{}' then
+    select s.* into v_state from tock.claim_state(p_queues) s;
+    return pg_catalog.format('{"leases":[],"state":"%s","retry_after_seconds":%s}', v_state.state, v_state.retry_after_seconds);
+  end if;
   v_leases := (
     select pg_catalog.json_agg(pg_catalog.json_build_object(
       'queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until, 'tasks', l.tasks) order by l.n)
@@ -60,8 +67,7 @@ begin
         select d.lease, tock.lease_headers(d.lease) as told from (select distinct u.lease from unnest(p_runs) u offset 0) d
         offset 0) t on t.lease = r.lease
       group by r.queue, r.lease) l);
-  return pg_catalog.format('{"leases":%s,"state":"%s","retry_after_seconds":%s}', coalesce(v_leases, '[]'),
-    tock.claim_answer(), case when v_leases is null then tock.retry_after_seconds(null) else 0 end);
+  return '{"leases":' || v_leases || ',"state":"found","retry_after_seconds":0}';
 end $$;
 
 comment on function tock.http_claimed_any is 'POST /v1/claim: what claim_any() has returned as the answer''s body.';

@@ -127,5 +127,10 @@ create type tock.allowance as (
   number bigint, taken_at timestamptz, seen_at timestamptz, level double precision, running integer,
   leases uuid[], allowed integer, after_seconds integer, unwritten boolean);
 
+-- What a claim may take, and what it has to record.
+create type tock.claiming as (
+  repeated uuid, allowed integer, bytes integer, leased_until timestamptz, max_attempts smallint, digest bigint,
+  allowance tock.allowance, late boolean);
+
 create type tock.dependent as (
   position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text);

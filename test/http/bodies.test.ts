@@ -25,8 +25,8 @@ const before = {
     '$2',
     `(array_agg(c.lease))[1] as lease, (array_agg(c.leased_until))[1] as leased_until,
       coalesce(json_agg(run), '[]') as tasks,
-      case when count(*) >= 0 then tock.claim_answer() end as state,
-      case when count(*) > 0 then 0 else tock.retry_after_seconds(p_queue => $2) end
+      case when count(*) > 0 then 'found' else (tock.claim_state(array[$2])).state end as state,
+      case when count(*) > 0 then 0 else (tock.claim_state(array[$2])).retry_after_seconds end
         as retry_after_seconds`,
     `tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
       p_request_id => $6, p_alone => true) as c

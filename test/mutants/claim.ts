@@ -4,7 +4,7 @@ import type { Mutant } from './mutants.ts';
 export const claim: Mutant[] = [
   {
     name: 'a claim takes no stream lock',
-    in: 'tock.claim',
+    in: 'tock.claim_streams',
     find: 'if not (v_held or pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream)) then',
     replace: 'if false then',
     caught: ['sql/claim-load.test.ts', 'eight workers at limit'],
@@ -34,7 +34,7 @@ export const claim: Mutant[] = [
   {
     name: "a claim's answer is not bounded in bytes",
     in: 'tock.lease_range',
-    find: 'where n.upto <= p_bytes or (p_one and n.upto = n.cost) … leased_until) select',
+    find: 'where n.upto <= p_range.bytes or (p_range.one and n.upto = n.cost) … leased_until) select',
     replace: '… leased_until) select',
     caught: ['sql/claim.test.ts', 'a task with large payloads'],
   },
@@ -61,16 +61,17 @@ export const claim: Mutant[] = [
   },
   {
     name: 'a claim with a concurrency key may be lost in a crash',
-    in: 'tock.claim',
-    find: 'if v_alone and not v_asking and not v_limited then',
-    replace: 'if v_alone and not v_limited then',
+    in: 'tock.claim_streams',
+    find: 'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and (p_claim.allowance).allowed is null and not tock.has_fired() then',
+    replace: 'if p_alone and (p_claim.allowance).allowed is null and not tock.has_fired() then',
     caught: ['sql/gates.test.ts', 'a claim through a gate commits synchronously'],
   },
   {
     name: 'a claim at a limit may be lost in a crash',
-    in: 'tock.claim',
-    find: 'if v_alone and not v_asking and not v_limited then',
-    replace: 'if v_alone and not v_asking then',
+    in: 'tock.claim_streams',
+    find: 'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and (p_claim.allowance).allowed is null and not tock.has_fired() then',
+    replace:
+      'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and not tock.has_fired() then',
     caught: ['sql/limits-rates.test.ts', 'a claim at a limit commits synchronously'],
   },
   {
@@ -96,22 +97,22 @@ export const claim: Mutant[] = [
   },
   {
     name: 'an expired task starts',
-    in: 'tock.pass_marked',
+    in: 'tock.pass_overridden',
     find: 'coalesce(r.expired, false) or (select',
     replace: '(select',
     caught: ['sql/time-limits.test.ts', 'never starts after its time'],
   },
   {
     name: 'runs are passed over without a lease',
-    in: 'tock.pass_marked',
-    find: 'perform tock.skip_to(p_stream, p_after, v_passed.after_position, v_leading);',
+    in: 'tock.pass_overridden',
+    find: 'perform tock.skip_to(p_range.stream, p_range.after_position, v_passed.after_position, v_passed.passed);',
     replace: 'null;',
     caught: ['sql/cancel.test.ts', 'a cancelled task is never handed out'],
   },
   {
     name: 'tasks of different time limits share a lease',
-    in: 'tock.pass_marked',
-    find: 'exit when v_drawn > 0 and v_run.timeout_seconds is distinct from v_passed.timeout_seconds;',
+    in: 'tock.pass_overridden',
+    find: 'exit when v_taken > 0 and v_run.timeout_seconds is distinct from v_passed.timeout_seconds;',
     replace: '',
     caught: ['sql/time-limits.test.ts', 'of one length is leased by itself'],
   },

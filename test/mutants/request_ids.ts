@@ -18,7 +18,7 @@ export const requestIds: Mutant[] = [
   },
   {
     name: 'a repeated claim is a new one',
-    in: 'tock.claim',
+    in: 'tock.begin_claim',
     find: 'if v_seen.token is not null then',
     replace: 'if false then',
     caught: ['sql/request-id.test.ts', 'a claim repeated with its request id gives the same runs'],

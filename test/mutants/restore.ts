@@ -39,7 +39,7 @@ export const restore: Mutant[] = [
   },
   {
     name: 'a queue that pauses after a restore gives tasks',
-    in: 'tock.claim',
+    in: 'tock.begin_claim',
     find: 'if tock.is_paused(v_policy) then',
     replace: 'if v_policy.paused then',
     caught: ['faults/point-in-time.test.ts', 'a queue that pauses after a restore'],

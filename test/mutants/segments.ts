@@ -25,8 +25,8 @@ export const segments: Mutant[] = [
   },
   {
     name: 'one lease holds runs of two segments',
-    in: 'tock.claim',
-    find: 'continue when v_drawn > 0 and v_epoch <> v_hot;',
+    in: 'tock.claim_streams',
+    find: 'or (v_streams > 0 and v_place.epoch <> v_range.epoch)',
     replace: '',
     caught: ['sql/epochs.test.ts', 'a claim that begins in an old epoch'],
   },

@@ -102,8 +102,9 @@ const answer = async (queues: string[]) =>
   (
     await rows(
       client,
-      `select tock.claim_answer() as state, tock.retry_after_seconds(null) as after
-       from (select array(select c from tock.claim_any(p_queues => $1, p_alone => true) c) offset 0) x`,
+      `select coalesce(s.state, 'found') as state, coalesce(s.retry_after_seconds, 0) as after
+       from (select array(select c from tock.claim_any(p_queues => $1, p_alone => true) c) as runs offset 0) x
+         left join lateral tock.claim_state($1) s on x.runs = '{}'`,
       [queues],
     )
   )[0];

@@ -36,7 +36,7 @@ test('a worker that claims one at a time gets its own task back rather than a se
   const [next] = await own(client, 'own', 'a');
   expect(new Set([first?.id, other?.id, next?.id]).size).toBe(3);
   expect(await own(client, 'own', 'c')).toEqual([]);
-  expect(await value(client, 'select tock.claim_answer()')).toBe('empty');
+  expect(await value(client, "select (tock.claim_state('{own}')).state")).toBe('empty');
 });
 
 /** A call that has waited for its turn for too long is made again, as a worker does. */

@@ -41,9 +41,10 @@ export type Claimed = { got: number; lease: string | null; state: string; after:
 export async function ask(client: pg.Client, queue: string, limit = 1): Promise<Claimed> {
   const [answer] = await rows<Claimed>(
     client,
-    `select coalesce(cardinality(c.runs), 0)::int as got, (c.runs[1]).lease, tock.claim_answer() as state,
-       tock.retry_after_seconds($1) as after
-     from (select array(select r from tock.claim(p_queue => $1, p_limit => $2, p_alone => true) r) as runs offset 0) c`,
+    `select cardinality(c.runs) as got, (c.runs[1]).lease, coalesce(s.state, 'found') as state,
+       s.retry_after_seconds as after
+     from (select array(select r from tock.claim(p_queue => $1, p_limit => $2, p_alone => true) r) as runs offset 0) c
+       left join lateral tock.claim_state(array[$1]) s on c.runs = '{}'`,
     [queue, limit],
   );
   return answer as Claimed;

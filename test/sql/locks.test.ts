@@ -39,7 +39,9 @@ const release = (on: pg.Client) => on.query('select pg_advisory_unlock_all()');
 async function answered(on: pg.Client, limit = 1) {
   await on.query('begin');
   const runs = await claim(on, 'q', { limit });
-  const answer = await value<string>(on, 'select tock.claim_answer()');
+  const answer = runs.length
+    ? 'found'
+    : await value<string>(on, "select (tock.claim_state('{q}')).state");
   await on.query('commit');
   return { ids: runs.map((run) => run.id), answer };
 }

@@ -130,7 +130,7 @@ async function day(on: pg.Client): Promise<void> {
   await makeDue(on, 'due');
   await on.query('select tock.promote(p_limit => 10)');
   await on.query("select id from tock.claim(p_queue => 'due', p_alone => true)");
-  await on.query("select tock.retry_after_seconds('hot'), tock.next_wake_at()");
+  await on.query("select tock.claim_state('{hot,due}'), tock.next_wake_at()");
 }
 
 /** What a test of its own does and no verb: back-dating. */

@@ -163,7 +163,9 @@ test('an open transaction with a delayed task holds up no other waiting task', a
 
 test('an empty claim says when to come back', async () => {
   const retry = (queue: string) =>
-    value<number | null>(client, 'select tock.retry_after_seconds($1)', [queue]);
+    value<number | null>(client, 'select (tock.claim_state(array[$1])).retry_after_seconds', [
+      queue,
+    ]);
   await enqueue(client, 'soon', [{ delay_seconds: 12 }, { delay_seconds: 500 }]);
   await enqueue(client, 'far', [{ delay_seconds: 5000 }]);
   await enqueue(client, 'now', [{ delay_seconds: 0.05 }]);

@@ -68,10 +68,7 @@ async function life(client: pg.Client, role: string, queue: string): Promise<voi
   expect(await complete(worker, lease, [result])).toMatchObject({ completed: 1 });
   expect(await complete(worker, lease)).toMatchObject({ completed: 4 });
   expect(await drain(worker, queue)).toHaveLength(1);
-  await worker.query(
-    'select tock.claim_answer(), tock.next_wake_at(), tock.retry_after_seconds($1)',
-    [queue],
-  );
+  await worker.query('select tock.next_wake_at(), tock.claim_state(array[$1])', [queue]);
   expect((await task(client, ids[3] as string))?.state).toBe('done');
   if (may('put_queue')) {
     await client.query('select tock.put_queue(p_queue => $1)', [queue]);

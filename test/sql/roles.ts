@@ -11,7 +11,7 @@ const giving = names(`
   enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
   tasks dead_groups schedule schedules last_fires next_fires assign assign_all offer`);
 const doing = names(`
-  claim claim_any claim_answer retry_after_seconds complete fail release extend queue_of_lease next_wake_at tick_by
+  claim claim_any claim_state complete fail release extend queue_of_lease next_wake_at tick_by
   claim_own join_pool leave_pool take lease_headers`);
 const governing = names(
   `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats hourly_stats series overview metrics running why duties_list cron_jobs_list epochs_list purge_queue drop_queue doctor erase
@@ -50,7 +50,7 @@ export const mayCall: Record<string, string[]> = {
 
 /** Verbs that are not security definer: they read a setting, or put another verb's arguments or answer in order. */
 export const plainVerbs = names(
-  'enqueue_task reprioritize reschedule claim_answer http_claimed http_claimed_any',
+  'enqueue_task reprioritize reschedule http_claimed http_claimed_any',
 );
 
 export type Member = { role: string; name: string; client: pg.Client };

@@ -41,8 +41,9 @@ export function erase(client: Client, id: string): Promise<number | null> {
 export async function claimAnswer(client: Client, queue: string, limit = 1) {
   const [row] = await rows<{ runs: number; answer: string }>(
     client,
-    `select (select count(*) from tock.claim(p_queue => $1, p_limit => $2))::int as runs,
-       tock.claim_answer() as answer`,
+    `with claimed as materialized (select count(*)::int as runs from tock.claim(p_queue => $1, p_limit => $2))
+     select c.runs, coalesce(s.state, 'found') as answer
+     from claimed c left join lateral tock.claim_state(array[$1]) s on c.runs = 0`,
     [queue, limit],
   );
   return row;

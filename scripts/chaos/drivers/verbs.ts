@@ -114,7 +114,7 @@ const readsInSql = [
   "tock.last_fires(p_schedule => 'each-second')",
   "tock.next_fires(p_schedule => 'each-second')",
   'tock.next_wake_at()',
-  "tock.retry_after_seconds(p_queue => 'plain')",
+  "tock.claim_state(p_queues => '{plain}')",
 ];
 
 /** Every verb of the load. Nothing else in the harness knows a path, or the name of a verb's SQL function. */

@@ -32,10 +32,6 @@ declare
   v_found boolean := false;
   v_left integer := p_limit;
   v_durable boolean := false;
-  v_state text;
-  v_states text[];
-  v_after integer;
-  v_said text;
 begin
   perform tock.check_read_committed('claim_any');
   get diagnostics v_context = pg_context;
@@ -62,7 +58,6 @@ begin
       if v_got = 0 then
         perform tock.lease_has_ended();
       end if;
-      v_said := pg_catalog.set_config('tock.claim', 'found', true);
       return;
     end if;
   end if;
@@ -73,8 +68,6 @@ begin
   end if;
 
   loop
-    v_states := '{}';
-    v_after := null;
     v_order := array(
       select q.queue from unnest(v_queues, p_weights) with ordinality q(queue, weight, n)
       order by case when p_weights is null then q.n else -pg_catalog.ln(1 - pg_catalog.random()) / q.weight end);
@@ -101,12 +94,6 @@ begin
           insert into tock.requests (verb, queue, request_id, digest, token)
             values ('claim_any', v_queue, p_request_id, v_digest, v_lease);
         end if;
-      elsif not v_found then
-        v_state := tock.claim_answer();
-        v_states := v_states || v_state;
-        if v_state <> 'paused' then
-          v_after := least(v_after, tock.retry_after_seconds(v_queue));
-        end if;
       end if;
       exit when v_left <= 0 or v_bytes >= 4194304;
     end loop;
@@ -115,21 +102,13 @@ begin
     exit when not tock.ride_along();
   end loop;
 
-  if v_found then
-    v_said := pg_catalog.set_config('tock.claim', 'found', true);
-  else
-    v_state := (
-      select s from unnest(array['passing', 'busy', 'empty', 'limited', 'paused']) with ordinality a(s, n)
-      where s = any (v_states) order by n limit 1);
-    v_said := pg_catalog.set_config('tock.claim', v_state || ' ' || coalesce(v_after, 30), true);
-  end if;
   if v_alone and not v_durable and not tock.has_fired() then
-    v_said := pg_catalog.set_config('synchronous_commit', 'off', true);
+    perform pg_catalog.set_config('synchronous_commit', 'off', true);
   end if;
 end $$;
 
 comment on function tock.claim_any is
-  'claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue''s runs have a lease of their own. claim_answer() is of all of them together: found, or the best that one of them said. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).';
+  'claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue''s runs have a lease of their own. claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).';
 
 create or replace function tock.claimed_of(p_queue text, p_run tock.claimed)
 returns tock.claimed_from

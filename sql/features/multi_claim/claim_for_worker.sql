@@ -31,7 +31,6 @@ begin
     if found then
       return query select * from tock.leased_runs(v_own.token);
       if found then
-        perform pg_catalog.set_config('tock.claim', 'found', true);
         return;
       end if;
     end if;

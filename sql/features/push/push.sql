@@ -1,20 +1,3 @@
--- A stream stays awake for a while after its last run, so it is looked at.
-create or replace function tock.has_unread(p_queue text)
-returns boolean
-language plpgsql
-volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
-declare
-  v_look tock.look := tock.find_streams(p_queue, 0, '{}', 1, false);
-begin
-  return pg_catalog.cardinality(case when v_look.epoch is null then tock.candidates_anywhere(p_queue, 0, '{}', 1)
-    else v_look.streams end) > 0;
-end $$;
-
-comment on function tock.has_unread is 'Whether a queue has runs that nobody was handed, those that are marked among them.';
-
 -- Which queues the Worker pushes from now: those that may have something. Any order, so that none of them is always last.
 create or replace function tock.push_queues(p_queue text default null, p_limit integer default 20)
 returns table (queue text, push jsonb, generation integer, previous_until timestamptz)
@@ -46,7 +29,7 @@ begin
           order by w.queue, w.due_at limit 1) is not null)
     order by pg_catalog.random() limit 1000
   loop
-    continue when p_queue is null and not v_queue.due and not tock.has_unread(v_queue.name);
+    continue when p_queue is null and not v_queue.due and tock.unread_stream(v_queue.name) is null;
     queue := v_queue.name; push := v_queue.push; generation := v_queue.push_generation;
     previous_until := v_queue.push_previous_until;
     return next;

@@ -1,4 +1,5 @@
-create or replace function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
+create or replace function tock.check_claim(
+  p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
 returns void
 language plpgsql
 immutable
@@ -28,4 +29,5 @@ begin
     'claim again with a new request_id');
 end $$;
 
-comment on function tock.lease_has_ended is 'Raises TK409: what a repeated claim is told when nothing is left of what it was given.';
+comment on function tock.lease_has_ended is
+  'Raises TK409: what a repeated claim is told when nothing is left of what it was given.';

@@ -1,8 +1,7 @@
--- The first run above a cursor whose stream this session can lock, as find_streams() orders them. Of streams that have
--- something and are locked tock.claim says busy. The lock is asked for once the run was found, which is why
--- it hangs on the run's position, and the snapshot is older than the lock: what may have changed between
--- them is asked again with the lease. A stream of runs with options that has something comes with
--- no position, for the slow way.
+-- The first run above a cursor whose stream this session can lock, in the order of find_streams(). The
+-- lock is asked for once the run was found, so it hangs on the run's position, and the snapshot is older
+-- than the lock: the insert of the lease asks again for what may have changed between them. A stream of
+-- runs with options comes without a position, for claim_streams().
 create or replace function tock.claim_one(
   p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
 returns tock.claimed
@@ -16,27 +15,28 @@ begin
     pg_catalog.clock_timestamp() + coalesce(p_seconds, q.lease_seconds) * interval '1 second' as leased_until,
     tock.new_token_of_one({segment}, n.stream, n.after_position) as token, n.* into v_next
   from tock.queues q left join lateral (
-    select s.number as stream, s.priority, c.after_position, case when s.lane < 1024 then r.unread end as position, r.*
+    select s.number as stream, s.priority, c.after_position,
+      case when s.lane < 1024 then r.unread end as position, r.*
     from (
       select t.number, t.priority, t.start_after, t.lane from tock.streams t
       where t.queue = p_queue and t.awake
-      order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0), pg_catalog.hashint4extended(t.lane, p_seed),
-        pg_catalog.hashint4extended(t.slot, p_seed)
+      order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0),
+        pg_catalog.hashint4extended(t.lane, p_seed), pg_catalog.hashint4extended(t.slot, p_seed)
       offset 0) s
     cross join lateral (
       select case when s.start_after >= {first_position} - 1 then greatest(s.start_after, coalesce((
         select l.last_position from tock.leases_{segment} l where l.stream = s.number
         order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c
     left join lateral (
-      select r.position as unread, r.task_id, r.attempt, r.max_attempts as own_attempts, r.tenant, r.created_at, r.payload
+      select r.position as unread, r.task_id, r.attempt, r.max_attempts as own_attempts, r.tenant,
+        r.created_at, r.payload
       from tock.runs_{segment} r where r.stream = s.number and r.position > c.after_position
       order by r.stream, r.position limit 1) r on true
     where case
       when c.after_position is null then true
       when r.unread is null then false
       when s.lane >= 1024 then true
-      when pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), s.number) then true
-      else pg_catalog.set_config('tock.claim', 'busy', true) is null end
+      else pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), s.number) end
     limit 1) n on true
   where q.name = p_queue and not q.paused and not q.pause_after_restore
     and q.max_running is null and q.rate_limit is null
@@ -48,26 +48,31 @@ begin
       order by w.due_at limit 1) is not null)
   limit 1;
   if v_next.position is null then
+    -- streams that are awake may have something, and be locked
     return case when v_next.max_attempts is not null and v_next.stream is null
-        and pg_catalog.current_setting('tock.claim', true) is distinct from 'busy'
+        and not exists (select from tock.streams t where t.queue = p_queue and t.awake)
       then row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed end;
   end if;
   -- with the lock held, and in a new snapshot: a claim since is a conflict, the stream may have slept and
   -- woken, the run may have been marked
-  insert into tock.leases_{segment} (stream, after_position, last_position, runs, token, worker, leased_until, alone)
-    select v_next.stream, v_next.after_position, v_next.position, 1, v_next.token, p_worker, v_next.leased_until, true
+  insert into tock.leases_{segment} (
+      stream, after_position, last_position, runs, token, worker, leased_until, alone)
+    select v_next.stream, v_next.after_position, v_next.position, 1, v_next.token, p_worker,
+      v_next.leased_until, true
     from tock.streams s
     where s.number = v_next.stream and s.start_after <= v_next.after_position
-      and (select m.position from tock.marks_{segment} m where m.stream = v_next.stream and m.position = v_next.position
-        limit 1) is null
+      and (select m.position from tock.marks_{segment} m
+        where m.stream = v_next.stream and m.position = v_next.position limit 1) is null
     on conflict do nothing;
   if not found then
     return null;
   end if;
-  return row(v_next.token, v_next.leased_until, coalesce(v_next.task_id, v_next.position << 20 | v_next.stream),
-    v_next.position << 20 | v_next.stream, v_next.attempt, coalesce(v_next.own_attempts, v_next.max_attempts),
+  return row(v_next.token, v_next.leased_until,
+    coalesce(v_next.task_id, v_next.position << 20 | v_next.stream), v_next.position << 20 | v_next.stream,
+    v_next.attempt, coalesce(v_next.own_attempts, v_next.max_attempts),
     v_next.priority, v_next.tenant, v_next.created_at, v_next.payload)::tock.claimed;
 end $$;
 
 comment on function tock.claim_one is
-  'Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: then the slow way.';
+  'Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: '
+  'then the slow way.';

@@ -11,7 +11,8 @@ begin
         select l.last_position from tock.leases_{segment} l where l.stream = p_stream
         order by l.stream desc, l.after_position desc limit 1), 0)) as after_position
       from tock.streams s where s.number = p_stream and s.start_after >= {first_position} - 1) c
-    where (select r.position from tock.runs_{segment} r where r.stream = p_stream and r.position > c.after_position
+    where (select r.position from tock.runs_{segment} r
+      where r.stream = p_stream and r.position > c.after_position
       order by r.stream, r.position limit 1) is not null);
 end $$;
 

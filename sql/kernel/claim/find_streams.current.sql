@@ -1,8 +1,9 @@
--- A queue's streams in the order in which a claim looks at them, and each one's cursor: priority first, lanes
--- and slots shuffled by the seed. What one tenant enqueued in bulk (lanes from 512) comes behind the others,
--- and in one claim of 24 before them. A stream that was not yet claimed from in this epoch has no cursor and goes
--- the slow way, by place_of(). One of runs with options (lanes from 1024) comes when something is unread, and without its
--- cursor. The fences of offset 0 keep the look-ups behind the order, so that they end at the limit. No locks are taken.
+-- A queue's streams in the order in which a claim looks at them, and each one's cursor: priority first,
+-- lanes and slots shuffled by the seed. What one tenant enqueued in bulk (lanes from 512) comes behind
+-- the others, and in one claim of 24 before them. A stream that was not yet claimed from in this epoch
+-- has no cursor and goes the slow way, by place_of(). One of runs with options (lanes from 1024) comes
+-- when something is unread, and without its cursor. The fences of offset 0 keep the look-ups behind the
+-- order, so that they end at the limit. No locks are taken.
 create or replace function tock.find_streams(
   p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)
 returns tock.look
@@ -22,19 +23,21 @@ begin
         from (
           select t.number, t.priority, t.start_after, t.lane from tock.streams t
           where t.queue = p_queue and t.awake and t.number <> all (p_seen)
-          order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0), pg_catalog.hashint4extended(t.lane, p_seed),
-            pg_catalog.hashint4extended(t.slot, p_seed)
+          order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0),
+            pg_catalog.hashint4extended(t.lane, p_seed), pg_catalog.hashint4extended(t.slot, p_seed)
           offset 0) s
         cross join lateral (
           select case when s.start_after >= {first_position} - 1 then greatest(s.start_after, coalesce((
             select l.last_position from tock.leases_{segment} l where l.stream = s.number
             order by l.stream desc, l.after_position desc limit 1), 0)) end as after_position offset 0) c
         where c.after_position is null
-          or (select r.position from tock.runs_{segment} r where r.stream = s.number and r.position > c.after_position
+          or (select r.position from tock.runs_{segment} r
+              where r.stream = s.number and r.position > c.after_position
               order by r.stream, r.position limit 1) is not null
         limit p_limit))::tock.look end
     from tock.positions s);
 end $$;
 
 comment on function tock.find_streams is
-  'Streams with something to claim, with their cursors, and whether something that waits is due; null when the epoch in use is another.';
+  'Streams with something to claim, with their cursors, and whether something that waits is due; null when '
+  'the epoch in use is another.';

@@ -1,5 +1,5 @@
--- It is asked with the claim that took the lease, so it takes no part in finding what to claim: what a run
--- was given never changes.
+-- It is asked with the claim that took the lease, so it takes no part in finding what to claim: what a
+-- run was given never changes.
 create or replace function tock.run_headers_{suffix}(p_lease uuid, p_epoch integer)
 returns jsonb
 language plpgsql
@@ -10,8 +10,9 @@ begin
     return null;
   end if;
   return (
-    select coalesce(pg_catalog.jsonb_object_agg((r.position << 20 | l.stream)::text, pg_catalog.jsonb_build_object(
-      'headers', r.options -> 'headers', 'push_url', r.options -> 'push_url')), '{}')
+    select coalesce(pg_catalog.jsonb_object_agg(
+      (r.position << 20 | l.stream)::text, pg_catalog.jsonb_build_object(
+        'headers', r.options -> 'headers', 'push_url', r.options -> 'push_url')), '{}')
     from tock.leases_{segment} l
     cross join lateral (
       select r.position, r.options from tock.runs_{segment} r

@@ -1,0 +1,159 @@
+-- Bounded: 64 streams and 10 MiB a call even when every byte is a quote or a backslash and so counts
+-- twice in Neon's answer: 4 MiB from the first stream (one run of any size at least), 512 KiB from the
+-- second, 6 KiB from each further one; 10,000 cancelled runs are passed over. p_claim.bytes is less when
+-- claim_any() goes on after other queues have given something: then a run that doesn't fit stays, and the
+-- claim waits for no lock.
+--
+-- All rows of a lease lie in one segment. Runs with options are leased from one stream alone, as a lease
+-- ends by one time limit.
+create or replace function tock.claim_streams(
+  p_queue text, p_seed integer, p_worker text, p_request_id text, p_alone boolean, p_claim tock.claiming)
+returns setof tock.claimed
+language plpgsql
+volatile
+as $$
+declare
+  v_first boolean := p_claim.bytes >= 4194304;
+  v_look tock.look;
+  v_next tock.candidate;
+  v_busy tock.candidate;
+  v_held boolean;
+  v_seen integer[] := '{}';
+  v_options boolean;
+  v_range tock.claim_range;
+  v_streams integer := 0;  -- that have given something
+  v_left integer := p_claim.allowed;
+  v_passed integer := 0;
+  v_place tock.place;
+  v_overridden tock.passed;
+  v_got integer;
+begin
+  v_range.worker := p_worker;
+  v_range.max_attempts := p_claim.max_attempts;
+  <<streams>>
+  loop
+    v_look := tock.streams_to_claim(p_queue, p_seed, v_seen, p_claim.late);
+    v_held := pg_catalog.cardinality(v_look.streams) = 0;
+    if v_held then
+      -- nothing but streams that others are claiming from: worth a short wait for one of them
+      exit when v_streams > 0 or v_busy.stream is null
+        or not ((v_first and tock.wait_for_lock(v_busy.stream)) or tock.take_stream(v_busy.stream));
+      v_look.streams := array[v_busy];
+      v_busy := null;
+    end if;
+    foreach v_next in array v_look.streams loop
+      v_seen := v_seen || v_next.stream;
+      if not (v_held or pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream)) then
+        v_busy := case when v_busy.stream is null then v_next else v_busy end;
+        continue;
+      end if;
+      v_options := v_next.after_position is null and tock.stream_asks(v_next.stream);
+      continue when v_streams > 0 and v_options;
+      v_range.stream := v_next.stream;
+      v_range.priority := v_next.priority;
+      v_range.most := v_left;
+      v_range.bytes :=
+        case v_streams when 0 then least(p_claim.bytes, 4194304) when 1 then 524288 else 6144 end;
+      v_range.one := v_first and v_streams = 0;
+      v_place := row(v_look.epoch, v_next.after_position);
+      v_got := 0;
+      -- again where runs were passed over and nothing was left behind them
+      loop
+        if v_place.after_position is null then
+          v_place := tock.next_place(v_next.stream, v_look.epoch, p_alone);
+        end if;
+        exit when v_place.epoch is null or (v_streams > 0 and v_place.epoch <> v_range.epoch);
+        v_range.epoch := v_place.epoch;
+        v_range.after_position := v_place.after_position;
+        v_range.leased_until := p_claim.leased_until;
+        if v_streams = 0 then
+          v_range.token := tock.new_token(
+            v_range.epoch, v_range.after_position, case when v_options then '5' else '4' end);
+        end if;
+        if not v_options then
+          return query select * from tock.lease_range_current(v_range);
+          get diagnostics v_got = row_count;
+          exit when v_got > 0;
+          if v_range.epoch is distinct from v_look.epoch then
+            return query execute pg_catalog.format('select * from tock.lease_range_%s($1)', v_range.epoch)
+              using v_range;
+            get diagnostics v_got = row_count;
+            exit when v_got > 0;
+          end if;
+        end if;
+        v_overridden := tock.pass_overridden(v_range, 10000 - v_passed);
+        v_passed := v_passed + v_overridden.passed;
+        if v_overridden.upto > v_overridden.after_position then
+          return query select * from tock.lease_overridden_range(v_range, v_overridden);
+          get diagnostics v_got = row_count;
+        end if;
+        exit when v_got > 0 or v_overridden.passed = 0 or v_passed = 10000;
+        v_place := null;
+      end loop;
+      v_left := v_left - v_got;
+      v_streams := v_streams + case when v_got > 0 then 1 else 0 end;
+      exit streams when v_left = 0 or v_streams = 64 or v_passed = 10000 or (v_got > 0 and v_options);
+    end loop;
+  end loop;
+  if v_streams > 0 then
+    perform tock.finish_claim(p_queue, p_claim, v_range.token, p_claim.allowed - v_left, p_request_id);
+  end if;
+  -- a claim that a crash forgets makes its runs ready again; beside a gate or a limit it is one too many
+  if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and (p_claim.allowance).allowed is null
+    and not tock.has_fired()
+  then
+    perform pg_catalog.set_config('synchronous_commit', 'off', true);
+  end if;
+end $$;
+
+comment on function tock.claim_streams is
+  'Leases runs from one stream of a queue after another, until a claim has as many as it may take.';
+
+create or replace function tock.streams_to_claim(
+  p_queue text, p_seed integer, p_seen integer[], p_late boolean)
+returns tock.look
+language plpgsql
+volatile
+as $$
+declare
+  v_first boolean := p_seen = '{}';
+  v_most integer := 2 + pg_catalog.cardinality(p_seen);
+  v_look tock.look := tock.find_streams(p_queue, p_seed, p_seen, v_most, p_late and v_first);
+begin
+  if v_first and v_look.epoch is null then
+    perform tock.guard_now();
+    v_look := tock.find_streams(p_queue, p_seed, p_seen, v_most, p_late);
+  end if;
+  if v_first and p_late and (v_look.epoch is null or v_look.due or v_look.streams = '{}')
+    and tock.piggyback_maintenance()
+  then
+    v_look := tock.find_streams(p_queue, p_seed, p_seen, v_most, false);
+  end if;
+  if v_look.epoch is null then
+    v_look.streams := tock.candidates_anywhere(p_queue, p_seed, p_seen, v_most);
+  end if;
+  return v_look;
+end $$;
+
+comment on function tock.streams_to_claim is
+  'The next streams of a queue that have something to claim, besides those seen; at the first look it does '
+  'maintenance that is late.';
+
+create or replace function tock.finish_claim(
+  p_queue text, p_claim tock.claiming, p_token uuid, p_runs integer, p_request_id text)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if (p_claim.allowance).allowed is not null then
+    perform tock.after_claim(p_queue, tock.policy(p_queue), p_claim.allowance, p_token, p_runs);
+  end if;
+  if p_request_id is not null then
+    insert into tock.requests (verb, queue, request_id, digest, token)
+      values ('claim', p_queue, p_request_id, p_claim.digest, p_token);
+  end if;
+end $$;
+
+comment on function tock.finish_claim is
+  'Records what a claim has taken of its queue''s limits, and its lease under its request_id.';

@@ -1,0 +1,61 @@
+-- With the stream's lock held. One snapshot shows the runs and their marks, up to the last that this
+-- claim may take. Cancelled or expired runs at the cursor are passed by a closed lease, p_most of them;
+-- those further on are left to the lease that is made next, up to 1,000, which says which they were.
+create or replace function tock.pass_overridden_{suffix}(p_range tock.claim_range, p_most integer)
+returns tock.passed
+language plpgsql
+volatile
+as $$
+declare
+  v_run record;
+  v_taken integer := 0;
+  v_gates text[] := '{}';
+  v_passed tock.passed := row(p_range.after_position, '{}', p_range.after_position, null, 0);
+begin
+  if p_range.epoch <> {segment} then
+    return null;
+  end if;
+  for v_run in
+    select r.position, r.timeout_seconds, r.gate,
+      coalesce(r.expired, false) or (
+        select m.position from tock.marks_{segment} m
+        where m.stream = p_range.stream and m.position = r.position and m.kind <> 'amended'
+        limit 1) is not null as off
+    from (
+      select n.position, n.options ->> 'gate' as gate,
+        (n.options ->> 'timeout_seconds')::integer as timeout_seconds,
+        (n.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() as expired
+      from tock.runs_{segment} n where n.stream = p_range.stream and n.position > p_range.after_position
+      order by n.stream, n.position offset 0) r
+    order by r.position
+  loop
+    if not v_run.off then
+      exit when v_taken > 0 and v_run.timeout_seconds is distinct from v_passed.timeout_seconds;
+      v_passed.timeout_seconds := v_run.timeout_seconds;
+      v_taken := v_taken + 1;
+    elsif v_taken > 0 then
+      v_passed.skips := v_passed.skips || v_run.position;
+      v_gates := v_gates || v_run.gate;
+    else
+      exit when v_passed.passed = p_most;
+      v_passed.passed := v_passed.passed + 1;
+      v_passed.after_position := v_run.position;
+      v_gates := v_gates || v_run.gate;
+    end if;
+    v_passed.upto := v_run.position;
+    exit when v_taken = p_range.most or pg_catalog.cardinality(v_passed.skips) = 1000;
+  end loop;
+  if v_passed.passed > 0 then
+    perform tock.skip_to(p_range.stream, p_range.after_position, v_passed.after_position, v_passed.passed);
+  end if;
+  if v_passed.passed > 0 or v_passed.skips <> '{}' then
+    perform tock.on_runs_skipped(
+      p_range.stream, p_range.after_position, v_passed.upto, pg_catalog.array_remove(v_gates, null));
+  end if;
+  return v_passed;
+end $$;
+
+comment on function tock.pass_overridden_{suffix} is
+  'Passes over the cancelled and expired runs at a stream''s cursor, in one segment: where the cursor is '
+  'then, which of the next runs are to be skipped, up to where that is known, and how many were passed. '
+  'Null when another segment is meant.';

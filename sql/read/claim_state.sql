@@ -1,0 +1,103 @@
+-- Read after a claim that came back empty: the answer is of this moment, so `busy` may also be what came
+-- since.
+create or replace function tock.claim_state(
+  p_queues text[], out state text, out retry_after_seconds integer)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+begin
+  with states as materialized (
+    select s.* from unnest(p_queues) q cross join lateral tock.queue_claim_state(q) s)
+  select
+    (select s.state from states s
+     order by pg_catalog.array_position(
+       array['passing', 'busy', 'empty', 'limited', 'paused'], s.state) limit 1),
+    coalesce((select min(s.retry_after_seconds) from states s where s.state <> 'paused'), 30)
+  into state, retry_after_seconds;
+end $$;
+
+comment on function tock.claim_state is
+  'Why a claim from these queues finds nothing now: empty, paused, limited (as many are running, or were '
+  'started, as the queue''s limits allow), busy (there is something, which others hold, or which has just '
+  'come) or passing (there are more cancelled runs than the 10,000 that one claim passes over: claim again '
+  'at once); and when to come back, in seconds: 0 when passing, 1 when busy, those to the next start that '
+  'a rate allows when limited, else those to the next waiting task, 1 to 30. Of several queues, the best '
+  'of their states and the soonest time.';
+
+create or replace function tock.queue_claim_state(
+  p_queue text, out state text, out retry_after_seconds integer)
+language plpgsql
+volatile
+as $$
+declare
+  v_policy tock.queues := tock.policy(p_queue);
+  v_allowance tock.allowance;
+  v_stream integer;
+begin
+  if tock.is_paused(v_policy) then
+    state := 'paused';
+    retry_after_seconds := 30;
+    return;
+  end if;
+  if v_policy.max_running is not null or v_policy.rate_limit is not null then
+    v_allowance := tock.allowance_of(p_queue, v_policy);
+    if v_allowance.allowed < 1 then
+      state := 'limited';
+      retry_after_seconds := v_allowance.after_seconds;
+      return;
+    end if;
+  end if;
+  v_stream := tock.unread_stream(p_queue);
+  if v_stream is null then
+    state := 'empty';
+    retry_after_seconds := tock.seconds_to_next_waiting(p_queue);
+  elsif tock.is_overridden_next(v_stream) then
+    state := 'passing';
+    retry_after_seconds := 0;
+  else
+    state := 'busy';
+    retry_after_seconds := 1;
+  end if;
+end $$;
+
+comment on function tock.queue_claim_state is 'claim_state() of one queue.';
+
+create or replace function tock.is_overridden_next(p_stream integer)
+returns boolean
+language plpgsql
+volatile
+as $$
+declare
+  v_range tock.claim_range;
+  v_place tock.place := tock.current_place(p_stream);
+begin
+  if v_place.epoch is null then
+    return false;
+  end if;
+  v_range.epoch := v_place.epoch;
+  v_range.stream := p_stream;
+  v_range.after_position := v_place.after_position;
+  v_range.most := 1;
+  return (tock.pass_overridden(v_range, 0)).upto = v_place.after_position;
+end $$;
+
+comment on function tock.is_overridden_next is 'Whether the next run of a stream is cancelled or expired.';
+
+create or replace function tock.seconds_to_next_waiting(p_queue text)
+returns integer
+language sql
+volatile
+as $$
+  select greatest(1, least(30, pg_catalog.ceil(extract(epoch from
+    (select w.due_at from tock.waiting w
+     where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds' and w.due_at < 'infinity'
+     order by w.queue, w.due_at limit 1)
+      - pg_catalog.clock_timestamp()))))::integer
+$$;
+
+comment on function tock.seconds_to_next_waiting is 'Seconds to a queue''s next waiting task, 1 to 30.';
