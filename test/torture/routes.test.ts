@@ -57,7 +57,7 @@ test('the load calls every route but those named here', async () => {
 const apartInSql = `
   archive archive_abandoned archive_deleted archive_emptied archive_erased archive_erasing archive_part
   archive_rewriting archive_rewritten archive_search archive_stepped archive_unwanted archived assign
-  assign_all audit balance claim_answer claim_own drop_queue drop_schedule end_epoch enqueue_task erase
+  assign_all audit balance claim_own drop_queue drop_schedule end_epoch enqueue_task erase
   fire_schedules guard has_push join_pool lease_headers leave_pool minutes offer parents pause_schedule pool
   promote push_queues push_secret put_archive queue queue_of_lease queue_of_schedule queue_of_task reap
   reap_pools reset_gate reset_limits rest resume_schedule retain rotate rotate_push_secret run_duty schedule
