@@ -30,7 +30,9 @@ test.each([
 );
 
 // The short form of `npm run soak`.
-test('a while in SQL without kills, while epochs end, loses and doubles nothing', { timeout }, async () => {
+test('a while in SQL without kills, while epochs end, loses and doubles nothing', {
+  timeout,
+}, async () => {
   const { text, found } = await ran({ driver: 'sql', seconds: 6, soak: 6 });
   expect(found).toBe('');
   expect(text).toContain('fault epoch ended');
