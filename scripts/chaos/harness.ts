@@ -79,8 +79,11 @@ async function gauge(chaos: Chaos, differences: Difference[]): Promise<void> {
   }
 }
 
+const open = `select pid, usename, state, wait_event, xact_start, query from pg_stat_activity
+  where xact_start is not null and pid <> pg_backend_pid()`;
+
 /** No new work and no more faults: what is left is worked off, as long as anything ends within so many seconds. */
-async function drain({ ledger }: Chaos, on: pg.Client, seconds: number): Promise<void> {
+async function drain({ stack, ledger }: Chaos, on: pg.Client, seconds: number): Promise<void> {
   await on.query('select tock.drop_schedule(name) from tock.schedules');
   let least = Number.POSITIVE_INFINITY;
   for (let since = performance.now(); least > 0; ) {
@@ -88,8 +91,11 @@ async function drain({ ledger }: Chaos, on: pg.Client, seconds: number): Promise
     const left = Number((await on.query(unfinished)).rows[0].left);
     if (left < least) since = performance.now();
     least = Math.min(least, left);
-    if (performance.now() - since > seconds * 1000)
-      return ledger.differ('unfinished', 0, `${left} tasks, and none ended for ${seconds} s`);
+    if (performance.now() - since > seconds * 1000) {
+      const { rows } = await withClient(stack.superUrl, (sees) => sees.query(open));
+      const detail = `${left} tasks, and none ended for ${seconds} s beside ${JSON.stringify(rows)}`;
+      return ledger.differ('unfinished', 0, detail);
+    }
     await pause(500);
   }
 }
