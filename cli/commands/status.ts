@@ -27,8 +27,8 @@ function describeQueues(queues: QueueStats[]): string {
 
 function describeDuties(duties: Duty[]): string {
   const rows = duties.map((duty) => {
-    const since = duty.last_ok_at && (Date.now() - Date.parse(duty.last_ok_at)) / 1000;
-    const ago = since === null ? 'never' : `${span(Number(since))} ago`;
+    const { last_ok_at: at } = duty;
+    const ago = at ? `${span((Date.now() - Date.parse(at)) / 1000)} ago` : 'never';
     const late = duty.late_seconds ? span(duty.late_seconds) : 'no';
     return [duty.name, span(duty.every_seconds), ago, late, duty.last_amount, duty.last_error];
   });
@@ -57,10 +57,8 @@ async function seen(api: Api): Promise<Status> {
   return { queues, duties: inside.duties, epochs: { current, ahead } };
 }
 
-const look = (options: Options) => withDatabaseFirst(options, seen);
-
 async function status(options: Options) {
-  const all = await look(options);
+  const all = await withDatabaseFirst(options, seen);
   print(options, all, () => describe(all));
 }
 
@@ -81,7 +79,7 @@ async function watch(seconds: number, options: Options) {
   process.once('SIGINT', () => stop.abort());
   while (!stop.signal.aborted) {
     try {
-      const all = await look(options);
+      const all = await withDatabaseFirst(options, seen);
       const head = `${new Date().toISOString().slice(0, 19)}Z, every ${seconds} s${drift(all.queues, before, seconds)}\n\n`;
       if (process.stdout.isTTY && !options.json) process.stdout.write(CLEAR);
       print(options, { at: new Date().toISOString(), ...all }, () => head + describe(all));

@@ -50,11 +50,7 @@ async function look(api: Api, filter: Filter, known: Known, most: number): Promi
 
 async function tail(queue: string | undefined, options: Options<Given>) {
   const { state, tenant, lines, every, json } = options;
-  const filter = {
-    ...(queue !== undefined && { queue }),
-    ...(state !== undefined && { state }),
-    ...(tenant !== undefined && { tenant }),
-  };
+  const filter = { queue, state, tenant };
   const known = new Known();
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());

@@ -1,41 +1,39 @@
-import { describe, expect, test } from 'vitest';
-import { bothDoors } from './doors.ts';
+import { expect, test } from 'vitest';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { one } = bothDoors('enqueue,claim,read');
+const { env } = transports('enqueue,claim,read');
 let count = 0;
 
-describe.each(one)('over %s', (_name, env) => {
-  const cli = (...args: string[]) => tock(args, { env: env() });
+const cli = (...args: string[]) => tock(args, { env: env() });
 
-  test('tasks wait for others, and say for which', async () => {
-    const queue = `after${++count}`;
-    const lines = [{ name: 'a' }, { payload: 'b', after: ['a'] }].map((one) => JSON.stringify(one));
-    const made = await tock(['enqueue', queue, '--tasks'], { env: env(), input: lines.join('\n') });
-    const [a = '', b = ''] = made.out.trim().split('\n');
-    const last = ['enqueue', queue, '"c"', '--after', `${a},${b}`, '--gather'];
-    const c = (await cli(...last, '--on-parent-failure', 'run')).out.trim();
-    const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);
-    await cli('complete', lease);
-    expect((await cli('parents', c)).out).toMatch(
-      new RegExp(`n +task +name +state +result\\n1 +${a} +- +done +-\\n2 +${b} +- +ready +-\\n`),
-    );
-    expect((await cli('parents', a)).err).toBe(`Task ${a} comes after no other.\n`);
-    expect(await cli('parents', '99999999')).toMatchObject({ code: 3 });
-    const { options } = JSON.parse((await cli('task', c, '--json')).out);
-    expect(options).toEqual({ after: [a, b], gather: true, on_parent_failure: 'run' });
-  });
+test('tasks wait for others, and say for which', async () => {
+  const queue = `after${++count}`;
+  const lines = [{ name: 'a' }, { payload: 'b', after: ['a'] }].map((one) => JSON.stringify(one));
+  const made = await tock(['enqueue', queue, '--tasks'], { env: env(), input: lines.join('\n') });
+  const [a = '', b = ''] = made.out.trim().split('\n');
+  const last = ['enqueue', queue, '"c"', '--after', `${a},${b}`, '--gather'];
+  const c = (await cli(...last, '--on-parent-failure', 'run')).out.trim();
+  const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);
+  await cli('complete', lease);
+  expect((await cli('parents', c)).out).toMatch(
+    new RegExp(`n +task +name +state +result\\n1 +${a} +- +done +-\\n2 +${b} +- +ready +-\\n`),
+  );
+  expect((await cli('parents', a)).err).toBe(`Task ${a} comes after no other.\n`);
+  expect(await cli('parents', '99999999')).toMatchObject({ code: 3 });
+  const { options } = JSON.parse((await cli('task', c, '--json')).out);
+  expect(options).toEqual({ after: [a, b], gather: true, on_parent_failure: 'run' });
+});
 
-  test('a shell script fans out and goes on', async () => {
-    const queue = `spawn${++count}`;
-    const id = (await cli('enqueue', queue, '"whole"')).out.trim();
-    const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);
-    const spawn = JSON.stringify({ queue: `${queue}-parts`, tasks: [{ payload: 1 }], wait: true });
-    expect(await cli('complete', lease, '--spawn', spawn)).toMatchObject({ code: 2 });
-    expect((await cli('complete', lease, id, '--spawn', spawn)).out).toBe('1 completed\n');
-    const part = JSON.parse((await cli('claim', `${queue}-parts`, '--json')).out);
-    await cli('complete', part.lease, part.tasks[0].id, '--result', '"r"');
-    const [run] = JSON.parse((await cli('claim', queue, '--json')).out).tasks;
-    expect(run).toMatchObject({ id, payload: { payload: 'whole', children: [{ result: 'r' }] } });
-  });
+test('a shell script fans out and goes on', async () => {
+  const queue = `spawn${++count}`;
+  const id = (await cli('enqueue', queue, '"whole"')).out.trim();
+  const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);
+  const spawn = JSON.stringify({ queue: `${queue}-parts`, tasks: [{ payload: 1 }], wait: true });
+  expect(await cli('complete', lease, '--spawn', spawn)).toMatchObject({ code: 2 });
+  expect((await cli('complete', lease, id, '--spawn', spawn)).out).toBe('1 completed\n');
+  const part = JSON.parse((await cli('claim', `${queue}-parts`, '--json')).out);
+  await cli('complete', part.lease, part.tasks[0].id, '--result', '"r"');
+  const [run] = JSON.parse((await cli('claim', queue, '--json')).out).tasks;
+  expect(run).toMatchObject({ id, payload: { payload: 'whole', children: [{ result: 'r' }] } });
 });

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { doors, connect } = bothDoors('enqueue,read,admin');
-const [[, inSql]] = doors;
+const { env, both, connect } = transports('enqueue,read,admin');
 let count = 0;
 
 async function enqueue(...tasks: object[]): Promise<{ queue: string; ids: string[] }> {
@@ -30,7 +29,7 @@ async function claim(queue: string, done: boolean): Promise<string> {
   return rows[0].id;
 }
 
-describe.each(doors)('over %s', (_name, env) => {
+describe.each(both)('over %s', (_name, env) => {
   const cli = (args: string[], input?: string) => tock(args, { env: env(), input });
   const json = async (args: string[], input?: string) =>
     JSON.parse((await cli([...args, '--json'], input)).out);
@@ -170,8 +169,8 @@ test("a task is cancelled by its run's id too", async () => {
   const { rows } = await client.query('select lease from tock.claim(p_queue => $1)', [queue]);
   await client.query('select tock.release(p_lease => $1)', [rows[0].lease]);
   const args = ['task', ids[0] as string, '--json'];
-  const task = JSON.parse((await tock(args, { env: inSql() })).out);
+  const task = JSON.parse((await tock(args, { env: env() })).out);
   const run = task.runs[1].id;
-  const cancelled = await tock(['cancel', run], { env: inSql() });
+  const cancelled = await tock(['cancel', run], { env: env() });
   expect(cancelled).toEqual({ code: 0, out: `${ids[0]} is cancelled\n`, err: '' });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { put } from '../sql/limits.ts';
 import { enqueue, until, value } from '../sql/support.ts';
-import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { doors, connect, server } = bothDoors('enqueue,claim,read,admin');
+const { http, both, connect, server } = transports('enqueue,claim,read,admin');
 
-describe.each(doors)('over %s', (name, env) => {
+describe.each(both)('over %s', (name, env) => {
   const cli = (...args: string[]) => tock(args, { env: env() });
   const json = async (...args: string[]) => {
     const { code, out, err } = await cli(...args, '--json');
@@ -134,12 +134,11 @@ describe.each(doors)('over %s', (name, env) => {
 });
 
 test('a claim whose answer is lost is made again, and has the same leases', async () => {
-  const [, [, env]] = doors;
   const client = await connect();
   const [first] = await enqueue(client, 'lost-1', [{}, {}]);
   const args = ['claim', 'lost-1', 'lost-2', '--json'];
   server().lose(1);
-  const { out } = await tock(args, { env: env() });
+  const { out } = await tock(args, { env: http() });
   expect(JSON.parse(out).leases).toMatchObject([{ queue: 'lost-1', tasks: [{ id: first }] }]);
   const running = `select running::integer from tock.queue_stats() where queue = 'lost-1'`;
   expect(await value(client, running)).toBe(1);

@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { enqueue, numbered } from '../sql/support.ts';
-import { bothDoors } from './doors.ts';
 import { execute, main, tockAlone } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { one, connect } = bothDoors('read');
+const { env, connect } = transports('read');
 const folder = mkdtempSync(join(tmpdir(), 'tock-export-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 /** More than two pages of 1,000. */
@@ -19,53 +19,51 @@ beforeAll(async () => {
 const shell = (line: string, args: string[], env: NodeJS.ProcessEnv) =>
   execute(['bash', '-c', line, 'bash', process.execPath, main, ...args], { env, cwd: tmpdir() });
 
-describe.each(one)('over %s', (name, env) => {
-  test('what is not written is told, and never a success', async () => {
-    const full = 'ENOSPC: no space left on device, write';
-    expect(await shell('"$@" > /dev/full', ['export', 'many'], env())).toEqual({
-      code: 1,
-      out: '',
-      err: expect.stringContaining(full),
-    });
-    expect(await shell('"$@" > /dev/full', ['tasks', 'many'], env())).toEqual({
-      code: 1,
-      out: '',
-      err: expect.stringContaining(`stdout can't be written: ${full}.\n`),
-    });
+test('what is not written is told, and never a success', async () => {
+  const full = 'ENOSPC: no space left on device, write';
+  expect(await shell('"$@" > /dev/full', ['export', 'many'], env())).toEqual({
+    code: 1,
+    out: '',
+    err: expect.stringContaining(full),
   });
+  expect(await shell('"$@" > /dev/full', ['tasks', 'many'], env())).toEqual({
+    code: 1,
+    out: '',
+    err: expect.stringContaining(`stdout can't be written: ${full}.\n`),
+  });
+});
 
-  test('a reader that has gone has the beginning, and the export says where it was', async () => {
-    const piped = 'set -o pipefail; "$@" | head -n 1';
-    const { code, out, err } = await shell(piped, ['export', 'many'], env());
-    expect(code).toBe(1);
-    expect(out).toMatch(/^\{.*\}\n$/);
-    expect(err).toMatch(/^Who reads the export has gone\.\n/);
-    expect(await shell(piped, ['tasks', 'many', '--limit', '1000'], env())).toEqual({
-      code: 0,
-      out: expect.stringMatching(/^.+\n$/),
-      err: expect.stringMatching(/^(There may be more.*\n)?$/),
-    });
+test('a reader that has gone has the beginning, and the export says where it was', async () => {
+  const piped = 'set -o pipefail; "$@" | head -n 1';
+  const { code, out, err } = await shell(piped, ['export', 'many'], env());
+  expect(code).toBe(1);
+  expect(out).toMatch(/^\{.*\}\n$/);
+  expect(err).toMatch(/^Who reads the export has gone\.\n/);
+  expect(await shell(piped, ['tasks', 'many', '--limit', '1000'], env())).toEqual({
+    code: 0,
+    out: expect.stringMatching(/^.+\n$/),
+    err: expect.stringMatching(/^(There may be more.*\n)?$/),
   });
+});
 
-  test('a full disk ends a file with its last whole page, and it goes on from there', async () => {
-    const file = join(folder, `${name}.jsonl`);
-    const args = ['export', 'many', '--out', file];
-    const whole = (await tockAlone(['export', 'many'], { env: env() })).out;
-    const first = whole.split('\n').slice(0, 1000).join('\n');
-    // In units of 1,024 bytes: one page and a half.
-    const limit = Math.ceil((Buffer.byteLength(first) * 1.5) / 1024);
-    const limited = `trap '' XFSZ; ulimit -f ${limit}; exec "$@"`;
-    const { code, err } = await shell(limited, args, env());
-    expect([code, err]).toEqual([1, expect.stringMatching(/^EFBIG: .*\n1000 tasks are written/)]);
-    expect(readFileSync(file, 'utf8')).toBe(`${first}\n`);
-    const [, cursor = ''] = /--cursor (\w+)/.exec(err) ?? [];
-    const on = await tockAlone([...args, '--cursor', cursor], { env: env() });
-    expect(on).toMatchObject({ code: 0, err: '' });
-    expect(readFileSync(file, 'utf8')).toBe(whole);
-    // Of which nothing was written, there is no file.
-    const none = join(folder, `${name}-none.jsonl`);
-    const tiny = `trap '' XFSZ; ulimit -f 1; exec "$@"`;
-    expect(await shell(tiny, ['export', 'many', '--out', none], env())).toMatchObject({ code: 1 });
-    expect(existsSync(none)).toBe(false);
-  });
+test('a full disk ends a file with its last whole page, and it goes on from there', async () => {
+  const file = join(folder, 'many.jsonl');
+  const args = ['export', 'many', '--out', file];
+  const whole = (await tockAlone(['export', 'many'], { env: env() })).out;
+  const first = whole.split('\n').slice(0, 1000).join('\n');
+  // In units of 1,024 bytes: one page and a half.
+  const limit = Math.ceil((Buffer.byteLength(first) * 1.5) / 1024);
+  const limited = `trap '' XFSZ; ulimit -f ${limit}; exec "$@"`;
+  const { code, err } = await shell(limited, args, env());
+  expect([code, err]).toEqual([1, expect.stringMatching(/^EFBIG: .*\n1000 tasks are written/)]);
+  expect(readFileSync(file, 'utf8')).toBe(`${first}\n`);
+  const [, cursor = ''] = /--cursor (\w+)/.exec(err) ?? [];
+  const on = await tockAlone([...args, '--cursor', cursor], { env: env() });
+  expect(on).toMatchObject({ code: 0, err: '' });
+  expect(readFileSync(file, 'utf8')).toBe(whole);
+  // Of which nothing was written, there is no file.
+  const none = join(folder, 'none.jsonl');
+  const tiny = `trap '' XFSZ; ulimit -f 1; exec "$@"`;
+  expect(await shell(tiny, ['export', 'many', '--out', none], env())).toMatchObject({ code: 1 });
+  expect(existsSync(none)).toBe(false);
 });

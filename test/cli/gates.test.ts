@@ -1,46 +1,44 @@
-import { describe, expect, test } from 'vitest';
-import { bothDoors } from './doors.ts';
+import { expect, test } from 'vitest';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { one, connect } = bothDoors('enqueue,read,admin');
+const { env, connect } = transports('enqueue,read,admin');
 let count = 0;
 
-describe.each(one)('over %s', (_name, env) => {
-  const cli = (...args: string[]) => tock(args, { env: env() });
+const cli = (...args: string[]) => tock(args, { env: env() });
 
-  test('gates are listed, resized, paused and reset', async () => {
-    const queue = `gates${++count}`;
-    expect(await cli('gates', queue)).toMatchObject({ code: 3 });
-    await cli('enqueue', queue);
-    expect((await cli('gates', queue)).err).toBe('No task has named a gate.\n');
-    for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--gate', 'user 1');
-    const client = await connect();
-    await client.query('select tock.promote(10, true)');
-    expect((await cli('gates', queue)).out).toMatch(
-      /gate +limit +inside +waiting\nuser 1 +1 +1 +2\n/,
-    );
-    const show = async (...args: string[]) => (await cli('gate', queue, 'user 1', ...args)).out;
-    expect(await show()).toBe('user 1: 1 of 1 inside, 2 waiting\n');
-    expect(await show('--limit', '2')).toBe('user 1: 2 of 2 inside, 1 waiting\n');
-    expect(await show('--pause')).toBe('user 1: paused, 2 of 2 inside, 1 waiting\n');
-    expect(await show('--reset')).toBe('user 1: 2 of 1 inside, 1 waiting\n');
-    expect(await cli('gate', queue, 'other')).toMatchObject({ code: 3 });
-    expect(await cli('gate', queue, 'user 1', '--limit', '0')).toMatchObject({ code: 2 });
-    expect(await cli('gate', queue, 'user 1', '--pause', '--resume')).toMatchObject({ code: 2 });
-    expect(await cli('gate', queue, 'user 1', '--pause', '--reset')).toMatchObject({ code: 2 });
-  });
+test('gates are listed, resized, paused and reset', async () => {
+  const queue = `gates${++count}`;
+  expect(await cli('gates', queue)).toMatchObject({ code: 3 });
+  await cli('enqueue', queue);
+  expect((await cli('gates', queue)).err).toBe('No task has named a gate.\n');
+  for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--gate', 'user 1');
+  const client = await connect();
+  await client.query('select tock.promote(10, true)');
+  expect((await cli('gates', queue)).out).toMatch(
+    /gate +limit +inside +waiting\nuser 1 +1 +1 +2\n/,
+  );
+  const show = async (...args: string[]) => (await cli('gate', queue, 'user 1', ...args)).out;
+  expect(await show()).toBe('user 1: 1 of 1 inside, 2 waiting\n');
+  expect(await show('--limit', '2')).toBe('user 1: 2 of 2 inside, 1 waiting\n');
+  expect(await show('--pause')).toBe('user 1: paused, 2 of 2 inside, 1 waiting\n');
+  expect(await show('--reset')).toBe('user 1: 2 of 1 inside, 1 waiting\n');
+  expect(await cli('gate', queue, 'other')).toMatchObject({ code: 3 });
+  expect(await cli('gate', queue, 'user 1', '--limit', '0')).toMatchObject({ code: 2 });
+  expect(await cli('gate', queue, 'user 1', '--pause', '--resume')).toMatchObject({ code: 2 });
+  expect(await cli('gate', queue, 'user 1', '--pause', '--reset')).toMatchObject({ code: 2 });
+});
 
-  test('a task with a key that is taken is the one that has it', async () => {
-    const queue = `keys${++count}`;
-    const add = async (...args: string[]) =>
-      (await cli('enqueue', queue, ...args, '--unique-key', 'k')).out.trim();
-    const id = await add('1', '--expires-in', '60', '--timeout', '5');
-    expect(await add('2')).toBe(id);
-    const { options } = JSON.parse((await cli('task', id, '--json')).out);
-    expect(options).toMatchObject({ unique_key: 'k', timeout_seconds: 5 });
-    const newer = await add('3', '--on-conflict', 'replace');
-    expect(newer).not.toBe(id);
-    expect(JSON.parse((await cli('task', newer, '--json')).out)).toMatchObject({ payload: 3 });
-    expect(JSON.parse((await cli('task', id, '--json')).out)).toMatchObject({ state: 'cancelled' });
-  });
+test('a task with a key that is taken is the one that has it', async () => {
+  const queue = `keys${++count}`;
+  const add = async (...args: string[]) =>
+    (await cli('enqueue', queue, ...args, '--unique-key', 'k')).out.trim();
+  const id = await add('1', '--expires-in', '60', '--timeout', '5');
+  expect(await add('2')).toBe(id);
+  const { options } = JSON.parse((await cli('task', id, '--json')).out);
+  expect(options).toMatchObject({ unique_key: 'k', timeout_seconds: 5 });
+  const newer = await add('3', '--on-conflict', 'replace');
+  expect(newer).not.toBe(id);
+  expect(JSON.parse((await cli('task', newer, '--json')).out)).toMatchObject({ payload: 3 });
+  expect(JSON.parse((await cli('task', id, '--json')).out)).toMatchObject({ state: 'cancelled' });
 });

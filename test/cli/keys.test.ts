@@ -1,9 +1,8 @@
-import { beforeEach, describe, expect, test } from 'vitest';
-import { bothDoors } from './doors.ts';
+import { expect, test } from 'vitest';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { one } = bothDoors('admin');
-let env: () => NodeJS.ProcessEnv;
+const { env } = transports('admin');
 const cli = (...args: string[]) => tock(args, { env: env() });
 const json = async (...args: string[]) => {
   const { code, out, err } = await cli(...args, '--json');
@@ -15,59 +14,51 @@ const json = async (...args: string[]) => {
 const limits = ['--tenant', 'acme', '--expires-in', '7776000', '--rate', '100/60'];
 const create = ['key', 'create', 'shop', '--scope', 'enqueue,read', ...limits];
 
-describe.each(one)('over %s', (_, there) => {
-  beforeEach(() => {
-    env = there;
-  });
+test('a key is made with what limits it, listed, rotated and changed', async () => {
+  const made = await json(...create);
+  expect(made).toMatchObject({ tenants: ['acme'], rate_limit: 100, rate_seconds: 60 });
+  const rotated = await cli('key', 'rotate', made.prefix, '--overlap', '3600');
+  expect(rotated.out).toMatch(/^tock_[0-9a-f_]+\nThis key is shown this once: keep it now.\n$/);
+  const next = rotated.out.slice(0, 13);
+  const { out } = await cli('key', 'list');
+  expect(out.split('\n')[0]).toMatch(
+    /^prefix +name +scopes +queues +tenants +rate +created +last used +expires +revoked +replaced by$/,
+  );
+  expect(out).toContain(`${made.prefix}  shop  enqueue,read  all     acme     100/60`);
+  expect(out).toMatch(new RegExp(`${made.prefix} .* ${next}\\n`));
 
-  test('a key is made with what limits it, listed, rotated and changed', async () => {
-    const made = await json(...create);
-    expect(made).toMatchObject({ tenants: ['acme'], rate_limit: 100, rate_seconds: 60 });
-    const rotated = await cli('key', 'rotate', made.prefix, '--overlap', '3600');
-    expect(rotated.out).toMatch(/^tock_[0-9a-f_]+\nThis key is shown this once: keep it now.\n$/);
-    const next = rotated.out.slice(0, 13);
-    const { out } = await cli('key', 'list');
-    expect(out.split('\n')[0]).toMatch(
-      /^prefix +name +scopes +queues +tenants +rate +created +last used +expires +revoked +replaced by$/,
-    );
-    expect(out).toContain(`${made.prefix}  shop  enqueue,read  all     acme     100/60`);
-    expect(out).toMatch(new RegExp(`${made.prefix} .* ${next}\\n`));
+  const changes = ['--name', 'web', '--rate', 'none', '--expires-in', 'never'];
+  const changed = await json('key', 'change', next, ...changes);
+  expect(changed).toMatchObject({ name: 'web', rate_limit: null, expires_at: null });
+});
 
-    const changes = ['--name', 'web', '--rate', 'none', '--expires-in', 'never'];
-    const changed = await json('key', 'change', next, ...changes);
-    expect(changed).toMatchObject({ name: 'web', rate_limit: null, expires_at: null });
-  });
+test('what can not be done with a key is said, and by which exit code', async () => {
+  const { prefix } = await json(...create);
+  await cli('key', 'rotate', prefix);
+  for (const [args, code, said] of [
+    [['key', 'rotate', prefix], 1, /this key has been replaced by tock_/],
+    [['key', 'rotate', 'tock_00000000'], 3, /^There is no key with the prefix tock_00000000/],
+    [['key', 'change', 'tock_00000000', '--name', 'x'], 3, /^There is no key/],
+    [['key', 'change', prefix], 2, /^Give --name/],
+    [['key', 'create', 'x', '--scope', 'read', '--rate', 'fast'], 2, /no rate, such as 100\/60/],
+    [['key', 'create', 'x', '--scope', 'claim', '--tenant', 'a'], 2, /scopes enqueue and read/],
+  ] as const) {
+    const refused = await cli(...args);
+    expect(refused, args.join(' ')).toMatchObject({ code, err: expect.stringMatching(said) });
+  }
+});
 
-  test('what can not be done with a key is said, and by which exit code', async () => {
-    const { prefix } = await json(...create);
-    await cli('key', 'rotate', prefix);
-    for (const [args, code, said] of [
-      [['key', 'rotate', prefix], 1, /this key has been replaced by tock_/],
-      [['key', 'rotate', 'tock_00000000'], 3, /^There is no key with the prefix tock_00000000/],
-      [['key', 'change', 'tock_00000000', '--name', 'x'], 3, /^There is no key/],
-      [['key', 'change', prefix], 2, /^Give --name/],
-      [['key', 'create', 'x', '--scope', 'read', '--rate', 'fast'], 2, /no rate, such as 100\/60/],
-      [['key', 'create', 'x', '--scope', 'claim', '--tenant', 'a'], 2, /scopes enqueue and read/],
-    ] as const) {
-      const refused = await cli(...args);
-      expect(refused, args.join(' ')).toMatchObject({ code, err: expect.stringMatching(said) });
-    }
-  });
-
-  test('acts are shown, the newest first, of a verb or an object', async () => {
-    const { prefix } = await json(...create);
-    await cli('key', 'revoke', prefix);
-    const { out } = await cli('acts', '--object', prefix);
-    const [heading, first, second] = out.split('\n');
-    expect(heading).toMatch(/^number +at +who +verb +object/);
-    expect(first).toMatch(
-      new RegExp(`(tock|tock_[0-9a-f]+ \\(all\\)) +revoke_key +${prefix} +{}$`),
-    );
-    expect(second).toMatch(/create_key .*"tenants":\["acme"\]/);
-    const found = await json('acts', '--verb', 'revoke_key', '--limit', '1');
-    expect(found).toMatchObject([{ verb: 'revoke_key', object: prefix }]);
-    expect(await json('acts', '--by', 'tock_ffffffff')).toEqual([]);
-    const older = await json('acts', '--object', prefix, '--before', found[0].number);
-    expect(older).toMatchObject([{ verb: 'create_key' }]);
-  });
+test('acts are shown, the newest first, of a verb or an object', async () => {
+  const { prefix } = await json(...create);
+  await cli('key', 'revoke', prefix);
+  const { out } = await cli('acts', '--object', prefix);
+  const [heading, first, second] = out.split('\n');
+  expect(heading).toMatch(/^number +at +who +verb +object/);
+  expect(first).toMatch(new RegExp(`(tock|tock_[0-9a-f]+ \\(all\\)) +revoke_key +${prefix} +{}$`));
+  expect(second).toMatch(/create_key .*"tenants":\["acme"\]/);
+  const found = await json('acts', '--verb', 'revoke_key', '--limit', '1');
+  expect(found).toMatchObject([{ verb: 'revoke_key', object: prefix }]);
+  expect(await json('acts', '--by', 'tock_ffffffff')).toEqual([]);
+  const older = await json('acts', '--object', prefix, '--before', found[0].number);
+  expect(older).toMatchObject([{ verb: 'create_key' }]);
 });

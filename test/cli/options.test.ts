@@ -1,101 +1,91 @@
-import { beforeEach, describe, expect, test } from 'vitest';
-import { bothDoors } from './doors.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { one, connect } = bothDoors('enqueue,read');
+const { env, connect } = transports('enqueue,read');
 let count = 0;
 
-describe.each(one)('over %s', (_name, env) => {
-  const cli = (...args: string[]) => tock(args, { env: env() });
-  let queue = '';
-  beforeEach(() => {
-    queue = `options-${++count}`;
-  });
-  const added = async (...args: string[]) => {
-    const { code, out, err } = await cli('enqueue', queue, ...args);
-    expect([code, err]).toEqual([0, '']);
-    return out.trim();
-  };
-  const show = async (id: string) => JSON.parse((await cli('task', id, '--json')).out);
+const cli = (...args: string[]) => tock(args, { env: env() });
+let queue = '';
+beforeEach(() => {
+  queue = `options-${++count}`;
+});
+const added = async (...args: string[]) => {
+  const { code, out, err } = await cli('enqueue', queue, ...args);
+  expect([code, err]).toEqual([0, '']);
+  return out.trim();
+};
+const show = async (id: string) => JSON.parse((await cli('task', id, '--json')).out);
 
-  test('a task gets whatever it can ask for', async () => {
-    const id = await added(
-      ...['1', '--run-at', '2030-01-01T00:00:00Z', '--expires-at', '2030-01-02T00:00:00Z'],
-      ...['--gate', 'g', '--timeout', '5', '--backoff', '{"kind": "fixed", "base_seconds": 30}'],
-    );
-    const { run_at, options } = await show(id);
-    expect(Date.parse(run_at)).toBe(Date.parse('2030-01-01T00:00:00Z'));
-    expect(options).toMatchObject({
-      gate: 'g',
-      timeout_seconds: 5,
-      backoff: { kind: 'fixed', base_seconds: 30 },
-    });
-    expect(Date.parse(options.expires_at)).toBe(Date.parse('2030-01-02T00:00:00Z'));
+test('a task gets whatever it can ask for', async () => {
+  const id = await added(
+    ...['1', '--run-at', '2030-01-01T00:00:00Z', '--expires-at', '2030-01-02T00:00:00Z'],
+    ...['--gate', 'g', '--timeout', '5', '--backoff', '{"kind": "fixed", "base_seconds": 30}'],
+  );
+  const { run_at, options } = await show(id);
+  expect(Date.parse(run_at)).toBe(Date.parse('2030-01-01T00:00:00Z'));
+  expect(options).toMatchObject({
+    gate: 'g',
+    timeout_seconds: 5,
+    backoff: { kind: 'fixed', base_seconds: 30 },
   });
+  expect(Date.parse(options.expires_at)).toBe(Date.parse('2030-01-02T00:00:00Z'));
+});
 
-  test('a key counts as long as its policy says', async () => {
-    const client = await connect();
-    const key = ['--unique-key', 'k', '--unique-policy', 'pending'];
-    const id = await added('1', ...key);
-    expect(await added('2', ...key)).toBe(id);
-    const claim = 'select lease from tock.claim(p_queue => $1)';
-    const lease = (await client.query(claim, [queue])).rows[0].lease;
-    expect(await added('3', ...key)).not.toBe(id);
-    await client.query('select tock.complete(p_lease => $1)', [lease]);
-    const period = ['--unique-key', 'p', '--unique-policy', 'period', '--unique-seconds', '1000'];
-    expect(await added('2', ...period)).toBe(await added('1', ...period));
-  });
+test('a key counts as long as its policy says', async () => {
+  const client = await connect();
+  const key = ['--unique-key', 'k', '--unique-policy', 'pending'];
+  const id = await added('1', ...key);
+  expect(await added('2', ...key)).toBe(id);
+  const claim = 'select lease from tock.claim(p_queue => $1)';
+  const lease = (await client.query(claim, [queue])).rows[0].lease;
+  expect(await added('3', ...key)).not.toBe(id);
+  await client.query('select tock.complete(p_lease => $1)', [lease]);
+  const period = ['--unique-key', 'p', '--unique-policy', 'period', '--unique-seconds', '1000'];
+  expect(await added('2', ...period)).toBe(await added('1', ...period));
+});
 
-  test('the newer task of a key is put off, throttled or too old', async () => {
-    const late = ['--unique-key', 'd', '--on-conflict', 'debounce', '--debounce-max', '600'];
-    const put = await added('1', ...late, '--delay', '300');
-    expect(await added('2', ...late, '--delay', '5000')).toBe(put);
-    const { payload, created_at, run_at } = await show(put);
-    const after = (Date.parse(run_at) - Date.parse(created_at)) / 1000;
-    expect([payload, after > 500, after < 700]).toEqual([2, true, true]);
-    const seldom = ['--unique-key', 't', '--on-conflict', 'throttle', '--unique-seconds', '1000'];
-    const first = await added('1', ...seldom);
-    const client = await connect();
-    await client.query('select tock.claim(p_queue => $1)', [queue]);
-    const second = await added('2', ...seldom);
-    expect(second).not.toBe(first);
-    expect(await added('3', ...seldom)).toBe(second);
-    expect(await show(second)).toMatchObject({ state: 'waiting', payload: 3 });
-    const doc = [
-      '--unique-key',
-      'c',
-      '--on-conflict',
-      'replace',
-      '--delay',
-      '1000',
-      '--changed-at',
-    ];
-    const newest = await added('2', ...doc, '2026-01-02T00:00:00Z');
-    expect(await added('1', ...doc, '2026-01-01T00:00:00Z')).toBe(newest);
-    expect((await show(newest)).payload).toBe(2);
-  });
+test('the newer task of a key is put off, throttled or too old', async () => {
+  const late = ['--unique-key', 'd', '--on-conflict', 'debounce', '--debounce-max', '600'];
+  const put = await added('1', ...late, '--delay', '300');
+  expect(await added('2', ...late, '--delay', '5000')).toBe(put);
+  const { payload, created_at, run_at } = await show(put);
+  const after = (Date.parse(run_at) - Date.parse(created_at)) / 1000;
+  expect([payload, after > 500, after < 700]).toEqual([2, true, true]);
+  const seldom = ['--unique-key', 't', '--on-conflict', 'throttle', '--unique-seconds', '1000'];
+  const first = await added('1', ...seldom);
+  const client = await connect();
+  await client.query('select tock.claim(p_queue => $1)', [queue]);
+  const second = await added('2', ...seldom);
+  expect(second).not.toBe(first);
+  expect(await added('3', ...seldom)).toBe(second);
+  expect(await show(second)).toMatchObject({ state: 'waiting', payload: 3 });
+  const doc = ['--unique-key', 'c', '--on-conflict', 'replace', '--delay', '1000', '--changed-at'];
+  const newest = await added('2', ...doc, '2026-01-02T00:00:00Z');
+  expect(await added('1', ...doc, '2026-01-01T00:00:00Z')).toBe(newest);
+  expect((await show(newest)).payload).toBe(2);
+});
 
-  test('mistakes name the option, and what is allowed', async () => {
-    const key = ['--unique-key', 'k'];
-    const asked: [string[], RegExp][] = [
-      [['--unique-policy', 'pending'], /^--unique-policy says what a --unique-key means: give one/],
-      [[...key, '--unique-policy', 'odd'], /^--unique-policy.* pending or unfinished or period\n/],
-      [[...key, '--unique-policy', 'period'], /^--unique-policy period needs --unique-seconds\n/],
-      [[...key, '--unique-seconds', '0'], /^--unique-seconds.* a number from 1 to 31536000\n/],
-      [[...key, '--on-conflict', 'odd'], /^--on-conflict.* keep or replace or .*rerun\n/],
-      [[...key, '--on-conflict', 'throttle'], /^--on-conflict throttle needs --unique-seconds\n/],
-      [[...key, '--changed-at', 'now'], /^--changed-at.* an ISO 8601 instant with its zone, like/],
-      [['--run-at', '2030-01-01T00:00:00Z', '--delay', '4'], /^--delay: give --delay or --run-at,/],
-      [['--expires-at', 'now'], /^--expires-at.* an ISO 8601 instant/],
-      [['--gate', ''], /^--gate.* a string of 1 to 200 characters\n/],
-      [['--backoff', '{"kind": "odd"}'], /^--backoff kind: .*fixed or linear or exponential\n/],
-    ];
-    for (const [args, said] of asked) {
-      const { code, out, err } = await cli('enqueue', 'mistakes', '1', ...args);
-      expect(err).toMatch(said);
-      expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
-    }
-  });
+test('mistakes name the option, and what is allowed', async () => {
+  const key = ['--unique-key', 'k'];
+  const asked: [string[], RegExp][] = [
+    [['--unique-policy', 'pending'], /^--unique-policy says what a --unique-key means: give one/],
+    [[...key, '--unique-policy', 'odd'], /^--unique-policy.* pending or unfinished or period\n/],
+    [[...key, '--unique-policy', 'period'], /^--unique-policy period needs --unique-seconds\n/],
+    [[...key, '--unique-seconds', '0'], /^--unique-seconds.* a number from 1 to 31536000\n/],
+    [[...key, '--on-conflict', 'odd'], /^--on-conflict.* keep or replace or .*rerun\n/],
+    [[...key, '--on-conflict', 'throttle'], /^--on-conflict throttle needs --unique-seconds\n/],
+    [[...key, '--changed-at', 'now'], /^--changed-at.* an ISO 8601 instant with its zone, like/],
+    [['--run-at', '2030-01-01T00:00:00Z', '--delay', '4'], /^--delay: give --delay or --run-at,/],
+    [['--expires-at', 'now'], /^--expires-at.* an ISO 8601 instant/],
+    [['--gate', ''], /^--gate.* a string of 1 to 200 characters\n/],
+    [['--backoff', '{"kind": "odd"}'], /^--backoff kind: .*fixed or linear or exponential\n/],
+  ];
+  for (const [args, said] of asked) {
+    const { code, out, err } = await cli('enqueue', 'mistakes', '1', ...args);
+    expect(err).toMatch(said);
+    expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
+  }
 });
 
 test('a backoff that is no JSON is refused before anything is done', async () => {

@@ -1,65 +1,60 @@
-import { beforeEach, describe, expect, test } from 'vitest';
-import { bothDoors } from './doors.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { one } = bothDoors('enqueue,claim,read');
+const { env } = transports('enqueue,claim,read');
 let count = 0;
 
-describe.each(one)('over %s', (_name, env) => {
-  const cli = (...args: string[]) => tock(args, { env: env() });
-  let stages: string[] = [];
-  beforeEach(() => {
-    count++;
-    stages = ['fetch', 'parse', 'index'].map((stage) => `${stage}-${count}`);
-  });
-  const printed = async (...args: string[]) => {
+const cli = (...args: string[]) => tock(args, { env: env() });
+let stages: string[] = [];
+beforeEach(() => {
+  count++;
+  stages = ['fetch', 'parse', 'index'].map((stage) => `${stage}-${count}`);
+});
+const printed = async (...args: string[]) => {
+  const { code, out, err } = await cli(...args);
+  expect([code, err]).toEqual([0, '']);
+  return out.trim();
+};
+const add = () => printed('enqueue', stages[0] as string, '1', '--pipeline', stages.join());
+const claim = async (stage: number) =>
+  (await printed('claim', stages[stage] as string)).split(/\s+/) as [string, string, string];
+
+test('a task is sent through its stages, past one, and shows its way', async () => {
+  const id = await add();
+  const [first, same, payload] = await claim(0);
+  expect([same, payload]).toEqual([id, '1']);
+  await printed('complete', first, id, '--result', '{"n":2}', '--stage', stages[2] as string);
+  const [last, , given] = await claim(2);
+  expect(given).toBe('{"n":2}');
+  await printed('complete', last, '--json');
+  const shown = await printed('task', id);
+  expect(shown).toMatch(/state +done/);
+  for (const stage of [stages[0], stages[2]])
+    expect(shown).toMatch(new RegExp(`${stage} +1 +done`));
+});
+
+test('a task is ended before its last stage', async () => {
+  const id = await add();
+  const [lease] = await claim(0);
+  await printed('complete', lease, id, '--end');
+  expect(await printed('task', id)).toMatch(/state +done/);
+});
+
+test('mistakes name the option', async () => {
+  const id = await add();
+  const [lease] = await claim(0);
+  const queue = stages[0] as string;
+  const asked: [string[], RegExp][] = [
+    [['complete', lease, '--stage', 'x'], /--stage and --end are a task's own/],
+    [['complete', lease, id, '--stage', 'x', '--end'], /--stage or --end/],
+    [['complete', lease, id, '--stage', 'x'], /--stage is one of this task's pipeline/],
+    [['enqueue', queue, '1', '--pipeline', queue], /--pipeline/],
+    [['enqueue', 'other', '1', '--pipeline', stages.join()], /--pipeline: queue other is no stage/],
+  ];
+  for (const [args, said] of asked) {
     const { code, out, err } = await cli(...args);
-    expect([code, err]).toEqual([0, '']);
-    return out.trim();
-  };
-  const add = () => printed('enqueue', stages[0] as string, '1', '--pipeline', stages.join());
-  const claim = async (stage: number) =>
-    (await printed('claim', stages[stage] as string)).split(/\s+/) as [string, string, string];
-
-  test('a task is sent through its stages, past one, and shows its way', async () => {
-    const id = await add();
-    const [first, same, payload] = await claim(0);
-    expect([same, payload]).toEqual([id, '1']);
-    await printed('complete', first, id, '--result', '{"n":2}', '--stage', stages[2] as string);
-    const [last, , given] = await claim(2);
-    expect(given).toBe('{"n":2}');
-    await printed('complete', last, '--json');
-    const shown = await printed('task', id);
-    expect(shown).toMatch(/state +done/);
-    for (const stage of [stages[0], stages[2]])
-      expect(shown).toMatch(new RegExp(`${stage} +1 +done`));
-  });
-
-  test('a task is ended before its last stage', async () => {
-    const id = await add();
-    const [lease] = await claim(0);
-    await printed('complete', lease, id, '--end');
-    expect(await printed('task', id)).toMatch(/state +done/);
-  });
-
-  test('mistakes name the option', async () => {
-    const id = await add();
-    const [lease] = await claim(0);
-    const queue = stages[0] as string;
-    const asked: [string[], RegExp][] = [
-      [['complete', lease, '--stage', 'x'], /--stage and --end are a task's own/],
-      [['complete', lease, id, '--stage', 'x', '--end'], /--stage or --end/],
-      [['complete', lease, id, '--stage', 'x'], /--stage is one of this task's pipeline/],
-      [['enqueue', queue, '1', '--pipeline', queue], /--pipeline/],
-      [
-        ['enqueue', 'other', '1', '--pipeline', stages.join()],
-        /--pipeline: queue other is no stage/,
-      ],
-    ];
-    for (const [args, said] of asked) {
-      const { code, out, err } = await cli(...args);
-      expect(err).toMatch(said);
-      expect([code === 0, out]).toEqual([false, '']);
-    }
-  });
+    expect(err).toMatch(said);
+    expect([code === 0, out]).toEqual([false, '']);
+  }
 });

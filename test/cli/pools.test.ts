@@ -1,98 +1,96 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { vanish } from '../sql/pools.ts';
-import { bothDoors } from './doors.ts';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { one, connect } = bothDoors('enqueue,claim,read,admin');
+const { env, connect } = transports('enqueue,claim,read,admin');
 
-describe.each(one)('over %s', (name, env) => {
-  const cli = (...args: string[]) => tock(args, { env: env() });
-  const out = async (...args: string[]) => {
-    const { code, out, err } = await cli('pool', ...args);
-    expect([args, code, err]).toEqual([args, 0, '']);
-    return out;
-  };
+const cli = (...args: string[]) => tock(args, { env: env() });
+const out = async (...args: string[]) => {
+  const { code, out, err } = await cli('pool', ...args);
+  expect([args, code, err]).toEqual([args, 0, '']);
+  return out;
+};
 
-  test('three want to lead: one does, dies, and the next is elected', async () => {
-    const pool = `lead-${name}`;
-    for (const worker of ['x', 'y', 'z']) {
-      expect(await out('join', pool, worker, '--lease', '30')).toMatch(/^free until 20/);
-    }
-    const [worker, fence = ''] = (await out('assign', pool, 'leader')).trim().split('\t');
-    expect(worker).toBe('x');
-    expect(await out('assign', pool, 'leader')).toBe(`x\t${fence}\n`);
-    expect(await out('join', pool, 'x', '--fence', fence)).toMatch(/^holds leader until 20/);
-    expect(await out('list', pool)).toMatch(
-      /worker +state +task +fence +until\nx +held +leader +\d+ +20.*\ny +free +- +- +20.*\nz +free/,
-    );
-    await vanish(await connect(), pool, 'x');
-    const [next, later] = (await out('assign', pool, 'leader')).trim().split('\t');
-    expect(next).toBe('y');
-    expect(Number(later)).toBeGreaterThan(Number(fence));
-    const stale = await cli('pool', 'join', pool, 'x', '--fence', fence);
-    expect(stale).toMatchObject({ code: 1, out: '' });
-    expect(stale.err).toContain('Drop the work');
-    expect(await out('list')).toMatch(
-      new RegExp(`pool +free +held +waiting\\n(.*\\n)*${pool} +1 +1 +0`),
-    );
-  });
+test('three want to lead: one does, dies, and the next is elected', async () => {
+  const pool = 'lead';
+  for (const worker of ['x', 'y', 'z']) {
+    expect(await out('join', pool, worker, '--lease', '30')).toMatch(/^free until 20/);
+  }
+  const [worker, fence = ''] = (await out('assign', pool, 'leader')).trim().split('\t');
+  expect(worker).toBe('x');
+  expect(await out('assign', pool, 'leader')).toBe(`x\t${fence}\n`);
+  expect(await out('join', pool, 'x', '--fence', fence)).toMatch(/^holds leader until 20/);
+  expect(await out('list', pool)).toMatch(
+    /worker +state +task +fence +until\nx +held +leader +\d+ +20.*\ny +free +- +- +20.*\nz +free/,
+  );
+  await vanish(await connect(), pool, 'x');
+  const [next, later] = (await out('assign', pool, 'leader')).trim().split('\t');
+  expect(next).toBe('y');
+  expect(Number(later)).toBeGreaterThan(Number(fence));
+  const stale = await cli('pool', 'join', pool, 'x', '--fence', fence);
+  expect(stale).toMatchObject({ code: 1, out: '' });
+  expect(stale.err).toContain('Drop the work');
+  expect(await out('list')).toMatch(
+    new RegExp(`pool +free +held +waiting\\n(.*\\n)*${pool} +1 +1 +0`),
+  );
+});
 
-  test('several tasks are given to a worker each, while there are any', async () => {
-    const pool = `all-${name}`;
-    for (const worker of ['x', 'y']) await out('join', pool, worker);
-    expect(await out('assign', pool, 'a', 'b', 'c')).toMatch(
-      /task +state +worker +fence\na +assigned +x +\d+\nb +assigned +y +\d+\nc +none +- +-\n/,
-    );
-    expect(await cli('pool', 'assign', pool, 'a', 'b', '--wait')).toMatchObject({ code: 2 });
-  });
+test('several tasks are given to a worker each, while there are any', async () => {
+  const pool = 'all';
+  for (const worker of ['x', 'y']) await out('join', pool, worker);
+  expect(await out('assign', pool, 'a', 'b', 'c')).toMatch(
+    /task +state +worker +fence\na +assigned +x +\d+\nb +assigned +y +\d+\nc +none +- +-\n/,
+  );
+  expect(await cli('pool', 'assign', pool, 'a', 'b', '--wait')).toMatchObject({ code: 2 });
+});
 
-  test('a worker that claims one at a time gets its own again', async () => {
-    const queue = `own-${name}`;
-    for (const payload of ['1', '2']) await cli('enqueue', queue, payload);
-    const own = (...args: string[]) => cli('claim', queue, '--own', ...args);
-    const first = await own('--worker', 'w', '--lease', '60');
-    expect(first.out).toMatch(/^[0-9a-f-]{36}\n\d+\t1\n$/);
-    expect((await own('--worker', 'w')).out).toBe(first.out);
-    expect((await own('--worker', 'v')).out).toMatch(/\t2\n$/);
-    expect((await own('--worker', 'u')).err).toMatch(/^Nothing to claim: empty/);
-    expect(await own()).toMatchObject({ code: 2 });
-    expect(await own('--worker', 'w', '--limit', '2')).toMatchObject({ code: 2 });
-  });
+test('a worker that claims one at a time gets its own again', async () => {
+  const queue = 'own';
+  for (const payload of ['1', '2']) await cli('enqueue', queue, payload);
+  const own = (...args: string[]) => cli('claim', queue, '--own', ...args);
+  const first = await own('--worker', 'w', '--lease', '60');
+  expect(first.out).toMatch(/^[0-9a-f-]{36}\n\d+\t1\n$/);
+  expect((await own('--worker', 'w')).out).toBe(first.out);
+  expect((await own('--worker', 'v')).out).toMatch(/\t2\n$/);
+  expect((await own('--worker', 'u')).err).toMatch(/^Nothing to claim: empty/);
+  expect(await own()).toMatchObject({ code: 2 });
+  expect(await own('--worker', 'w', '--limit', '2')).toMatchObject({ code: 2 });
+});
 
-  test('tasks are offered, taken, given back and ended', async () => {
-    const pool = `take-${name}`;
-    expect(await out('offer', pool, 'a', 'b')).toBe('2 added\n');
-    const first = await out('take', pool, 'w');
-    expect(first).toMatch(/^a\t\d+\n$/);
-    expect(await out('take', pool, 'w')).toBe(first);
-    const fence = first.trim().split('\t')[1] as string;
-    expect(await out('unassign', pool, 'a', '--fence', '1')).toBe('a is no longer held under 1\n');
-    expect(await cli('pool', 'unassign', pool, 'never')).toMatchObject({ code: 1 });
-    expect(await out('unassign', pool, 'a', '--fence', fence, '--again')).toBe('a waits again\n');
-    expect(await out('list', pool, '--waiting')).toMatch(/\n +- +waiting +a .*\n +- +waiting +b /);
-    expect(await out('take', pool, 'v', '--lease', '9')).toMatch(/^b\t/);
-    expect(await out('leave', pool, 'v')).toBe('v has left\n');
-    expect(await cli('pool', 'leave', pool, 'v')).toMatchObject({ code: 3 });
-    for (const task of ['a', 'b']) await out('unassign', pool, task);
-    const empty = await cli('pool', 'take', pool, 'w');
-    expect(empty).toEqual({ code: 0, out: '', err: 'Nothing: empty.\n' });
-    expect((await cli('pool', 'list', pool)).err).toBe('Nobody is there, and nothing.\n');
-    const waits = await cli('pool', 'assign', pool, 'c', '--wait');
-    expect(waits).toEqual({ code: 0, out: '', err: 'Nothing: waiting.\n' });
-    const given = JSON.parse((await cli('pool', 'take', pool, 'w', '--json')).out);
-    expect(given).toMatchObject({ state: 'taken', task: 'c', leased_until: expect.any(String) });
-    expect(await out('assign', pool, 'd', '--worker', 'me')).toMatch(/^me\t\d+\n$/);
-  });
+test('tasks are offered, taken, given back and ended', async () => {
+  const pool = 'take';
+  expect(await out('offer', pool, 'a', 'b')).toBe('2 added\n');
+  const first = await out('take', pool, 'w');
+  expect(first).toMatch(/^a\t\d+\n$/);
+  expect(await out('take', pool, 'w')).toBe(first);
+  const fence = first.trim().split('\t')[1] as string;
+  expect(await out('unassign', pool, 'a', '--fence', '1')).toBe('a is no longer held under 1\n');
+  expect(await cli('pool', 'unassign', pool, 'never')).toMatchObject({ code: 1 });
+  expect(await out('unassign', pool, 'a', '--fence', fence, '--again')).toBe('a waits again\n');
+  expect(await out('list', pool, '--waiting')).toMatch(/\n +- +waiting +a .*\n +- +waiting +b /);
+  expect(await out('take', pool, 'v', '--lease', '9')).toMatch(/^b\t/);
+  expect(await out('leave', pool, 'v')).toBe('v has left\n');
+  expect(await cli('pool', 'leave', pool, 'v')).toMatchObject({ code: 3 });
+  for (const task of ['a', 'b']) await out('unassign', pool, task);
+  const empty = await cli('pool', 'take', pool, 'w');
+  expect(empty).toEqual({ code: 0, out: '', err: 'Nothing: empty.\n' });
+  expect((await cli('pool', 'list', pool)).err).toBe('Nobody is there, and nothing.\n');
+  const waits = await cli('pool', 'assign', pool, 'c', '--wait');
+  expect(waits).toEqual({ code: 0, out: '', err: 'Nothing: waiting.\n' });
+  const given = JSON.parse((await cli('pool', 'take', pool, 'w', '--json')).out);
+  expect(given).toMatchObject({ state: 'taken', task: 'c', leased_until: expect.any(String) });
+  expect(await out('assign', pool, 'd', '--worker', 'me')).toMatch(/^me\t\d+\n$/);
+});
 
-  test.each([
-    [['take', 'no pool', 'w'], 'pool'],
-    [['join', 'p', 'x'.repeat(201)], 'worker'],
-    [['join', 'p', 'w', '--fence', 'x'], 'x is no'],
-    [['take', 'p', 'w', '--lease', '0'], '--lease'],
-    [['offer', 'p', 'x'.repeat(201)], '1 to 200 characters'],
-  ])('%j is refused as a mistake', async (args, said) => {
-    const refused = await cli('pool', ...args);
-    expect(refused).toMatchObject({ code: 2, out: '' });
-    expect(refused.err).toContain(said);
-  });
+test.each([
+  [['take', 'no pool', 'w'], 'pool'],
+  [['join', 'p', 'x'.repeat(201)], 'worker'],
+  [['join', 'p', 'w', '--fence', 'x'], 'x is no'],
+  [['take', 'p', 'w', '--lease', '0'], '--lease'],
+  [['offer', 'p', 'x'.repeat(201)], '1 to 200 characters'],
+])('%j is refused as a mistake', async (args, said) => {
+  const refused = await cli('pool', ...args);
+  expect(refused).toMatchObject({ code: 2, out: '' });
+  expect(refused.err).toContain(said);
 });

@@ -1,47 +1,50 @@
-import { describe, expect, test } from 'vitest';
-import { bothDoors } from './doors.ts';
+import { expect, test } from 'vitest';
 import { tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { doors, one, connect } = bothDoors('enqueue,read,admin');
+const { env, connect } = transports('enqueue,read,admin');
 const TOCK_PUSH_SECRET = 'm'.repeat(32);
 const url = 'https://example.com/hook';
 
-describe.each(one)('over %s', (name, env) => {
-  const cli = (...args: string[]) => tock(args, { env: env() });
+const cli = (...args: string[]) => tock(args, { env: env() });
 
-  test('headers and a URL go with a task', async () => {
-    const client = await connect();
-    const queue = `to-${name}`;
-    await client.query('select tock.put_queue($1, $2)', [queue, '{"push": {}}']);
-    const headers = ['--header', 'traceparent=a=b', '--header', 'x='];
-    const { out } = await cli('enqueue', queue, '1', ...headers, '--push-url', url);
-    const { options } = JSON.parse((await cli('task', out.trim(), '--json')).out);
-    expect(options).toEqual({ push_url: url, headers: { traceparent: 'a=b', x: '' } });
-    const refused = await cli('enqueue', queue, '1');
-    expect(refused).toMatchObject({ code: 2, out: '' });
-    expect(refused.err).toMatch(/give --push-url/i);
-  });
+test('headers and a URL go with a task', async () => {
+  const client = await connect();
+  const queue = 'to';
+  await client.query('select tock.put_queue($1, $2)', [queue, '{"push": {}}']);
+  const headers = ['--header', 'traceparent=a=b', '--header', 'x='];
+  const { out } = await cli('enqueue', queue, '1', ...headers, '--push-url', url);
+  const { options } = JSON.parse((await cli('task', out.trim(), '--json')).out);
+  expect(options).toEqual({ push_url: url, headers: { traceparent: 'a=b', x: '' } });
+  const refused = await cli('enqueue', queue, '1');
+  expect(refused).toMatchObject({ code: 2, out: '' });
+  expect(refused.err).toMatch(/give --push-url/i);
 });
 
 test('a secret is the same by SQL as by the Worker, and rotated with the one before', async () => {
-  const [[, sql]] = doors;
-  const env = { ...sql(), TOCK_PUSH_SECRET };
+  const withSecret = { ...env(), TOCK_PUSH_SECRET };
   const client = await connect();
   await client.query('select tock.put_queue($1, $2)', [
     'signed',
     JSON.stringify({ push: { url } }),
   ]);
-  const first = await tock(['push-secret', 'signed'], { env });
+  const first = await tock(['push-secret', 'signed'], { env: withSecret });
   expect(first.out).toMatch(/^whsec_\S{44}\n$/);
-  const rotated = await tock(['push-secret', 'signed', '--rotate', '--overlap', '60'], { env });
+  const rotated = await tock(['push-secret', 'signed', '--rotate', '--overlap', '60'], {
+    env: withSecret,
+  });
   const [fresh, old] = rotated.out.split('\n');
   expect([fresh === first.out.trim(), old]).toEqual([
     false,
     expect.stringMatching(new RegExp(`^${first.out.trim().replaceAll('+', '\\+')} until 20.*Z$`)),
   ]);
-  const unknown = await tock(['push-secret', 'nobody'], { env });
+  const unknown = await tock(['push-secret', 'nobody'], { env: withSecret });
   expect(unknown).toMatchObject({ code: 3, out: '' });
-  const without = await tock(['push-secret', 'signed'], { env: { ...env, TOCK_PUSH_SECRET: '' } });
+  const without = await tock(['push-secret', 'signed'], {
+    env: { ...env(), TOCK_PUSH_SECRET: '' },
+  });
   expect([without.code, without.err]).toEqual([2, expect.stringMatching(/^There is no TOCK_PUSH/)]);
-  expect((await tock(['push-secret', 'signed', '--overlap', '1'], { env })).code).toBe(2);
+  expect((await tock(['push-secret', 'signed', '--overlap', '1'], { env: withSecret })).code).toBe(
+    2,
+  );
 });

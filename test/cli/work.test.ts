@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { enqueue, expire, until, value } from '../sql/support.ts';
-import { bothDoors } from './doors.ts';
 import { execute, tock } from './tock.ts';
+import { transports } from './transports.ts';
 
-const { doors, connect, server } = bothDoors('enqueue,claim,read,admin');
+const { http, both, connect, server } = transports('enqueue,claim,read,admin');
 
 const worker = `
 tock() { "$NODE" "$MAIN" "$@"; }
@@ -26,7 +26,7 @@ async function expectMistakes(env: NodeJS.ProcessEnv, asked: [string[], RegExp][
   }
 }
 
-describe.each(doors)('over %s', (name, env) => {
+describe.each(both)('over %s', (name, env) => {
   const cli = (...args: string[]) => tock(args, { env: env() });
   const json = async (...args: string[]) => {
     const { code, out, err } = await cli(...args, '--json');
@@ -166,15 +166,14 @@ describe.each(doors)('over %s', (name, env) => {
 });
 
 test('a claim and a completion whose answers are lost are made again, and change nothing', async () => {
-  const [, [, env]] = doors;
   const client = await connect();
   const ids = await enqueue(client, 'lost', [{}, {}]);
   server().lose(1);
-  const claimed = await tock(['claim', 'lost', '--json'], { env: env() });
+  const claimed = await tock(['claim', 'lost', '--json'], { env: http() });
   const { lease, tasks } = JSON.parse(claimed.out);
   expect(tasks).toMatchObject([{ id: ids[0] }]);
   server().lose(1);
-  const done = await tock(['complete', lease, ids[0] as string], { env: env() });
+  const done = await tock(['complete', lease, ids[0] as string], { env: http() });
   expect(done).toEqual({ code: 0, out: '1 completed\n', err: '' });
 });
 

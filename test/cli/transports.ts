@@ -6,17 +6,19 @@ import { tock } from './tock.ts';
 
 type Env = () => NodeJS.ProcessEnv;
 
-export type BothDoors = {
-  /** For describe.each: a name, and the environment that leads there. */
-  doors: readonly [sql: readonly ['SQL', Env], http: readonly ['HTTP', Env]];
-  /** The first alone, for what is the same by both: each command's calls are written once. */
-  one: readonly [readonly ['SQL', Env]];
+export type Transports = {
+  /** The environment that leads to the app in the command's own process: most commands are tested there alone. */
+  env: Env;
+  /** The environment that leads to the app behind a server. */
+  http: Env;
+  /** For describe.each: both, each by its name. */
+  both: readonly [sql: readonly ['SQL', Env], http: readonly ['HTTP', Env]];
   connect(): Promise<pg.Client>;
   server(): Served;
 };
 
 /** A database of the file's own, by its URL and over HTTP with a key of these scopes. */
-export function bothDoors(scope: string): BothDoors {
+export function transports(scope: string): Transports {
   let db: Database;
   let server: Served;
   let key: string;
@@ -30,10 +32,15 @@ export function bothDoors(scope: string): BothDoors {
     server.close();
     await db.drop();
   });
-  const sql = ['SQL', () => ({ DATABASE_URL: db.url })] as const;
+  const env = () => ({ DATABASE_URL: db.url });
+  const http = () => ({ TOCK_URL: server.url, TOCK_KEY: key });
   return {
-    doors: [sql, ['HTTP', () => ({ TOCK_URL: server.url, TOCK_KEY: key })]],
-    one: [sql],
+    env,
+    http,
+    both: [
+      ['SQL', env],
+      ['HTTP', http],
+    ],
     connect: () => db.connect(),
     server: () => server,
   };
