@@ -37,31 +37,7 @@ begin
     perform tock.refuse(422, 'the cursor is not one of this list', 'cursor', 'send the one that the call before gave, with the same filter');
   end;
   foreach v_epoch in array tock.unsettled_epochs() loop
-    execute pg_catalog.format($q$
-      with seen as materialized (
-        select l.* from tock.leases_%1$s l
-        where l.closed_at is null and ($1 is null or l.leased_until >= $1::timestamptz)
-          and ($1 is null or (l.leased_until, l.stream, l.after_position) > ($1::timestamptz, $2, $3))
-        order by l.leased_until, l.stream, l.after_position limit 2000
-      ), chosen as (
-        select s.*, t.queue from seen s join tock.streams t on t.number = s.stream
-        where coalesce(t.queue = $4, true) and coalesce(s.worker = $5, $5 is null)
-        order by s.leased_until, s.stream, s.after_position limit $6
-      )
-      select coalesce((
-        select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('queue', c.queue, 'worker', c.worker, 'claimed_at', c.claimed_at,
-          'leased_until', c.leased_until, 'late', c.leased_until < pg_catalog.clock_timestamp(), 'runs', c.runs,
-          'unfinished', c.runs - (select count(*) from tock.results_%1$s e where e.stream = c.stream
-            and e.position > c.after_position and e.position <= c.last_position and e.position <> all (coalesce(c.skips, '{}'))),
-          'tasks', (select pg_catalog.jsonb_agg(coalesce(r.task_id, r.position << 20 | r.stream)::text order by r.position) from (
-            select r.task_id, r.position, r.stream from tock.runs_%1$s r
-            where r.stream = c.stream and r.position > c.after_position and r.position <= c.last_position
-              and r.position <> all (coalesce(c.skips, '{}'))
-              and (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null order by r.stream, r.position limit 10) r),
-          'at', pg_catalog.jsonb_build_array(c.leased_until, c.stream, c.after_position)))
-        from chosen c), '[]'), (select count(*)::integer from seen),
-        (select pg_catalog.jsonb_build_array(s.leased_until, s.stream, s.after_position) from seen s
-         order by s.leased_until, s.stream, s.after_position offset 1999)$q$, v_epoch)
+    execute pg_catalog.format('select l.* from tock.list_leases_%s($1, $2, $3, $4, $5, $6) l', v_epoch)
       into v_part, v_count, v_last
       using (v_after ->> 0)::timestamptz, (v_after ->> 1)::integer, (v_after ->> 2)::bigint, p_queue, p_worker, p_limit + 1;
     v_all := v_all || v_part;

@@ -35,7 +35,8 @@ begin
     else
       v_streams := tock.listed_streams(p_filter ->> 'queue', v_epoch.first_position);
       v_look := least(5000, greatest(4 * coalesce(v_look, 0), p_limit + 100, 3 * pg_catalog.cardinality(v_streams)));
-      execute tock.list_statement(v_epoch.number, v_state) into v_part using v_streams, v_below, v_look, p_filter, p_limit + 1;
+      execute pg_catalog.format('select r.* from tock.list_runs_%s($1, $2, $3, $4, $5, $6) r', v_epoch.number)
+        into v_part using v_streams, v_below, v_look, p_filter, p_limit + 1, v_state;
       v_horizon := v_part.horizon;
       v_older := tock.listed_epoch(p_filter, v_epoch.first_position);
       -- nothing of this epoch is left: on to the one before, but not to what is older than was asked for

@@ -46,4 +46,4 @@ begin
       coalesce((select case when count(*) >= p_look then min(s.position) end from seen s), 0);
 end $$;
 
-comment on function tock.list_waiting is 'What waits, for list_statement(): in the snapshot of the statement that asks.';
+comment on function tock.list_waiting is 'What waits, for list_runs_N(): in the snapshot of the statement that asks.';

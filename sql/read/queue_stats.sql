@@ -1,6 +1,6 @@
 -- How many runs are ready in each stream that is awake: those that the last count left, and what came and went since. So it
 -- costs what has happened since and not the backlog; it is one statement, or a count could come between two. Of what is
--- marked above the cursor nobody knows but the marks. (Since when the oldest is ready: when it came, was due last, or the run before it ended.)
+-- marked above the cursor nobody knows but the marks.
 create or replace function tock.ready_statement(p_epochs integer[])
 returns text
 language sql
@@ -21,34 +21,13 @@ as $$
     select t.queue, greatest(0, t.ready - h.marked) as runs, case when t.ready > h.marked then h.oldest end as oldest
     from stands t join (
       select h.number, sum(h.marked) as marked, min(h.oldest) as oldest from heads h group by h.number) h using (number)$q$,
-    (select pg_catalog.string_agg(pg_catalog.format($q$
-      select s.number, n.* from s cross join lateral (
-        select (
-            select count(*) from (
-              select from tock.runs_%1$s r where r.stream = s.number and r.position > s.runs_to
-              order by r.stream, r.position limit 1000000) x) as runs, l.leased, l.last_position
-        from (
-          select coalesce(sum(l.runs + l.skipped), 0) as leased, max(l.last_position) as last_position
-          from tock.leases_%1$s l where l.stream = s.number and l.after_position >= s.leases_to) l offset 0) n$q$, e), ' union all ')
+    (select pg_catalog.string_agg(pg_catalog.format('
+      select s.number, n.* from s
+      cross join lateral tock.arrived_runs_%s(s.number, s.runs_to, s.leases_to) n', e), ' union all ')
       from unnest(p_epochs) e),
-    (select pg_catalog.string_agg(pg_catalog.format($q$
-      select t.number, h.* from stands t cross join lateral (
-        select (
-            select count(distinct m.position) from tock.marks_%1$s m
-            where m.stream = t.number and m.position > t.cursor and m.kind in ('cancelled', 'superseded')) as marked,
-          (select coalesce(case
-              when r.task_id is null then r.created_at
-              when r.attempt = 1 and r.lost = 0 and r.task_id & 1048575 = 0 then (
-                select case when p.due_at > '-infinity' then p.due_at else p.promoted_at end
-                from tock.promotions p where p.position = r.task_id >> 20)
-              else coalesce((select max(case when p.due_at > '-infinity' then p.due_at else p.promoted_at end)
-                from tock.promotions p where p.run_id = r.position << 20 | r.stream),
-                tock.ready_since(r.stream, r.position, r.task_id)) end,
-              r.created_at)
-           from (
-             select r.* from tock.runs_%1$s r where r.stream = t.number and r.position > t.cursor
-             order by r.stream, r.position limit 1) r) as oldest offset 0) h
-      where t.ready > 0$q$, e), ' union all ')
+    (select pg_catalog.string_agg(pg_catalog.format('
+      select t.number, h.* from stands t
+      cross join lateral tock.oldest_ready_%s(t.number, t.cursor) h where t.ready > 0', e), ' union all ')
       from unnest(p_epochs) e))
 $$;
 

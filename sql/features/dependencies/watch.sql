@@ -70,24 +70,8 @@ begin
     and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database());
   for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
     continue when v_epoch is null;
-    execute pg_catalog.format($q$
-      select array(
-        select i from unnest($1) i
-        left join lateral (
-          select l.last_position, l.closed_at, l.xmax as changed_by from tock.leases_%1$s l
-          where l.stream = (i & 1048575)::integer and l.after_position < i >> 20
-          order by l.stream, l.after_position desc limit 1) c on c.last_position >= i >> 20
-        where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = %1$s
-          and case when c.last_position is null then i & 1048575 <> all ($4) and not $5 and (
-              select m.position from tock.marks_%1$s m
-              where m.stream = (i & 1048575)::integer and m.position = i >> 20 and m.kind in ('superseded', 'cancelled') limit 1) is null
-            else coalesce(c.closed_at, 'infinity') = 'infinity'
-              and (c.changed_by = '0'::xid or (pg_catalog.age(c.changed_by) > $2 and pg_catalog.age(c.changed_by) <= $3))
-              and (select e.position from tock.results_%1$s e
-                where e.stream = (i & 1048575)::integer and e.position = i >> 20) is null end)$q$, v_epoch)
-      into v_part using p_ids, v_oldest,
-        (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c where c.oid = pg_catalog.format('tock.leases_%s', v_epoch)::regclass),
-        v_claiming, v_marking;
+    execute pg_catalog.format('select array(select f from tock.free_runs_%s($1, $2, $3, $4) f)', v_epoch)
+      into v_part using p_ids, v_oldest, v_claiming, v_marking;
     v_free := v_free || v_part;
   end loop;
   return array(select unnest(p_ids) except select unnest(v_free));

@@ -18,22 +18,7 @@ begin
   if v_queues = '{}' then
     return;
   end if;
-  -- of two calls that end the same run one has written the result, in a transaction that began when it says
-  execute pg_catalog.format($q$
-    insert into tock.deaths (queue, error, deaths, ids)
-    select d.queue, d.error, count(*), (pg_catalog.array_agg(d.id order by d.id))[1:10]
-    from (
-      select s.queue, tock.error_text(r.error) as error, coalesce(t.task_id, e.position << 20 | e.stream) as id
-      from unnest($1) e
-      join tock.streams s on s.number = e.stream and s.queue = any ($2)
-      cross join lateral (
-        select r.error from tock.results_%1$s r
-        where r.stream = e.stream and r.position = e.position and r.next_id is null and r.state in ('failed', 'lost')
-          and r.ended_at = pg_catalog.now()
-        offset 0) r
-      cross join lateral (
-        select t.task_id from tock.runs_%1$s t where t.stream = e.stream and t.position = e.position offset 0) t) d
-    group by d.queue, d.error$q$, p_epoch) using p_ended, v_queues;
+  execute pg_catalog.format('select tock.add_dead_task_events_%s($1, $2)', p_epoch) using p_ended, v_queues;
 end $$;
 
 comment on function tock.note_deaths is 'Notes which of the runs that ended were the last of tasks of queues with a dead_webhook.';

@@ -50,22 +50,7 @@ begin
       v_searched := true;
       v_others := array(select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
     else
-      execute pg_catalog.format($q$
-        with run as (
-          update tock.runs_%1$s r set payload = null, bytes = -1, options = tock.without_secrets(r.options)
-          where r.stream = $1 and r.position = $2
-        ), result as (
-          update tock.results_%1$s e set result = null, error = null where e.stream = $1 and e.position = $2
-        ), note as (
-          update tock.progress g set note = null
-          where g.stream = $1 and g.position in ($2, (
-            select max(l.after_position) + 1 from tock.leases_%1$s l where l.stream = $1 and l.after_position < $2))
-            and (g.of_all or g.position = $2)
-        )
-        select array(
-          select e.next_id from tock.results_%1$s e where e.stream = $1 and e.position = $2 and e.next_id is not null
-          union all
-          select m.other_id from tock.marks_%1$s m where m.stream = $1 and m.position = $2 and m.kind = 'superseded')$q$, v_epoch)
+      execute pg_catalog.format('select tock.erase_run_%s($1, $2)', v_epoch)
         into v_others using (v_id & 1048575)::integer, v_id >> 20;
       v_erased := v_erased + 1;
     end if;

@@ -34,25 +34,8 @@ begin
     order by e.number desc
   loop
     exit when v_left <= 0;
-    execute pg_catalog.format($q$
-      with seen as materialized (
-        select s.stream, x.position from (select t.number as stream, 0::bigint as after_position, $3 as last_position
-          from tock.streams t where t.queue = $1 order by t.number offset 0) s
-        cross join lateral (%2$s limit $4) x limit $4
-      ), grouped as (
-        select tock.error_text(e.error) as error, count(*) as tasks, max(e.ended_at) as newest_at,
-          (pg_catalog.array_agg(r.id order by e.ended_at desc, e.position desc))[1] as newest_id
-        from seen v
-        cross join lateral (
-          select e.* from tock.results_%1$s e where e.stream = v.stream and e.position = v.position offset 0) e
-        cross join lateral (
-          select coalesce(r.task_id, v.position << 20 | v.stream) as id from tock.runs_%1$s r
-          where r.stream = v.stream and r.position = v.position offset 0) r
-        where e.ended_at >= $5 and (select x.of_id from tock.reruns x where x.of_id = r.id limit 1) is null
-        group by 1)
-      select (select count(*) from seen), coalesce(pg_catalog.jsonb_agg(g), '[]') from grouped g$q$,
-      v_epoch, tock.list_source(v_epoch, 'dead')) into v_seen, v_part
-      using p_queue, 9223372036854775807, 9223372036854775807, v_left, v_since;
+    execute pg_catalog.format('select d.* from tock.dead_groups_%s($1, $2, $3) d', v_epoch)
+      into v_seen, v_part using p_queue, v_left, v_since;
     v_left := v_left - v_seen;
     v_parts := v_parts || v_part;
   end loop;

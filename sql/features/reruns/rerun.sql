@@ -109,6 +109,7 @@ as $$
 declare
   v_slot integer;
   v_part record;
+  v_again tock.whereabout[];
   v_made tock.whereabout[] := '{}';
 begin
   if pg_catalog.cardinality(p_found) = 0 then
@@ -118,7 +119,7 @@ begin
   end if;
   v_slot := tock.take_slot();
   for v_part in
-    select coalesce(p_queue, f.queue) as queue, 
+    select coalesce(p_queue, f.queue) as queue,
       case when f.current_id & 1048575 <> 0 then tock.epoch_of(f.current_id >> 20) end as epoch,
       pg_catalog.array_agg(f order by f.n) as found
     from unnest(p_found) f group by 1, 2 order by 1, 2
@@ -127,7 +128,11 @@ begin
       perform tock.check_queue_name(v_part.queue);
       perform tock.make_queue(v_part.queue);
     end if;
-    v_made := v_made || tock.run_again(v_part.epoch, v_part.found, v_part.queue, v_slot, p_kind, p_again, p_reason);
+    -- waiting entries lie in none: any will do
+    execute pg_catalog.format('select tock.run_again_%s($1, $2, $3, $4, $5, $6)',
+        coalesce(v_part.epoch, tock.newest_epoch()))
+      into v_again using v_part.found, v_part.queue, v_slot, p_kind, p_again, p_reason;
+    v_made := v_made || v_again;
   end loop;
   return v_made;
 end $$;

@@ -44,27 +44,8 @@ begin
         where o.current_id >> 20 >= v_epoch.first_position and o.current_id >> 20 < v_epoch.end_position);
       continue when pg_catalog.cardinality(v_step) = 0;
       v_found := v_found + pg_catalog.cardinality(v_step);
-      execute pg_catalog.format($q$
-        with recursive walk as (
-          select o.n, o.current_id as next_id, 0 as steps, null::bigint as id, null::bigint as task_id,
-            null::text as state, null::text collate "C" as queue
-          from unnest($1) o
-          union all
-          select w.n, d.next_id, w.steps + 1, w.next_id,
-            coalesce(r.task_id, w.next_id), d.state, s.queue
-          from walk w
-          cross join lateral (
-            select r.stream, r.position, r.task_id, r.options from tock.runs_%1$s r
-            where r.stream = (w.next_id & 1048575)::integer and r.position = w.next_id >> 20 offset 0) r
-          join tock.streams s on s.number = r.stream
-          %2$s
-          where w.next_id >= $2 and w.next_id < $3 and w.next_id & 1048575 <> 0)
-        select array(
-          select row(l.n, l.task_id, coalesce(l.next_id, l.id), case when l.next_id is null then
-            case when l.state in ('failed', 'lost', 'superseded') then 'dead' else l.state end end, l.queue)::tock.whereabout
-          from (select distinct on (w.n) w.* from walk w order by w.n, w.steps desc) l where l.steps > 0)$q$,
-        v_epoch.number, tock.standing(v_epoch.number)) into v_step
-        using v_step, v_epoch.first_position << 20, v_epoch.end_position << 20;
+      execute pg_catalog.format('select array(select w from tock.follow_runs_%s($1) w)', v_epoch.number)
+        into v_step using v_step;
       return query select s.* from unnest(v_step) s where s.state is not null;
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;

@@ -3,6 +3,7 @@
 --   NAME.segment.sql   is compiled for each segment as tock.NAME_<number>, and once more as tock.NAME_current for the segment
 --                      in use, which needs no dynamic call. It gets the number of the segment that is meant (p_epoch), and
 --                      answers null, or nothing, when it is for another: the caller then asks tock.NAME_<number>.
+--                      One that calls itself NAME_{segment}, not NAME_{suffix}, is off the hot path: it has no NAME_current.
 --   NAME.current.sql   is compiled for the segment in use only, as tock.NAME. It is right while the sequence is within
 --                      that segment, on the server where it was compiled: {is_current} says so.
 -- Placeholders: {segment} {suffix} {first_position} {end_position} {valid_until} {is_current}, the last of tock.positions s.
@@ -75,6 +76,7 @@ begin
     v_epoch.first_position, v_valid_until, extract(epoch from pg_catalog.pg_postmaster_start_time()),
     'tock'::regnamespace::oid))
   from tock.segment_templates t
+  where t.kind = 'current' or pg_catalog.strpos(t.body, '{suffix}') > 0
   order by t.name;
 end $$;
 

@@ -40,7 +40,7 @@ begin
   then
     return;
   end if;
-  return query execute $q$
+  return query
     select 'a job of pg_cron is not as it should be', case when bool_and(w.why ^@ 'runs by ') then 'warning' else 'critical' end,
       pg_catalog.string_agg(w.job || ' ' || w.why, ', ' order by w.job),
       pg_catalog.concat_ws('; then ', pg_catalog.string_agg('select cron.unschedule(' || w.jobid || ')', '; ' order by w.job),
@@ -66,7 +66,7 @@ begin
     where j.database = pg_catalog.current_database() and (j.jobname like 'tock:%' or exists (
         select from tock.cron_jobs() d where d.command = pg_catalog.rtrim(j.command, '; ')))
       and (j.username <> current_user or not coalesce(j.jobname = any (array(select d.job from tock.cron_jobs() d)), false))
-    having count(*) > 0$q$;
+    having count(*) > 0;
 end $$;
 
 comment on function tock.doctor_of_cron_jobs is 'What doctor() says of pg_cron''s jobs: those missing, off or changed, and those that are twice there or left over.';
@@ -87,7 +87,7 @@ begin
       pg_catalog.format('cron.job_run_details has %s', pg_catalog.pg_size_pretty(pg_catalog.pg_relation_size(v_notes))),
       'select tock.run_duty(''tidy'') deletes what is older than a day of Tock''s jobs; a superuser deletes that of others, then vacuum full';
   elsif pg_catalog.has_table_privilege(v_notes, 'select') then
-    return query execute $q$
+    return query
       select 'pg_cron can''t run its jobs', 'critical',
         pg_catalog.string_agg(pg_catalog.format('%s: %s', f.jobname, pg_catalog.left(f.return_message, 200)), ', ' order by f.jobname),
         case when bool_or(f.return_message ~ 'connection failed')
@@ -99,7 +99,7 @@ begin
         where d.jobid = j.jobid and d.status in ('succeeded', 'failed') order by d.runid desc limit 1) f
       -- what was at work when the server was restarted
       where j.jobname in (select d.job from tock.cron_jobs() d) and f.status = 'failed' and f.return_message <> 'server restarted'
-      having count(*) > 0$q$;
+      having count(*) > 0;
   end if;
 end $$;
 
