@@ -808,7 +808,7 @@ function tock.after_runs_ended(p_epoch integer, p_ended ending[])
 
 function tock.after_sweep()
   returns integer
-  -- Makes ready what waits at a feature and was missed; returns how much.
+  -- Makes ready what waits at a feature and was missed: how much.
 
 function tock.ago(p_at timestamp with time zone)
   returns text
@@ -848,7 +848,7 @@ function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
 
 function tock.append_with_keys(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- Appends tasks of which some have a unique key: instead of append_any(), which it calls for those that are new.
+  -- Appends tasks of which some have a unique key; calls append_any() for those that are new.
 
 function tock.archive()
   returns TABLE(enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamp with time zone, exported integer, files bigint, rows bigint, bytes bigint, erasures_pending integer, objects_unwanted integer, last_step_at timestamp with time zone, failures integer, failed_at timestamp with time zone, last_error text)
@@ -1908,7 +1908,7 @@ function tock.heed_wishes(p_again going[])
 
 function tock.held_back(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
-  -- Those of some entries that are due at a gate which have to stay for a later promotion.
+  -- Due entries at a gate that have to stay for a later promotion.
 
 function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
@@ -2597,7 +2597,7 @@ function tock.oldest_ready_1(p_stream integer, p_cursor bigint)
 
 function tock.on_children_due(p_positions bigint[])
   returns integer
-  -- Called with entries that come after others and are to look whether these have ended; returns how many became ready.
+  -- Called with entries that are to look whether their parents have ended; returns how many became ready.
 
 function tock.on_completing(p_run leased_run, p_item jsonb, p_options jsonb)
   returns continuation

@@ -14,4 +14,5 @@ as $$
 $$;
 
 comment on function tock.arrived_runs_{segment} is
-  'What came to a stream in the segment since it was counted, up to a million, what was leased of it, and up to where.';
+  'What came to a stream in the segment since it was counted, up to a million, what was leased of it, and up '
+  'to where.';

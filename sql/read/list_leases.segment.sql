@@ -23,7 +23,8 @@ as $$
           where e.stream = c.stream and e.position > c.after_position and e.position <= c.last_position
             and e.position <> all (coalesce(c.skips, '{}'))),
         'tasks', (
-          select pg_catalog.jsonb_agg(coalesce(r.task_id, r.position << 20 | r.stream)::text order by r.position)
+          select pg_catalog.jsonb_agg(coalesce(r.task_id, r.position << 20 | r.stream)::text
+            order by r.position)
           from (
             select r.task_id, r.position, r.stream from tock.runs_{segment} r
             where r.stream = c.stream and r.position > c.after_position and r.position <= c.last_position

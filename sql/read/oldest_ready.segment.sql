@@ -24,4 +24,5 @@ as $$
 $$;
 
 comment on function tock.oldest_ready_{segment} is
-  'How many runs of the segment above a stream''s cursor are cancelled or replaced, and since when the first is ready.';
+  'How many runs of the segment above a stream''s cursor are cancelled or replaced, and since '
+  'when the first is ready.';

@@ -1,6 +1,7 @@
 -- Row by row, as what comes next may be large: it ends with the row by which p_bytes are passed.
 create or replace function tock.archive_rows(
-  p_epoch integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer, p_bytes bigint)
+  p_epoch integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint,
+  p_limit integer, p_bytes bigint)
 returns tock.archive_rows
 language plpgsql
 volatile
@@ -48,7 +49,9 @@ begin
   return v_rows;
 end $$;
 
-comment on function tock.archive_rows is 'The runs of an epoch after a place in it, up to another, up to p_limit and about p_bytes, and what they come to.';
+comment on function tock.archive_rows is
+  'The runs of an epoch after a place in it, up to another, up to p_limit and about p_bytes, and '
+  'what they come to.';
 
 -- Two who ask at once are given the same part, and write it twice: the one who comes second with it is told.
 create or replace function tock.archive_part(p_limit integer default 10000, p_bytes bigint default 4194304)
@@ -76,10 +79,13 @@ begin
     order by e.number limit 4
   loop
     v_archive := tock.begin_archive(v_epoch);
-    v_rows := tock.archive_rows(v_epoch.number, v_archive.stream, v_archive.position, 1048575, v_epoch.end_position, p_limit, p_bytes);
+    v_rows := tock.archive_rows(v_epoch.number, v_archive.stream, v_archive.position, 1048575,
+      v_epoch.end_position, p_limit, p_bytes);
     if v_rows.count > 0 then
-      epoch := v_epoch.number; part := v_archive.parts + 1; count := v_rows.count; digest := v_rows.digest; rows := v_rows.texts;
-      path := pg_catalog.format('%s/epoch=%s/part-%s.%s.parquet', (select a.prefix from tock.archive a), epoch,
+      epoch := v_epoch.number; part := v_archive.parts + 1; count := v_rows.count; digest := v_rows.digest;
+      rows := v_rows.texts;
+      path := pg_catalog.format('%s/epoch=%s/part-%s.%s.parquet',
+        (select a.prefix from tock.archive a), epoch,
         pg_catalog.lpad(part::text, 5, '0'), pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8));
       insert into tock.archive_objects (path, epoch, part, rows, digest, last_stream, last_position)
         values (path, epoch, part, count, digest, v_rows.last_stream, v_rows.last_position);
@@ -96,4 +102,6 @@ begin
 end $$;
 
 comment on function tock.archive_part is
-  'The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. An epoch whose parts are all there is verified on the way.';
+  'The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the '
+  'path noted for its file; no row when nothing is due. '
+  'An epoch whose parts are all there is verified on the way.';

@@ -1,8 +1,10 @@
--- A run as the archive has it: texts, in this order, which functions/archive/columns.ts has too. JSON is PostgreSQL's own
--- text, times are microseconds. A retry that waited stays what waited: what it became may be gone by now.
+-- A run as the archive has it: texts, in this order, which functions/archive/columns.ts has too. JSON is
+-- PostgreSQL's own text, times are microseconds. A retry that waited stays what waited:
+-- what it became may be gone by now.
 create or replace function tock.runs_to_archive_{segment}(
   p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer)
-returns table (stream integer, "position" bigint, begun bigint, created_at timestamptz, queue text, texts text[])
+returns table (stream integer, "position" bigint, begun bigint, created_at timestamptz,
+  queue text, texts text[])
 language sql
 stable
 as $$
@@ -12,7 +14,8 @@ as $$
     r.max_attempts::text, r.lost::text, tock.micros(r.created_at), tock.micros(d.claimed_at),
     tock.micros(d.leased_until), tock.micros(d.ended_at), d.worker, r.payload::text, d.result::text,
     nullif(d.error, 'null')::text, r.options::text, g.progress::text, g.note, d.cancel_requested::text,
-    (select x.of_id from tock.reruns x where x.id = coalesce(r.task_id, r.position << 20 | r.stream) limit 1)::text]
+    (select x.of_id from tock.reruns x where x.id = coalesce(r.task_id, r.position << 20 | r.stream)
+     limit 1)::text]
   from (
     select u.* from tock.runs_{segment} u
     where (u.stream, u.position) > (p_stream, p_position)
@@ -29,4 +32,5 @@ as $$
 $$;
 
 comment on function tock.runs_to_archive_{segment} is
-  'Runs of the segment as the archive has them, after a place in it and up to another, in the order of stream and position.';
+  'Runs of the segment as the archive has them, after a place in it and up to another, in the order '
+  'of stream and position.';

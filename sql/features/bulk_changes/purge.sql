@@ -1,5 +1,7 @@
--- With the stream's lock held no claim is under way: one lease an epoch (purge_range) passes over what lies there.
-create or replace function tock.purge_stream(p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
+-- With the stream's lock held no claim is under way: one lease an epoch (purge_range) passes over
+-- what lies there.
+create or replace function tock.purge_stream(
+  p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -31,7 +33,9 @@ begin
   end loop;
 end $$;
 
-comment on function tock.purge_stream is 'Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not been cancelled or replaced before. Null when somebody is claiming from it.';
+comment on function tock.purge_stream is
+  'Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not '
+  'been cancelled or replaced before. Null when somebody is claiming from it.';
 
 -- Who was inside by a run that was purged is over. Up to so many gates; the sweep comes to the others.
 create or replace function tock.open_standing(p_queue text, p_limit integer default 1000)
@@ -59,11 +63,14 @@ begin
   return tock.open_gates(pg_catalog.array_fill(p_queue, array[pg_catalog.cardinality(v_gates)]), v_gates);
 end $$;
 
-comment on function tock.open_standing is 'Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; returns how many.';
+comment on function tock.open_standing is
+  'Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; '
+  'returns how many.';
 
--- What is enqueued while calls follow each other is no reason for another call: more is only what was there when
--- this one began.
-create or replace function tock.purge_queue(p_queue text, p_state text default null, p_limit integer default 1000000)
+-- What is enqueued while calls follow each other is no reason for another call: more is only what was there
+-- when this one began.
+create or replace function tock.purge_queue(
+  p_queue text, p_state text default null, p_limit integer default 1000000)
 returns table (ready bigint, waiting integer, busy integer, more boolean)
 language plpgsql
 volatile
@@ -109,7 +116,8 @@ begin
     v_upto := (select s.last_value from tock.positions s);
     for v_stream in
       select s.number from (
-        select t.number, t.priority from tock.streams t where t.queue = p_queue and t.awake order by t.priority, t.number
+        select t.number, t.priority from tock.streams t where t.queue = p_queue and t.awake
+        order by t.priority, t.number
         offset 0) s
       where tock.first_unread(s.number, tock.cursor_of(s.number)) <= v_upto
     loop
@@ -137,4 +145,7 @@ begin
 end $$;
 
 comment on function tock.purge_queue is
-  'Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more of what was there when it began. Until its transaction ends nobody claims from those streams.';
+  'Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by '
+  'one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from '
+  '(call again), and whether there is more of what was there when it began. Until its transaction ends '
+  'nobody claims from those streams.';

@@ -1,6 +1,6 @@
--- A closed lease goes over all that can be seen above the cursor: what it covers is cancelled, unless it goes on as
--- another run, which is purged where that stands. What it counts and the range it covers are of one snapshot, or the
--- audit would find a difference.
+-- A closed lease goes over all that can be seen above the cursor: what it covers is cancelled, unless it goes
+-- on as another run, which is purged where that stands. What it counts and the range it covers are of one
+-- snapshot, or the audit would find a difference.
 create or replace function tock.purge_range_{segment}(
   p_stream integer, p_after bigint, p_limit bigint, p_token uuid, out passed bigint, out purged bigint)
 language plpgsql
@@ -11,7 +11,8 @@ begin
   with purged as (
     insert into tock.leases_{segment} (
       stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
-    select p_stream, p_after, p.last_position, 0, p.runs, p_token, pg_catalog.now(), pg_catalog.now(), 'purged'
+    select p_stream, p_after, p.last_position, 0, p.runs, p_token, pg_catalog.now(),
+      pg_catalog.now(), 'purged'
     from (
       select max(r.position) as last_position, count(*) as runs from (
         select n.position from tock.runs_{segment} n where n.stream = p_stream and n.position > p_after
@@ -32,4 +33,5 @@ begin
 end $$;
 
 comment on function tock.purge_range_{segment} is
-  'Passes over what lies above a stream''s cursor in the segment, as purged: how many runs, and how many of them had not been cancelled or replaced.';
+  'Passes over what lies above a stream''s cursor in the segment, as purged: how many runs, and how many of '
+  'them had not been cancelled or replaced.';

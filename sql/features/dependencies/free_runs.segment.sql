@@ -12,7 +12,8 @@ as $$
   where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = {segment}
     and case when c.last_position is null then i & 1048575 <> all (p_claiming) and not p_marking and (
         select m.position from tock.marks_{segment} m
-        where m.stream = (i & 1048575)::integer and m.position = i >> 20 and m.kind in ('superseded', 'cancelled')
+        where m.stream = (i & 1048575)::integer and m.position = i >> 20
+          and m.kind in ('superseded', 'cancelled')
         limit 1) is null
       else coalesce(c.closed_at, 'infinity') = 'infinity'
         and (c.changed_by = '0'::xid or (pg_catalog.age(c.changed_by) > p_oldest
@@ -24,4 +25,5 @@ as $$
 $$;
 
 comment on function tock.free_runs_{segment} is
-  'Which of these runs lie in the segment, have not ended, and are in no other transaction''s hands, for being_ended().';
+  'Which of these runs lie in the segment, have not ended, and are in no other transaction''s hands, '
+  'for being_ended().';

@@ -14,7 +14,8 @@ begin
     join tock.streams s on s.number = e.stream and s.queue = any (p_queues)
     cross join lateral (
       select r.error from tock.results_{segment} r
-      where r.stream = e.stream and r.position = e.position and r.next_id is null and r.state in ('failed', 'lost')
+      where r.stream = e.stream and r.position = e.position and r.next_id is null
+        and r.state in ('failed', 'lost')
         and r.ended_at = pg_catalog.now()
       offset 0) r
     cross join lateral (
@@ -24,4 +25,5 @@ begin
 end $$;
 
 comment on function tock.add_dead_task_events_{segment} is
-  'Notes the last runs of tasks of these queues that failed or were lost in this transaction, by their error.';
+  'Notes the last runs of tasks of these queues that failed or were lost in this transaction, '
+  'by their error.';

@@ -14,7 +14,8 @@ as $$
       (pg_catalog.array_agg(r.id order by e.ended_at desc, e.position desc))[1] as newest_id
     from seen v
     cross join lateral (
-      select e.* from tock.results_{segment} e where e.stream = v.stream and e.position = v.position offset 0) e
+      select e.* from tock.results_{segment} e
+      where e.stream = v.stream and e.position = v.position offset 0) e
     cross join lateral (
       select coalesce(r.task_id, v.position << 20 | v.stream) as id from tock.runs_{segment} r
       where r.stream = v.stream and r.position = v.position offset 0) r

@@ -20,4 +20,5 @@ begin
     where m.stream = p_stream and m.position = p_position and m.kind = 'superseded');
 end $$;
 
-comment on function tock.erase_run_{segment} is 'Empties a run, its result and its notes; returns what it went on as.';
+comment on function tock.erase_run_{segment} is
+  'Empties a run, its result and its notes; returns what it went on as.';

@@ -1,5 +1,6 @@
--- The tasks' last runs lie in the segment, or are waiting entries. Payloads go from table to table. What was run
--- again by somebody else meanwhile, seen by the key of reruns, is left to them. What was erased has bytes -1.
+-- The tasks' last runs lie in the segment, or are waiting entries. Payloads go from table to table. What was
+-- run again by somebody else meanwhile, seen by the key of reruns, is left to them.
+-- What was erased has bytes -1.
 create or replace function tock.run_again_{segment}(
   p_found tock.whereabout[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
 returns tock.whereabout[]
@@ -47,7 +48,8 @@ begin
   ), taken as (
     insert into tock.reruns (of_id, number, id, kind, reason)
     select p.task_id, case when p_again then 1 + coalesce((
-        select x.number from tock.reruns x where x.of_id = p.task_id order by x.number desc limit 1), 0) else 1 end,
+        select x.number from tock.reruns x where x.of_id = p.task_id order by x.number desc limit 1), 0)
+        else 1 end,
       p.next_position << 20 | p.next_stream, p_kind, p_reason
     from placed p order by p.task_id
     on conflict do nothing
@@ -57,14 +59,16 @@ begin
   ), ready as (
     insert into tock.runs (stream, position, max_attempts, tenant, bytes, payload, options)
     select a.next_stream, a.next_position, a.max_attempts, a.tenant, a.bytes, r.payload, a.options
-    from again a cross join lateral (select t.payload from tock.stored_task_{segment}(a.current_id) t offset 0) r
+    from again a cross join lateral (select t.payload
+      from tock.stored_task_{segment}(a.current_id) t offset 0) r
     where a.next_stream <> 0
   ), later as (
     insert into tock.waiting (
       position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, gate)
     select a.next_position, v_now, p_queue, a.priority, a.lane, a.max_attempts, a.tenant, a.bytes, r.payload,
       a.options, a.gate
-    from again a cross join lateral (select t.payload from tock.stored_task_{segment}(a.current_id) t offset 0) r
+    from again a cross join lateral (select t.payload
+      from tock.stored_task_{segment}(a.current_id) t offset 0) r
     where a.next_stream = 0
   )
   select array(
@@ -81,4 +85,5 @@ begin
 end $$;
 
 comment on function tock.run_again_{segment} is
-  'Makes new tasks of ended ones, in a queue, and notes what they are reruns of; returns them, current_id being the new one. p_again also of those that were run again before.';
+  'Makes new tasks of ended ones, in a queue, and notes what they are reruns of; returns them, current_id '
+  'being the new one. p_again also of those that were run again before.';

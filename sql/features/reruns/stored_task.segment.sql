@@ -13,4 +13,5 @@ as $$
   from tock.waiting w where p_current_id & 1048575 = 0 and w.position = p_current_id >> 20
 $$;
 
-comment on function tock.stored_task_{segment} is 'What is kept of a task with a run of the segment, or with a waiting entry.';
+comment on function tock.stored_task_{segment} is
+  'What is kept of a task with a run of the segment, or with a waiting entry.';

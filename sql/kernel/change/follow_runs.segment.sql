@@ -26,4 +26,5 @@ as $$
 $$;
 
 comment on function tock.follow_runs_{segment} is
-  'The last run of each chain within the segment; one that goes on elsewhere has no state, and current_id says where.';
+  'The last run of each chain within the segment; one that goes on elsewhere has no state, '
+  'and current_id says where.';

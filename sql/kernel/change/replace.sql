@@ -1,4 +1,5 @@
--- The run stays where it is, marked, and another takes its place: a run at the end of a stream, or a waiting entry.
+-- The run stays where it is, marked, and another takes its place: a run at the end of a stream,
+-- or a waiting entry.
 create or replace function tock.supersede(p_found tock.whereabout[], p_changes jsonb)
 returns tock.whereabout[]
 language plpgsql
@@ -24,7 +25,9 @@ begin
   else
     perform tock.check_waiting_ids();
   end if;
-  for v_epoch in select distinct tock.epoch_of(f.current_id >> 20) as epoch from unnest(p_found) f order by epoch loop
+  for v_epoch in
+    select distinct tock.epoch_of(f.current_id >> 20) as epoch from unnest(p_found) f order by epoch
+  loop
     continue when v_epoch is null;
     execute pg_catalog.format('select tock.replace_runs_%s($1, $2, $3, $4)', v_epoch)
       into v_part using p_found, p_changes, v_due, v_slot;
@@ -35,4 +38,5 @@ begin
 end $$;
 
 comment on function tock.supersede is
-  'Replaces ready runs by changed ones; returns those that had not started or been cancelled, n being the id of what replaces them. Until the transaction ends no claim takes from their streams.';
+  'Replaces ready runs by changed ones; returns those that had not started or been cancelled, n being the id '
+  'of what replaces them. Until the transaction ends no claim takes from their streams.';

@@ -17,7 +17,8 @@ as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_duty tock.duties := (select d from tock.duties d where d.name = 'reap');
-  v_sweep boolean := coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute');
+  v_sweep boolean := coalesce(p_sweep, v_duty.swept_at is null
+    or v_duty.swept_at < v_now - interval '1 minute');
   v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end;
   v_reached timestamptz := v_now;
   v_epoch integer;
@@ -40,7 +41,8 @@ begin
 end $$;
 
 comment on function tock.reap is
-  'Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns how many. p_sweep reads from the bottom, by itself once a minute.';
+  'Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready '
+  'again, or dead after max_lost. Returns how many. p_sweep reads from the bottom, by itself once a minute.';
 
 -- pg_cron's background workers know no statement_timeout, and one set inside a function would only
 -- hold from the next statement on. So the jobs watch over each other.
@@ -55,7 +57,8 @@ as $$
     from tock.duties d
     join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
       and l.objid::bigint = tock.named_key('duty', d.name)
-      and l.database = (select b.oid from pg_catalog.pg_database b where b.datname = pg_catalog.current_database())
+      and l.database = (select b.oid from pg_catalog.pg_database b
+        where b.datname = pg_catalog.current_database())
     join pg_catalog.pg_stat_activity a on a.pid = l.pid
     where a.state = 'active' and a.pid <> pg_catalog.pg_backend_pid() and a.usename = current_user
       and a.query ~ 'tock\.(tick|run_duty)\('
@@ -63,4 +66,5 @@ as $$
 $$;
 
 comment on function tock.cancel_overdue is
-  'Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; returns how many.';
+  'Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; '
+  'returns how many.';

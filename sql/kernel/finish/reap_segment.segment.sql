@@ -50,7 +50,8 @@ begin
         and r.position <> all (coalesce(l.skips, '{}'))
       offset 0) r  -- a fence: the planner may not begin with all runs of a stream
     where (
-      select e.position from tock.results_{segment} e where e.stream = r.stream and e.position = r.position) is null
+      select e.position from tock.results_{segment} e
+      where e.stream = r.stream and e.position = r.position) is null
     order by r.position);
   perform tock.end_runs({segment}, v_ended);
   update tock.leases_{segment} l set closed_at = pg_catalog.now(), outcome = case

@@ -24,4 +24,5 @@ begin
 end $$;
 
 comment on function tock.deactivate_idle_streams_{segment} is
-  'Puts streams of a slot to sleep that have nothing above their cursor in the segment in use; returns how many.';
+  'Puts streams of a slot to sleep that have nothing above their cursor in the segment in use; '
+  'returns how many.';

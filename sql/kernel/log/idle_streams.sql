@@ -40,7 +40,8 @@ begin
       order by pg_catalog.random() limit least(1000, p_limit - v_rested)
     loop
       if tock.first_unread(v_stream, tock.cursor_of(v_stream)) is null then
-        update tock.streams s set awake = false, start_after = tock.cursor_of(v_stream) where s.number = v_stream;
+        update tock.streams s set awake = false, start_after = tock.cursor_of(v_stream)
+        where s.number = v_stream;
         v_rested := v_rested + 1;
       end if;
     end loop;
@@ -49,4 +50,5 @@ begin
 end $$;
 
 comment on function tock.rest is
-  'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them; returns how many.';
+  'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them; '
+  'returns how many.';

@@ -24,11 +24,15 @@ returns jsonb
 language sql
 immutable
 as $$
-  select pg_catalog.jsonb_build_object('name', case p_options -> 'cancelled_for' ->> 'state' when 'waiting for it' then 'WaitsForItself'
+  select pg_catalog.jsonb_build_object('name', case p_options -> 'cancelled_for' ->> 'state'
+    when 'waiting for it' then 'WaitsForItself'
     else 'ParentFailed' end, 'message',
-    pg_catalog.format('%s is %s', coalesce('task ' || (p_options -> 'cancelled_for' ->> 'id') || ', which it comes after,', 'a task that it comes after'),
+    pg_catalog.format('%s is %s',
+      coalesce('task ' || (p_options -> 'cancelled_for' ->> 'id') || ', which it comes after,',
+        'a task that it comes after'),
       p_options -> 'cancelled_for' ->> 'state'))
   where p_options ? 'cancelled_for'
 $$;
 
-comment on function tock.cancelled_for is 'The error of a task that was cancelled for one of its parents; null of another.';
+comment on function tock.cancelled_for is
+  'The error of a task that was cancelled for one of its parents; null of another.';

@@ -1,5 +1,5 @@
--- A run's state is derived: a result says it, else the lease that covers it, else a mark, else it is ready. (What
--- a lease purged is cancelled where no mark says otherwise.)
+-- A run's state is derived: a result says it, else the lease that covers it, else a mark, else it is ready.
+-- (What a lease purged is cancelled where no mark says otherwise.)
 -- A task goes on with the next run that its result names, or with what replaces it.
 -- A statement that joins it is planned as if its body stood there.
 create or replace function tock.run_state_{segment}(p_stream integer, p_position bigint, p_options jsonb)
@@ -12,7 +12,8 @@ as $$
   select coalesce(e.state, l.outcome,
       case when l.stream is not null then 'running' when n.other_id > 0 then 'superseded'
         when c.stream is not null then 'cancelled'
-        when o.outcome = 'purged' then case when x.expires_at <= o.closed_at then 'expired' else 'cancelled' end
+        when o.outcome = 'purged' then case when x.expires_at <= o.closed_at then 'expired'
+        else 'cancelled' end
         when x.expires_at <= pg_catalog.clock_timestamp() then 'expired' else 'ready' end),
     case when l.stream is null and n.other_id > 0 then n.other_id else e.next_id end,
     coalesce(e.ended_at, l.closed_at, case when l.stream is null then coalesce(c.created_at, n.created_at,
@@ -37,4 +38,5 @@ as $$
 $$;
 
 comment on function tock.run_state_{segment} is
-  'How a run of the segment stands, with its result and the lease that holds it; no lease where it was passed over.';
+  'How a run of the segment stands, with its result and the lease that holds it; no lease '
+  'where it was passed over.';

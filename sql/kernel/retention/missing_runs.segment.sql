@@ -8,7 +8,8 @@ stable
 as $$
   with covered as materialized (
     select r.position, r.attempt, r.lost, l.after_position, l.runs + l.skipped as counted,
-      (select e.position from tock.results_{segment} e where e.stream = r.stream and e.position = r.position) is null
+      (select e.position from tock.results_{segment} e
+       where e.stream = r.stream and e.position = r.position) is null
         and r.position <> all (coalesce(l.skips, '{}')) as open,
       r.created_at > l.claimed_at as late
     from tock.runs_{segment} r
@@ -17,7 +18,8 @@ as $$
       order by c.stream desc, c.after_position desc limit 1) l on l.last_position >= r.position
     where r.stream = p_stream
   ), judged as (
-    select c.*, count(*) over w - c.counted as excess, count(*) filter (where c.open and c.late) over w as late_ones
+    select c.*, count(*) over w - c.counted as excess, count(*)
+      filter (where c.open and c.late) over w as late_ones
     from covered c window w as (partition by c.after_position)
   ), missing as (
     select j.* from judged j
@@ -37,4 +39,5 @@ as $$
 $$;
 
 comment on function tock.missing_runs_{segment} is
-  'The runs of a stream that nobody was handed and that have no result, as lost ones; and how many of them lie in leases.';
+  'The runs of a stream that nobody was handed and that have no result, as lost ones; and how many '
+  'of them lie in leases.';

@@ -11,7 +11,8 @@ begin
   return case when v_done = 0 then tock.forget_promotions(p_epoch, p_limit) else v_done end;
 end $$;
 
-comment on function tock.let_go is 'Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready.';
+comment on function tock.let_go is
+  'Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready.';
 
 -- By way of what they were sent on to, or for good. Waiting entries are still to become something.
 create or replace function tock.forget_promotions(p_epoch integer, p_limit integer)
@@ -30,7 +31,8 @@ begin
     join tock.promotions p on p.run_id >= e.first_position << 20 and p.run_id < e.end_position << 20
     left join tock.promotions n on n.position = p.run_id >> 20
     where e.number = p_epoch
-      and (n.position is not null or not exists (select from tock.waiting w where w.position = p.run_id >> 20))
+      and (n.position is not null or not exists (
+        select from tock.waiting w where w.position = p.run_id >> 20))
     limit p_limit
   ), sent_on as (
     update tock.promotions p set run_id = f.next_id from pointing f
@@ -42,4 +44,5 @@ begin
   return v_done;
 end $$;
 
-comment on function tock.forget_promotions is 'Takes away what points into an epoch from promotions, about p_limit rows; returns how many it took.';
+comment on function tock.forget_promotions is
+  'Takes away what points into an epoch from promotions, about p_limit rows; returns how many it took.';

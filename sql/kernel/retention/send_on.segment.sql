@@ -45,4 +45,5 @@ begin
 end $$;
 
 comment on function tock.send_on_{segment} is
-  'Notes in promotions what the runs of the segment became, where they went on; returns how many rows it looked at.';
+  'Notes in promotions what the runs of the segment became, where they went on; '
+  'returns how many rows it looked at.';

@@ -25,7 +25,8 @@ begin
   end if;
   while v_left > 0 loop
     if v_epoch.audit_position is null then
-      execute pg_catalog.format('select r.stream from tock.runs_%s r where r.stream > $1 order by r.stream limit 1',
+      execute pg_catalog.format(
+        'select r.stream from tock.runs_%s r where r.stream > $1 order by r.stream limit 1',
         v_epoch.number) into v_epoch.audit_stream using coalesce(v_epoch.audit_stream, 0);
       if v_epoch.audit_stream is null then
         update tock.epochs e set audited_at = pg_catalog.now(), audit_stream = null, queues = v_epoch.queues
@@ -46,7 +47,8 @@ begin
     v_epoch.audit_runs := v_epoch.audit_runs + v_count;
     v_epoch.audit_position := coalesce(v_last, v_epoch.audit_position);
     if v_count < v_left then
-      execute pg_catalog.format('select coalesce(sum(l.runs + l.skipped), 0) from tock.leases_%s l where l.stream = $1',
+      execute pg_catalog.format(
+        'select coalesce(sum(l.runs + l.skipped), 0) from tock.leases_%s l where l.stream = $1',
         v_epoch.number) into v_leased using v_epoch.audit_stream;
       if v_leased <> v_epoch.audit_runs then
         perform tock.requeue_missing(v_epoch.number, v_epoch.audit_stream, v_epoch.audit_runs, v_leased);
@@ -64,9 +66,11 @@ begin
 end $$;
 
 comment on function tock.audit is
-  'Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, about p_limit a call, and goes on from there the next time; returns how many it looked at.';
+  'Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, '
+  'about p_limit a call, and goes on from there the next time; returns how many it looked at.';
 
-create or replace function tock.requeue_missing(p_epoch integer, p_stream integer, p_runs bigint, p_leased bigint)
+create or replace function tock.requeue_missing(
+  p_epoch integer, p_stream integer, p_runs bigint, p_leased bigint)
 returns integer
 language plpgsql
 volatile
@@ -85,9 +89,12 @@ begin
     v_requeued := v_requeued + tock.end_runs(p_epoch, v_missing[v_n : v_n + 9999]);
   end loop;
   insert into tock.reports (kind, detail) values ('audit', pg_catalog.jsonb_build_object(
-    'epoch', p_epoch, 'stream', p_stream, 'queue', (select s.queue from tock.streams s where s.number = p_stream),
+    'epoch', p_epoch, 'stream', p_stream, 'queue',
+    (select s.queue from tock.streams s where s.number = p_stream),
     'runs', p_runs, 'leased', p_leased, 'requeued', v_requeued, 'in_leases', v_in_leases));
   return v_requeued;
 end $$;
 
-comment on function tock.requeue_missing is 'Makes runs of a settled epoch ready again that nobody was handed and that have no result, and reports the difference; returns how many.';
+comment on function tock.requeue_missing is
+  'Makes runs of a settled epoch ready again that nobody was handed and that have no result, and reports the '
+  'difference; returns how many.';

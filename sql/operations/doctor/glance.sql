@@ -1,9 +1,9 @@
--- A stream and how it is read: up to 200 of the next runs, from the open lease on. The first of those that nobody has has
--- been ready for longest; one that waited before has been so since it was promoted, a later attempt since it was due or the run
--- before it ended.
+-- A stream and how it is read: up to 200 of the next runs, from the open lease on. The first of those that
+-- nobody has has been ready for longest; one that waited before has been so since it was promoted, a later
+-- attempt since it was due or the run before it ended.
 create or replace function tock.glance_at_stream(p_stream integer)
-returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz, at_work boolean,
-  lost_id bigint, lost integer)
+returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz,
+  at_work boolean, lost_id bigint, lost integer)
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -20,12 +20,15 @@ begin
     using p_stream, v_after;
 end $$;
 
-comment on function tock.glance_at_stream is 'Of a stream''s next 200 runs, those of its newest lease while that is open among them: the first that is ready and since when, how many, of how many tenants, when last claimed or ended, and one that has lost its workers.';
+comment on function tock.glance_at_stream is
+  'Of a stream''s next 200 runs, those of its newest lease while that is open among them: the first that is '
+  'ready and since when, how many, of how many tenants, when last claimed or ended, and one '
+  'that has lost its workers.';
 
 -- Of each queue up to 32 streams: so it costs the same with any backlog.
 create or replace function tock.glance_at_queues()
-returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz, ready integer, tenants integer,
-  active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
+returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz, ready integer,
+  tenants integer, active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
 language sql
 volatile
 set enable_seqscan = off
@@ -36,7 +39,8 @@ as $$
   with recursive awake (queue, n) as (
     (select s.queue, 1 from tock.streams s where s.awake order by s.queue limit 1)
     union all
-    select (select s.queue from tock.streams s where s.awake and s.queue > a.queue order by s.queue limit 1), a.n + 1
+    select (select s.queue from tock.streams s where s.awake and s.queue > a.queue order by s.queue
+      limit 1), a.n + 1
     from awake a where a.queue is not null and a.n < 1000
   ), chosen as materialized (
     select s.* from awake a
@@ -44,8 +48,11 @@ as $$
       select s.queue, s.lane & 1023 as lane, s.number from tock.streams s
       where s.awake and s.queue = a.queue order by s.queue, s.priority limit 32) s
     limit 2000)
-  select c.queue, c.lane, l.ready_run, l.ready_at, l.ready, l.tenants, l.active_at, l.at_work, l.lost_id, l.lost
+  select c.queue, c.lane, l.ready_run, l.ready_at, l.ready, l.tenants, l.active_at, l.at_work,
+    l.lost_id, l.lost
   from chosen c cross join lateral tock.glance_at_stream(c.number) l
 $$;
 
-comment on function tock.glance_at_queues is 'glance_at_stream() of up to 2,000 streams of the first 1,000 queues that have any awake, with their queue and lane.';
+comment on function tock.glance_at_queues is
+  'glance_at_stream() of up to 2,000 streams of the first 1,000 queues that have any awake, with their queue '
+  'and lane.';

@@ -1,7 +1,7 @@
 create or replace function tock.glance_at_stream_{segment}(p_stream integer, p_after bigint)
 returns table (
-  ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz, at_work boolean,
-  lost_id bigint, lost integer)
+  ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz,
+  at_work boolean, lost_id bigint, lost integer)
 language plpgsql
 volatile
 as $$
@@ -41,4 +41,5 @@ begin
     from live n;
 end $$;
 
-comment on function tock.glance_at_stream_{segment} is 'glance_at_stream() for one segment and the stream''s cursor.';
+comment on function tock.glance_at_stream_{segment} is
+  'glance_at_stream() for one segment and the stream''s cursor.';

@@ -1,6 +1,6 @@
--- What ended in some streams of the segment, with the hour of its end. Most runs ended with their lease, at its
--- close; those with a result of their own did so at that. All began when their lease was claimed. Of a queue, the
--- streams that the audit has not added up yet. Up to p_limit leases and results, and one more.
+-- What ended in some streams of the segment, with the hour of its end. Most runs ended with their lease, at
+-- its close; those with a result of their own did so at that. All began when their lease was claimed. Of a
+-- queue, the streams that the audit has not added up yet. Up to p_limit leases and results, and one more.
 create or replace function tock.ended_runs_{segment}(p_stream integer, p_queue text, p_limit integer)
 returns table (
   hour timestamptz, done bigint, failed integer, lost integer, done_seconds double precision, n bigint)
@@ -40,7 +40,8 @@ as $$
         where e.stream = s.number and e.state in ('done', 'failed', 'lost') offset 0) e
       limit p_limit + 1) e
     left join lateral (
-      select k.claimed_at from tock.leases_{segment} k where k.stream = e.stream and k.after_position < e.position
+      select k.claimed_at from tock.leases_{segment} k
+      where k.stream = e.stream and k.after_position < e.position
       order by k.stream desc, k.after_position desc limit 1) l on true) d
 $$;
 

@@ -9,7 +9,8 @@ begin
     using p_stream, p_queue, p_limit;
 end $$;
 
-comment on function tock.ended_in is 'ended_runs_N() of a segment, in the snapshot of the statement that asks.';
+comment on function tock.ended_in is
+  'ended_runs_N() of a segment, in the snapshot of the statement that asks.';
 
 -- Called by the audit once for each stream of a settled epoch, in the transaction that notes how far it is.
 create or replace function tock.add_hours(p_epoch integer, p_stream integer)
@@ -33,7 +34,8 @@ comment on function tock.add_hours is 'Adds what ended in a stream of a settled 
 
 -- One statement, so that a stream is either added up or read: its snapshot says how far the audit is.
 create or replace function tock.hourly_stats(
-  p_queue text, p_from timestamptz default null, p_to timestamptz default null, p_limit integer default 250000)
+  p_queue text, p_from timestamptz default null, p_to timestamptz default null,
+  p_limit integer default 250000)
 returns table (
   hour timestamptz, done bigint, failed bigint, lost bigint, total_seconds double precision,
   mean_seconds double precision, partial boolean)
@@ -47,7 +49,8 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_from timestamptz := pg_catalog.date_trunc('hour', coalesce(p_from, pg_catalog.now() - interval '24 hours'), 'UTC');
+  v_from timestamptz := pg_catalog.date_trunc('hour',
+    coalesce(p_from, pg_catalog.now() - interval '24 hours'), 'UTC');
   v_to timestamptz := coalesce(p_to, 'infinity');
   v_limit integer := greatest(1, least(p_limit, 1000000));
 begin
@@ -75,4 +78,6 @@ begin
 end $$;
 
 comment on function tock.hourly_stats is
-  'What ended in a queue by hour of UTC, from p_from (by default a day ago) to before p_to: runs that were done, with their total and mean duration in seconds, failed and lost. partial: more than p_limit leases or results were not added up yet, and those beyond are missing.';
+  'What ended in a queue by hour of UTC, from p_from (by default a day ago) to before p_to: runs that were '
+  'done, with their total and mean duration in seconds, failed and lost. partial: more than p_limit leases '
+  'or results were not added up yet, and those beyond are missing.';
