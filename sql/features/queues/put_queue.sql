@@ -72,8 +72,9 @@ begin
   if v_queue.name is null then
     v_queue := tock.put_queue('tock-webhooks',
       '{"push": {}, "dead_webhook": null, "max_attempts": 20, "backoff_kind": "exponential",
-      "backoff_base_seconds": 10, "backoff_factor": 2, "backoff_cap_seconds": 3600, "retention_seconds": 86400,
-      "paused": false, "timeout_seconds": null, "max_wait_seconds": null, "max_running": null, "rate_limit": null}');
+      "backoff_base_seconds": 10, "backoff_factor": 2, "backoff_cap_seconds": 3600,
+      "retention_seconds": 86400, "paused": false, "timeout_seconds": null, "max_wait_seconds": null,
+      "max_running": null, "rate_limit": null}');
   elsif v_queue.push is distinct from v_queue.push - 'url' then
     v_queue := tock.put_queue('tock-webhooks', '{"push": {}}');
   end if;
