@@ -20,7 +20,7 @@ function bodyOf(files: SqlFile[], error: pg.DatabaseError): { file: SqlFile; at:
   const text = error.internalQuery;
   const name = /function "(\w+)"/.exec(error.where ?? '')?.[1] ?? '';
   const base = name.replace(/_(\d+|current)$/, '');
-  const head = new RegExp(`function tock\\.(?:${name}|${base}_\\{suffix\\})\\(`);
+  const head = new RegExp(`function tock\\.(?:${name}|${base}_\\{(?:suffix|segment)\\})\\(`);
   for (const file of files) {
     const found = text ? file.sql.indexOf(text) : file.sql.search(head);
     if (found >= 0) return { file, at: text ? found : file.sql.indexOf('$$', found) };

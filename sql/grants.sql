@@ -28,25 +28,30 @@ exception
 end $$;
 
 -- Who may call what, in one place and made anew every time. What stands here is a verb; everything else
--- is inner, and its owner's alone. Nothing is open to PUBLIC, and nobody has a right on a table; but for the view findings.
+-- is inner, and its owner's alone. Nothing is open to PUBLIC, and nobody has a right on a table; but
+-- for the view findings.
 revoke all on schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
-revoke all on all tables in schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
-revoke all on all sequences in schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
-revoke all on all routines in schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
+revoke all on all tables in schema tock from public, tock_producer, tock_worker, tock_admin,
+  tock_edge cascade;
+revoke all on all sequences in schema tock from public, tock_producer, tock_worker, tock_admin,
+  tock_edge cascade;
+revoke all on all routines in schema tock from public, tock_producer, tock_worker, tock_admin,
+  tock_edge cascade;
 
 grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 
 -- giving work, and changing one's mind about it
 grant execute on function
-  tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule, tock.queue_of_task,
-  tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive, tock.assign, tock.assign_all, tock.offer
+  tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule,
+  tock.queue_of_task, tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive,
+  tock.assign, tock.assign_all, tock.offer
   to tock_producer, tock_admin, tock_edge;
 
 -- doing it
 grant execute on function
-  tock.claim, tock.claim_any, tock.claim_state, tock.complete, tock.fail, tock.release, tock.extend,
-  tock.queue_of_lease, tock.next_wake_at, tock.tick_by, tock.claim_own, tock.join_pool, tock.leave_pool, tock.take,
-  tock.lease_headers
+  tock.claim, tock.claim_any, tock.claim_state, tock.complete, tock.fail,
+  tock.release, tock.extend, tock.queue_of_lease, tock.next_wake_at, tock.tick_by, tock.claim_own,
+  tock.join_pool, tock.leave_pool, tock.take, tock.lease_headers
   to tock_worker, tock_admin, tock_edge;
 
 -- what a key hides; without a key, which is how a role asks, nothing
@@ -58,23 +63,28 @@ grant execute on function
 grant execute on function tock.http_claimed, tock.http_claimed_any to tock_worker, tock_admin;
 
 -- asking how it went
-grant execute on function tock.task, tock.parents, tock.pool, tock.unassign to tock_producer, tock_worker, tock_admin, tock_edge;
+grant execute on function tock.task, tock.parents, tock.pool, tock.unassign to tock_producer, tock_worker,
+  tock_admin, tock_edge;
 grant execute on function
   tock.tasks, tock.dead_groups, tock.schedule, tock.schedules, tock.last_fires, tock.next_fires
   to tock_producer, tock_admin, tock_edge;
 
 -- governing
 grant execute on function
-  tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits, tock.queue_stats,
-  tock.hourly_stats, tock.series, tock.overview, tock.metrics, tock.running, tock.why, tock.duties_list, tock.cron_jobs_list, tock.epochs_list, tock.purge_queue, tock.drop_queue, tock.doctor, tock.erase, tock.create_key, tock.keys_list,
-  tock.revoke_key, tock.rotate_key, tock.update_key, tock.acts, tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,
-  tock.run_schedule, tock.queue_of_schedule, tock.push_queues, tock.has_push, tock.push_secret, tock.rotate_push_secret
+  tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits,
+  tock.queue_stats, tock.hourly_stats, tock.series, tock.overview, tock.metrics, tock.running, tock.why,
+  tock.duties_list, tock.cron_jobs_list, tock.epochs_list, tock.purge_queue, tock.drop_queue, tock.doctor,
+  tock.erase, tock.create_key, tock.keys_list, tock.revoke_key, tock.rotate_key, tock.update_key, tock.acts,
+  tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,
+  tock.run_schedule, tock.queue_of_schedule, tock.push_queues, tock.has_push, tock.push_secret,
+  tock.rotate_push_secret
   to tock_admin, tock_edge;
 
 -- the archive, which the edge writes and reads
 grant execute on function
-  tock.put_archive, tock.end_epoch, tock.want_archive, tock.archive, tock.archive_part, tock.archived, tock.archive_stepped, tock.archive_unwanted,
-  tock.archive_deleted, tock.archive_abandoned, tock.archive_erasing, tock.archive_erased, tock.archive_rewriting,
+  tock.put_archive, tock.end_epoch, tock.want_archive, tock.archive, tock.archive_part, tock.archived,
+  tock.archive_stepped, tock.archive_unwanted, tock.archive_deleted, tock.archive_abandoned,
+  tock.archive_erasing, tock.archive_erased, tock.archive_rewriting,
   tock.archive_rewritten, tock.archive_search, tock.archive_emptied
   to tock_admin, tock_edge;
 
@@ -83,11 +93,14 @@ grant select on tock.findings to tock_admin;
 
 -- the duties one by one
 grant execute on function
-  tock.run_duty, tock.promote, tock.fire_schedules, tock.reap, tock.reap_pools, tock.rest, tock.rotate, tock.audit, tock.retain, tock.guard, tock.balance, tock.tidy, tock.minutes
+  tock.run_duty, tock.promote, tock.fire_schedules, tock.reap, tock.reap_pools, tock.rest, tock.rotate,
+  tock.audit, tock.retain, tock.guard, tock.balance, tock.tidy, tock.minutes
   to tock_admin;
 
 -- letting a key in, and what the door calls most
 grant execute on function
-  tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.tenant_of_task, tock.judged_queue, tock.readable, tock.readable_links, tock.reach, tock.own_tenant, tock.own_request_id, tock.http_enqueue, tock.with_trace, tock.http_claimed, tock.http_claimed_any, tock.http_complete,
+  tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.tenant_of_task,
+  tock.judged_queue, tock.readable, tock.readable_links, tock.reach, tock.own_tenant, tock.own_request_id,
+  tock.http_enqueue, tock.with_trace, tock.http_claimed, tock.http_claimed_any, tock.http_complete,
   tock.http_task, tock.http_erase_archived
   to tock_edge;

@@ -786,6 +786,10 @@ function tock.add_counts(p_one bigint[], p_other bigint[])
   returns bigint[]
   -- Two arrays of counts added up; null is none.
 
+function tock.add_dead_task_events_1(p_ended ending[], p_queues text[])
+  returns void
+  -- Notes the last runs of tasks of these queues that failed or were lost in this transaction, by their error.
+
 function tock.add_hours(p_epoch integer, p_stream integer)
   returns void
   -- Adds what ended in a stream of a settled epoch to tock.hours.
@@ -808,7 +812,7 @@ function tock.after_runs_ended(p_epoch integer, p_ended ending[])
 
 function tock.after_sweep()
   returns integer
-  -- Makes ready what waits at a feature and was missed; returns how much.
+  -- Makes ready what waits at a feature and was missed: how much.
 
 function tock.ago(p_at timestamp with time zone)
   returns text
@@ -848,7 +852,7 @@ function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
 
 function tock.append_with_keys(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- Appends tasks of which some have a unique key: instead of append_any(), which it calls for those that are new.
+  -- Appends tasks of which some have a unique key; calls append_any() for those that are new.
 
 function tock.archive()
   returns TABLE(enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamp with time zone, exported integer, files bigint, rows bigint, bytes bigint, erasures_pending integer, objects_unwanted integer, last_step_at timestamp with time zone, failures integer, failed_at timestamp with time zone, last_error text)
@@ -912,10 +916,6 @@ function tock.archive_search(p_queue text, p_from timestamp with time zone, p_to
   -- The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; the tasks that are to be erased (null when they are too many to name), and that time in microseconds.
   -- for tock_admin, tock_edge
 
-function tock.archive_statement(p_epoch integer)
-  returns text
-  -- The statement that gives an epoch's runs as the archive has them, in the order of stream and position.
-
 function tock.archive_stepped(p_error text DEFAULT NULL::text)
   returns void
   -- Notes how a step of the archive went: p_error is null when it did.
@@ -942,6 +942,10 @@ function tock.archived_runs(p_rows jsonb)
 function tock.are_plain(p_tasks jsonb)
   returns boolean
   -- Whether each of these tasks has nothing but a payload.
+
+function tock.arrived_runs_1(p_stream integer, p_runs_to bigint, p_leases_to bigint)
+  returns TABLE(runs bigint, leased bigint, last_position bigint)
+  -- What came to a stream in the segment since it was counted, up to a million, what was leased of it, and up to where.
 
 function tock.ask_allowance(p_queue text, p_policy queues, p_wait boolean)
   returns allowance
@@ -1418,10 +1422,18 @@ function tock.cursor_of(p_stream integer)
   returns bigint
   -- Where a stream's next claim starts.
 
+function tock.deactivate_idle_streams_1(p_slot integer, p_limit integer)
+  returns integer
+  -- Puts streams of a slot to sleep that have nothing above their cursor in the segment in use; returns how many.
+
 function tock.dead_groups(p_queue text, p_limit integer DEFAULT 100, p_look integer DEFAULT 100000)
   returns TABLE(error text, tasks integer, newest_at timestamp with time zone, newest_id bigint, counted_all boolean)
   -- Dead tasks of a queue that were not run again, by what their error says (200 characters), the most frequent first, each with the newest one. Looks at the newest epochs' dead tasks, p_look at most; counted_all says whether that was all of them.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.dead_groups_1(p_queue text, p_look integer, p_since timestamp with time zone)
+  returns TABLE(seen bigint, errors jsonb)
+  -- dead_groups() for one segment: how many dead tasks it looked at, and the groups.
 
 function tock.dead_in(p_epoch integer)
   returns jsonb
@@ -1612,6 +1624,14 @@ function tock.ended_gates_current(p_epoch integer, p_ended ending[])
   returns text[]
   -- The queues and gates of runs that ended, in turn; null when another segment is meant.
 
+function tock.ended_in(p_epoch integer, p_stream integer, p_queue text, p_limit integer)
+  returns TABLE(hour timestamp with time zone, done bigint, failed integer, lost integer, done_seconds double precision, n bigint)
+  -- ended_runs_N() of a segment, in the snapshot of the statement that asks.
+
+function tock.ended_runs_1(p_stream integer, p_queue text, p_limit integer)
+  returns TABLE(hour timestamp with time zone, done bigint, failed integer, lost integer, done_seconds double precision, n bigint)
+  -- How runs of a stream, or of a queue, ended in the segment: hour, done, failed, lost, done_seconds.
+
 function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
   -- Whether a run that ended before ended as done and led to this stage, null for none.
@@ -1623,10 +1643,6 @@ function tock.ends_in_order(p_ids bigint[])
 function tock.ends_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
   -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
-
-function tock.ends_statement(p_epoch integer, p_streams text, p_limit integer)
-  returns text
-  -- The statement that reads how runs of an epoch ended: hour, done, failed, lost, done_seconds.
 
 function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint[]
@@ -1655,6 +1671,10 @@ function tock.erase(p_id bigint)
   returns integer
   -- Empties the payload, result, errors, notes, unique key and gate of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
   -- for tock_admin, tock_edge
+
+function tock.erase_run_1(p_stream integer, p_position bigint)
+  returns bigint[]
+  -- Empties a run, its result and its notes; returns what it went on as.
 
 function tock.error_text(p_error jsonb)
   returns text
@@ -1775,6 +1795,10 @@ function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
   -- The position of a stream's first run above its cursor, in whichever epoch; null when there is none.
 
+function tock.follow_runs_1(p_open whereabout[])
+  returns SETOF whereabout
+  -- The last run of each chain within the segment; one that goes on elsewhere has no state, and current_id says where.
+
 function tock.forget_archive(p_epoch integer)
   returns void
   -- Takes an epoch's files out of the archive.
@@ -1786,6 +1810,10 @@ function tock.forget_progress(p_limit integer)
 function tock.forget_promotions(p_epoch integer, p_limit integer)
   returns integer
   -- Takes away what points into an epoch from promotions, about p_limit rows; returns how many it took.
+
+function tock.free_runs_1(p_ids bigint[], p_oldest integer, p_claiming integer[], p_marking boolean)
+  returns SETOF bigint
+  -- Which of these runs lie in the segment, have not ended, and are in no other transaction's hands, for being_ended().
 
 function tock.free_worker(p_pool text)
   returns places
@@ -1840,6 +1868,10 @@ function tock.glance_at_stream(p_stream integer)
   returns TABLE(ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
   -- Of a stream's next 200 runs, those of its newest lease while that is open among them: the first that is ready and since when, how many, of how many tenants, when last claimed or ended, and one that has lost its workers.
 
+function tock.glance_at_stream_1(p_stream integer, p_after bigint)
+  returns TABLE(ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
+  -- glance_at_stream() for one segment and the stream's cursor.
+
 function tock.guard()
   returns integer
   -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
@@ -1880,7 +1912,7 @@ function tock.heed_wishes(p_again going[])
 
 function tock.held_back(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
-  -- Those of some entries that are due at a gate which have to stay for a later promotion.
+  -- Due entries at a gate that have to stay for a later promotion.
 
 function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
@@ -2317,17 +2349,17 @@ function tock.list_keyed(p_filter jsonb, p_limit integer)
   returns jsonb
   -- The task that had a unique key last, or those at a gate, first who is inside, then the line.
 
-function tock.list_ranges(p_epoch integer, p_state text)
-  returns text
-  -- The ranges of streams in an epoch in which a listing looks for tasks of a state.
+function tock.list_leases_1(p_until timestamp with time zone, p_stream integer, p_after bigint, p_queue text, p_worker text, p_limit integer)
+  returns TABLE(leases jsonb, looked_at integer, last jsonb)
+  -- running() for one segment, after a place in it: leases, how many were looked at, and the last of 2,000.
 
-function tock.list_source(p_epoch integer, p_state text)
-  returns text
-  -- The runs of a range s below a position, the newest first, that may be in a state: dead ones by their own index.
+function tock.list_runs_1(p_streams integer[], p_below bigint, p_look integer, p_filter jsonb, p_limit integer, p_state text)
+  returns TABLE(tasks jsonb, looked_at integer, horizon bigint, waiting_horizon bigint)
+  -- Tasks in the segment and of what waits, the newest first: how many rows were looked at, and below which position there may be more of either.
 
-function tock.list_statement(p_epoch integer, p_state text)
-  returns text
-  -- The statement that looks for tasks in one epoch and in what waits, the newest first: tasks, how many rows were looked at, and below which position there may be more of either.
+function tock.list_source_1(p_stream integer, p_after bigint, p_last bigint, p_below bigint, p_state text, p_limit bigint)
+  returns TABLE("position" bigint)
+  -- The newest runs of a stream in a range and below a position that may be in a state: dead ones by their own index.
 
 function tock.list_tasks(p_filter jsonb, p_cursor text, p_limit integer, p_look integer DEFAULT 10000, OUT tasks jsonb, OUT cursor text, OUT looked_at integer)
   returns record
@@ -2339,7 +2371,7 @@ function tock.list_unended(p_filter jsonb, p_cursor text, p_limit integer, OUT i
 
 function tock.list_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
   returns TABLE(tasks jsonb, looked_at integer, horizon bigint)
-  -- What waits, for list_statement(): in the snapshot of the statement that asks.
+  -- What waits, for list_runs_N(): in the snapshot of the statement that asks.
 
 function tock.listed_epoch(p_filter jsonb, p_below bigint)
   returns epochs
@@ -2459,6 +2491,10 @@ function tock.missing_run(p_id bigint, p_task_id bigint)
   returns jsonb
   -- What is to be read from the archive next, and the files that may have it, oldest first; null when none does.
 
+function tock.missing_runs_1(p_stream integer)
+  returns TABLE(missing ending[], in_leases bigint)
+  -- The runs of a stream that nobody was handed and that have no result, as lost ones; and how many of them lie in leases.
+
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
   -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue's, or a pipeline, whose stages are its queues.
@@ -2571,9 +2607,13 @@ function tock.oldest_in_line(p_pool text)
   returns places
   -- The task that has waited for longest in a pool, as take() reads them, and locks nothing.
 
+function tock.oldest_ready_1(p_stream integer, p_cursor bigint)
+  returns TABLE(marked bigint, oldest timestamp with time zone)
+  -- How many runs of the segment above a stream's cursor are cancelled or replaced, and since when the first is ready.
+
 function tock.on_children_due(p_positions bigint[])
   returns integer
-  -- Called with entries that come after others and are to look whether these have ended; returns how many became ready.
+  -- Called with entries that are to look whether their parents have ended; returns how many became ready.
 
 function tock.on_completing(p_run leased_run, p_item jsonb, p_options jsonb)
   returns continuation
@@ -2840,9 +2880,9 @@ function tock.purge_queue(p_queue text, p_state text DEFAULT NULL::text, p_limit
   -- Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more of what was there when it began. Until its transaction ends nobody claims from those streams.
   -- for tock_admin, tock_edge
 
-function tock.purge_statement(p_epoch integer)
-  returns text
-  -- The statement that passes over what lies above a stream's cursor in an epoch, as purged; gives how many runs, and how many of them had not been cancelled or replaced.
+function tock.purge_range_1(p_stream integer, p_after bigint, p_limit bigint, p_token uuid, OUT passed bigint, OUT purged bigint)
+  returns record
+  -- Passes over what lies above a stream's cursor in the segment, as purged: how many runs, and how many of them had not been cancelled or replaced.
 
 function tock.purge_stream(p_stream integer, p_limit bigint, OUT passed bigint, OUT purged bigint)
   returns record
@@ -2960,10 +3000,6 @@ function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::
   -- Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns how many. p_sweep reads from the bottom, by itself once a minute.
   -- for tock_admin
 
-function tock.reap_epoch(p_epoch integer, p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
-  returns reaped
-  -- Reaps what lies in one epoch: how many runs, and up to which deadline when that was not all.
-
 function tock.reap_pool(p_pool text, p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
   returns integer
   -- Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; returns how many it looked at.
@@ -2972,6 +3008,10 @@ function tock.reap_pools(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT 
   returns integer
   -- Lets go of workers past their end in all pools: tasks that were offered wait again, others are over. Looks at p_limit places a call and returns how many. p_sweep reads from the bottom, by itself once a minute.
   -- for tock_admin
+
+function tock.reap_segment_1(p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
+  returns reaped
+  -- Reaps what lies in the segment: how many runs, and up to which deadline when that was not all.
 
 function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit integer DEFAULT 1000, p_cursor text DEFAULT NULL::text, p_request_id text DEFAULT NULL::text, p_to_queue text DEFAULT NULL::text, p_again boolean DEFAULT false, p_reason text DEFAULT NULL::text)
   returns TABLE(redriven integer, ids bigint[], cursor text, looked_at integer)
@@ -3018,6 +3058,10 @@ function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
 function tock.release_vanished(p_pool text)
   returns boolean
   -- Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.
+
+function tock.replace_runs_1(p_found whereabout[], p_changes jsonb, p_due timestamp with time zone, p_slot integer)
+  returns whereabout[]
+  -- Marks ready runs as superseded and has changed ones, or waiting entries where p_slot is -1, take their places.
 
 function tock.reprioritize(p_ids bigint[], p_priority integer)
   returns TABLE(id bigint, state text, changed boolean)
@@ -3104,7 +3148,7 @@ function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer DEFAULT
   -- Makes the next generation of a queue's secret sign, and for so long the one before it too; while that lasts it is not rotated again, unless p_overlap_seconds is 0: then the one before is void at once.
   -- for tock_admin, tock_edge
 
-function tock.run_again(p_epoch integer, p_found whereabout[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
+function tock.run_again_1(p_found whereabout[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
   returns whereabout[]
   -- Makes new tasks of ended ones, in a queue, and notes what they are reruns of; returns them, current_id being the new one. p_again also of those that were run again before.
 
@@ -3115,6 +3159,10 @@ function tock.run_all_again(p_found whereabout[], p_queue text, p_kind text, p_a
 function tock.run_at(p_id bigint)
   returns found_run
   -- A run and how it stands, by its id; null when there is none.
+
+function tock.run_at_1(p_id bigint)
+  returns SETOF found_run
+  -- run_at() for one segment.
 
 function tock.run_duty(p_duty text, p_seconds integer DEFAULT 5)
   returns integer
@@ -3134,6 +3182,10 @@ function tock.run_schedule(p_schedule text, p_request_id text DEFAULT NULL::text
   -- Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the task's id, no row when there is no such schedule. A call repeated with its request_id within 24 hours gives the same id.
   -- for tock_admin, tock_edge
 
+function tock.run_state_1(p_stream integer, p_position bigint, p_options jsonb)
+  returns TABLE(state text, next_id bigint, ended_at timestamp with time zone, cancel_requested boolean, result jsonb, error jsonb, worker text, claimed_at timestamp with time zone, leased_until timestamp with time zone, lease_after bigint)
+  -- How a run of the segment stands, with its result and the lease that holds it; no lease where it was passed over.
+
 function tock.running(p_queue text DEFAULT NULL::text, p_worker text DEFAULT NULL::text, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(leases jsonb, cursor text, looked_at integer)
   -- Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one over several streams once for each), each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.
@@ -3146,6 +3198,10 @@ function tock.running_leases_1(p_tokens uuid[], OUT runs integer, OUT tokens uui
 function tock.running_leases_current(p_tokens uuid[], OUT runs integer, OUT tokens uuid[])
   returns record
   -- How many runs of some leases of one segment are still running, and of which leases they are.
+
+function tock.runs_to_archive_1(p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer)
+  returns TABLE(stream integer, "position" bigint, begun bigint, created_at timestamp with time zone, queue text, texts text[])
+  -- Runs of the segment as the archive has them, after a place in it and up to another, in the order of stream and position.
 
 function tock.schedule(p_schedule text)
   returns SETOF shown_schedule
@@ -3173,9 +3229,9 @@ function tock.sees_all()
   returns boolean
   -- Whether each statement of the transaction has a snapshot of its own.
 
-function tock.send_on(p_epoch integer, p_limit integer)
+function tock.send_on_1(p_limit integer)
   returns integer
-  -- Notes in promotions what the runs of an epoch became, where they went on; returns how many rows it looked at.
+  -- Notes in promotions what the runs of the segment became, where they went on; returns how many rows it looked at.
 
 function tock.series(p_queue text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer)
   returns TABLE(step_seconds integer, at timestamp with time zone, enqueued bigint, started bigint, done bigint, failed bigint, lost bigint, dead bigint, ready bigint, running bigint, waiting bigint, oldest_ready_seconds double precision, wait jsonb, run jsonb)
@@ -3258,10 +3314,6 @@ function tock.stages_of_task(p_id bigint)
   returns jsonb
   -- The stages of a task's pipeline, none of another's; null when it is not there.
 
-function tock.standing(p_epoch integer)
-  returns text
-  -- What to join to a run r of an epoch to learn how it stands: d.state, d.next_id, d.ended_at, and the lease l that holds it.
-
 function tock.step_of(p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
   returns integer
   -- The seconds between the points of a series.
@@ -3273,6 +3325,10 @@ function tock.still_inside(p_queue text, p_keep boolean, p_states whereabout[], 
 function tock.still_wanted(p_children bigint[])
   returns bigint[]
   -- Children without those that somebody cancelled while what they had run was being completed: these are ended.
+
+function tock.stored_task_1(p_current_id bigint)
+  returns TABLE(priority smallint, tenant text, max_attempts smallint, bytes integer, payload jsonb, options jsonb)
+  -- What is kept of a task with a run of the segment, or with a waiting entry.
 
 function tock.stores_elsewhere()
   returns boolean

@@ -2,7 +2,7 @@ import type { SchemaElement } from 'hyparquet';
 
 type Kind = 'id' | 'whole' | 'text' | 'micros' | 'real' | 'flag';
 
-/** What a run is in the archive, in the order of archive_statement() (sql/features/archive/export.sql); `?` may be null. */
+/** What a run is in the archive, in the order of sql/features/archive/runs_to_archive.segment.sql; `?` may be null. */
 export const columns = [
   ['id', 'id'],
   ['task_id', 'id'],

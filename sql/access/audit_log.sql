@@ -1,5 +1,6 @@
--- Called by a verb in its own transaction: no act without its row, no row of an act that was undone. Which key it was
--- authorize() has noted in a setting, which another role could write: so it counts only where the HTTP door's role acts.
+-- Called by a verb in its own transaction: no act without its row, no row of an act that was undone. Which
+-- key it was authorize() has noted in a setting, which another role could write: so it counts only where the
+-- HTTP door's role acts.
 create or replace function tock.act(p_verb text, p_object text, p_detail jsonb default '{}')
 returns void
 language plpgsql
@@ -13,12 +14,14 @@ begin
 end $$;
 
 comment on function tock.act is
-  'Writes down who governs what: a verb, what it was done to, and how; never a secret, a payload or what a URL asks for.';
+  'Writes down who governs what: a verb, what it was done to, and how; never a secret, a payload or '
+  'what a URL asks for.';
 
 create or replace function tock.acts(
   p_key text default null, p_verb text default null, p_object text default null, p_before bigint default null,
   p_limit integer default 100)
-returns table (number bigint, at timestamptz, role text, key text, key_name text, verb text, object text, detail jsonb)
+returns table (number bigint, at timestamptz, role text, key text, key_name text, verb text,
+  object text, detail jsonb)
 language plpgsql
 volatile
 security definer
@@ -34,7 +37,8 @@ begin
     perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
   end if;
   return query
-    select a.number, a.at, a.role, a.key, (select k.name from tock.keys k where k.prefix = a.key), a.verb, a.object, a.detail
+    select a.number, a.at, a.role, a.key, (select k.name from tock.keys k where k.prefix = a.key), a.verb,
+      a.object, a.detail
     from tock.acts a
     where (p_key is null or a.key = p_key) and (p_verb is null or a.verb = p_verb)
       and (p_object is null or a.object = p_object) and (p_before is null or a.number < p_before)
@@ -42,7 +46,8 @@ begin
 end $$;
 
 comment on function tock.acts is
-  'Who governed what, the newest first: all, or those of a key''s prefix, a verb, an object; the next part is p_before the last number.';
+  'Who governed what, the newest first: all, or those of a key''s prefix, a verb, an object; the next part '
+  'is p_before the last number.';
 
 create or replace function tock.tidy_acts(p_limit integer)
 returns integer
@@ -59,7 +64,8 @@ begin
   return v_count;
 end $$;
 
-comment on function tock.tidy_acts is 'Deletes acts older than a year, up to p_limit of them; returns how many.';
+comment on function tock.tidy_acts is
+  'Deletes acts older than a year, up to p_limit of them; returns how many.';
 
 create or replace function tock.without_query(p_push jsonb)
 returns jsonb
@@ -67,8 +73,10 @@ language sql
 immutable
 as $$
   select case when p_push ->> 'url' like '%?%'
-    then pg_catalog.jsonb_set(p_push, '{url}', pg_catalog.to_jsonb(pg_catalog.split_part(p_push ->> 'url', '?', 1) || '?…'))
+    then pg_catalog.jsonb_set(p_push, '{url}',
+      pg_catalog.to_jsonb(pg_catalog.split_part(p_push ->> 'url', '?', 1) || '?…'))
     else p_push end
 $$;
 
-comment on function tock.without_query is 'A queue''s push as an act shows it: what a URL asks for may be a secret.';
+comment on function tock.without_query is
+  'A queue''s push as an act shows it: what a URL asks for may be a secret.';

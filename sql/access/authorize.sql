@@ -1,4 +1,5 @@
--- For the many keys without a rate and tenants, one look-up says all. What counts is null where a sequence is missing.
+-- For the many keys without a rate and tenants, one look-up says all. What counts is null
+-- where a sequence is missing.
 create or replace function tock.lets_in(p_key text, p_scope text, p_queue text)
 returns boolean
 language plpgsql
@@ -8,14 +9,18 @@ declare
   -- a few keys are read one by one, and this is most of what that costs
   v_hash bytea := pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
 begin
-  return (select case when k.revoked_at is null and p_scope = any (k.scopes) and (k.queues is null or p_queue = any (k.queues))
-      and k.tenants is null and k.rate_limit is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
+  return (
+    select case when k.revoked_at is null and p_scope = any (k.scopes)
+      and (k.queues is null or p_queue = any (k.queues))
+      and k.tenants is null and k.rate_limit is null
+      and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
       then tock.count_use(k.prefix) else false end
     from tock.keys k where k.hash = v_hash);
 end $$;
 
 comment on function tock.lets_in is
-  'True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn''t there.';
+  'True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears '
+  'anything else asks authorize(), which says why, or knows of a queue that isn''t there.';
 
 create or replace function tock.live_key(p_key text)
 returns tock.keys
@@ -26,11 +31,14 @@ declare
   v_key tock.keys;
   v_hint text := 'see tock key list for the one that replaces it, or make another: tock key create';
 begin
-  select k.* into v_key from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
+  select k.* into v_key from tock.keys k
+  where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
   if v_key.prefix is null then
-    perform tock.refuse(401, 'this key is not known', 'Authorization', 'send Authorization: Bearer with a key from: tock key create');
+    perform tock.refuse(401, 'this key is not known', 'Authorization',
+      'send Authorization: Bearer with a key from: tock key create');
   elsif v_key.revoked_at is not null then
-    perform tock.refuse(401, 'this key was revoked at ' || tock.utc(v_key.revoked_at), 'Authorization', v_hint);
+    perform tock.refuse(401, 'this key was revoked at ' || tock.utc(v_key.revoked_at),
+      'Authorization', v_hint);
   elsif v_key.expires_at <= pg_catalog.clock_timestamp() then
     perform tock.refuse(401, 'this key expired at ' || tock.utc(v_key.expires_at), 'Authorization', v_hint);
   end if;
@@ -55,7 +63,8 @@ end $$;
 comment on function tock.known_key is 'True when a key is there and has not ended; else raises TK401.';
 
 create or replace function tock.authorize(
-  p_key text, p_scope text, p_queue text default null, p_own boolean default false, p_again boolean default false)
+  p_key text, p_scope text, p_queue text default null, p_own boolean default false,
+  p_again boolean default false)
 returns boolean
 language plpgsql
 stable
@@ -72,10 +81,11 @@ begin
       perform tock.keep_to_rate(v_key);
     end if;
     if p_scope is null or not p_scope = any (v_key.scopes) then
-      perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), 'Authorization', 'use one that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
+      perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), 'Authorization',
+        'use one that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
     elsif v_key.tenants is not null and not p_own then
-      perform tock.refuse(403, 'this concerns tasks of all tenants, and this key is for some', 'Authorization',
-        'use a key made without naming tenants');
+      perform tock.refuse(403, 'this concerns tasks of all tenants, and this key is for some',
+        'Authorization', 'use a key made without naming tenants');
     elsif v_key.queues is not null and p_queue = '*' then
       perform tock.refuse(403, 'this concerns all queues, and this key is for some', 'Authorization',
         'use a key made without naming queues');
@@ -92,4 +102,6 @@ begin
 end $$;
 
 comment on function tock.authorize is
-  'True when a key has a scope, for a queue if one is named; else raises TK401, TK403, or TK429 where its rate is used up (not where a call that waits looks p_again). A key for some tenants passes only where the caller keeps to their tasks (p_own).';
+  'True when a key has a scope, for a queue if one is named; else raises TK401, TK403, or TK429 where its '
+  'rate is used up (not where a call that waits looks p_again). A key for some tenants passes only where the '
+  'caller keeps to their tasks (p_own).';

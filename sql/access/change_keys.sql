@@ -1,8 +1,8 @@
 create or replace function tock.update_key(p_prefix text, p_changes jsonb)
 returns table (
-  prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer,
-  created_at timestamptz, expires_at timestamptz, revoked_at timestamptz, replaces text, replaced_by text,
-  last_used_at timestamptz, uses bigint)
+  prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
+  rate_seconds integer, created_at timestamptz, expires_at timestamptz, revoked_at timestamptz, replaces text,
+  replaced_by text, last_used_at timestamptz, uses bigint)
 language plpgsql
 volatile
 security definer
@@ -18,16 +18,21 @@ begin
     perform tock.refuse(422, 'changes are an object', 'changes');
   end if;
   select c.key into v_other from pg_catalog.jsonb_each(p_changes) c
-  where c.key not in ('name', 'expires_at', 'expires_in_seconds', 'rate_limit', 'rate_seconds') or not coalesce(case c.key
+  where c.key not in ('name', 'expires_at', 'expires_in_seconds', 'rate_limit', 'rate_seconds')
+    or not coalesce(case c.key
     when 'name' then pg_catalog.jsonb_typeof(c.value) = 'string'
-    when 'expires_at' then c.value = 'null' or pg_catalog.jsonb_typeof(c.value) = 'string' and tock.is_instant(c.value #>> '{}')
-    when 'expires_in_seconds' then pg_catalog.jsonb_typeof(c.value) = 'number' and (c.value #>> '{}')::numeric < 1e9
-    else c.value = 'null' or pg_catalog.jsonb_typeof(c.value) = 'number' and (c.value #>> '{}')::numeric % 1 = 0
+    when 'expires_at' then c.value = 'null' or pg_catalog.jsonb_typeof(c.value) = 'string'
+      and tock.is_instant(c.value #>> '{}')
+    when 'expires_in_seconds' then pg_catalog.jsonb_typeof(c.value) = 'number'
+      and (c.value #>> '{}')::numeric < 1e9
+    else c.value = 'null' or pg_catalog.jsonb_typeof(c.value) = 'number'
+      and (c.value #>> '{}')::numeric % 1 = 0
       and (c.value #>> '{}')::numeric between 0 and 1e9 end, false)
   limit 1;
   if found then
     perform tock.refuse(422, v_other || ' is not to be changed to this', v_other,
-      'name, expires_at (an instant or null) or expires_in_seconds, rate_limit and rate_seconds (whole numbers or null); for other scopes, queues or tenants make a new key');
+      'name, expires_at (an instant or null) or expires_in_seconds, rate_limit and rate_seconds (whole '
+      'numbers or null); for other scopes, queues or tenants make a new key');
   end if;
   select k.* into v_row from tock.keys k where k.prefix = p_prefix for no key update;
   if not found then
@@ -37,7 +42,8 @@ begin
   end if;
   v_row.name := coalesce(p_changes ->> 'name', v_row.name);
   if p_changes ?| array['expires_at', 'expires_in_seconds'] then
-    v_row.expires_at := tock.expiry_of((p_changes ->> 'expires_at')::timestamptz, (p_changes ->> 'expires_in_seconds')::double precision);
+    v_row.expires_at := tock.expiry_of((p_changes ->> 'expires_at')::timestamptz,
+      (p_changes ->> 'expires_in_seconds')::double precision);
     v_row.lifetime := v_row.expires_at - pg_catalog.clock_timestamp();
   end if;
   if p_changes ? 'rate_limit' then
@@ -57,14 +63,16 @@ begin
 end $$;
 
 comment on function tock.update_key is
-  'Changes a key''s name, expiry and rate, those that are named; null takes away. No row when there is none with this prefix.';
+  'Changes a key''s name, expiry and rate, those that are named; null takes away. No row when there is none '
+  'with this prefix.';
 
--- Lock order: the old key's row. Whoever rotates it at the same time waits here and then finds it replaced, and the index of
--- those that replace holds that one at most does. Where nobody has seen the secret, the new key is revoked by its prefix.
+-- Lock order: the old key's row. Whoever rotates it at the same time waits here and then finds it replaced,
+-- and the index of those that replace holds that one at most does. Where nobody has seen the secret, the new
+-- key is revoked by its prefix.
 create or replace function tock.rotate_key(p_prefix text, p_overlap_seconds integer default 86400)
 returns table (
-  key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer,
-  created_at timestamptz, expires_at timestamptz, replaces text)
+  key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
+  rate_seconds integer, created_at timestamptz, expires_at timestamptz, replaces text)
 language plpgsql
 volatile
 security definer
@@ -103,11 +111,15 @@ begin
   update tock.keys k set expires_at = least(k.expires_at, v_now + p_overlap_seconds * interval '1 second')
     where k.prefix = p_prefix;
   perform tock.act('rotate_key', p_prefix,
-    pg_catalog.jsonb_build_object('replaced_by', pg_catalog.left(v_key, 13), 'overlap_seconds', p_overlap_seconds));
-  return query select v_key, k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at,
+    pg_catalog.jsonb_build_object('replaced_by', pg_catalog.left(v_key, 13),
+      'overlap_seconds', p_overlap_seconds));
+  return query
+    select v_key, k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at,
       k.expires_at, k.replaces
     from tock.keys k where k.prefix = pg_catalog.left(v_key, 13);
 end $$;
 
 comment on function tock.rotate_key is
-  'Makes a new key that may do what one with a prefix may, for as long as that was made for, and ends the old one after so many seconds. TK409 when a key that lives has replaced it before; no row when there is none.';
+  'Makes a new key that may do what one with a prefix may, for as long as that was made for, and ends the '
+  'old one after so many seconds. TK409 when a key that lives has replaced it before; no row '
+  'when there is none.';

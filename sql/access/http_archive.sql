@@ -1,5 +1,6 @@
 -- What the archive has lies where no check of a key looks: so it is judged by what was read.
-create or replace function tock.authorize_archived(p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
+create or replace function tock.authorize_archived(
+  p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
 returns boolean
 language plpgsql
 volatile
@@ -14,7 +15,8 @@ begin
   for v_queue in
     select p_queue
     union select s.stage from pg_catalog.jsonb_array_elements_text(
-      case when pg_catalog.jsonb_typeof(p_options -> 'pipeline') = 'array' then p_options -> 'pipeline' else '[]' end) s (stage)
+      case when pg_catalog.jsonb_typeof(p_options -> 'pipeline') = 'array' then p_options -> 'pipeline'
+        else '[]' end) s (stage)
   loop
     perform tock.authorize(p_key, p_scope, v_queue, true, true);
   end loop;
@@ -22,7 +24,8 @@ begin
 end $$;
 
 comment on function tock.authorize_archived is
-  'True when a key may see a task that was read from the archive, false where it is another tenant''s; TK403 where it is not for its queue, or a stage of its pipeline.';
+  'True when a key may see a task that was read from the archive, false where it is another tenant''s; TK403 '
+  'where it is not for its queue, or a stage of its pipeline.';
 
 create or replace function tock.http_task(
   p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_looked bigint[], p_again boolean default false)
@@ -41,26 +44,31 @@ begin
   if v_task.missing is not null then
     return pg_catalog.json_build_object('missing', v_task.missing)::text;
   elsif v_task.id is null or (v_own is null or p_rows <> '[]')
-    and not tock.authorize_archived(p_key, 'read', v_task.tenant, coalesce(v_task.runs -> 0 ->> 'queue', v_task.queue), v_task.options)
+    and not tock.authorize_archived(p_key, 'read', v_task.tenant,
+      coalesce(v_task.runs -> 0 ->> 'queue', v_task.queue), v_task.options)
   then
     return null;
   end if;
   return (
     select pg_catalog.row_to_json(a)::text from (
-      select v_task.id::text as id, v_task.queue, v_task.state, v_task.priority, v_task.tenant, v_task.attempt,
-        v_task.max_attempts, v_task.lost, v_task.created_at, v_task.run_at, v_task.ended_at,
-        case when w.whole then v_task.payload end as payload, v_task.result, k.error, k.options, v_task.progress,
+      select v_task.id::text as id, v_task.queue, v_task.state, v_task.priority, v_task.tenant,
+        v_task.attempt, v_task.max_attempts, v_task.lost, v_task.created_at, v_task.run_at, v_task.ended_at,
+        case when w.whole then v_task.payload end as payload, v_task.result, k.error, k.options,
+          v_task.progress,
         v_task.note, case when w.whole then v_task.runs end as runs, k.rerun_of, k.reruns
       from (select p_whole or v_task.state in ('done', 'dead', 'cancelled', 'expired') as whole) w
-      cross join tock.readable_links(p_key, v_task.options, v_task.error, v_task.rerun_of, v_task.reruns) k) a);
+      cross join tock.readable_links(p_key, v_task.options, v_task.error, v_task.rerun_of,
+        v_task.reruns) k) a);
 end $$;
 
 comment on function tock.http_task is
-  'GET /v1/tasks/:id where there is an archive: authorize() and task(), with the runs that were read from there; the answer''s body, {missing} when more is to be read, null when there is no such task.';
+  'GET /v1/tasks/:id where there is an archive: authorize() and task(), with the runs that were read from '
+  'there; the answer''s body, {missing} when more is to be read, null when there is no such task.';
 
 -- Newest first; a cursor is the file that comes next. What is still in the database is found there.
 create or replace function tock.archive_search(
-  p_queue text, p_from timestamptz, p_to timestamptz, p_epoch integer default null, p_part integer default null, p_limit integer default 4)
+  p_queue text, p_from timestamptz, p_to timestamptz, p_epoch integer default null,
+  p_part integer default null, p_limit integer default 4)
 returns table (files jsonb, erased text[], from_micros text, to_micros text)
 language plpgsql
 volatile
@@ -74,8 +82,8 @@ begin
     perform tock.refuse(422, 'p_limit is a whole number from 1 to 100', 'p_limit');
   end if;
   files := (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('epoch', f.epoch, 'part', f.part, 'path', f.path,
-      'bytes', f.bytes, 'rows', f.rows) order by f.epoch desc, f.part desc), '[]')
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('epoch', f.epoch, 'part', f.part,
+      'path', f.path, 'bytes', f.bytes, 'rows', f.rows) order by f.epoch desc, f.part desc), '[]')
     from (
       select f.* from tock.archived_files f
       join tock.archives a on a.epoch = f.epoch and a.state = 'dropped'
@@ -92,7 +100,9 @@ begin
 end $$;
 
 comment on function tock.archive_search is
-  'The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; the tasks that are to be erased (null when they are too many to name), and that time in microseconds.';
+  'The newest files of the archive, from a part on, that may have tasks of a queue which were made in a '
+  'time; the tasks that are to be erased (null when they are too many to name), and that time '
+  'in microseconds.';
 
 create or replace function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_looked bigint[])
 returns text
@@ -110,15 +120,18 @@ begin
   if v_task.missing is not null then
     return pg_catalog.json_build_object('missing', v_task.missing)::text;
   elsif v_task.id is null or p_rows = '[]'
-    or not tock.authorize_archived(p_key, 'admin', v_task.tenant, coalesce(v_task.runs -> 0 ->> 'queue', v_task.queue), v_task.options)
+    or not tock.authorize_archived(p_key, 'admin', v_task.tenant,
+      coalesce(v_task.runs -> 0 ->> 'queue', v_task.queue), v_task.options)
   then
     return null;
   end if;
   perform tock.note_erasure(v_task.id, v_task.queue);
   v_runs := pg_catalog.jsonb_array_length(v_task.runs);
-  perform tock.act('erase', v_task.id::text, pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_runs));
+  perform tock.act('erase', v_task.id::text,
+    pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_runs));
   return pg_catalog.json_build_object('erased', v_runs)::text;
 end $$;
 
 comment on function tock.http_erase_archived is
-  'DELETE /v1/tasks/:id/payload of a task that only the archive has: notes it, so that nobody reads it from there any more; {erased} or {missing}, null when there is no such task.';
+  'DELETE /v1/tasks/:id/payload of a task that only the archive has: notes it, so that nobody reads it from '
+  'there any more; {erased} or {missing}, null when there is no such task.';

@@ -34,15 +34,19 @@ begin
       return '{"ids":["' || v_id || '"]}';
     end if;
   end if;
-  perform tock.authorize_tasks(p_key, coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)), 'after');
+  perform tock.authorize_tasks(p_key,
+    coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)), 'after');
   return '{"ids":' || pg_catalog.to_json(tock.enqueue(p_queue,
-    coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id')), p_request_id)::text[]) || '}';
+    coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id')), p_request_id)::text[])
+    || '}';
 end $$;
 
-comment on function tock.http_enqueue is 'POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); the answer''s body.';
+comment on function tock.http_enqueue is
+  'POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); '
+  'the answer''s body.';
 
--- A payload of 300,000 keys took 0.5 s, and 2.2 MB of WAL, before it was refused (PostgreSQL 15). A repeated call is given
--- its ids, whatever the queue takes by now.
+-- A payload of 300,000 keys took 0.5 s, and 2.2 MB of WAL, before it was refused (PostgreSQL 15). A repeated
+-- call is given its ids, whatever the queue takes by now.
 create or replace function tock.refuse_large_payloads(p_queue text, p_body jsonb, p_request_id text)
 returns void
 language plpgsql
@@ -62,9 +66,12 @@ begin
   end if;
 end $$;
 
-comment on function tock.refuse_large_payloads is 'Raises TK422 where a task of an enqueue has a larger payload than its queue takes, unless its request id was seen before.';
+comment on function tock.refuse_large_payloads is
+  'Raises TK422 where a task of an enqueue has a larger payload than its queue takes, '
+  'unless its request id was seen before.';
 
--- Wherever tasks come in: who may not enqueue into a stage doesn't come there by way of another, nor by way of a completion.
+-- Wherever tasks come in: who may not enqueue into a stage doesn't come there by way of another, nor by way
+-- of a completion.
 create or replace function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
 returns void
 language plpgsql
@@ -78,7 +85,8 @@ begin
   from (select distinct stage from pg_catalog.jsonb_path_query(p_tasks, '$[*].pipeline[*]') stage) s;
 end $$;
 
-comment on function tock.authorize_tasks is 'Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.';
+comment on function tock.authorize_tasks is
+  'Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.';
 
 -- A child is given its parents' results, so a key for some queues names parents of those only.
 create or replace function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
@@ -87,7 +95,8 @@ language plpgsql
 volatile
 as $$
 declare
-  v_queues text[] := (select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));
+  v_queues text[] := (select k.queues from tock.keys k
+    where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));
   v_ids bigint[];
   v_id bigint;
   v_queue text;
@@ -111,4 +120,5 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_parents_key is 'Raises TK403 where tasks come after some that a key is not for.';
+comment on function tock.check_parents_key is
+  'Raises TK403 where tasks come after some that a key is not for.';

@@ -22,7 +22,8 @@ begin
   end if;
   if pg_catalog.cardinality(p_runs) = 1 and v_told = '{}' then
     v_runs := pg_catalog.format(
-      '[{"id":"%s","run_id":"%s","attempt":%s,"max_attempts":%s,"priority":%s,"tenant":%s,"created_at":%s,"payload":%s,"headers":null,"push_url":null}]',
+      '[{"id":"%s","run_id":"%s","attempt":%s,"max_attempts":%s,"priority":%s,"tenant":%s,'
+      '"created_at":%s,"payload":%s,"headers":null,"push_url":null}]',
       v_run.id, v_run.run_id, v_run.attempt, v_run.max_attempts, v_run.priority,
       coalesce(pg_catalog.to_json(v_run.tenant), 'null'), pg_catalog.to_json(v_run.created_at),
       coalesce(v_run.payload, 'null'));
@@ -33,11 +34,13 @@ begin
           c.created_at, c.payload, v_told -> c.run_id::text -> 'headers' as headers,
           v_told -> c.run_id::text ->> 'push_url' as push_url from unnest(p_runs) c) r);
   end if;
-  return pg_catalog.format('{"lease":"%s","leased_until":%s,"tasks":%s,"state":"found","retry_after_seconds":0}',
+  return pg_catalog.format(
+    '{"lease":"%s","leased_until":%s,"tasks":%s,"state":"found","retry_after_seconds":0}',
     v_run.lease, pg_catalog.to_json(v_run.leased_until), v_runs);
 end $$;
 
-comment on function tock.http_claimed is 'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
+comment on function tock.http_claimed is
+  'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
 
 create or replace function tock.http_claimed_any(p_queues text[], p_runs tock.claimed_from[])
 returns text
@@ -57,20 +60,23 @@ begin
       'queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until, 'tasks', l.tasks) order by l.n)
     from (
       select r.queue, r.lease, min(r.leased_until) as leased_until, min(r.n) as n,
-        pg_catalog.json_agg(pg_catalog.json_build_object('id', r.id::text, 'run_id', r.run_id::text, 'attempt', r.attempt,
-          'max_attempts', r.max_attempts, 'priority', r.priority, 'tenant', r.tenant, 'created_at', r.created_at,
-          'payload', r.payload, 'headers', t.told -> r.run_id::text -> 'headers',
+        pg_catalog.json_agg(pg_catalog.json_build_object('id', r.id::text, 'run_id', r.run_id::text,
+          'attempt', r.attempt, 'max_attempts', r.max_attempts, 'priority', r.priority, 'tenant', r.tenant,
+          'created_at', r.created_at, 'payload', r.payload, 'headers', t.told -> r.run_id::text -> 'headers',
           'push_url', t.told -> r.run_id::text ->> 'push_url') order by r.n) as tasks
       from unnest(p_runs) with ordinality
-        r(queue, lease, leased_until, id, run_id, attempt, max_attempts, priority, tenant, created_at, payload, n)
+        r(queue, lease, leased_until, id, run_id, attempt, max_attempts, priority, tenant,
+          created_at, payload, n)
       join (
-        select d.lease, tock.lease_headers(d.lease) as told from (select distinct u.lease from unnest(p_runs) u offset 0) d
+        select d.lease, tock.lease_headers(d.lease) as told
+        from (select distinct u.lease from unnest(p_runs) u offset 0) d
         offset 0) t on t.lease = r.lease
       group by r.queue, r.lease) l);
   return '{"leases":' || v_leases || ',"state":"found","retry_after_seconds":0}';
 end $$;
 
-comment on function tock.http_claimed_any is 'POST /v1/claim: what claim_any() has returned as the answer''s body.';
+comment on function tock.http_claimed_any is
+  'POST /v1/claim: what claim_any() has returned as the answer''s body.';
 
 create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 returns text
@@ -93,7 +99,8 @@ begin
     perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn ->> 'queue', tock.queue_of_lease(p_lease))),
       tock.authorize_tasks(p_key, s.spawn -> 'tasks', pg_catalog.format('results[%s].spawn.tasks', s.n - 1))
     from (
-      select r.item -> 'spawn' as spawn, r.n from pg_catalog.jsonb_path_query(p_body, '$.results[*]') with ordinality r (item, n)) s
+      select r.item -> 'spawn' as spawn, r.n
+      from pg_catalog.jsonb_path_query(p_body, '$.results[*]') with ordinality r (item, n)) s
     where s.spawn <> 'null';
   end if;
   if p_body -> 'results' is null then
@@ -108,4 +115,5 @@ begin
 end $$;
 
 comment on function tock.http_complete is
-  'POST /v1/leases/:lease/complete: authorize() and complete(); the answer''s body, null when the lease is over.';
+  'POST /v1/leases/:lease/complete: authorize() and complete(); the answer''s body, null '
+  'when the lease is over.';

@@ -1,12 +1,13 @@
--- A use is counted by nextval() of an unlogged sequence: no row, no WAL, no transaction id, and nobody is waited for. A
--- server that can't be written to counts nothing.
+-- A use is counted by nextval() of an unlogged sequence: no row, no WAL, no transaction id, and nobody is
+-- waited for. A server that can't be written to counts nothing.
 create or replace function tock.count_use(p_prefix text)
 returns boolean
 language sql
 volatile
 as $$
   select case when pg_catalog.current_setting('transaction_read_only') = 'off'
-    then coalesce(pg_catalog.nextval(pg_catalog.to_regclass('tock.uses_' || pg_catalog.substr(p_prefix, 6))), 0) >= 0 else true end
+    then coalesce(pg_catalog.nextval(pg_catalog.to_regclass('tock.uses_' || pg_catalog.substr(p_prefix, 6))),
+      0) >= 0 else true end
 $$;
 
 comment on function tock.count_use is 'Counts one use of a key; true.';
@@ -25,18 +26,22 @@ begin
   end if;
   v_seconds := tock.take_request(p_key.prefix, p_key.rate_limit, p_key.rate_seconds);
   if v_seconds is not null then
-    perform tock.refuse(429, pg_catalog.format('this key may make %s requests in %s seconds, and has', p_key.rate_limit, p_key.rate_seconds),
+    perform tock.refuse(429,
+      pg_catalog.format('this key may make %s requests in %s seconds, and has', p_key.rate_limit,
+        p_key.rate_seconds),
       'Authorization', pg_catalog.format('come again in %s seconds', v_seconds));
   end if;
   perform pg_catalog.set_config('tock.counted', p_key.prefix, true);
 end $$;
 
-comment on function tock.keep_to_rate is 'Counts a call of a key that has a rate, once a transaction; raises TK429 when it has made all it may.';
+comment on function tock.keep_to_rate is
+  'Counts a call of a key that has a rate, once a transaction; raises TK429 when it has made all it may.';
 
--- The sequence holds a window's number << 20 | what was counted in it. nextval() gives each call a number of its own, so no
--- more than p_limit pass in a window. Whoever first comes in a new one sets the sequence forward, alone by a lock of that
--- window's, and looks again under it; the others wait a moment. Only who is stopped between that look and setting it, for
--- longer than the window lasts, sets it back: the next window's count begins anew then.
+-- The sequence holds a window's number << 20 | what was counted in it. nextval() gives each call a number of
+-- its own, so no more than p_limit pass in a window. Whoever first comes in a new one sets the sequence
+-- forward, alone by a lock of that window's, and looks again under it; the others wait a moment. Only who is
+-- stopped between that look and setting it, for longer than the window lasts, sets it back: the next window's
+-- count begins anew then.
 create or replace function tock.take_request(p_prefix text, p_limit integer, p_seconds integer)
 returns integer
 language plpgsql
@@ -49,7 +54,8 @@ declare
   v_seen bigint;
 begin
   if v_counter is null then
-    perform tock.refuse(503, 'what counts this key''s requests is missing', 'Authorization', 'select tock.run_duty(''keys'') makes it');
+    perform tock.refuse(503, 'what counts this key''s requests is missing', 'Authorization',
+      'select tock.run_duty(''keys'') makes it');
   end if;
   for v_look in 1 .. 10 loop
     v_now := extract(epoch from pg_catalog.clock_timestamp());
@@ -61,8 +67,12 @@ begin
       if pg_catalog.nextval(v_counter) & 1048575 <= p_limit then
         return null;
       end if;
-    elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('rate', p_prefix || ' ' || v_window)) then
-      if not coalesce(pg_catalog.pg_sequence_last_value(v_counter) >> 20 between v_window and v_window + 1, false) then
+    elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(),
+      tock.named_key('rate', p_prefix || ' ' || v_window))
+    then
+      if not coalesce(pg_catalog.pg_sequence_last_value(v_counter) >> 20 between v_window and v_window + 1,
+        false)
+      then
         perform pg_catalog.setval(v_counter, v_window << 20);
       end if;
     else
@@ -72,10 +82,13 @@ begin
   return greatest(1, pg_catalog.ceil((v_window + 1) * p_seconds - v_now))::integer;
 end $$;
 
-comment on function tock.take_request is 'Counts a request in the window of a key''s rate; null when it may go on, else the seconds until it may come again.';
+comment on function tock.take_request is
+  'Counts a request in the window of a key''s rate; null when it may go on, '
+  'else the seconds until it may come again.';
 
--- A key that has ended for an hour is in nobody's hands any more. What a dump or an open transaction holds goes later: a
--- minute spent waiting for it would be one in which no use is written down. Who gives an expired key longer holds its row.
+-- A key that has ended for an hour is in nobody's hands any more. What a dump or an open transaction holds
+-- goes later: a minute spent waiting for it would be one in which no use is written down. Who gives an
+-- expired key longer holds its row.
 create or replace function tock.drop_key_counters(p_prefix text)
 returns void
 language plpgsql
@@ -94,7 +107,8 @@ exception
   when lock_not_available then null;
 end $$;
 
-comment on function tock.drop_key_counters is 'Drops what counted a key that ended an hour ago, unless somebody holds that.';
+comment on function tock.drop_key_counters is
+  'Drops what counted a key that ended an hour ago, unless somebody holds that.';
 
 -- What it wrote down before is behind the sequence, unless a crash set that back.
 create or replace function tock.note_key_uses(p_limit integer default 500)
@@ -106,23 +120,29 @@ declare
   v_count integer;
   v_key record;
   v_after text := coalesce((select d.reached_gate[1] from tock.duties d where d.name = 'keys'), '');
-  v_keys text[] := array(select k.prefix from tock.keys k where k.prefix > v_after order by k.prefix limit p_limit);
+  v_keys text[] := array(select k.prefix from tock.keys k where k.prefix > v_after order by k.prefix
+    limit p_limit);
 begin
   for v_key in
-    select k.prefix, k.rate_limit, least(k.revoked_at, k.expires_at) < pg_catalog.now() - interval '1 hour' as is_over,
+    select k.prefix, k.rate_limit,
+      least(k.revoked_at, k.expires_at) < pg_catalog.now() - interval '1 hour' as is_over,
       pg_catalog.to_regclass('tock.uses_' || pg_catalog.substr(k.prefix, 6)) as uses,
       pg_catalog.to_regclass('tock.rate_' || pg_catalog.substr(k.prefix, 6)) as rate
     from tock.keys k where k.prefix = any (v_keys)
   loop
     if v_key.is_over and v_key.uses is not null then
       perform tock.drop_key_counters(v_key.prefix);
-    elsif v_key.is_over is not true and (v_key.uses is null or v_key.rate_limit is not null and v_key.rate is null) then
+    elsif v_key.is_over is not true
+      and (v_key.uses is null or v_key.rate_limit is not null and v_key.rate is null)
+    then
       perform tock.make_key_counters(v_key.prefix, v_key.rate_limit is not null);
     end if;
   end loop;
   insert into tock.key_uses (prefix) select k from unnest(v_keys) k on conflict do nothing;
-  update tock.key_uses u set uses = u.uses + case when n.value >= u.seen then n.value - u.seen else n.value end,
-    seen = n.value, last_used_at = case when n.value > 0 then pg_catalog.clock_timestamp() else u.last_used_at end
+  update tock.key_uses u set uses = u.uses + case when n.value >= u.seen then n.value - u.seen
+    else n.value end,
+    seen = n.value, last_used_at = case when n.value > 0 then pg_catalog.clock_timestamp()
+      else u.last_used_at end
   from (
     select k.prefix, coalesce(pg_catalog.pg_sequence_last_value(
       pg_catalog.to_regclass('tock.uses_' || pg_catalog.substr(k.prefix, 6))), 0) as value
@@ -130,10 +150,13 @@ begin
   where u.prefix = n.prefix and u.seen <> n.value;
   get diagnostics v_count = row_count;
   -- each sequence that is read is locked until the end, so the next call goes on with the others
-  update tock.duties d set reached_gate = case when pg_catalog.cardinality(v_keys) = p_limit then v_keys[p_limit:p_limit] end
-  where d.name = 'keys' and d.reached_gate is distinct from case when pg_catalog.cardinality(v_keys) = p_limit then v_keys[p_limit:p_limit] end;
+  update tock.duties d set reached_gate = case when pg_catalog.cardinality(v_keys) = p_limit
+    then v_keys[p_limit:p_limit] end
+  where d.name = 'keys' and d.reached_gate is distinct from case when pg_catalog.cardinality(v_keys) = p_limit
+    then v_keys[p_limit:p_limit] end;
   return v_count;
 end $$;
 
 comment on function tock.note_key_uses is
-  'Writes down which of up to p_limit keys were used since it was there last, and makes and drops what counts them; returns how many were.';
+  'Writes down which of up to p_limit keys were used since it was there last, and makes and drops what '
+  'counts them; returns how many were.';

@@ -1,15 +1,16 @@
 create or replace function tock.keys_list(p_prefix text default null)
 returns table (
-  prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer,
-  created_at timestamptz, expires_at timestamptz, revoked_at timestamptz, replaces text, replaced_by text,
-  last_used_at timestamptz, uses bigint)
+  prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
+  rate_seconds integer, created_at timestamptz, expires_at timestamptz, revoked_at timestamptz, replaces text,
+  replaced_by text, last_used_at timestamptz, uses bigint)
 language sql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at, k.expires_at,
-    k.revoked_at, k.replaces, (select r.prefix from tock.keys r where r.replaces = k.prefix and r.revoked_at is null),
+  select k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds,
+    k.created_at, k.expires_at, k.revoked_at, k.replaces,
+    (select r.prefix from tock.keys r where r.replaces = k.prefix and r.revoked_at is null),
     u.last_used_at, coalesce(u.uses, 0)
   from tock.keys k left join tock.key_uses u on u.prefix = k.prefix
   where p_prefix is null or k.prefix = p_prefix
@@ -17,23 +18,27 @@ as $$
 $$;
 
 comment on function tock.keys_list is
-  'All keys, or the one with a prefix, but for their secret part. last_used_at and uses are as a duty saw them within the last minute or so.';
+  'All keys, or the one with a prefix, but for their secret part. last_used_at and uses are as a duty saw '
+  'them within the last minute or so.';
 
--- Counted by sequences, as nextval() waits for nobody's transaction and leaves nothing for vacuum; unlogged, so that it
--- writes no WAL and a claim stays alone. A crash sets them back.
+-- Counted by sequences, as nextval() waits for nobody's transaction and leaves nothing for vacuum; unlogged,
+-- so that it writes no WAL and a claim stays alone. A crash sets them back.
 create or replace function tock.make_key_counters(p_prefix text, p_rated boolean)
 returns void
 language plpgsql
 volatile
 as $$
 begin
-  execute pg_catalog.format('create unlogged sequence if not exists tock.%I cache 1', 'uses_' || pg_catalog.substr(p_prefix, 6));
+  execute pg_catalog.format('create unlogged sequence if not exists tock.%I cache 1',
+    'uses_' || pg_catalog.substr(p_prefix, 6));
   if p_rated then
-    execute pg_catalog.format('create unlogged sequence if not exists tock.%I cache 1', 'rate_' || pg_catalog.substr(p_prefix, 6));
+    execute pg_catalog.format('create unlogged sequence if not exists tock.%I cache 1',
+      'rate_' || pg_catalog.substr(p_prefix, 6));
   end if;
 end $$;
 
-comment on function tock.make_key_counters is 'Makes the sequences that count a key''s uses, and what it did in a window of its rate.';
+comment on function tock.make_key_counters is
+  'Makes the sequences that count a key''s uses, and what it did in a window of its rate.';
 
 -- The one place where a secret is made.
 create or replace function tock.insert_key(p_key tock.keys)
@@ -42,11 +47,13 @@ language plpgsql
 volatile
 as $$
 declare
-  v_random text := pg_catalog.replace(pg_catalog.gen_random_uuid()::text || pg_catalog.gen_random_uuid()::text, '-', '');
+  v_random text := pg_catalog.replace(pg_catalog.gen_random_uuid()::text
+    || pg_catalog.gen_random_uuid()::text, '-', '');
   v_prefix text := 'tock_' || pg_catalog.left(v_random, 8);
   v_key text := v_prefix || '_' || pg_catalog.substr(v_random, 9);
 begin
-  insert into tock.keys (prefix, hash, name, scopes, queues, tenants, expires_at, lifetime, rate_limit, rate_seconds, replaces)
+  insert into tock.keys (prefix, hash, name, scopes, queues, tenants, expires_at, lifetime, rate_limit,
+    rate_seconds, replaces)
     values (v_prefix, pg_catalog.sha256(v_key::bytea), p_key.name, p_key.scopes, p_key.queues, p_key.tenants,
       p_key.expires_at, p_key.lifetime, p_key.rate_limit, p_key.rate_seconds, p_key.replaces);
   insert into tock.key_uses (prefix) values (v_prefix);
@@ -54,7 +61,8 @@ begin
   return v_key;
 end $$;
 
-comment on function tock.insert_key is 'Keeps a key like this one under a new prefix and hash, with what counts it; returns the secret.';
+comment on function tock.insert_key is
+  'Keeps a key like this one under a new prefix and hash, with what counts it; returns the secret.';
 
 create or replace function tock.expiry_of(p_expires_at timestamptz, p_expires_in_seconds double precision)
 returns timestamptz
@@ -67,14 +75,17 @@ begin
   if p_expires_at is not null and p_expires_in_seconds is not null then
     perform tock.refuse(422, 'give expires_in_seconds or expires_at, not both', 'expires_in_seconds');
   elsif p_expires_in_seconds not between 1 and 315360000 then
-    perform tock.refuse(422, 'expires_in_seconds is a number from 1 to 315360000 (ten years)', 'expires_in_seconds');
+    perform tock.refuse(422, 'expires_in_seconds is a number from 1 to 315360000 (ten years)',
+      'expires_in_seconds');
   elsif p_expires_at <= v_now or p_expires_at > v_now + interval '3650 days' then
-    perform tock.refuse(422, 'expires_at is in the next ten years', 'expires_at', 'revoke_key() ends a key at once');
+    perform tock.refuse(422, 'expires_at is in the next ten years', 'expires_at',
+      'revoke_key() ends a key at once');
   end if;
   return coalesce(p_expires_at, v_now + p_expires_in_seconds * interval '1 second');
 end $$;
 
-comment on function tock.expiry_of is 'When a key ends by one of these two; TK422 when that can''t be, null without.';
+comment on function tock.expiry_of is
+  'When a key ends by one of these two; TK422 when that can''t be, null without.';
 
 create or replace function tock.check_key(p_key tock.keys)
 returns void
@@ -92,12 +103,17 @@ begin
     perform tock.refuse(422, 'scopes are one or more of enqueue, claim, read, admin', 'scopes');
   elsif pg_catalog.cardinality(p_key.queues) = 0 or pg_catalog.array_ndims(p_key.queues) > 1 then
     perform tock.refuse(422, 'queues are one or more names, or left out for all', 'queues');
-  elsif pg_catalog.cardinality(p_key.tenants) not between 1 and 100 or pg_catalog.array_ndims(p_key.tenants) > 1
-    or exists (select from unnest(p_key.tenants) t where t is null or pg_catalog.length(t) not between 1 and 200)
+  elsif pg_catalog.cardinality(p_key.tenants) not between 1 and 100
+    or pg_catalog.array_ndims(p_key.tenants) > 1
+    or exists (select from unnest(p_key.tenants) t
+      where t is null or pg_catalog.length(t) not between 1 and 200)
   then
-    perform tock.refuse(422, 'tenants are 1 to 100 strings of 1 to 200 characters, or left out for all', 'tenants');
+    perform tock.refuse(422, 'tenants are 1 to 100 strings of 1 to 200 characters, or left out for all',
+      'tenants');
   elsif p_key.tenants is not null and not p_key.scopes <@ array['enqueue', 'read'] then
-    perform tock.refuse(422, 'a key for some tenants has the scopes enqueue and read: claims and what is governed are of all tenants',
+    perform tock.refuse(422,
+      'a key for some tenants has the scopes enqueue and read: claims and what is governed are of all '
+      'tenants',
       'scopes', 'leave out claim and admin, or tenants');
   elsif (p_key.rate_limit is null) <> (p_key.rate_seconds is null) then
     perform tock.refuse(422, 'rate_limit and rate_seconds go together',
@@ -119,9 +135,9 @@ returns jsonb
 language sql
 immutable
 as $$
-  select pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('name', p_key.name, 'scopes', p_key.scopes,
-    'queues', p_key.queues, 'tenants', p_key.tenants, 'expires_at', p_key.expires_at, 'rate_limit', p_key.rate_limit,
-    'rate_seconds', p_key.rate_seconds))
+  select pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('name', p_key.name,
+    'scopes', p_key.scopes, 'queues', p_key.queues, 'tenants', p_key.tenants, 'expires_at', p_key.expires_at,
+    'rate_limit', p_key.rate_limit, 'rate_seconds', p_key.rate_seconds))
 $$;
 
 comment on function tock.key_detail is 'What an act says of a key: all but its secret and the hash.';
@@ -131,8 +147,8 @@ create or replace function tock.create_key(
   p_expires_at timestamptz default null, p_expires_in_seconds double precision default null,
   p_rate_limit integer default null, p_rate_seconds integer default null)
 returns table (
-  key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer,
-  created_at timestamptz, expires_at timestamptz, replaces text)
+  key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
+  rate_seconds integer, created_at timestamptz, expires_at timestamptz, replaces text)
 language plpgsql
 volatile
 security definer
@@ -154,13 +170,16 @@ begin
   v_row.lifetime := v_row.expires_at - pg_catalog.clock_timestamp();
   v_key := tock.insert_key(v_row);
   perform tock.act('create_key', pg_catalog.left(v_key, 13), tock.key_detail(v_row));
-  return query select v_key, k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at,
+  return query
+    select v_key, k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at,
       k.expires_at, k.replaces
     from tock.keys k where k.prefix = pg_catalog.left(v_key, 13);
 end $$;
 
 comment on function tock.create_key is
-  'Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named, for all tenants or those named, until an instant and up to a rate where they are given. The key itself is shown this once; only its hash is kept.';
+  'Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named, for all tenants or '
+  'those named, until an instant and up to a rate where they are given. The key itself is shown this once; '
+  'only its hash is kept.';
 
 create or replace function tock.revoke_key(p_prefix text)
 returns boolean

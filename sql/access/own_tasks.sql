@@ -16,7 +16,9 @@ begin
     pg_catalog.jsonb_build_array(v_tenants, p_request_id)::text, 'UTF8')), 'hex');
 end $$;
 
-comment on function tock.own_request_id is 'A request id as it counts for a key: apart for keys of other tenants, so that none is given another''s ids.';
+comment on function tock.own_request_id is
+  'A request id as it counts for a key: apart for keys of other tenants, so '
+  'that none is given another''s ids.';
 
 create or replace function tock.check_own_tasks(p_tenants text[], p_tasks jsonb)
 returns void
@@ -34,7 +36,8 @@ begin
   if found then
     perform tock.refuse(403, case when v_bad.tenant is null then 'this key is for some tenants: name one'
         else 'this key is not for that tenant' end,
-      pg_catalog.format('tasks[%s].tenant', v_bad.n - 1), 'it is for: ' || pg_catalog.array_to_string(p_tenants, ', '));
+      pg_catalog.format('tasks[%s].tenant', v_bad.n - 1),
+      'it is for: ' || pg_catalog.array_to_string(p_tenants, ', '));
   end if;
   -- in the words for what isn't there
   select l.field, l.id into v_bad
@@ -47,15 +50,18 @@ begin
     union all
     select t.n, 0, pg_catalog.format('tasks[%s].parent', t.n - 1), t.task ->> 'parent'
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)) l
-  where case when tock.is_id(l.id) then not coalesce(tock.tenant_of_task(l.id::bigint) = any (p_tenants), false) else false end
+  where case when tock.is_id(l.id)
+    then not coalesce(tock.tenant_of_task(l.id::bigint) = any (p_tenants), false) else false end
   order by l.n, l.m limit 1;
   if found then
-    perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_bad.id), v_bad.field);
+    perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_bad.id),
+      v_bad.field);
   end if;
 end $$;
 
 comment on function tock.check_own_tasks is
-  'Raises TK403 where tasks are of other tenants than these, and TK422 where they come after such, or are a part of one: as if it weren''t there.';
+  'Raises TK403 where tasks are of other tenants than these, and TK422 where they come after such, or are a '
+  'part of one: as if it weren''t there.';
 
 create or replace function tock.own_tasks(p_key text, p_body jsonb)
 returns jsonb
@@ -75,12 +81,15 @@ begin
     select pg_catalog.to_jsonb(array(
       select case when pg_catalog.jsonb_typeof(t.task) <> 'object' then t.task
         else t.task || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('tenant', o.tenant,
-          'unique_key', tock.own_name(o.tenant, t.task -> 'unique_key'), 'gate', tock.own_name(o.tenant, t.task -> 'gate'))) end
+          'unique_key', tock.own_name(o.tenant, t.task -> 'unique_key'), 'gate',
+          tock.own_name(o.tenant, t.task -> 'gate'))) end
       from pg_catalog.jsonb_array_elements(v_tasks) with ordinality t (task, n)
       cross join lateral (select coalesce(t.task ->> 'tenant', v_tenants[1]) as tenant) o
       order by t.n)));
-  return case when p_body ? 'tasks' then p_body || pg_catalog.jsonb_build_object('tasks', v_tasks) else v_tasks -> 0 end;
+  return case when p_body ? 'tasks' then p_body || pg_catalog.jsonb_build_object('tasks', v_tasks)
+    else v_tasks -> 0 end;
 end $$;
 
 comment on function tock.own_tasks is
-  'What a key enqueues, as it is for the key''s tenants: the only one is filled in, and gates and unique keys are theirs.';
+  'What a key enqueues, as it is for the key''s tenants: the only one is filled in, and gates '
+  'and unique keys are theirs.';

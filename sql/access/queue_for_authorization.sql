@@ -22,7 +22,8 @@ begin
   end if;
   v_epoch := tock.epoch_of(v_id >> 20);
   if v_epoch is not null then
-    execute pg_catalog.format('select r.options -> ''pipeline'' from tock.runs_%s r where r.stream = $1 and r.position = $2',
+    execute pg_catalog.format(
+      'select r.options -> ''pipeline'' from tock.runs_%s r where r.stream = $1 and r.position = $2',
       v_epoch) into v_stages using (v_id & 1048575)::integer, v_id >> 20;
     get diagnostics v_rows = row_count;
   end if;
@@ -32,10 +33,12 @@ begin
   return coalesce(nullif(v_stages, 'null'), '[]');
 end $$;
 
-comment on function tock.stages_of_task is 'The stages of a task''s pipeline, none of another''s; null when it is not there.';
+comment on function tock.stages_of_task is
+  'The stages of a task''s pipeline, none of another''s; null when it is not there.';
 
--- An id belongs to the queue where its run is, and leads to all the others: what is changed, run again or erased by it may
--- be in a later stage. A verb sees what came after its key was judged, and ids can be guessed: what isn't there is no queue's.
+-- An id belongs to the queue where its run is, and leads to all the others: what is changed, run again or
+-- erased by it may be in a later stage. A verb sees what came after its key was judged, and ids can be
+-- guessed: what isn't there is no queue's.
 create or replace function tock.judged_queue(p_key text, p_id bigint)
 returns text
 language plpgsql
@@ -46,7 +49,8 @@ as $$
 declare
   v_queue text := tock.queue_of_task(p_id);
   v_stages jsonb;
-  v_queues text[] := (select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));
+  v_queues text[] := (select k.queues from tock.keys k
+    where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));
 begin
   if v_queues is null or v_queue is null or v_queue <> all (v_queues) then
     return v_queue;
@@ -58,4 +62,5 @@ begin
 end $$;
 
 comment on function tock.judged_queue is
-  'The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is not for; null when it is not there.';
+  'The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is not '
+  'for; null when it is not there.';

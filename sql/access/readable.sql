@@ -1,5 +1,6 @@
--- What leads from one task to others (its parents, its reruns, the task that it is a part of) leads only to those that
--- the key could ask for by their own ids: by the queue where each is, and by that of what it was run again as.
+-- What leads from one task to others (its parents, its reruns, the task that it is a part of) leads only to
+-- those that the key could ask for by their own ids: by the queue where each is, and by that of
+-- what it was run again as.
 create or replace function tock.readable(p_key text, p_ids bigint[])
 returns bigint[]
 language plpgsql
@@ -25,11 +26,13 @@ begin
       and (tock.judged_queue(p_key, e.current_id) = any (v_key.queues)) is not true);
 end $$;
 
-comment on function tock.readable is 'The ids, among these, of tasks that a key may read, with what each was run again as.';
+comment on function tock.readable is
+  'The ids, among these, of tasks that a key may read, with what each was run again as.';
 
 -- Most tasks lead to no other, and cost no look-up here.
 create or replace function tock.readable_links(
-  p_key text, p_options jsonb, p_error jsonb, p_rerun_of bigint, p_reruns jsonb, out options jsonb, out error jsonb, out rerun_of text, out reruns jsonb)
+  p_key text, p_options jsonb, p_error jsonb, p_rerun_of bigint, p_reruns jsonb, out options jsonb,
+  out error jsonb, out rerun_of text, out reruns jsonb)
 language plpgsql
 volatile
 security definer
@@ -44,18 +47,22 @@ begin
   if p_key is null or p_rerun_of is null and p_reruns = '[]' and (p_options ?| '{after,parent,cancelled_for}') is not true then
     return;
   elsif exists (
-    select from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')) and k.queues is null and k.tenants is null)
+    select from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))
+      and k.queues is null and k.tenants is null)
   then
     return;
   end if;
   begin
-    -- each costs look-ups: of thousands of parents the first hundred are told, and the others by their own page
+    -- each costs look-ups: of thousands of parents the first hundred are told,
+    -- and the others by their own page
     v_many := pg_catalog.jsonb_array_length(coalesce(p_options -> 'after', '[]')) > 100;
     v_ids := array(
-      (select a::bigint from pg_catalog.jsonb_array_elements_text(coalesce(p_options -> 'after', '[]')) with ordinality l (a, n)
+      (select a::bigint from pg_catalog.jsonb_array_elements_text(
+        coalesce(p_options -> 'after', '[]')) with ordinality l (a, n)
         where l.n <= 100)
       union select (r ->> 'id')::bigint from pg_catalog.jsonb_array_elements(p_reruns) r
-      union select l from unnest(array[p_rerun_of, (p_options ->> 'parent')::bigint, (p_options -> 'cancelled_for' ->> 'id')::bigint]) l
+      union select l from unnest(array[p_rerun_of, (p_options ->> 'parent')::bigint,
+        (p_options -> 'cancelled_for' ->> 'id')::bigint]) l
         where l is not null);
     v_readable := tock.readable(p_key, v_ids);
     if not v_many and pg_catalog.cardinality(v_readable) = pg_catalog.cardinality(v_ids) then
@@ -64,28 +71,34 @@ begin
     if p_options ? 'after' then
       options := options || pg_catalog.jsonb_build_object('after', (
         select coalesce(pg_catalog.jsonb_agg(a.id order by a.n), '[]')
-        from pg_catalog.jsonb_array_elements_text(p_options -> 'after') with ordinality a (id, n) where a.id in (select unnest(v_readable))));
+        from pg_catalog.jsonb_array_elements_text(p_options -> 'after') with ordinality a (id, n)
+        where a.id in (select unnest(v_readable))));
     end if;
     if p_options ? 'names' then
       options := options || pg_catalog.jsonb_build_object('names', (
         select coalesce(pg_catalog.jsonb_object_agg(a.id, a.name), '{}')
-        from pg_catalog.jsonb_each_text(p_options -> 'names') a (id, name) where a.id in (select unnest(v_readable))));
+        from pg_catalog.jsonb_each_text(p_options -> 'names') a (id, name)
+        where a.id in (select unnest(v_readable))));
     end if;
     if p_options ->> 'parent' <> all (v_readable) then
       options := options - 'parent';
     end if;
     if p_options -> 'cancelled_for' ->> 'id' <> all (v_readable) then
       options := options #- '{cancelled_for,id}';
-      error := case when p_error = tock.cancelled_for(p_options) then tock.cancelled_for(options) else p_error end;
+      error := case when p_error = tock.cancelled_for(p_options) then tock.cancelled_for(options)
+        else p_error end;
     end if;
     rerun_of := case when p_rerun_of::text = any (v_readable) then p_rerun_of end;
     reruns := (
       select coalesce(pg_catalog.jsonb_agg(r.rerun order by r.n), '[]')
-      from pg_catalog.jsonb_array_elements(p_reruns) with ordinality r (rerun, n) where r.rerun ->> 'id' = any (v_readable));
+      from pg_catalog.jsonb_array_elements(p_reruns) with ordinality r (rerun, n)
+      where r.rerun ->> 'id' = any (v_readable));
   exception
     when data_exception then
-      perform tock.refuse(422, 'these are not what a task says of others', null, 'pass them as tock.task() gives them');
+      perform tock.refuse(422, 'these are not what a task says of others', null,
+        'pass them as tock.task() gives them');
   end;
 end $$;
 
-comment on function tock.readable_links is 'What a task says of others, its options, error and reruns, without those that a key may not read.';
+comment on function tock.readable_links is
+  'What a task says of others, its options, error and reruns, without those that a key may not read.';

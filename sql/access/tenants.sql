@@ -22,7 +22,8 @@ $$;
 
 comment on function tock.queues_of_key is 'The queues that a key is for; null for all of them.';
 
--- All runs of a task are its tenant's. Where the epoch of the one that is asked for is gone, what it led on to says it.
+-- All runs of a task are its tenant's. Where the epoch of the one that is asked for is gone, what it led on
+-- to says it.
 create or replace function tock.tenant_of_task(p_id bigint)
 returns text
 language plpgsql
@@ -47,7 +48,8 @@ begin
   end if;
   v_epoch := tock.epoch_of(v_id >> 20);
   if v_epoch is not null then
-    execute pg_catalog.format('select r.tenant from tock.runs_%s r where r.stream = $1 and r.position = $2', v_epoch)
+    execute pg_catalog.format('select r.tenant from tock.runs_%s r where r.stream = $1 and r.position = $2',
+      v_epoch)
       into v_found using (v_id & 1048575)::integer, v_id >> 20;
     return v_found.tenant;
   end if;
@@ -73,7 +75,8 @@ begin
 end $$;
 
 comment on function tock.reach is
-  'This id, but null where a key is for some tenants and the task is of another, or for some tenants or queues and there is no such task.';
+  'This id, but null where a key is for some tenants and the task is of another, or for some tenants or '
+  'queues and there is no such task.';
 
 create or replace function tock.own_tenant(p_key text, p_tenant text)
 returns text
@@ -98,7 +101,8 @@ begin
 end $$;
 
 comment on function tock.own_tenant is
-  'The tenant that a key''s filter goes by: the only one that it is for, where none is named. TK403 names the field where it is another''s.';
+  'The tenant that a key''s filter goes by: the only one that it is for, where none is named. TK403 names '
+  'the field where it is another''s.';
 
 -- In brackets, so to speak: two tenants can't come to one name, as theirs has no / left.
 create or replace function tock.own_name(p_tenant text, p_name jsonb)
@@ -106,8 +110,10 @@ returns text
 language sql
 immutable
 as $$
-  select 'tenant:' || pg_catalog.replace(pg_catalog.replace(p_tenant, '~', '~0'), '/', '~1') || '/' || (p_name #>> '{}')
+  select 'tenant:' || pg_catalog.replace(pg_catalog.replace(p_tenant, '~', '~0'), '/', '~1') || '/'
+    || (p_name #>> '{}')
   where pg_catalog.jsonb_typeof(p_name) = 'string'
 $$;
 
-comment on function tock.own_name is 'The name that a tenant''s key gives a gate or a unique key: its own, which no other''s task meets.';
+comment on function tock.own_name is
+  'The name that a tenant''s key gives a gate or a unique key: its own, which no other''s task meets.';

@@ -18,4 +18,5 @@ begin
 end $$;
 
 comment on function tock.refuse is
-  'Raises a caller''s mistake: SQLSTATE TK and the HTTP status, DETAIL the field''s name, HINT what to do next.';
+  'Raises a caller''s mistake: SQLSTATE TK and the HTTP status, DETAIL the field''s name, HINT what '
+  'to do next.';

@@ -1,5 +1,5 @@
--- The kernel calls features here and nowhere else. Each body lists the features in lock order (sql/README.md). Plain tasks
--- pay nothing: a hook is called only where a lease, a stream or a task says that it has options.
+-- The kernel calls features here and nowhere else. Each body lists the features in lock order
+-- (sql/README.md). Plain tasks pay nothing: a lease, stream or task with options is what calls a hook.
 
 create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns void language plpgsql volatile
@@ -16,7 +16,8 @@ create or replace function tock.append_with_keys(p_queue text, p_tasks jsonb, p_
 returns bigint[] language sql volatile
 as $$ select tock.append_keyed(p_queue, p_tasks, p_policy) $$;
 
-comment on function tock.append_with_keys is 'Appends tasks of which some have a unique key: instead of append_any(), which it calls for those that are new.';
+comment on function tock.append_with_keys is
+  'Appends tasks of which some have a unique key; calls append_any() for those that are new.';
 
 create or replace function tock.after_append(p_children bigint[])
 returns void language sql volatile
@@ -30,7 +31,7 @@ as $$
 begin
   if pg_catalog.jsonb_path_exists(p_results, '$[*].spawn') then
     perform tock.check_spawns(p_results);
-    -- alone with the lease: else, of a run that another call ends meanwhile, this one would spawn all the same
+    -- alone with the lease: else this call would spawn for a run that another call ends meanwhile
     perform tock.lock_lease(p_lease);
   end if;
 end $$;
@@ -50,7 +51,9 @@ begin
   return null;
 end $$;
 
-comment on function tock.on_completing is 'Where the task of a run that is done goes on, if it does: in the next stage, or where it is, once those have ended that it spawns.';
+comment on function tock.on_completing is
+  'Where the task of a run that is done goes on, if it does: in the next stage, or where it is, once those '
+  'have ended that it spawns.';
 
 create or replace function tock.was_completed_so(
   p_run tock.leased_run, p_item jsonb, p_next tock.continuation, p_pipeline boolean)
@@ -60,25 +63,30 @@ as $$
     and tock.spawned_so(p_run, nullif(p_item -> 'spawn', 'null'))
 $$;
 
-comment on function tock.was_completed_so is 'Whether a run that ended before was completed by the same call: it led to the same queue, and left the same tasks behind.';
+comment on function tock.was_completed_so is
+  'Whether a run that ended before was completed by the same call: it led to the same queue, '
+  'and left the same tasks behind.';
 
 create or replace function tock.after_complete(p_epoch integer, p_runs tock.leased_run[], p_results jsonb)
 returns void language sql volatile
 as $$ select tock.spawn_all(p_epoch, p_runs, p_results) $$;
 
-comment on function tock.after_complete is 'Called with the runs done by this completion whose results have a spawn.';
+comment on function tock.after_complete is
+  'Called with the runs done by this completion whose results have a spawn.';
 
 create or replace function tock.before_next_attempts(p_again tock.going[], p_fields text[])
 returns void language sql stable
 as $$ select tock.check_stages_take(p_again, p_fields) $$;
 
-comment on function tock.before_next_attempts is 'Checks tasks that go on in another queue with the payload they have.';
+comment on function tock.before_next_attempts is
+  'Checks tasks that go on in another queue with the payload they have.';
 
 create or replace function tock.on_runs_moved(p_ids bigint[])
 returns void language sql volatile
 as $$ select tock.parents_moved(p_ids) $$;
 
-comment on function tock.on_runs_moved is 'Called when runs or waiting entries have ended, or have gone on as others.';
+comment on function tock.on_runs_moved is
+  'Called when runs or waiting entries have ended, or have gone on as others.';
 
 create or replace function tock.on_runs_ended(p_epoch integer, p_ended tock.ending[])
 returns void language plpgsql volatile
@@ -97,25 +105,29 @@ create or replace function tock.after_runs_ended(p_epoch integer, p_ended tock.e
 returns void language sql volatile
 as $$ select tock.leave_gates_at(p_epoch, p_ended) $$;
 
-comment on function tock.after_runs_ended is 'Called when runs of a lease with options have ended and the lease has been closed as far as it goes.';
+comment on function tock.after_runs_ended is
+  'Called when runs of a lease with options have ended and the lease has been closed as far as it goes.';
 
 create or replace function tock.on_leases_ended(p_leases uuid[], p_epoch integer, p_wait boolean)
 returns void language sql volatile
 as $$ select tock.leave_gates_of(p_leases, p_epoch, p_wait) $$;
 
-comment on function tock.on_leases_ended is 'Called when whole leases with options have ended; p_wait false: no lock may be waited for.';
+comment on function tock.on_leases_ended is
+  'Called when whole leases with options have ended; p_wait false: no lock may be waited for.';
 
 create or replace function tock.on_watched_lease_ended(p_lease uuid, p_epoch integer)
 returns void language sql volatile
 as $$ select tock.lease_parents_moved(p_lease, p_epoch) $$;
 
-comment on function tock.on_watched_lease_ended is 'Called when a whole lease has ended that has a run for which other tasks wait, or may have.';
+comment on function tock.on_watched_lease_ended is
+  'Called when a whole lease has ended that has a run for which other tasks wait, or may have.';
 
 create or replace function tock.before_claim(p_queue text, p_policy tock.queues, p_wait boolean)
 returns tock.allowance language sql volatile
 as $$ select tock.ask_allowance(p_queue, p_policy, p_wait) $$;
 
-comment on function tock.before_claim is 'How many runs of a queue that has a limit may start; called for such queues only.';
+comment on function tock.before_claim is
+  'How many runs of a queue that has a limit may start; called for such queues only.';
 
 create or replace function tock.after_claim(
   p_queue text, p_policy tock.queues, p_asked tock.allowance, p_token uuid, p_started integer)
@@ -128,9 +140,11 @@ create or replace function tock.piggyback_maintenance()
 returns boolean language sql volatile
 as $$ select tock.ride_along() $$;
 
-comment on function tock.piggyback_maintenance is 'Does what is due for everybody, before a claim looks for itself; whether there was anything to do.';
+comment on function tock.piggyback_maintenance is
+  'Does what is due for everybody, before a claim looks for itself; whether there was anything to do.';
 
-create or replace function tock.on_runs_skipped(p_stream integer, p_after bigint, p_upto bigint, p_gates text[])
+create or replace function tock.on_runs_skipped(
+  p_stream integer, p_after bigint, p_upto bigint, p_gates text[])
 returns void language plpgsql volatile
 as $$
 begin
@@ -141,7 +155,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.on_runs_skipped is 'Called when a claim has passed over cancelled or expired runs of a stream, with the gates that these had.';
+comment on function tock.on_runs_skipped is
+  'Called when a claim has passed over cancelled or expired runs of a stream, with the gates that these had.';
 
 create or replace function tock.before_promotion(p_sweep boolean)
 returns void language plpgsql volatile
@@ -159,7 +174,7 @@ create or replace function tock.held_back(p_positions bigint[], p_from timestamp
 returns bigint[] language sql volatile
 as $$ select tock.behind_others(p_positions, p_from) $$;
 
-comment on function tock.held_back is 'Those of some entries that are due at a gate which have to stay for a later promotion.';
+comment on function tock.held_back is 'Due entries at a gate that have to stay for a later promotion.';
 
 create or replace function tock.on_children_due(p_positions bigint[])
 returns integer language plpgsql volatile
@@ -171,15 +186,18 @@ begin
   return tock.look_at_parents(v_children, true);
 end $$;
 
-comment on function tock.on_children_due is 'Called with entries that come after others and are to look whether these have ended; returns how many became ready.';
+comment on function tock.on_children_due is
+  'Called with entries that are to look whether their parents have ended; returns how many became ready.';
 
 create or replace function tock.on_gated_due(p_positions bigint[])
 returns void language sql volatile
 as $$ select tock.come_to_gates(p_positions) $$;
 
-comment on function tock.on_gated_due is 'Called with entries that have a gate and are due: makes ready those that it lets in.';
+comment on function tock.on_gated_due is
+  'Called with entries that have a gate and are due: makes ready those that it lets in.';
 
-create or replace function tock.on_made_ready(p_positions bigint[], p_cancelled boolean, p_queues text[], p_gates text[])
+create or replace function tock.on_made_ready(
+  p_positions bigint[], p_cancelled boolean, p_queues text[], p_gates text[])
 returns void language plpgsql volatile
 as $$
 begin
@@ -189,13 +207,14 @@ begin
   perform tock.parents_made_ready(p_positions, p_cancelled);
 end $$;
 
-comment on function tock.on_made_ready is 'Called when waiting entries have become runs, with the queues and gates of those that are cancelled.';
+comment on function tock.on_made_ready is
+  'Called when waiting entries have become runs, with the queues and gates of those that are cancelled.';
 
 create or replace function tock.after_sweep()
 returns integer language sql volatile
 as $$ select tock.sweep_gates() $$;
 
-comment on function tock.after_sweep is 'Makes ready what waits at a feature and was missed; returns how much.';
+comment on function tock.after_sweep is 'Makes ready what waits at a feature and was missed: how much.';
 
 create or replace function tock.on_tasks_put_off(p_ids bigint[])
 returns void language sql volatile
@@ -214,7 +233,8 @@ begin
   return (select e.counted from tock.epochs e where e.number = p_epoch.number);
 end $$;
 
-comment on function tock.before_segment_drop is 'Whether nothing of a segment is needed any more by what counts its runs.';
+comment on function tock.before_segment_drop is
+  'Whether nothing of a segment is needed any more by what counts its runs.';
 
 create or replace function tock.on_segment_dropped(p_epoch integer)
 returns void language sql volatile
@@ -226,4 +246,5 @@ create or replace function tock.on_stream_verified(p_epoch integer, p_stream int
 returns void language sql volatile
 as $$ select tock.add_hours(p_epoch, p_stream) $$;
 
-comment on function tock.on_stream_verified is 'Called when the audit has counted all runs of a stream in a segment.';
+comment on function tock.on_stream_verified is
+  'Called when the audit has counted all runs of a stream in a segment.';

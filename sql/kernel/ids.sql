@@ -17,7 +17,8 @@ begin
   return p_text ~ '^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)$'
     and extract(year from p_text::timestamptz) between 1970 and 9999;
 exception
-  when datetime_field_overflow or invalid_datetime_format or invalid_time_zone_displacement_value then return false;
+  when datetime_field_overflow or invalid_datetime_format or invalid_time_zone_displacement_value
+    then return false;
 end $$;
 
 comment on function tock.is_instant is 'Whether a text is an ISO 8601 date and time with a zone.';
@@ -52,7 +53,8 @@ begin
   return v_ids;
 end $$;
 
-comment on function tock.parse_ids is 'The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.';
+comment on function tock.parse_ids is
+  'The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.';
 
 -- It begins with the cursor, so that what is claimed together lies together in the index on token (random
 -- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random, as many as it takes
@@ -68,7 +70,9 @@ as $$
       pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 30)::uuid
 $$;
 
-comment on function tock.new_token is 'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version 5 says that its runs have options.';
+comment on function tock.new_token is
+  'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version '
+  '5 says that its runs have options.';
 
 -- A lease of one run is found by its own key, so that no index on token is written when it is claimed and
 -- when it ends (that index is of those where alone is null). 42 bits are random.
@@ -80,10 +84,13 @@ as $$
   select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
       pg_catalog.to_hex(p_after & 2147483647 | 2147483648), 1),
       '8', 15),
-      pg_catalog.lpad(pg_catalog.to_hex(p_stream), 5, '0') || pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 25)::uuid
+      pg_catalog.lpad(pg_catalog.to_hex(p_stream), 5, '0')
+        || pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 25)::uuid
 $$;
 
-comment on function tock.new_token_of_one is 'The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the stream in 20 bits, the epoch in the last 28.';
+comment on function tock.new_token_of_one is
+  'The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the '
+  'stream in 20 bits, the epoch in the last 28.';
 
 create or replace function tock.is_of_one(p_lease uuid)
 returns boolean
@@ -94,7 +101,8 @@ as $$
     and pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 6) >> 4 = 8
 $$;
 
-comment on function tock.is_of_one is 'Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().';
+comment on function tock.is_of_one is
+  'Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().';
 
 create or replace function tock.token_stream(p_lease uuid)
 returns integer
@@ -111,10 +119,13 @@ returns bigint
 language sql
 immutable
 as $$
-  select p_first - 1 + (('x' || pg_catalog.left(p_lease::text, 8))::bit(32)::bigint - (p_first - 1) & 2147483647)
+  select p_first - 1 + (
+    ('x' || pg_catalog.left(p_lease::text, 8))::bit(32)::bigint - (p_first - 1) & 2147483647)
 $$;
 
-comment on function tock.token_cursor is 'The after_position of a lease of one run, from its token and the first position of its epoch, which is at most 2^30 wide.';
+comment on function tock.token_cursor is
+  'The after_position of a lease of one run, from its token and the first position of its epoch, '
+  'which is at most 2^30 wide.';
 
 create or replace function tock.token_epoch(p_lease uuid)
 returns integer
@@ -124,7 +135,8 @@ as $$
   select ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer
 $$;
 
-comment on function tock.token_epoch is 'The epoch that a lease''s token names; lease_epoch() says whether there is one.';
+comment on function tock.token_epoch is
+  'The epoch that a lease''s token names; lease_epoch() says whether there is one.';
 
 create or replace function tock.lease_asks(p_lease uuid)
 returns boolean

@@ -4,16 +4,22 @@ returns table (name text, kind text, low integer, high integer, words text[], nu
 language sql
 immutable
 as $$
-  values ('lease_seconds', 'whole', 1, 86400, null::text[], false), ('max_attempts', 'whole', 1, 1000, null, false),
+  values ('lease_seconds', 'whole', 1, 86400, null::text[], false),
+    ('max_attempts', 'whole', 1, 1000, null, false),
     ('max_lost', 'whole', 1, 1000, null, false),
     ('backoff_kind', 'word', null, null, array['fixed', 'linear', 'exponential'], false),
-    ('backoff_base_seconds', 'number', 0, 86400, null, false), ('backoff_factor', 'number', 1, 10, null, false),
-    ('backoff_cap_seconds', 'number', 0, 2678400, null, false), ('backoff_jitter', 'number', 0, 1, null, false),
+    ('backoff_base_seconds', 'number', 0, 86400, null, false),
+    ('backoff_factor', 'number', 1, 10, null, false),
+    ('backoff_cap_seconds', 'number', 0, 2678400, null, false),
+    ('backoff_jitter', 'number', 0, 1, null, false),
     ('lanes', 'whole', 1, 64, null, false), ('max_payload_bytes', 'whole', 1024, 4194304, null, false),
     ('retention_seconds', 'whole', 60, 315360000, null, false),
-    ('timeout_seconds', 'whole', 1, 2678400, null, true), ('max_wait_seconds', 'whole', 1, 315360000, null, true),
-    ('gate_limit', 'whole', 1, 1000, null, false), ('gate_retry', 'word', null, null, array['keep', 'yield'], false),
-    ('gate_rate_limit', 'whole', 1, 1000000, null, true), ('gate_rate_seconds', 'whole', 1, 86400, null, false),
+    ('timeout_seconds', 'whole', 1, 2678400, null, true),
+    ('max_wait_seconds', 'whole', 1, 315360000, null, true),
+    ('gate_limit', 'whole', 1, 1000, null, false),
+    ('gate_retry', 'word', null, null, array['keep', 'yield'], false),
+    ('gate_rate_limit', 'whole', 1, 1000000, null, true),
+    ('gate_rate_seconds', 'whole', 1, 86400, null, false),
     ('gate_rate_burst', 'whole', 1, 1000000, null, true), ('max_running', 'whole', 1, 10000, null, true),
     ('rate_limit', 'whole', 1, 1000000, null, true), ('rate_seconds', 'whole', 1, 86400, null, false),
     ('rate_burst', 'whole', 1, 1000000, null, true), ('keep_results', 'flag', null, null, null, false),
@@ -57,7 +63,8 @@ begin
       perform tock.refuse(422, v_given.key || ' is ' || case v_given.kind
           when 'flag' then 'true or false'
           when 'word' then pg_catalog.array_to_string(v_given.words, ' or ')
-          else pg_catalog.format('a %s from %s to %s', case v_given.kind when 'whole' then 'whole number' else 'number' end,
+          else pg_catalog.format('a %s from %s to %s', case v_given.kind when 'whole' then 'whole number'
+            else 'number' end,
             v_given.low, v_given.high) end
         || case when v_given.nullable then ', or null' else '' end, v_given.key);
     end if;
@@ -70,4 +77,5 @@ begin
   return v_clean;
 end $$;
 
-comment on function tock.check_policy is 'A queue''s settings in the form they are kept in; TK422 names the one that can''t be.';
+comment on function tock.check_policy is
+  'A queue''s settings in the form they are kept in; TK422 names the one that can''t be.';

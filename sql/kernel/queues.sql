@@ -23,7 +23,8 @@ immutable
 as $$
 begin
   if p_queue is null or p_queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
-    perform tock.refuse(422, 'a queue''s name is 1 to 100 letters, digits and _ . : -, and starts with a letter or digit',
+    perform tock.refuse(422,
+      'a queue''s name is 1 to 100 letters, digits and _ . : -, and starts with a letter or digit',
       'queue');
   end if;
 end $$;
@@ -73,7 +74,8 @@ begin
 end $$;
 
 comment on function tock.lane_of is
-  'A tenant''s lane: hashed to one of the queue''s lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.';
+  'A tenant''s lane: hashed to one of the queue''s lanes; 64 higher while another tenant fills that one, and '
+  'so on; 512 higher for what comes in bulk.';
 
 create or replace function tock.is_paused(p_policy tock.queues)
 returns boolean
@@ -84,7 +86,8 @@ as $$
     and p_policy.home is distinct from (select i.last_value from tock.identity i))
 $$;
 
-comment on function tock.is_paused is 'Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.';
+comment on function tock.is_paused is
+  'Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.';
 
 create or replace function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
 returns smallint
@@ -106,8 +109,10 @@ immutable
 as $$
 begin
   if p_queue = 'tock-webhooks' then
-    perform tock.refuse(422, 'tock-webhooks takes no tasks but Tock''s own', p_field, 'use another queue, with a push of its own');
+    perform tock.refuse(422, 'tock-webhooks takes no tasks but Tock''s own', p_field,
+      'use another queue, with a push of its own');
   end if;
 end $$;
 
-comment on function tock.check_not_webhooks is 'Raises TK422 where somebody would have Tock sign what Tock didn''t say.';
+comment on function tock.check_not_webhooks is
+  'Raises TK422 where somebody would have Tock sign what Tock didn''t say.';

@@ -23,7 +23,8 @@ begin
 end $$;
 
 comment on function tock.request_seen is
-  'What a call with this request id was given before, all null when it is new. TK422 when the call has changed since.';
+  'What a call with this request id was given before, all null when it is new. TK422 '
+  'when the call has changed since.';
 
 -- What the caller says is believed unless it is plainly wrong: called from a function, something
 -- written before, or another isolation. Nothing shows what the rest of the statement or transaction
@@ -42,17 +43,20 @@ $$;
 comment on function tock.is_alone is
   'Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.';
 
--- PostgreSQL raises the same error, query_canceled, for a statement_timeout and for a call that somebody cancels.
+-- PostgreSQL raises the same error, query_canceled, for a statement_timeout and for a call
+-- that somebody cancels.
 create or replace function tock.is_out_of_time()
 returns boolean
 language sql
 volatile
 as $$
-  select t.most > interval '0' and pg_catalog.clock_timestamp() - pg_catalog.statement_timestamp() >= 0.9 * t.most
+  select t.most > interval '0' and pg_catalog.clock_timestamp() - pg_catalog.statement_timestamp()
+    >= 0.9 * t.most
   from (select pg_catalog.current_setting('statement_timeout')::interval as most) t
 $$;
 
-comment on function tock.is_out_of_time is 'Whether the calling statement has taken as long as statement_timeout lets it, or nearly.';
+comment on function tock.is_out_of_time is
+  'Whether the calling statement has taken as long as statement_timeout lets it, or nearly.';
 
 create or replace function tock.has_fired()
 returns boolean
@@ -63,4 +67,5 @@ as $$
 $$;
 
 comment on function tock.has_fired is
-  'Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.';
+  'Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets '
+  'comes again, as another task.';

@@ -47,7 +47,9 @@ language sql
 immutable
 as $$
   select pg_catalog.left(coalesce(
-    case when pg_catalog.jsonb_typeof(p_error) = 'object' then p_error ->> 'message' end, p_error #>> '{}'), 200)
+    case when pg_catalog.jsonb_typeof(p_error) = 'object' then p_error ->> 'message' end, p_error #>> '{}'),
+    200)
 $$;
 
-comment on function tock.error_text is 'What an error says, in up to 200 characters: its message, or all of it when it has none.';
+comment on function tock.error_text is
+  'What an error says, in up to 200 characters: its message, or all of it when it has none.';

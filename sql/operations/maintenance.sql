@@ -19,8 +19,8 @@ begin
       'duties: ' || (select pg_catalog.string_agg(d.name, ', ' order by d.name) from tock.duties d));
   end if;
   perform tock.cancel_overdue();
-  -- The row of a duty may be held for long, by a transaction that has called reap() itself, or changes the interval: then
-  -- nothing could be recorded, and a claim may be waiting.
+  -- The row of a duty may be held for long, by a transaction that has called reap() itself, or changes the
+  -- interval: then nothing could be recorded, and a claim may be waiting.
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty))
     or (select d.name from tock.duties d where d.name = p_duty for update skip locked) is null
   then
@@ -58,7 +58,8 @@ begin
     writers = case when p_duty = 'schedules' then d.writers
       else v_writers || case when p_duty = 'promote' and v_done > 0 then array['cut short'] end end,
     last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
-    last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started), last_error = null, failures = 0
+    last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
+    last_error = null, failures = 0
   where d.name = p_duty;
   return v_amount;
 exception
@@ -69,17 +70,20 @@ exception
       raise;
     end if;
     update tock.duties d set
-      last_started_at = v_started, last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
+      last_started_at = v_started,
+        last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
       last_error = pg_catalog.concat(sqlstate, ' ', sqlerrm), failures = d.failures + 1
     where d.name = p_duty;
     return null;
 end $$;
 
 comment on function tock.run_duty is
-  'Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; returns how much it did, null when it failed or is being done elsewhere.';
+  'Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; '
+  'returns how much it did, null when it failed or is being done elsewhere.';
 
--- Who had locked a row may leave it as it is; who writes another may have made it due when its transaction began. (Those
--- of other roles have no age for an owner without pg_read_all_stats, and prepared ones none for anybody: they are old.)
+-- Who had locked a row may leave it as it is; who writes another may have made it due when its transaction
+-- began. (Those of other roles have no age for an owner without pg_read_all_stats, and prepared ones none for
+-- anybody: they are old.)
 create or replace function tock.waiting_writers(p_age interval default '0 s')
 returns text[]
 language sql
@@ -89,13 +93,16 @@ as $$
     select distinct l.virtualtransaction from pg_catalog.pg_locks l
     left join pg_catalog.pg_stat_activity a on a.pid = l.pid
     where l.locktype = 'relation' and l.relation = 'tock.waiting'::regclass and l.granted
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and l.database = (select d.oid from pg_catalog.pg_database d
+        where d.datname = pg_catalog.current_database())
       and (l.mode = 'RowShareLock' or (l.mode = 'RowExclusiveLock'
         and coalesce(a.xact_start <= pg_catalog.clock_timestamp() - p_age, true)))
       and l.pid is distinct from pg_catalog.pg_backend_pid())
 $$;
 
-comment on function tock.waiting_writers is 'The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.';
+comment on function tock.waiting_writers is
+  'The virtual ids of other transactions that have rows of waiting locked, or have written there '
+  'and are so old.';
 
 create or replace function tock.may_be_late(p_writers text[])
 returns boolean
@@ -106,7 +113,8 @@ begin
   return p_writers <> '{}' and not p_writers <@ tock.waiting_writers();
 end $$;
 
-comment on function tock.may_be_late is 'Whether some of those who were writing to waiting at its last sweep have ended since.';
+comment on function tock.may_be_late is
+  'Whether some of those who were writing to waiting at its last sweep have ended since.';
 
 create or replace function tock.tidy(p_limit integer default 10000)
 returns integer
@@ -145,13 +153,20 @@ begin
   end if;
   perform tock.tidy_own(least(p_limit, 1000));
   delete from tock.hours h where (h.queue, h.hour) in (
-    select o.queue, o.hour from tock.hours o where o.hour < pg_catalog.now() - interval '400 days' order by o.hour limit p_limit);
+    select o.queue, o.hour from tock.hours o where o.hour < pg_catalog.now() - interval '400 days'
+    order by o.hour limit p_limit);
   delete from tock.fired d where d.number = any (array(
     select o.number from (select f.number, f.fired_at from tock.fired f order by f.number limit p_limit) o
     where o.fired_at < pg_catalog.now() - interval '7 days'));
   get diagnostics v_fired = row_count;
-  delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days' and not r.detail ? 'identity';
-  return v_requests + v_details + v_fired + tock.tidy_acts(p_limit) + tock.tidy_keys(p_limit) + tock.tidy_gates(p_limit);
+  delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days'
+    and not r.detail ? 'identity';
+  return v_requests + v_details + v_fired + tock.tidy_acts(p_limit) + tock.tidy_keys(p_limit)
+    + tock.tidy_gates(p_limit);
 end $$;
 
-comment on function tock.tidy is 'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up to p_limit of each.';
+comment on function tock.tidy is
+  'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and '
+  'gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 '
+  'at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up '
+  'to p_limit of each.';

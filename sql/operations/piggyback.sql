@@ -1,6 +1,6 @@
--- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late. None of it may
--- fail the claim or hold it up for long: what goes wrong here goes wrong in the duties too, and is on record there. A
--- cancelled claim ends, as nobody waits for what it would hand out.
+-- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late. None of it
+-- may fail the claim or hold it up for long: what goes wrong here goes wrong in the duties too, and is on
+-- record there. A cancelled claim ends, as nobody waits for what it would hand out.
 create or replace function tock.ride_along()
 returns boolean
 language plpgsql
@@ -18,7 +18,8 @@ begin
       select d.name from tock.duties d
       where d.name in ('promote', 'reap', 'rotate', 'schedules') and coalesce(d.last_started_at, '-infinity')
         < v_now - interval '1 second' * case
-          when d.name = 'promote' then greatest(d.every_seconds, case d.last_amount when 0 then least(60, 20 * d.last_seconds) end)
+          when d.name = 'promote' then greatest(d.every_seconds, case d.last_amount
+            when 0 then least(60, 20 * d.last_seconds) end)
           when d.name = 'rotate' and tock.current_epoch() is null then 1
           when d.name = 'schedules' then 75
           else d.every_seconds * 15 end),
@@ -67,4 +68,7 @@ begin
   return v_due or v_fires or pg_catalog.cardinality(v_late) > 0;
 end $$;
 
-comment on function tock.ride_along is 'What a claim does for everybody before it looks for itself: fire and promote what is due, and do duties that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval, the sweep of schedules after 75 s. Whether there was anything to do.';
+comment on function tock.ride_along is
+  'What a claim does for everybody before it looks for itself: fire and promote what is due, and do duties '
+  'that are late: the sweep of waiting after 5 s, reaping and epochs after 15 times their interval, the '
+  'sweep of schedules after 75 s. Whether there was anything to do.';

@@ -1,7 +1,8 @@
 create or replace function tock.duties_list()
 returns table (
-  name text, every_seconds integer, last_started_at timestamptz, last_ok_at timestamptz, late_seconds double precision,
-  last_amount bigint, last_seconds double precision, last_error text, failures integer)
+  name text, every_seconds integer, last_started_at timestamptz, last_ok_at timestamptz,
+  late_seconds double precision, last_amount bigint, last_seconds double precision, last_error text,
+  failures integer)
 language sql
 stable
 security definer
@@ -9,13 +10,15 @@ set search_path = pg_catalog, pg_temp
 as $$
   -- late is what doctor() calls so: by the minute, as pg_cron 1.4 has it, nothing comes sooner
   select d.name, d.every_seconds, d.last_started_at, d.last_ok_at,
-    nullif(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - coalesce(d.last_ok_at, (select max(m.applied_at) from tock.migrations m)))
+    nullif(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - coalesce(d.last_ok_at,
+      (select max(m.applied_at) from tock.migrations m)))
       - 3 * d.every_seconds - 120), 0)::double precision,
     d.last_amount::bigint, d.last_seconds::double precision, d.last_error, d.failures::integer
   from tock.duties d order by d.name
 $$;
 
-comment on function tock.duties_list is 'Each duty: when it was last done and how that went; late_seconds where it should have been done long ago.';
+comment on function tock.duties_list is
+  'Each duty: when it was last done and how that went; late_seconds where it should have been done long ago.';
 
 create or replace function tock.cron_jobs_list()
 returns table (jobname text, schedule text, active boolean, last_status text, last_at timestamptz)
@@ -35,16 +38,18 @@ begin
         select * from cron.job_run_details order by runid desc limit 2000) d)
     select j.jobname::text, j.schedule, j.active, l.status, l.start_time
     from cron.job j
-    left join lateral (select l.status, l.start_time from lately l where l.jobid = j.jobid order by l.start_time desc nulls last limit 1) l on true
+    left join lateral (select l.status, l.start_time from lately l where l.jobid = j.jobid
+      order by l.start_time desc nulls last limit 1) l on true
     where j.jobname like 'tock:%' and j.username = current_user order by j.jobname$q$;
 end $$;
 
-comment on function tock.cron_jobs_list is 'Tock''s jobs of pg_cron and how each went last; none where it isn''t in this database.';
+comment on function tock.cron_jobs_list is
+  'Tock''s jobs of pg_cron and how each went last; none where it isn''t in this database.';
 
 create or replace function tock.epochs_list(p_limit integer default 100)
 returns table (
-  number integer, state text, first_position bigint, end_position bigint, started_at timestamptz, settled_at timestamptz,
-  audited_at timestamptz, bytes bigint, runs bigint)
+  number integer, state text, first_position bigint, end_position bigint, started_at timestamptz,
+  settled_at timestamptz, audited_at timestamptz, bytes bigint, runs bigint)
 language sql
 volatile
 security definer
@@ -52,15 +57,18 @@ set search_path = pg_catalog, pg_temp
 as $$
   select e.number,
     case when e.first_position > p.last_value then 'ahead' when e.audited_at is not null then 'audited'
-      when e.settled_at is not null then 'settled' when e.end_position <= p.last_value then 'ended' else 'in use' end,
+      when e.settled_at is not null then 'settled' when e.end_position <= p.last_value then 'ended'
+      else 'in use' end,
     e.first_position, e.end_position, e.started_at, e.settled_at, e.audited_at,
     (select sum(pg_catalog.pg_total_relation_size(c.oid))::bigint from pg_catalog.pg_class c
      where c.relnamespace = 'tock'::regnamespace
-       and c.relname in ('runs_' || e.number, 'leases_' || e.number, 'results_' || e.number, 'marks_' || e.number)),
+       and c.relname in ('runs_' || e.number, 'leases_' || e.number, 'results_' || e.number,
+         'marks_' || e.number)),
     (select greatest(0, c.reltuples)::bigint from pg_catalog.pg_class c
      where c.relnamespace = 'tock'::regnamespace and c.relname = 'runs_' || e.number)
   from tock.epochs e cross join tock.positions p
   order by e.number desc limit least(greatest(p_limit, 1), 1000)
 $$;
 
-comment on function tock.epochs_list is 'Epochs, the newest first: their state, size, and about how many runs are stored in each.';
+comment on function tock.epochs_list is
+  'Epochs, the newest first: their state, size, and about how many runs are stored in each.';

@@ -10,27 +10,32 @@ declare
 begin
   for v_duty in
     select d.name from tock.duties d
-    -- A duty that looks long and finds nothing does so less often: a twentieth of the time is enough. It rests for a minute at
-    -- most, or last_ok_at would stand still for twelve minutes after one look of 36 s. Schedules see to that
-    -- themselves, as whoever comes when next_wake_at() said is to find them fired
+    -- A duty that looks long and finds nothing does so less often: a twentieth of the time is enough. It
+    -- rests for a minute at most, or last_ok_at would stand still for twelve minutes after one look of 36 s.
+    -- Schedules see to that themselves, as whoever comes when next_wake_at() said is to find them fired
     where d.last_started_at > pg_catalog.clock_timestamp()  -- the clock was set back
       or coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
-          case when d.last_amount = 0 and d.name <> 'schedules' then least(60, 20 * d.last_seconds) end) * interval '1 second'
-      or (d.name = 'minutes' and (select g.started_at is not null from tock.counting g))  -- cut short: it goes on
-    order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name  -- these three hold locks until the end
+          case when d.last_amount = 0 and d.name <> 'schedules' then least(60, 20 * d.last_seconds) end)
+          * interval '1 second'
+      -- cut short: it goes on
+      or (d.name = 'minutes' and (select g.started_at is not null from tock.counting g))
+    -- these three hold locks until the end
+    order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name
   loop
     perform tock.run_duty(v_duty);
   end loop;
   return tock.next_wake_at();
 end $$;
 
-comment on function tock.tick is 'Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.';
+comment on function tock.tick is
+  'Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.';
 
--- What the last sweep has passed is read no more: dead entries may lie there. It was all that had been committed then;
--- what comes after is due later, or ten seconds before if its call took so long. Whoever had begun earlier and was still
--- at it then may leave something below: as soon as one of them has ended, it is time for another sweep.
--- Pools wake nobody: who asks for a task, or for a worker, lets go itself of those that have vanished.
+-- What the last sweep has passed is read no more: dead entries may lie there. It was all that had been
+-- committed then; what comes after is due later, or ten seconds before if its call took so long. Whoever had
+-- begun earlier and was still at it then may leave something below: as soon as one of them has ended, it is
+-- time for another sweep. Pools wake nobody: who asks for a task, or for a worker, lets go itself of those
+-- that have vanished.
 create or replace function tock.next_wake_at()
 returns timestamptz
 language plpgsql
@@ -44,7 +49,8 @@ as $$
 declare
   v_swept tock.duties := (select d from tock.duties d where d.name = 'promote');
   v_from timestamptz := coalesce(v_swept.reached_at - interval '10 s', '-infinity');
-  v_reaped timestamptz := coalesce((select d.reached_at from tock.duties d where d.name = 'reap'), '-infinity');
+  v_reaped timestamptz := coalesce((select d.reached_at from tock.duties d
+    where d.name = 'reap'), '-infinity');
   v_wake timestamptz := case when tock.may_be_late(v_swept.writers) then pg_catalog.clock_timestamp() else (
     select w.due_at from tock.waiting w
     where w.due_at >= v_from and w.due_at < 'infinity' order by w.due_at limit 1) end;
@@ -61,14 +67,18 @@ begin
     select min(n.not_before) from tock.nudges n where n.number > (select tock.nudged_from(1000))));
   return least(v_wake, tock.fires_late_at(), tock.deaths_due_at(), (
     select f.due_at from tock.fires f
-    where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (select m.due_at, m.schedule from tock.fires_from() m)
+    where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (
+      select m.due_at, m.schedule from tock.fires_from() m)
     order by f.due_at, f.schedule limit 1));
 end $$;
 
-comment on function tock.next_wake_at is 'When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.';
+comment on function tock.next_wake_at is
+  'When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has '
+  'passed yet, at once where a sweep may have passed one that was committed late; null '
+  'when nothing is pending.';
 
--- What SQL enqueues with a gate or a due time tells no alarm, and pg_cron 1.4 comes by the minute only. Its jobs keep the
--- database awake anyway.
+-- What SQL enqueues with a gate or a due time tells no alarm, and pg_cron 1.4 comes by the minute only. Its
+-- jobs keep the database awake anyway.
 create or replace function tock.tick_by()
 returns timestamptz
 language sql
@@ -80,7 +90,9 @@ as $$
   where tock.cron_version() is not null and tock.cron_interval(5) = '* * * * *'
 $$;
 
-comment on function tock.tick_by is 'By when an alarm ticks even if nothing that it knows of is due: five seconds from now where pg_cron knows no seconds, else null.';
+comment on function tock.tick_by is
+  'By when an alarm ticks even if nothing that it knows of is due: five seconds from now '
+  'where pg_cron knows no seconds, else null.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text
@@ -88,12 +100,15 @@ language plpgsql
 stable
 as $$
 declare
-  v_version integer[] := pg_catalog.string_to_array(substring(tock.cron_version() from '^\d+\.\d+'), '.')::integer[];
+  v_version integer[] := pg_catalog.string_to_array(substring(tock.cron_version() from '^\d+\.\d+'),
+    '.')::integer[];
 begin
-  return case when v_version >= array[1, 5] and p_seconds < 60 then p_seconds || ' seconds' else '* * * * *' end;
+  return case when v_version >= array[1, 5] and p_seconds < 60 then p_seconds || ' seconds'
+    else '* * * * *' end;
 end $$;
 
-comment on function tock.cron_interval is 'A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.';
+comment on function tock.cron_interval is
+  'A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.';
 
 create or replace function tock.cron_version()
 returns text
@@ -103,4 +118,5 @@ as $$
   select x.extversion from pg_catalog.pg_extension x where x.extname = 'pg_cron'
 $$;
 
-comment on function tock.cron_version is 'The version of pg_cron in this database; null where it is not there.';
+comment on function tock.cron_version is
+  'The version of pg_cron in this database; null where it is not there.';

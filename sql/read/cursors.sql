@@ -19,7 +19,8 @@ begin
   if p_cursor ~ '^[0-9a-f]{12}$' then
     v_below := ('x' || pg_catalog.lpad(p_cursor, 16, '0'))::bit(64)::bigint;
   elsif p_cursor is not null then
-    perform tock.refuse(422, 'the cursor is not one of this list', 'cursor', 'send the one that the call before gave, with the same filter');
+    perform tock.refuse(422, 'the cursor is not one of this list', 'cursor',
+      'send the one that the call before gave, with the same filter');
   end if;
   return v_below;
 end $$;

@@ -1,7 +1,9 @@
--- By the index of open leases, the one that ends first at the top. A lease's token is its worker's alone. Behind the last
--- that was seen of an epoch that has more, nothing of the others counts either: there the next call goes on.
+-- By the index of open leases, the one that ends first at the top. A lease's token is its worker's alone.
+-- Behind the last that was seen of an epoch that has more, nothing of the others counts either: there the
+-- next call goes on.
 create or replace function tock.running(
-  p_queue text default null, p_worker text default null, p_cursor text default null, p_limit integer default 100)
+  p_queue text default null, p_worker text default null, p_cursor text default null,
+  p_limit integer default 100)
 returns table (leases jsonb, cursor text, looked_at integer)
 language plpgsql
 volatile
@@ -30,43 +32,24 @@ begin
   end if;
   begin
     v_after := pg_catalog.convert_from(pg_catalog.decode(p_cursor, 'hex'), 'UTF8')::jsonb;
-    if num_nulls((v_after ->> 0)::timestamptz, (v_after ->> 1)::integer, (v_after ->> 2)::bigint) <> 0 and p_cursor is not null then
+    if num_nulls((v_after ->> 0)::timestamptz, (v_after ->> 1)::integer, (v_after ->> 2)::bigint) <> 0
+      and p_cursor is not null
+    then
       raise data_exception;
     end if;
   exception when data_exception then
-    perform tock.refuse(422, 'the cursor is not one of this list', 'cursor', 'send the one that the call before gave, with the same filter');
+    perform tock.refuse(422, 'the cursor is not one of this list', 'cursor',
+      'send the one that the call before gave, with the same filter');
   end;
   foreach v_epoch in array tock.unsettled_epochs() loop
-    execute pg_catalog.format($q$
-      with seen as materialized (
-        select l.* from tock.leases_%1$s l
-        where l.closed_at is null and ($1 is null or l.leased_until >= $1::timestamptz)
-          and ($1 is null or (l.leased_until, l.stream, l.after_position) > ($1::timestamptz, $2, $3))
-        order by l.leased_until, l.stream, l.after_position limit 2000
-      ), chosen as (
-        select s.*, t.queue from seen s join tock.streams t on t.number = s.stream
-        where coalesce(t.queue = $4, true) and coalesce(s.worker = $5, $5 is null)
-        order by s.leased_until, s.stream, s.after_position limit $6
-      )
-      select coalesce((
-        select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('queue', c.queue, 'worker', c.worker, 'claimed_at', c.claimed_at,
-          'leased_until', c.leased_until, 'late', c.leased_until < pg_catalog.clock_timestamp(), 'runs', c.runs,
-          'unfinished', c.runs - (select count(*) from tock.results_%1$s e where e.stream = c.stream
-            and e.position > c.after_position and e.position <= c.last_position and e.position <> all (coalesce(c.skips, '{}'))),
-          'tasks', (select pg_catalog.jsonb_agg(coalesce(r.task_id, r.position << 20 | r.stream)::text order by r.position) from (
-            select r.task_id, r.position, r.stream from tock.runs_%1$s r
-            where r.stream = c.stream and r.position > c.after_position and r.position <= c.last_position
-              and r.position <> all (coalesce(c.skips, '{}'))
-              and (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null order by r.stream, r.position limit 10) r),
-          'at', pg_catalog.jsonb_build_array(c.leased_until, c.stream, c.after_position)))
-        from chosen c), '[]'), (select count(*)::integer from seen),
-        (select pg_catalog.jsonb_build_array(s.leased_until, s.stream, s.after_position) from seen s
-         order by s.leased_until, s.stream, s.after_position offset 1999)$q$, v_epoch)
+    execute pg_catalog.format('select l.* from tock.list_leases_%s($1, $2, $3, $4, $5, $6) l', v_epoch)
       into v_part, v_count, v_last
-      using (v_after ->> 0)::timestamptz, (v_after ->> 1)::integer, (v_after ->> 2)::bigint, p_queue, p_worker, p_limit + 1;
+      using (v_after ->> 0)::timestamptz, (v_after ->> 1)::integer, (v_after ->> 2)::bigint, p_queue,
+        p_worker, p_limit + 1;
     v_all := v_all || v_part;
     v_looked := v_looked + v_count;
-    if v_last is not null and (v_horizon is null or ((v_last ->> 0)::timestamptz, (v_last ->> 1)::integer, (v_last ->> 2)::bigint)
+    if v_last is not null
+      and (v_horizon is null or ((v_last ->> 0)::timestamptz, (v_last ->> 1)::integer, (v_last ->> 2)::bigint)
       < ((v_horizon ->> 0)::timestamptz, (v_horizon ->> 1)::integer, (v_horizon ->> 2)::bigint))
     then
       v_horizon := v_last;
@@ -74,17 +57,23 @@ begin
   end loop;
   return query
     with ordered as (
-      select x.lease, row_number() over (order by (x.lease #>> '{at,0}')::timestamptz, (x.lease #>> '{at,1}')::integer,
+      select x.lease, row_number() over (order by (x.lease #>> '{at,0}')::timestamptz,
+        (x.lease #>> '{at,1}')::integer,
         (x.lease #>> '{at,2}')::bigint) as n
       from pg_catalog.jsonb_array_elements(v_all) x (lease)
-      where v_horizon is null or ((x.lease #>> '{at,0}')::timestamptz, (x.lease #>> '{at,1}')::integer, (x.lease #>> '{at,2}')::bigint)
+      where v_horizon is null
+        or ((x.lease #>> '{at,0}')::timestamptz, (x.lease #>> '{at,1}')::integer,
+          (x.lease #>> '{at,2}')::bigint)
         <= ((v_horizon ->> 0)::timestamptz, (v_horizon ->> 1)::integer, (v_horizon ->> 2)::bigint)
     )
     select coalesce(pg_catalog.jsonb_agg(o.lease - 'at' order by o.n) filter (where o.n <= p_limit), '[]'),
-      tock.write_cursor(case when count(*) > p_limit then (select z.lease -> 'at' from ordered z where z.n = p_limit) else v_horizon end),
+      tock.write_cursor(case when count(*) > p_limit
+        then (select z.lease -> 'at' from ordered z where z.n = p_limit) else v_horizon end),
       v_looked
     from ordered o;
 end $$;
 
 comment on function tock.running is
-  'Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one over several streams once for each), each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.';
+  'Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one '
+  'over several streams once for each), each with the ids of up to ten of its tasks that have not ended. '
+  'Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.';

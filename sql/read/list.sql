@@ -1,7 +1,8 @@
--- Newest first by the position of a task's newest run or waiting entry, over all states and streams. A cursor is a position:
--- what comes after a first call lies above it, so calls that go on from it end.
+-- Newest first by the position of a task's newest run or waiting entry, over all states and streams. A cursor
+-- is a position: what comes after a first call lies above it, so calls that go on from it end.
 create or replace function tock.list_tasks(
-  p_filter jsonb, p_cursor text, p_limit integer, p_look integer default 10000, out tasks jsonb, out cursor text, out looked_at integer)
+  p_filter jsonb, p_cursor text, p_limit integer, p_look integer default 10000, out tasks jsonb,
+  out cursor text, out looked_at integer)
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -34,8 +35,10 @@ begin
       v_horizon := v_part.horizon;
     else
       v_streams := tock.listed_streams(p_filter ->> 'queue', v_epoch.first_position);
-      v_look := least(5000, greatest(4 * coalesce(v_look, 0), p_limit + 100, 3 * pg_catalog.cardinality(v_streams)));
-      execute tock.list_statement(v_epoch.number, v_state) into v_part using v_streams, v_below, v_look, p_filter, p_limit + 1;
+      v_look := least(5000,
+        greatest(4 * coalesce(v_look, 0), p_limit + 100, 3 * pg_catalog.cardinality(v_streams)));
+      execute pg_catalog.format('select r.* from tock.list_runs_%s($1, $2, $3, $4, $5, $6) r', v_epoch.number)
+        into v_part using v_streams, v_below, v_look, p_filter, p_limit + 1, v_state;
       v_horizon := v_part.horizon;
       v_older := tock.listed_epoch(p_filter, v_epoch.first_position);
       -- nothing of this epoch is left: on to the one before, but not to what is older than was asked for
@@ -45,13 +48,15 @@ begin
       v_horizon := greatest(v_horizon, v_part.waiting_horizon);
     end if;
     looked_at := looked_at + v_part.looked_at;
-    select count(*), tasks || coalesce(pg_catalog.jsonb_agg(x.task order by x.at desc) filter (where x.n <= p_limit), '[]'),
+    select count(*), tasks || coalesce(pg_catalog.jsonb_agg(x.task order by x.at desc)
+      filter (where x.n <= p_limit), '[]'),
         coalesce(min(x.at) filter (where x.n = p_limit and x.more > p_limit), v_horizon)
       into v_found, tasks, v_below
     from (
       select y.task, y.at, row_number() over (order by y.at desc) as n, count(*) over () as more
       from (
-        select t.task, (t.task ->> 'at')::bigint as at from pg_catalog.jsonb_array_elements(v_part.tasks) t (task)) y
+        select t.task, (t.task ->> 'at')::bigint as at
+        from pg_catalog.jsonb_array_elements(v_part.tasks) t (task)) y
       where y.at >= v_horizon) x;
     p_limit := p_limit - least(v_found, p_limit);
     exit when v_below = 0 or p_limit = 0 or looked_at + v_look > p_look;
@@ -63,4 +68,5 @@ begin
 end $$;
 
 comment on function tock.list_tasks is
-  'Tasks that a checked filter lets through, the newest first: up to p_limit of some p_look rows looked at, and the cursor to go on with, null at the end.';
+  'Tasks that a checked filter lets through, the newest first: up to p_limit of some p_look rows looked at, '
+  'and the cursor to go on with, null at the end.';

@@ -1,4 +1,5 @@
-create or replace function tock.check_filter(p_filter jsonb, p_states text[], p_limit integer, p_most integer, p_names text[])
+create or replace function tock.check_filter(
+  p_filter jsonb, p_states text[], p_limit integer, p_most integer, p_names text[])
 returns void
 language plpgsql
 stable
@@ -7,7 +8,8 @@ declare
   v_other text;
 begin
   if pg_catalog.jsonb_typeof(p_filter) is distinct from 'object' then
-    perform tock.refuse(422, 'a filter is an object of ' || pg_catalog.array_to_string(p_names, ', '), 'filter');
+    perform tock.refuse(422, 'a filter is an object of '
+      || pg_catalog.array_to_string(p_names, ', '), 'filter');
   end if;
   select k into v_other from pg_catalog.jsonb_each(p_filter) f (k, v)
   where f.k <> all (p_names) or case f.k
@@ -22,7 +24,8 @@ begin
   elsif p_limit is null or p_limit not between 1 and p_most then
     perform tock.refuse(422, 'limit is a whole number from 1 to ' || p_most, 'limit');
   elsif p_filter ->> 'error' is not null and coalesce(p_filter ->> 'state', 'dead') <> 'dead' then
-    perform tock.refuse(422, 'only dead tasks have an error to look for', 'error', 'leave out state, or make it dead');
+    perform tock.refuse(422, 'only dead tasks have an error to look for', 'error',
+      'leave out state, or make it dead');
   end if;
 end $$;
 

@@ -22,19 +22,25 @@ begin
       order by w.queue, w.gate, w.ticket limit p_limit);
   end if;
   return (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', t.id::text, 'run_id', coalesce(t.runs -> -1 ->> 'id', t.id::text),
-      'queue', t.queue, 'state', t.state, 'priority', t.priority, 'tenant', t.tenant, 'attempt', t.attempt, 'created_at', t.created_at,
-      'run_at', t.run_at, 'ended_at', t.ended_at, 'worker', t.runs -> -1 ->> 'worker', 'error', tock.error_text(t.error),
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', t.id::text,
+      'run_id', coalesce(t.runs -> -1 ->> 'id', t.id::text),
+      'queue', t.queue, 'state', t.state, 'priority', t.priority, 'tenant', t.tenant, 'attempt', t.attempt,
+      'created_at', t.created_at, 'run_at', t.run_at, 'ended_at', t.ended_at, 'worker',
+      t.runs -> -1 ->> 'worker', 'error', tock.error_text(t.error),
       'rerun', t.reruns <> '[]') order by u.n), '[]')
-    from (select i, min(n) as n from unnest(v_ids) with ordinality v (i, n) group by i order by 2 limit p_limit) u
+    from (select i, min(n) as n from unnest(v_ids) with ordinality v (i, n) group by i order by 2
+      limit p_limit) u
     cross join lateral tock.task(u.i) t
-    where coalesce(t.state = p_filter ->> 'state', true) and coalesce(t.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
+    where coalesce(t.state = p_filter ->> 'state', true)
+      and coalesce(t.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
       and coalesce(t.runs -> -1 ->> 'worker' = p_filter ->> 'worker', p_filter ->> 'worker' is null)
-      and (p_filter ->> 'error' is null or t.state = 'dead' and coalesce(tock.error_text(t.error) = p_filter ->> 'error', false))
+      and (p_filter ->> 'error' is null or t.state = 'dead'
+        and coalesce(tock.error_text(t.error) = p_filter ->> 'error', false))
       and coalesce((t.reruns <> '[]') = (p_filter ->> 'rerun')::boolean, true)
       and coalesce(t.created_at >= (p_filter ->> 'from')::timestamptz, true)
       and coalesce(t.created_at < (p_filter ->> 'to')::timestamptz, true));
 end $$;
 
-comment on function tock.list_keyed is 'The task that had a unique key last, or those at a gate, first who is inside, then the line.';
+comment on function tock.list_keyed is
+  'The task that had a unique key last, or those at a gate, first who is inside, then the line.';
 

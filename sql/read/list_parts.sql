@@ -1,4 +1,5 @@
--- Streams of one queue, or of all those that were in use since an epoch began: at most 2,000, the latest first.
+-- Streams of one queue, or of all those that were in use since an epoch began: at most 2,000,
+-- the latest first.
 create or replace function tock.listed_streams(p_queue text, p_first bigint)
 returns integer[]
 language plpgsql
@@ -6,7 +7,9 @@ volatile
 as $$
 begin
   if p_queue is not null then
-    return array(select s.number from tock.streams s where s.queue = p_queue order by s.awake desc, s.start_after desc limit 2000);
+    return array(
+      select s.number from tock.streams s where s.queue = p_queue
+      order by s.awake desc, s.start_after desc limit 2000);
   end if;
   return array(
     select s.number from tock.streams s where s.awake or s.start_after >= p_first - 1
@@ -15,8 +18,8 @@ end $$;
 
 comment on function tock.listed_streams is 'In which streams a listing looks.';
 
--- The newest epoch below; what lies in a later one has been seen. What is settled is known to hold nothing unfinished, and
--- whose dead; what is audited, whose runs.
+-- The newest epoch below; what lies in a later one has been seen. What is settled is known to hold nothing
+-- unfinished, and whose dead; what is audited, whose runs.
 create or replace function tock.listed_epoch(p_filter jsonb, p_below bigint)
 returns tock.epochs
 language sql

@@ -8,7 +8,8 @@ set enable_hashjoin = off
 set jit = off
 as $$
 begin
-  if p_filter ->> 'state' not in ('waiting', 'expired') or coalesce(p_filter ->> 'worker', p_filter ->> 'error') is not null
+  if p_filter ->> 'state' not in ('waiting', 'expired')
+    or coalesce(p_filter ->> 'worker', p_filter ->> 'error') is not null
     or (p_filter ->> 'rerun')::boolean then
     return query select '[]'::jsonb, 0, 0::bigint;
     return;
@@ -20,9 +21,11 @@ begin
       union all
       (select w.* from tock.waiting w
        -- not by an equality, or a plan reads all queues by their positions alone
-       where (w.queue, w.position) < (p_filter ->> 'queue', p_below) and w.queue >= p_filter ->> 'queue' order by w.queue desc, w.position desc limit p_look)
+       where (w.queue, w.position) < (p_filter ->> 'queue', p_below) and w.queue >= p_filter ->> 'queue'
+       order by w.queue desc, w.position desc limit p_look)
     ), judged as materialized (
-      select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired' else 'waiting' end as state
+      select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()
+        then 'expired' else 'waiting' end as state
       from seen s
     ), found as (
       select j.* from judged j
@@ -36,14 +39,18 @@ begin
       order by j.position desc limit p_limit
     )
     select coalesce((
-        select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', coalesce(f.task_id, f.position << 20)::text,
-          'run_id', (f.position << 20)::text, 'queue', f.queue, 'state', f.state, 'priority', f.priority, 'tenant', f.tenant,
-          'attempt', f.attempt, 'created_at', f.created_at,
-          'run_at', case when pg_catalog.isfinite(coalesce(f.after_due, f.due_at)) then coalesce(f.after_due, f.due_at) end,
-          'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end, 'worker', null, 'error', null, 'rerun', false,
+        select pg_catalog.jsonb_agg(
+          pg_catalog.jsonb_build_object('id', coalesce(f.task_id, f.position << 20)::text,
+          'run_id', (f.position << 20)::text, 'queue', f.queue, 'state', f.state, 'priority', f.priority,
+          'tenant', f.tenant, 'attempt', f.attempt, 'created_at', f.created_at,
+          'run_at', case when pg_catalog.isfinite(coalesce(f.after_due, f.due_at))
+            then coalesce(f.after_due, f.due_at) end,
+          'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
+          'worker', null, 'error', null, 'rerun', false,
           'at', f.position) order by f.position desc) from found f), '[]'),
       (select count(*)::integer from seen),
       coalesce((select case when count(*) >= p_look then min(s.position) end from seen s), 0);
 end $$;
 
-comment on function tock.list_waiting is 'What waits, for list_statement(): in the snapshot of the statement that asks.';
+comment on function tock.list_waiting is
+  'What waits, for list_runs_N(): in the snapshot of the statement that asks.';

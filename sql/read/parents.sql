@@ -13,12 +13,14 @@ begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
   elsif p_after is null or p_after < 0 then
-    perform tock.refuse(422, 'after is a whole number from 0: the n of the last one of the call before', 'after');
+    perform tock.refuse(422, 'after is a whole number from 0: the n of the last one of the call before',
+      'after');
   end if;
   select t.options into v_options from tock.task(p_id) t;
   v_names := v_options -> 'names';
   v_ids := array(
-    select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_options -> 'after') with ordinality a (id, n)
+    select a.id::bigint from pg_catalog.jsonb_array_elements_text(
+      v_options -> 'after') with ordinality a (id, n)
     where a.n > p_after and a.n <= p_after::bigint + p_limit order by a.n);
   return query
     select (p_after + r.n)::integer, r.id, v_names ->> r.id::text, r.state, r.result
@@ -27,4 +29,5 @@ begin
 end $$;
 
 comment on function tock.parents is
-  'The tasks that a task comes after, in their order, from the p_after-th on: each one''s state and result (of one that was run again, that one''s); gone where its history is.';
+  'The tasks that a task comes after, in their order, from the p_after-th on: each one''s state and result '
+  '(of one that was run again, that one''s); gone where its history is.';

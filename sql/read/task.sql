@@ -1,10 +1,13 @@
--- With runs that were read from the archive (p_archived, empty at first), those that the database has no more are taken
--- from there; `missing` says which is to be read next, and where, and p_looked for which that was in vain, or what waiting entries it was.
-create or replace function tock.task_with(p_id bigint, p_archived tock.found_run[] default null, p_looked bigint[] default '{}')
+-- With runs that were read from the archive (p_archived, empty at first), those that the database has no more
+-- are taken from there; `missing` says which is to be read next, and where, and p_looked for which that was
+-- in vain, or what waiting entries it was.
+create or replace function tock.task_with(
+  p_id bigint, p_archived tock.found_run[] default null, p_looked bigint[] default '{}')
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
-  error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, missing jsonb)
+  error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint,
+  reruns jsonb, missing jsonb)
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -29,7 +32,8 @@ begin
   if v_run.task_id <> p_id and tock.epoch_of(v_run.task_id >> 20) is null
     and not exists (select from tock.promotions p where p.position = v_run.task_id >> 20)
     and (p_archived is null
-      or v_run.task_id = any (p_looked) and (tock.archived_run(p_archived, v_run.task_id, v_run.task_id)).id is null
+      or v_run.task_id = any (p_looked)
+      and (tock.archived_run(p_archived, v_run.task_id, v_run.task_id)).id is null
       or not exists (select from tock.files_of(v_run.task_id, v_run.task_id)))
   then
     v_next := p_id;
@@ -44,8 +48,9 @@ begin
     end if;
     if v_run.id is null then
       -- in this order, as it may become ready in between
-      select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at, w.due_at, w.after_due,
-        w.payload, w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id, w.options into v_waits
+      select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at,
+        w.due_at, w.after_due, w.payload, w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id,
+        w.options into v_waits
       from tock.waiting w where w.position = v_next >> 20;
       if not found then
         if p_archived is not null and v_next <> all (p_looked) then
@@ -59,11 +64,13 @@ begin
         continue when v_next is not null;
         return;  -- unknown, or gone on into an epoch that is gone
       end if;
-      id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options - 'stage'; priority := v_waits.priority;
+      id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options - 'stage';
+      priority := v_waits.priority;
       ended_at := (v_waits.options ->> 'expires_at')::timestamptz;
       ended_at := case when ended_at <= pg_catalog.clock_timestamp() then ended_at end;
       state := case when ended_at is null then 'waiting' else 'expired' end;
-      tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost; created_at := v_waits.created_at;
+      tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost;
+      created_at := v_waits.created_at;
       progress := null; note := null; result := null;
       run_at := nullif(coalesce(v_waits.after_due, v_waits.due_at), 'infinity'); payload := v_waits.payload;
       max_attempts := v_waits.max_attempts;
@@ -73,15 +80,16 @@ begin
     attempt := v_run.attempt; lost := v_run.lost + (v_run.state = 'lost')::integer;
     created_at := v_run.created_at; payload := v_run.payload;
     max_attempts := v_run.max_attempts; result := v_run.result; options := v_run.options - 'stage';
-    error := coalesce(v_run.error, case when v_run.state = 'cancelled' then tock.cancelled_for(v_run.options) end);
+    error := coalesce(v_run.error, case when v_run.state = 'cancelled'
+      then tock.cancelled_for(v_run.options) end);
     ended_at := case when v_run.next_id is null then v_run.ended_at end; run_at := null;
     progress := case when v_run.state = 'running' then v_run.progress end;
     note := case when v_run.state = 'running' then v_run.note end;
     state := case when v_run.state in ('failed', 'lost', 'superseded') then 'dead' else v_run.state end;
-    runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'queue', v_run.queue, 'attempt', v_run.attempt,
-      'state', v_run.state, 'worker', v_run.worker, 'started_at', v_run.started_at,
-      'leased_until', v_run.leased_until, 'ended_at', v_run.ended_at, 'cancel_requested', v_run.cancel_requested,
-      'progress', v_run.progress, 'note', v_run.note,
+    runs := runs || pg_catalog.jsonb_build_object('id', v_next::text, 'queue', v_run.queue,
+      'attempt', v_run.attempt, 'state', v_run.state, 'worker', v_run.worker, 'started_at', v_run.started_at,
+      'leased_until', v_run.leased_until, 'ended_at', v_run.ended_at, 'cancel_requested',
+      v_run.cancel_requested, 'progress', v_run.progress, 'note', v_run.note,
       'result', case when pg_catalog.octet_length(v_run.result::text) <= 4096 then v_run.result
         when v_run.result is not null then '{"shortened": true}' end,
       'error', case when pg_catalog.octet_length(v_run.error::text) <= 4096 then v_run.error
@@ -97,14 +105,15 @@ begin
   max_attempts := coalesce(max_attempts, (tock.policy(queue)).max_attempts);
   rerun_of := (select r.of_id from tock.reruns r where r.id = v_task_id);
   reruns := (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', r.id::text, 'kind', r.kind, 'reason', r.reason,
-      'created_at', r.created_at) order by r.number), '[]')
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', r.id::text, 'kind', r.kind,
+      'reason', r.reason, 'created_at', r.created_at) order by r.number), '[]')
     from tock.reruns r where r.of_id = v_task_id);
   return next;
 end $$;
 
 comment on function tock.task_with is
-  'task(), which may go on with runs that were read from the archive: `missing` is the next of them that it needs.';
+  'task(), which may go on with runs that were read from the archive: `missing` is the next of them '
+  'that it needs.';
 
 create or replace function tock.task(p_id bigint)
 returns table (
@@ -119,10 +128,13 @@ as $$
 #variable_conflict use_column
 begin
   return query
-    select t.id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost, t.created_at, t.run_at, t.ended_at,
-      t.payload, t.result, t.error, t.options, t.progress, t.note, t.runs, t.rerun_of, t.reruns
+    select t.id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost, t.created_at,
+      t.run_at, t.ended_at, t.payload, t.result, t.error, t.options, t.progress, t.note, t.runs,
+      t.rerun_of, t.reruns
     from tock.task_with(p_id) t;
 end $$;
 
 comment on function tock.task is
-  'A task by its id or any of its runs'' ids: its state, and all its runs in order with queue, worker, times, progress, result and error. No row when there is none, or it ended longer than its queue''s retention ago.';
+  'A task by its id or any of its runs'' ids: its state, and all its runs in order with queue, worker, '
+  'times, progress, result and error. No row when there is none, '
+  'or it ended longer than its queue''s retention ago.';

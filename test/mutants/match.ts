@@ -71,7 +71,7 @@ function match(
 
 /** The parts of these files that define a function or table, or the template of one. */
 function definitions(sources: Source[], name: string): Part[] {
-  const start = `^create\\b[^;(]*\\b${name.replace('.', '\\.')}(?:_\\{suffix\\})?(?!\\w)`;
+  const start = `^create\\b[^;(]*\\b${name.replace('.', '\\.')}(?:_\\{(?:suffix|segment)\\})?(?!\\w)`;
   const one = new RegExp(`${start}[^]*?(?=^create\\b|^comment\\b|(?![^]))`, 'gm');
   return sources.flatMap(({ path, text }) =>
     [...text.matchAll(one)].map(({ 0: found, index: at }) => ({ path, text: found, at })),

@@ -18,7 +18,7 @@ export const overrides: Mutant[] = [
   },
   {
     name: 'a changed task begins its attempts anew',
-    in: 'tock.supersede',
+    in: 'tock.replace_runs',
     find: 'select p.next_stream, p.next_position, p.task_id, p.attempt, p.lost,',
     replace: 'select p.next_stream, p.next_position, p.task_id, 1, 0,',
     caught: ['model/model.test.ts', 'whatever is done to tasks, they stand as the model says'],

@@ -40,3 +40,15 @@ export function dependencies(one: SqlFunction): SqlFunction[] {
     .filter((name) => name !== one.name)
     .flatMap((name) => functions.get(name) ?? []);
 }
+
+const strings = /--[^\n]*|'((?:[^']|'')*)'|(\$\w*\$)([\s\S]*?)\2/g;
+
+/** The SQL that stands in strings within the bodies of functions. */
+export function literals(sql: string): string[] {
+  return [...sql.matchAll(strings)].flatMap(([, , , body]) =>
+    [...(body ?? '').matchAll(strings)].flatMap(([, quoted, , text]) => {
+      const isStatement = /^\s*(?:select|insert|update|delete|with)\b/i.test(quoted ?? '');
+      return text ?? (isStatement ? (quoted ?? []) : []);
+    }),
+  );
+}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { cycles, reached } from './graph.ts';
-import { dependencies, files, functions } from './source.ts';
+import { dependencies, files, functions, literals } from './source.ts';
 
 // What a hook calls is a feature's; that the feature calls the kernel in turn is the purpose of a hook.
 const isHooks = (file: string) => file === 'kernel/hooks.sql';
@@ -39,11 +39,21 @@ test('files are short enough to be read', () => {
 // The aims are 15,000 lines, 450 functions and 60 of them in the reach of a claim; these are what has been reached.
 test('there is no more SQL than there was', () => {
   const lines = files.reduce((sum, { sql }) => sum + sql.trimEnd().split('\n').length, 0);
-  expect(lines).toBeLessThanOrEqual(19_300);
-  expect(functions.size).toBeLessThanOrEqual(655);
+  expect(lines).toBeLessThanOrEqual(21_350);
+  expect(functions.size).toBeLessThanOrEqual(665);
   const uses = new Map(
     [...functions.values()].map((one) => [one.name, dependencies(one).map((to) => to.name)]),
   );
   const maintenance = ['piggyback_maintenance', 'guard_now', 'check_sequence', 'make_room'];
   expect(reached(uses, 'claim', maintenance)).toBeLessThanOrEqual(80);
+});
+
+// The aims are 300 lines in strings and none over 110 columns; the long ones that are left are in kernel/claim/.
+test('no more SQL stands in strings, and no more lines are long, than was reached', () => {
+  const inStrings = files.flatMap(({ sql }) => literals(sql)).flatMap((text) => text.split('\n'));
+  expect(inStrings.filter((line) => line.trim()).length).toBeLessThanOrEqual(256);
+  const long = files.flatMap(({ name, sql }) =>
+    sql.split('\n').flatMap((line, at) => (line.length > 110 ? [`${name}:${at + 1}`] : [])),
+  );
+  expect(long.length, long.join('\n')).toBeLessThanOrEqual(63);
 });

@@ -17,12 +17,15 @@ stable
 as $$
   select f.* from tock.files_of_begun(p_erasure.task_id >> 20) f where f.number > p_erasure.file
   union
-  select f.* from tock.file_of_run(p_erasure.task_id) f where f.number > p_erasure.file and p_erasure.task_id & 1048575 <> 0
+  select f.* from tock.file_of_run(p_erasure.task_id) f
+  where f.number > p_erasure.file and p_erasure.task_id & 1048575 <> 0
 $$;
 
-comment on function tock.files_to_erase is 'The archive''s files that may hold runs of a task that is to be erased, and have not been looked at.';
+comment on function tock.files_to_erase is
+  'The archive''s files that may hold runs of a task that is to be erased, and have not been looked at.';
 
--- What was not tried yet comes first, then what was tried longest ago: one that can't be done is in no other's way.
+-- What was not tried yet comes first, then what was tried longest ago: one that can't be done is
+-- in no other's way.
 create or replace function tock.archive_erasing(p_limit integer default 4)
 returns table (task_id bigint, files jsonb, erased bigint[])
 language plpgsql
@@ -45,16 +48,19 @@ begin
   if found then
     task_id := v_erasure.task_id;
     files := (
-      select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('number', f.number, 'path', f.path) order by f.number), '[]')
+      select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('number', f.number, 'path', f.path)
+        order by f.number), '[]')
       from (select t.* from tock.files_to_erase(v_erasure) t order by t.number limit p_limit) f);
-    erased := array(select e.task_id from tock.archive_erasures e where e.erased_at is null order by e.task_id limit 10000)
+    erased := array(select e.task_id from tock.archive_erasures e where e.erased_at is null
+      order by e.task_id limit 10000)
       || task_id;
     return next;
   end if;
 end $$;
 
 comment on function tock.archive_erasing is
-  'The task whose turn it is to be erased from the archive, the next files that may hold runs of it, and all tasks that are to be; no row when there is none.';
+  'The task whose turn it is to be erased from the archive, the next files that may hold runs of it, and all '
+  'tasks that are to be; no row when there is none.';
 
 create or replace function tock.archive_erased(p_task_id bigint, p_file bigint)
 returns boolean
@@ -77,7 +83,8 @@ begin
 end $$;
 
 comment on function tock.archive_erased is
-  'Notes that none of the files up to one hold more of a task than they may: true when that were all of them.';
+  'Notes that none of the files up to one hold more of a task than they may: true when that were all '
+  'of them.';
 
 create or replace function tock.archive_rewriting(p_path text)
 returns text
@@ -87,16 +94,19 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
   insert into tock.archive_objects (path, epoch, part)
-  select substring(f.path from '^(.*/part-\d+)\.') || '.' || pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8) || '.parquet',
+  select substring(f.path from '^(.*/part-\d+)\.') || '.'
+    || pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8) || '.parquet',
     f.epoch, f.part
   from tock.archived_files f where f.path = p_path
   returning path
 $$;
 
-comment on function tock.archive_rewriting is 'The path noted for a file that is to stand for another one; null when that is no file any more.';
+comment on function tock.archive_rewriting is
+  'The path noted for a file that is to stand for another one; null when that is no file any more.';
 
 -- The old object is unwanted by the same statement that puts the new one in its place.
-create or replace function tock.archive_rewritten(p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
+create or replace function tock.archive_rewritten(
+  p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
 returns boolean
 language plpgsql
 volatile
@@ -110,9 +120,11 @@ begin
   end if;
   perform 1 from tock.archive_objects o where o.path = p_new and o.state = 'writing' for update;
   if not found then
-    perform tock.refuse(409, 'nobody is to write ' || coalesce(p_new, 'null') || ', or no more', 'path', 'begin anew');
+    perform tock.refuse(409, 'nobody is to write ' || coalesce(p_new, 'null') || ', or no more',
+      'path', 'begin anew');
   end if;
-  update tock.archived_files f set path = p_new, bytes = p_bytes, sha256 = p_sha256, digest = p_digest where f.path = p_path;
+  update tock.archived_files f set path = p_new, bytes = p_bytes, sha256 = p_sha256, digest = p_digest
+  where f.path = p_path;
   if not found then
     perform tock.refuse(409, 'somebody else has rewritten this file', 'path', 'begin anew');
   end if;
@@ -123,7 +135,8 @@ begin
 end $$;
 
 comment on function tock.archive_rewritten is
-  'Puts a file in the place of another from which tasks were erased; TK409 when somebody was first. A repeated call answers the same.';
+  'Puts a file in the place of another from which tasks were erased; TK409 when somebody was first. A '
+  'repeated call answers the same.';
 
 create or replace function tock.archive_emptied(p_options text[])
 returns text[]
@@ -133,7 +146,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array(select tock.without_secrets(o.options::jsonb)::text from unnest(p_options) with ordinality o (options, n) order by o.n);
+  return array(
+    select tock.without_secrets(o.options::jsonb)::text
+    from unnest(p_options) with ordinality o (options, n) order by o.n);
 exception
   when invalid_text_representation or untranslatable_character or invalid_parameter_value then
     perform tock.refuse(422, 'p_options are objects as JSON text', 'p_options');

@@ -1,5 +1,5 @@
--- Not beside an erasure: what that has emptied already, and nobody sees yet, would be recorded as it was. Shared by
--- those who erase; it lasts to the end of the transaction.
+-- Not beside an erasure: what that has emptied already, and nobody sees yet, would be recorded as it was.
+-- Shared by those who erase; it lasts to the end of the transaction.
 create or replace function tock.lock_archive(p_alone boolean)
 returns void
 language plpgsql
@@ -7,16 +7,20 @@ volatile
 as $$
 begin
   if p_alone then
-    perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'erasing archived tasks'));
+    perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
+      tock.named_key('duty', 'erasing archived tasks'));
   else
-    perform pg_catalog.pg_advisory_xact_lock_shared(tock.lock_space(), tock.named_key('duty', 'erasing archived tasks'));
+    perform pg_catalog.pg_advisory_xact_lock_shared(tock.lock_space(),
+      tock.named_key('duty', 'erasing archived tasks'));
   end if;
 end $$;
 
-comment on function tock.lock_archive is 'Keeps who records a part of the archive (p_alone) and who erases tasks apart.';
+comment on function tock.lock_archive is
+  'Keeps who records a part of the archive (p_alone) and who erases tasks apart.';
 
 -- In statements after the lock, so that each sees what was committed before it.
-create or replace function tock.archived(p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
+create or replace function tock.archived(
+  p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
 returns boolean
 language plpgsql
 volatile
@@ -35,42 +39,49 @@ begin
     return true;
   end if;
   perform tock.lock_archive(true);
-  select o.* into v_object from tock.archive_objects o where o.path = p_path and o.state = 'writing' for update;
+  select o.* into v_object from tock.archive_objects o
+  where o.path = p_path and o.state = 'writing' for update;
   if not found then
-    perform tock.refuse(409, 'nobody is to write ' || coalesce(p_path, 'null') || ', or no more', 'path', 'ask for the next part');
+    perform tock.refuse(409, 'nobody is to write ' || coalesce(p_path, 'null') || ', or no more', 'path',
+      'ask for the next part');
   elsif (v_object.rows, v_object.digest) is distinct from (p_rows, p_digest) then
     perform tock.refuse(409, 'the file is not what the part was', 'digest', 'write it anew');
   end if;
-  select a.* into v_archive from tock.archives a where a.epoch = v_object.epoch and a.state = 'exporting' for update;
+  select a.* into v_archive from tock.archives a
+  where a.epoch = v_object.epoch and a.state = 'exporting' for update;
   if not found or v_archive.parts + 1 <> v_object.part or not tock.is_archiving() then
-    perform tock.refuse(409, 'this part was written by somebody else, or is not wanted any more', 'path', 'ask for the next part');
+    perform tock.refuse(409, 'this part was written by somebody else, or is not wanted any more', 'path',
+      'ask for the next part');
   end if;
   v_rows := tock.archive_rows(v_object.epoch, v_archive.stream, v_archive.position, v_object.last_stream,
     v_object.last_position, v_object.rows + 1, 9223372036854775807);
   if (v_rows.count, v_rows.digest) is distinct from (p_rows, p_digest) then
     perform tock.refuse(409, 'a task of this part was changed meanwhile', 'digest', 'ask for the part again');
   end if;
-  insert into tock.archived_files (epoch, part, path, bytes, sha256, digest, rows, first_stream, first_position,
+  insert into tock.archived_files (epoch, part, path, bytes, sha256, digest, rows, first_stream,
+    first_position,
       last_stream, last_position, first_created_at, last_created_at, queues)
-    values (v_object.epoch, v_object.part, p_path, p_bytes, p_sha256, p_digest, p_rows, v_archive.stream, v_archive.position,
-      v_object.last_stream, v_object.last_position, v_rows.first_created_at, v_rows.last_created_at, v_rows.queues)
+    values (v_object.epoch, v_object.part, p_path, p_bytes, p_sha256, p_digest, p_rows, v_archive.stream,
+      v_archive.position, v_object.last_stream, v_object.last_position, v_rows.first_created_at,
+      v_rows.last_created_at, v_rows.queues)
     returning number into v_file;
   insert into tock.archived_tasks (file, first_position, last_position, filter)
     select v_file, min(b), max(b), tock.filter_of(pg_catalog.array_agg(b)) from unnest(v_rows.begun) b
     group by tock.archive_epoch_of(b);
-  update tock.archives a set stream = v_object.last_stream, position = v_object.last_position, parts = v_object.part,
-    rows = a.rows + p_rows
+  update tock.archives a set stream = v_object.last_stream, position = v_object.last_position,
+    parts = v_object.part, rows = a.rows + p_rows
   where a.epoch = v_object.epoch;
   delete from tock.archive_objects o where o.path = p_path;
   return true;
 end $$;
 
 comment on function tock.archived is
-  'Records a part''s file that was read back and found whole; TK409 when it isn''t what the epoch holds now, or somebody was first. A repeated call answers the same.';
+  'Records a part''s file that was read back and found whole; TK409 when it isn''t what the epoch holds now, '
+  'or somebody was first. A repeated call answers the same.';
 
--- A writer that is still at it after an hour is none: an invocation of a Worker lasts 15 minutes at most. Said to be
--- unwanted first, as what is recorded in between must not be deleted. What was deleted while its put may have been on
--- its way is deleted once more then.
+-- A writer that is still at it after an hour is none: an invocation of a Worker lasts 15 minutes at most.
+-- Said to be unwanted first, as what is recorded in between must not be deleted. What was deleted while its
+-- put may have been on its way is deleted once more then.
 create or replace function tock.archive_unwanted(p_limit integer default 20)
 returns text[]
 language plpgsql
@@ -94,7 +105,8 @@ begin
     order by o.noted_at limit p_limit);
 end $$;
 
-comment on function tock.archive_unwanted is 'Objects that are to be deleted: no file of the archive any more, or never one.';
+comment on function tock.archive_unwanted is
+  'Objects that are to be deleted: no file of the archive any more, or never one.';
 
 create or replace function tock.archive_deleted(p_paths text[])
 returns integer
@@ -109,11 +121,13 @@ begin
   update tock.archive_objects o set state = 'deleted' where o.path = any (p_paths) and o.state = 'unwanted';
   get diagnostics v_count = row_count;
   delete from tock.archive_objects o
-  where o.path = any (p_paths) and o.state = 'deleted' and o.noted_at < pg_catalog.clock_timestamp() - interval '1 hour';
+  where o.path = any (p_paths) and o.state = 'deleted'
+    and o.noted_at < pg_catalog.clock_timestamp() - interval '1 hour';
   return v_count;
 end $$;
 
-comment on function tock.archive_deleted is 'Notes that unwanted objects have been deleted; returns how many.';
+comment on function tock.archive_deleted is
+  'Notes that unwanted objects have been deleted; returns how many.';
 
 -- What has been recorded meanwhile stays.
 create or replace function tock.archive_abandoned(p_path text)
@@ -128,4 +142,5 @@ begin
   return found;
 end $$;
 
-comment on function tock.archive_abandoned is 'Gives up an object that was to become a file; false when it is one.';
+comment on function tock.archive_abandoned is
+  'Gives up an object that was to become a file; false when it is one.';

@@ -1,11 +1,12 @@
--- B. H. Bloom, Space/time trade-offs in hash coding with allowable errors (1970): with 16 bits and 4 hashes for each, one
--- of 400 others is let through.
+-- B. H. Bloom, Space/time trade-offs in hash coding with allowable errors (1970): with 16 bits and 4 hashes
+-- for each, one of 400 others is let through.
 create or replace function tock.filter_bits(p_value bigint, p_bits bigint)
 returns setof bigint
 language sql
 immutable
 as $$
-  select (pg_catalog.hashint8extended(p_value, n) & 9223372036854775807) % p_bits from pg_catalog.generate_series(1, 4) n
+  select (pg_catalog.hashint8extended(p_value, n) & 9223372036854775807) % p_bits
+  from pg_catalog.generate_series(1, 4) n
 $$;
 
 comment on function tock.filter_bits is 'The bits that stand for a number in a filter of so many.';
@@ -23,7 +24,8 @@ as $$
     group by 1) b on b.byte = n
 $$;
 
-comment on function tock.filter_of is 'A filter that lets through what is among the numbers, and little else.';
+comment on function tock.filter_of is
+  'A filter that lets through what is among the numbers, and little else.';
 
 create or replace function tock.lets_through(p_filter bytea, p_value bigint)
 returns boolean
@@ -49,7 +51,8 @@ as $$
       and (t.filter is null or tock.lets_through(t.filter, p_position)))
 $$;
 
-comment on function tock.files_of_begun is 'The archive''s files that may hold later runs of what began at a position.';
+comment on function tock.files_of_begun is
+  'The archive''s files that may hold later runs of what began at a position.';
 
 create or replace function tock.file_of_run(p_id bigint)
 returns setof tock.archived_files
@@ -66,7 +69,8 @@ $$;
 
 comment on function tock.file_of_run is 'The archive''s file in whose range a run lies.';
 
--- What waited has become a run of its task since; what is still here as well is found here, and may not be there as a whole.
+-- What waited has become a run of its task since; what is still here as well is found here, and may not be
+-- there as a whole.
 create or replace function tock.files_of(p_id bigint, p_task_id bigint)
 returns setof tock.archived_files
 language plpgsql
@@ -84,7 +88,8 @@ begin
 end $$;
 
 comment on function tock.files_of is
-  'The archive''s files that may hold a run of a task, or what its waiting entry became: 101 where they are more than a look-up reads.';
+  'The archive''s files that may hold a run of a task, or what its waiting entry became: 101 where they are '
+  'more than a look-up reads.';
 
 create or replace function tock.archive_epoch_of(p_position bigint)
 returns integer
@@ -99,4 +104,5 @@ begin
     where p_position < n.end_position), 0);
 end $$;
 
-comment on function tock.archive_epoch_of is 'The number of the epoch that a position lies or lay in; 0 when none is known.';
+comment on function tock.archive_epoch_of is
+  'The number of the epoch that a position lies or lay in; 0 when none is known.';

@@ -21,7 +21,9 @@ begin
   return v_run;
 end $$;
 
-comment on function tock.archived_run is 'A run among those that were read from the archive, by its id or that of the entry that became it; null when it isn''t there.';
+comment on function tock.archived_run is
+  'A run among those that were read from the archive, by its id or that of the entry that became it; null '
+  'when it isn''t there.';
 
 create or replace function tock.without_secrets(p_options jsonb)
 returns jsonb
@@ -38,13 +40,17 @@ returns jsonb
 language sql
 stable
 as $$
-  select pg_catalog.jsonb_build_object('id', p_id::text, 'task_id', p_task_id::text, 'files', pg_catalog.jsonb_agg(
-    pg_catalog.jsonb_build_object('epoch', f.epoch, 'path', f.path, 'bytes', f.bytes) order by f.epoch, f.part))
+  select pg_catalog.jsonb_build_object('id', p_id::text, 'task_id', p_task_id::text,
+    'files', pg_catalog.jsonb_agg(
+    pg_catalog.jsonb_build_object('epoch', f.epoch, 'path', f.path, 'bytes', f.bytes)
+      order by f.epoch, f.part))
   from tock.files_of(p_id, p_task_id) f
   having count(*) > 0
 $$;
 
-comment on function tock.missing_run is 'What is to be read from the archive next, and the files that may have it, oldest first; null when none does.';
+comment on function tock.missing_run is
+  'What is to be read from the archive next, and the files that may have it, oldest first; null '
+  'when none does.';
 
 create or replace function tock.from_micros(p_micros bigint)
 returns timestamptz
@@ -63,13 +69,16 @@ language sql
 stable
 as $$
   select coalesce(array(
-    select row(u.id, u.task_id, u.queue, u.priority, u.tenant, u.attempt, u.max_attempts, u.lost, tock.from_micros(u.created_at),
-      u.payload::jsonb, u.state, u.worker, tock.from_micros(u.started_at), tock.from_micros(u.ended_at), u.result::jsonb,
-      u.error::jsonb, u.next_id, u.cancel_requested, u.options::jsonb, tock.from_micros(u.leased_until), u.progress, u.note)::tock.found_run
+    select row(u.id, u.task_id, u.queue, u.priority, u.tenant, u.attempt, u.max_attempts, u.lost,
+      tock.from_micros(u.created_at), u.payload::jsonb, u.state, u.worker, tock.from_micros(u.started_at),
+      tock.from_micros(u.ended_at), u.result::jsonb,
+      u.error::jsonb, u.next_id, u.cancel_requested, u.options::jsonb, tock.from_micros(u.leased_until),
+      u.progress, u.note)::tock.found_run
     from pg_catalog.jsonb_to_recordset(p_rows) u (
-      id bigint, task_id bigint, next_id bigint, queue text, state text, priority smallint, tenant text, attempt smallint,
-      max_attempts smallint, lost smallint, created_at bigint, started_at bigint, leased_until bigint, ended_at bigint,
-      worker text, payload text, result text, error text, options text, progress real, note text, cancel_requested boolean)), '{}')
+      id bigint, task_id bigint, next_id bigint, queue text, state text, priority smallint, tenant text,
+      attempt smallint, max_attempts smallint, lost smallint, created_at bigint, started_at bigint,
+      leased_until bigint, ended_at bigint, worker text, payload text, result text, error text, options text,
+      progress real, note text, cancel_requested boolean)), '{}')
 $$;
 
 comment on function tock.archived_runs is 'Runs as the archive has them, as runs.';

@@ -12,15 +12,18 @@ begin
   if p_settings is null or pg_catalog.jsonb_typeof(p_settings) <> 'object' then
     perform tock.refuse(422, 'the archive''s settings are an object', 'settings');
   end if;
-  select k into v_unknown from pg_catalog.jsonb_object_keys(p_settings) k where k not in ('enabled', 'prefix') limit 1;
+  select k into v_unknown from pg_catalog.jsonb_object_keys(p_settings) k
+  where k not in ('enabled', 'prefix') limit 1;
   if v_unknown is not null then
     perform tock.refuse(422, 'there is no setting ' || v_unknown, v_unknown, 'settings: enabled, prefix');
   elsif coalesce(pg_catalog.jsonb_typeof(p_settings -> 'enabled'), 'null') not in ('boolean', 'null') then
     perform tock.refuse(422, 'enabled is true or false', 'enabled');
   elsif coalesce(pg_catalog.jsonb_typeof(p_settings -> 'prefix'), 'null') not in ('string', 'null')
-    or (p_settings ->> 'prefix') !~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$' or (p_settings ->> 'prefix') ~ '(^|/)\.\.?(/|$)'
+    or (p_settings ->> 'prefix') !~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$'
+    or (p_settings ->> 'prefix') ~ '(^|/)\.\.?(/|$)'
   then
-    perform tock.refuse(422, 'prefix is up to five names of letters, digits and _ . - with / between them', 'prefix');
+    perform tock.refuse(422, 'prefix is up to five names of letters, digits and _ . - with / between them',
+      'prefix');
   end if;
   insert into tock.archive as a (enabled, prefix)
     values (coalesce((p_settings ->> 'enabled')::boolean, false), coalesce(p_settings ->> 'prefix', 'tock'))
@@ -31,7 +34,8 @@ begin
 end $$;
 
 comment on function tock.put_archive is
-  'Turns the archive on or off, and says under which prefix its files lie from now on ({enabled, prefix}; what is left out stays).';
+  'Turns the archive on or off, and says under which prefix its files lie from now on ({enabled, prefix}; '
+  'what is left out stays).';
 
 create or replace function tock.want_archive()
 returns boolean
@@ -48,20 +52,23 @@ begin
 end $$;
 
 comment on function tock.want_archive is
-  'Whoever has a store calls this before history is dropped: it turns the archive on where nobody has turned it on or off. Whether it is on.';
+  'Whoever has a store calls this before history is dropped: it turns the archive on where nobody has turned '
+  'it on or off. Whether it is on.';
 
 create or replace function tock.archive()
 returns table (
-  enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamptz, exported integer, files bigint, rows bigint,
-  bytes bigint, erasures_pending integer, objects_unwanted integer, last_step_at timestamptz, failures integer,
-  failed_at timestamptz, last_error text)
+  enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamptz, exported integer,
+  files bigint, rows bigint, bytes bigint, erasures_pending integer, objects_unwanted integer,
+  last_step_at timestamptz, failures integer, failed_at timestamptz, last_error text)
 language sql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select a.enabled, a.prefix, e.waiting, e.oldest, (select count(*)::integer from tock.archives s where s.state <> 'exporting'),
-    f.files, f.rows, f.bytes, (select count(*)::integer from tock.archive_erasures r where r.erased_at is null),
+  select a.enabled, a.prefix, e.waiting, e.oldest,
+    (select count(*)::integer from tock.archives s where s.state <> 'exporting'),
+    f.files, f.rows, f.bytes, (select count(*)::integer from tock.archive_erasures r
+      where r.erased_at is null),
     (select count(*)::integer from tock.archive_objects o where o.state = 'unwanted'),
     a.last_step_at, a.failures, a.failed_at, a.last_error
   from (
@@ -72,12 +79,14 @@ as $$
     where tock.is_past_retention(e) and not exists (
       select from tock.archives s where s.epoch = e.number and s.state = 'verified')) e
   cross join lateral (
-    select count(*) as files, coalesce(sum(f.rows), 0)::bigint as rows, coalesce(sum(f.bytes), 0)::bigint as bytes
+    select count(*) as files, coalesce(sum(f.rows), 0)::bigint as rows,
+      coalesce(sum(f.bytes), 0)::bigint as bytes
     from tock.archived_files f) f
 $$;
 
 comment on function tock.archive is
-  'How the archive stands: whether it is on, how many epochs wait for it and lie in it, its files, and how its last step went.';
+  'How the archive stands: whether it is on, how many epochs wait for it and lie in it, its files, '
+  'and how its last step went.';
 
 create or replace function tock.archive_stepped(p_error text default null)
 returns void
@@ -88,7 +97,9 @@ set search_path = pg_catalog, pg_temp
 as $$
   update tock.archive a set last_step_at = pg_catalog.clock_timestamp(),
     failed_at = case when p_error is null then a.failed_at else pg_catalog.clock_timestamp() end,
-    failures = case when p_error is null then 0 else a.failures + 1 end, last_error = pg_catalog.left(p_error, 500)
+    failures = case when p_error is null then 0 else a.failures + 1 end,
+    last_error = pg_catalog.left(p_error, 500)
 $$;
 
-comment on function tock.archive_stepped is 'Notes how a step of the archive went: p_error is null when it did.';
+comment on function tock.archive_stepped is
+  'Notes how a step of the archive went: p_error is null when it did.';

@@ -7,11 +7,13 @@ set enable_seqscan = on
 as $$
 declare
   v_runs bigint;
-  v_filed bigint := (select coalesce(sum(f.rows), 0) from tock.archived_files f where f.epoch = p_archive.epoch);
+  v_filed bigint := (select coalesce(sum(f.rows), 0) from tock.archived_files f
+    where f.epoch = p_archive.epoch);
 begin
   execute pg_catalog.format('select count(*) from tock.runs_%s', p_archive.epoch) into v_runs;
   if v_runs = v_filed and p_archive.rows = v_filed then
-    update tock.archives a set state = 'verified', verified_at = pg_catalog.clock_timestamp() where a.epoch = p_archive.epoch;
+    update tock.archives a set state = 'verified', verified_at = pg_catalog.clock_timestamp()
+    where a.epoch = p_archive.epoch;
   else
     perform tock.forget_archive(p_archive.epoch);
     perform tock.archive_stepped(pg_catalog.format(
@@ -19,7 +21,9 @@ begin
   end if;
 end $$;
 
-comment on function tock.verify_archive is 'Calls an epoch verified whose files hold all of its runs, and begins anew with one of which that can''t be said.';
+comment on function tock.verify_archive is
+  'Calls an epoch verified whose files hold all of its runs, and begins anew with one of which '
+  'that can''t be said.';
 
 create or replace function tock.begin_archive(p_epoch tock.epochs)
 returns tock.archives
@@ -38,7 +42,8 @@ end $$;
 
 comment on function tock.begin_archive is 'An epoch''s row in the archive, made where there is none.';
 
--- Its files are unwanted from now on. Where the epoch is still there it is done anew; else that was all there will be.
+-- Its files are unwanted from now on. Where the epoch is still there it is done anew; else
+-- that was all there will be.
 create or replace function tock.forget_archive(p_epoch integer)
 returns void
 language plpgsql
@@ -68,4 +73,5 @@ begin
   end if;
 end $$;
 
-comment on function tock.archive_dropped is 'Notes that an epoch is in the archive only, from now on; one that is not there leaves nothing behind.';
+comment on function tock.archive_dropped is
+  'Notes that an epoch is in the archive only, from now on; one that is not there leaves nothing behind.';

@@ -19,8 +19,8 @@ begin
   if not found then
     return;
   elsif not (tock.is_paused(v_policy) or coalesce(p_force, false)) then
-    perform tock.refuse(409, 'only a paused queue is dropped, with all that is ready and waiting in it', 'queue',
-      'pause it first, or say force');
+    perform tock.refuse(409, 'only a paused queue is dropped, with all that is ready and waiting in it',
+      'queue', 'pause it first, or say force');
   end if;
   perform tock.purge_queue(p_queue);
   select s.ready, s.running, s.waiting into ready, running, waiting from tock.queue_stats(p_queue) s;
@@ -32,9 +32,12 @@ begin
     delete from tock.unique_keys k where k.queue = p_queue;
     delete from tock.allowances a where a.queue = p_queue;
   end if;
-  perform tock.act('drop_queue', p_queue, pg_catalog.jsonb_build_object('force', coalesce(p_force, false), 'dropped', dropped));
+  perform tock.act('drop_queue', p_queue,
+    pg_catalog.jsonb_build_object('force', coalesce(p_force, false), 'dropped', dropped));
   return next;
 end $$;
 
 comment on function tock.drop_queue is
-  'Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, gates and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.';
+  'Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, '
+  'gates and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. '
+  'No row when there is no such queue. Whoever names it later makes it anew.';

@@ -1,5 +1,5 @@
--- Without a state, what waits and then what is ready: what becomes ready meanwhile is found there. The cursor's first digit
--- says which of the two goes on.
+-- Without a state, what waits and then what is ready: what becomes ready meanwhile is found there. The
+-- cursor's first digit says which of the two goes on.
 create or replace function tock.list_unended(
   p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out looked_at integer)
 language plpgsql
@@ -35,7 +35,8 @@ begin
 end $$;
 
 comment on function tock.list_unended is
-  'Ids of up to p_limit tasks of a queue for a change by filter, in a state or waiting and then ready, and the cursor to go on with, null at the end.';
+  'Ids of up to p_limit tasks of a queue for a change by filter, in a state or waiting and then ready, and '
+  'the cursor to go on with, null at the end.';
 
 create or replace function tock.cancel_where(
   p_queue text, p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 1000)
@@ -50,7 +51,8 @@ declare
   v_ids bigint[];
 begin
   perform tock.check_queue_name(p_queue);
-  perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000, array['state', 'tenant']);
+  perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000,
+    array['state', 'tenant']);
   select l.ids, l.cursor, l.looked_at into v_ids, cursor, looked_at
   from tock.list_unended(p_filter || pg_catalog.jsonb_build_object('queue', p_queue), p_cursor, p_limit) l;
   matched := pg_catalog.cardinality(v_ids);
@@ -60,7 +62,9 @@ begin
 end $$;
 
 comment on function tock.cancel_where is
-  'Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.';
+  'Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready '
+  'ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go '
+  'on with, null at the end; calls that go on leave out what came since.';
 
 -- What was given the priority stands at the end of another stream, where it is passed over by the next call.
 create or replace function tock.reprioritize_where(
@@ -76,10 +80,12 @@ declare
   v_ids bigint[];
 begin
   perform tock.check_queue_name(p_queue);
-  perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000, array['state', 'tenant']);
+  perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000,
+    array['state', 'tenant']);
   perform tock.check_changes(pg_catalog.jsonb_build_object('priority', p_priority));
   select l.ids, l.cursor, l.looked_at into v_ids, cursor, looked_at
-  from tock.list_unended(p_filter || pg_catalog.jsonb_build_object('queue', p_queue, 'not_priority', p_priority), p_cursor, p_limit) l;
+  from tock.list_unended(p_filter
+    || pg_catalog.jsonb_build_object('queue', p_queue, 'not_priority', p_priority), p_cursor, p_limit) l;
   matched := pg_catalog.cardinality(v_ids);
   changed := case when matched = 0 then 0 else (
     select count(*) from tock.reprioritize(v_ids, p_priority) c where c.changed) end;
@@ -87,4 +93,7 @@ begin
 end $$;
 
 comment on function tock.reprioritize_where is
-  'Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.';
+  'Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready '
+  'or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many '
+  'were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out '
+  'what came since.';

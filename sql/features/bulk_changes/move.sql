@@ -1,6 +1,6 @@
--- As a change does: a waiting entry is another queue's from then on, a ready run is replaced by one in the other
--- queue, with its stream's lock held. What is held by a key of its queue stays: its turn at a gate is not known to the other. So does
--- what has a pipeline: its queue says where it is in that.
+-- As a change does: a waiting entry is another queue's from then on, a ready run is replaced by one in the
+-- other queue, with its stream's lock held. What is held by a key of its queue stays: its turn at a gate is
+-- not known to the other. So does what has a pipeline: its queue says where it is in that.
 create or replace function tock.move(p_ids bigint[], p_queue text)
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -25,14 +25,16 @@ begin
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
     v_found := tock.each_task(v_ids);
-    v_keyed := tock.keyed(array(select f.current_id from unnest(v_found) f where f.state in ('waiting', 'ready')));
+    v_keyed := tock.keyed(array(select f.current_id from unnest(v_found) f
+      where f.state in ('waiting', 'ready')));
     v_going := array(
       select f from unnest(v_found) f
       where f.state in ('waiting', 'ready') and f.queue <> p_queue and f.current_id <> all (v_keyed));
     if pg_catalog.cardinality(v_going) > 0 and (tock.policy(p_queue)).name = '*' then
       perform tock.make_queue(p_queue);
     end if;
-    v_moved := tock.change_waiting(array(select g from unnest(v_going) g where g.state = 'waiting'), v_changes)
+    v_moved := tock.change_waiting(array(select g from unnest(v_going) g
+      where g.state = 'waiting'), v_changes)
       || array(select r.current_id from unnest(tock.supersede(
         array(select g from unnest(v_going) g where g.state = 'ready'), v_changes)) r);
     insert into tock.moves (id)
@@ -44,7 +46,8 @@ begin
     -- one that was promoted, claimed, or changed by others meanwhile is looked for anew
     v_ids := array(select g.task_id from unnest(v_going) g where g.current_id <> all (v_moved));
     return query
-      select f.task_id, f.state, f.current_id = any (v_moved) from unnest(v_found) f where f.task_id <> all (v_ids);
+      select f.task_id, f.state, f.current_id = any (v_moved) from unnest(v_found) f
+      where f.task_id <> all (v_ids);
     if pg_catalog.cardinality(v_ids) = 0 then
       return;
     end if;
@@ -53,7 +56,10 @@ begin
 end $$;
 
 comment on function tock.move is
-  'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, which are its queue''s, or a pipeline, whose stages are its queues.';
+  'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the '
+  'streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether '
+  'it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, '
+  'which are its queue''s, or a pipeline, whose stages are its queues.';
 
 create or replace function tock.keyed(p_ids bigint[])
 returns bigint[]
@@ -87,7 +93,8 @@ begin
   return v_keyed;
 end $$;
 
-comment on function tock.keyed is 'Those of these runs and waiting entries that have a gate, a unique key or a pipeline.';
+comment on function tock.keyed is
+  'Those of these runs and waiting entries that have a gate, a unique key or a pipeline.';
 
 -- Where a task that was moved is now follows from how it stands, by whichever run's id it is asked for.
 create or replace function tock.queue_of_task(p_id bigint)
@@ -106,4 +113,5 @@ as $$
      where p.position = p_id >> 20))
 $$;
 
-comment on function tock.queue_of_task is 'The queue a task''s id belongs to, where it is now; null when there is none.';
+comment on function tock.queue_of_task is
+  'The queue a task''s id belongs to, where it is now; null when there is none.';

@@ -1,37 +1,7 @@
--- With the stream's lock held no claim is under way. A closed lease goes over all that can be seen above the
--- cursor, one an epoch: what it covers is cancelled, unless it goes on as another run, which is purged where
--- that stands. What it counts and the range it
--- covers are of one snapshot, or the audit would find a difference.
--- $1 stream, $2 cursor, $3 how many, $4 token
-create or replace function tock.purge_statement(p_epoch integer)
-returns text
-language sql
-stable
-as $$
-  select pg_catalog.format($q$
-    with purged as (insert into tock.leases_%1$s (stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
-    select $1, $2, p.last_position, 0, p.runs, $4, pg_catalog.now(), pg_catalog.now(), 'purged'
-    from (
-      select max(r.position) as last_position, count(*) as runs from (
-        select n.position from tock.runs_%1$s n where n.stream = $1 and n.position > $2
-          and (select s.start_after from tock.streams s where s.number = $1) <= $2
-          and coalesce((
-            select l.last_position from tock.leases_%1$s l where l.stream = $1
-            order by l.stream desc, l.after_position desc limit 1), 0) <= $2
-        order by n.stream, n.position limit $3) r) p
-    where p.runs > 0
-    on conflict do nothing
-    returning after_position, last_position, skipped)
-    select p.skipped, p.skipped - (
-      select count(distinct m.position) from tock.marks_%1$s m
-      where m.stream = $1 and m.position > p.after_position and m.position <= p.last_position
-        and m.kind in ('cancelled', 'superseded'))
-    from purged p$q$, p_epoch)
-$$;
-
-comment on function tock.purge_statement is 'The statement that passes over what lies above a stream''s cursor in an epoch, as purged; gives how many runs, and how many of them had not been cancelled or replaced.';
-
-create or replace function tock.purge_stream(p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
+-- With the stream's lock held no claim is under way: one lease an epoch (purge_range) passes over
+-- what lies there.
+create or replace function tock.purge_stream(
+  p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -53,7 +23,8 @@ begin
   while passed < p_limit loop
     v_at := tock.place_of(p_stream, false);
     exit when v_at.epoch is null or v_at.after_position >= v_upto;
-    execute tock.purge_statement(v_at.epoch) into v_passed, v_purged
+    execute pg_catalog.format('select p.* from tock.purge_range_%s($1, $2, $3, $4) p', v_at.epoch)
+      into v_passed, v_purged
       using p_stream, v_at.after_position, p_limit - passed, tock.new_token(0, v_at.after_position);
     exit when v_passed is null;
     passed := passed + v_passed;
@@ -62,7 +33,9 @@ begin
   end loop;
 end $$;
 
-comment on function tock.purge_stream is 'Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not been cancelled or replaced before. Null when somebody is claiming from it.';
+comment on function tock.purge_stream is
+  'Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not '
+  'been cancelled or replaced before. Null when somebody is claiming from it.';
 
 -- Who was inside by a run that was purged is over. Up to so many gates; the sweep comes to the others.
 create or replace function tock.open_standing(p_queue text, p_limit integer default 1000)
@@ -90,11 +63,14 @@ begin
   return tock.open_gates(pg_catalog.array_fill(p_queue, array[pg_catalog.cardinality(v_gates)]), v_gates);
 end $$;
 
-comment on function tock.open_standing is 'Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; returns how many.';
+comment on function tock.open_standing is
+  'Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; '
+  'returns how many.';
 
--- What is enqueued while calls follow each other is no reason for another call: more is only what was there when
--- this one began.
-create or replace function tock.purge_queue(p_queue text, p_state text default null, p_limit integer default 1000000)
+-- What is enqueued while calls follow each other is no reason for another call: more is only what was there
+-- when this one began.
+create or replace function tock.purge_queue(
+  p_queue text, p_state text default null, p_limit integer default 1000000)
 returns table (ready bigint, waiting integer, busy integer, more boolean)
 language plpgsql
 volatile
@@ -140,7 +116,8 @@ begin
     v_upto := (select s.last_value from tock.positions s);
     for v_stream in
       select s.number from (
-        select t.number, t.priority from tock.streams t where t.queue = p_queue and t.awake order by t.priority, t.number
+        select t.number, t.priority from tock.streams t where t.queue = p_queue and t.awake
+        order by t.priority, t.number
         offset 0) s
       where tock.first_unread(s.number, tock.cursor_of(s.number)) <= v_upto
     loop
@@ -168,4 +145,7 @@ begin
 end $$;
 
 comment on function tock.purge_queue is
-  'Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more of what was there when it began. Until its transaction ends nobody claims from those streams.';
+  'Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by '
+  'one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from '
+  '(call again), and whether there is more of what was there when it began. Until its transaction ends '
+  'nobody claims from those streams.';

@@ -1,6 +1,6 @@
--- Whether a run that is cancelled or expired was not handed out and never will be. A claim that hasn't committed may have
--- it: only a lease that has passed it says so, or the lock of its stream, which a look that ends soon may take
--- (p_lock). Of a waiting entry, that no promotion is making it a run at this moment.
+-- Whether a run that is cancelled or expired was not handed out and never will be. A claim that hasn't
+-- committed may have it: only a lease that has passed it says so, or the lock of its stream, which a look
+-- that ends soon may take (p_lock). Of a waiting entry, that no promotion is making it a run at this moment.
 create or replace function tock.never_starts(p_id bigint, p_lock boolean)
 returns boolean
 language plpgsql
@@ -40,12 +40,15 @@ begin
   end loop;
 end $$;
 
-comment on function tock.never_starts is 'Whether a run or waiting entry that is not to start any more is in nobody''s hands: false as well where that can''t be told now.';
+comment on function tock.never_starts is
+  'Whether a run or waiting entry that is not to start any more is in nobody''s hands: false as well where '
+  'that can''t be told now.';
 
 -- Who of those that a gate has let in is inside still, by how they stand; and of these, who failed, kept the
 -- turn and has waited long enough. Who was put off for later has given up the turn.
 create or replace function tock.still_inside(
-  p_queue text, p_keep boolean, p_states tock.whereabout[], p_lock boolean, out inside bigint[], out back bigint[])
+  p_queue text, p_keep boolean, p_states tock.whereabout[], p_lock boolean, out inside bigint[],
+  out back bigint[])
 language plpgsql
 volatile
 as $$
@@ -58,11 +61,13 @@ begin
   inside := '{}';
   back := '{}';
   foreach v_at in array p_states loop
-    continue when v_at.queue is distinct from p_queue or v_at.state in ('done', 'dead') or v_at.task_id = any (inside);
+    continue when v_at.queue is distinct from p_queue or v_at.state in ('done', 'dead')
+      or v_at.task_id = any (inside);
     if v_at.state in ('cancelled', 'expired') then
       continue when tock.never_starts(v_at.current_id, p_lock);
     elsif v_at.state = 'waiting' then
-      select w.due_at, w.after_due, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits from tock.waiting w where w.position = v_at.current_id >> 20;
+      select w.due_at, w.after_due, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits
+      from tock.waiting w where w.position = v_at.current_id >> 20;
       -- who waited for its children has not failed
       if not (p_keep or v_waits.goes_on) then
         continue;
@@ -86,4 +91,6 @@ begin
   end if;
 end $$;
 
-comment on function tock.still_inside is 'The tasks inside a gate, of those it has let in, and the waiting entries of those whose next attempt is due.';
+comment on function tock.still_inside is
+  'The tasks inside a gate, of those it has let in, and the waiting entries '
+  'of those whose next attempt is due.';

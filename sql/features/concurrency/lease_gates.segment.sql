@@ -8,7 +8,8 @@ begin
     return null;
   end if;
   return (
-    with leased as materialized (select l.* from tock.leases_{segment} l where l.token = p_lease and l.alone is null)
+    with leased as materialized (select l.* from tock.leases_{segment} l
+      where l.token = p_lease and l.alone is null)
     select coalesce(pg_catalog.array_agg(n.name order by g.queue, g.gate, n.n), '{}')
     from (
       select distinct s.queue, r.options ->> 'gate' as gate

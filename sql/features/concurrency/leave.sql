@@ -36,7 +36,8 @@ begin
   foreach v_lease in array p_leases loop
     v_names := tock.lease_gates_current(v_lease, p_epoch);
     if v_names is null then
-      execute pg_catalog.format('select tock.lease_gates_%s($1, $2)', p_epoch) into v_names using v_lease, p_epoch;
+      execute pg_catalog.format('select tock.lease_gates_%s($1, $2)', p_epoch) into v_names
+        using v_lease, p_epoch;
     end if;
     v_all := v_all || v_names;
   end loop;
@@ -58,7 +59,8 @@ declare
   v_names text[] := tock.ended_gates_current(p_epoch, p_ended);
 begin
   if v_names is null then
-    execute pg_catalog.format('select tock.ended_gates_%s($1, $2)', p_epoch) into v_names using p_epoch, p_ended;
+    execute pg_catalog.format('select tock.ended_gates_%s($1, $2)', p_epoch) into v_names
+      using p_epoch, p_ended;
   end if;
   perform tock.open_named_gates(v_names, true);
 end $$;
@@ -78,11 +80,13 @@ declare
 begin
   select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.gate) into v_queues, v_gates
   from tock.waiting w
-  where w.position = any (array(select i >> 20 from unnest(p_ids) i)) and w.gate is not null and w.task_id is not null
+  where w.position = any (array(select i >> 20 from unnest(p_ids) i)) and w.gate is not null
+    and w.task_id is not null
     and w.due_at < 'infinity';
   if v_gates is not null then
     perform tock.open_gates(v_queues, v_gates);
   end if;
 end $$;
 
-comment on function tock.give_up_turns is 'Opens the gates of waiting entries that were inside and are put off, for the next.';
+comment on function tock.give_up_turns is
+  'Opens the gates of waiting entries that were inside and are put off, for the next.';

@@ -1,9 +1,9 @@
 -- A gate is a key of a queue with a limit. A task that names one waits, and whoever has the gate's row locked
--- lets in as many as there is room for, those that came first before the others. A task is inside from then on
--- until its final outcome (or, where the queue's gate_retry says yield, until an attempt fails). That it is over
--- follows from how the task stands, so nothing has to be taken back: no death, crash or lost worker leaves the
--- gate shut. What opens it (an end, a claim that passes over a cancelled one, promotion) only looks; the sweep
--- finds what a locked row made one of them miss.
+-- lets in as many as there is room for, those that came first before the others. A task is inside from then
+-- on until its final outcome (or, where the queue's gate_retry says yield, until an attempt fails). That it
+-- is over follows from how the task stands, so nothing has to be taken back: no death, crash or lost worker
+-- leaves the gate shut. What opens it (an end, a claim that passes over a cancelled one, promotion) only
+-- looks; the sweep finds what a locked row made one of them miss.
 create or replace function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
 returns tock.gates[]
 language plpgsql
@@ -39,20 +39,25 @@ begin
     order by g.queue, g.gate for update skip locked);
 end $$;
 
-comment on function tock.lock_gates is 'Locks gates and returns those it got: waiting up to 100 ms for each and else for none, or without waiting.';
+comment on function tock.lock_gates is
+  'Locks gates and returns those it got: waiting up to 100 ms for each and else for none, '
+  'or without waiting.';
 
 create or replace function tock.bucket_level(
-  p_level double precision, p_at timestamptz, p_now timestamptz, p_limit integer, p_seconds integer, p_burst integer)
+  p_level double precision, p_at timestamptz, p_now timestamptz, p_limit integer, p_seconds integer,
+  p_burst integer)
 returns double precision
 language sql
 immutable
 as $$
   select least(coalesce(p_burst, p_limit)::float8,
-    coalesce(p_level, coalesce(p_burst, p_limit)) + greatest(extract(epoch from p_now - p_at)::float8, 0) * p_limit / p_seconds)
+    coalesce(p_level, coalesce(p_burst, p_limit)) + greatest(extract(epoch from p_now - p_at)::float8, 0)
+      * p_limit / p_seconds)
 $$;
 
 comment on function tock.bucket_level is
-  'How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit when null); full where it had no level.';
+  'How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit '
+  'when null); full where it had no level.';
 
 -- Waits for nobody: a gate that another transaction is making at this moment is left to the sweep.
 create or replace function tock.make_gates(p_queues text[], p_gates text[])
@@ -74,7 +79,8 @@ begin
   end if;
   v_locked := array(
     select k.key from (
-      select distinct tock.gate_key(u.queue, u.gate) as key from unnest(v_queues, v_gates) u (queue, gate) offset 0) k
+      select distinct tock.gate_key(u.queue, u.gate) as key
+      from unnest(v_queues, v_gates) u (queue, gate) offset 0) k
     where pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), k.key));
   begin
     insert into tock.gates (queue, gate)
@@ -86,7 +92,8 @@ begin
   end;
 end $$;
 
-comment on function tock.make_gates is 'Makes gates that were named for the first time, but for those that another transaction is making.';
+comment on function tock.make_gates is
+  'Makes gates that were named for the first time, but for those that another transaction is making.';
 
 -- Of few, as a duty may make thousands of gates in one transaction.
 create or replace function tock.gate_key(p_queue text, p_gate text)

@@ -8,20 +8,23 @@ set enable_bitmapscan = off
 as $$
 begin
   return p_gate.created_at <= pg_catalog.now() - interval '1 day' and not p_gate.paused
-    and coalesce(p_gate.gate_limit, p_gate.gate_rate_limit, p_gate.gate_rate_seconds, p_gate.gate_rate_burst) is null
+    and coalesce(p_gate.gate_limit, p_gate.gate_rate_limit, p_gate.gate_rate_seconds,
+      p_gate.gate_rate_burst) is null
     and coalesce((
       select t.turned_at <= pg_catalog.now() - interval '1 day' from tock.turns t
       where t.queue = p_gate.queue and t.gate = p_gate.gate
       order by t.queue desc, t.gate desc, t.number desc limit 1), true)
     and tock.inside_gate(p_gate.queue, p_gate.gate, 'keep') = '{}'
-    and (select w.position from tock.waiting w where w.queue = p_gate.queue and w.gate = p_gate.gate and w.ticket is not null
+    and (select w.position from tock.waiting w where w.queue = p_gate.queue and w.gate = p_gate.gate
+      and w.ticket is not null
       limit 1) is null;
 end $$;
 
-comment on function tock.is_idle_gate is 'Whether a gate has no settings and nobody has come to it for a day.';
+comment on function tock.is_idle_gate is
+  'Whether a gate has no settings and nobody has come to it for a day.';
 
--- Among p_limit gates, on from where the last call came to. Only those that nobody seems to use are locked, and
--- somebody may have come before that.
+-- Among p_limit gates, on from where the last call came to. Only those that nobody seems to use are locked,
+-- and somebody may have come before that.
 create or replace function tock.tidy_gates(p_limit integer)
 returns integer
 language plpgsql
@@ -50,8 +53,11 @@ begin
   end loop;
   v_after := case when pg_catalog.cardinality(v_seen) >= p_limit
     then array[(v_seen[p_limit]).queue, (v_seen[p_limit]).gate] end;
-  update tock.duties d set reached_gate = v_after where d.name = 'tidy' and d.reached_gate is distinct from v_after;
+  update tock.duties d set reached_gate = v_after
+  where d.name = 'tidy' and d.reached_gate is distinct from v_after;
   return v_count;
 end $$;
 
-comment on function tock.tidy_gates is 'Forgets gates without settings that nobody has come to for a day, among p_limit of them; returns how many.';
+comment on function tock.tidy_gates is
+  'Forgets gates without settings that nobody has come to for a day, among p_limit of them; '
+  'returns how many.';

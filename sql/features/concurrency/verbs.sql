@@ -5,10 +5,13 @@ volatile
 as $$
 begin
   perform tock.check_queue_name(p_queue);
-  if p_gate is null or pg_catalog.length(p_gate) not between 1 and (case when p_gate like 'key:%' then 504 else 200 end) then
+  if p_gate is null or pg_catalog.length(p_gate) not between 1 and (
+    case when p_gate like 'key:%' then 504 else 200 end)
+  then
     perform tock.refuse(422, 'a gate is a string of 1 to 200 characters', 'gate');
   elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
-    perform tock.refuse(409, 'gates are set in read committed: an older snapshot doesn''t show who came in since');
+    perform tock.refuse(409,
+      'gates are set in read committed: an older snapshot doesn''t show who came in since');
   end if;
 end $$;
 
@@ -18,8 +21,8 @@ comment on function tock.check_gate is 'Raises TK422 for what can''t be a gate.'
 create or replace function tock.gates(
   p_queue text, p_gate text default null, p_after text default null, p_limit integer default 100)
 returns table (
-  gate text, paused boolean, gate_limit integer, gate_rate_limit integer, gate_rate_seconds integer, gate_rate_burst integer,
-  inside bigint[], waiting integer)
+  gate text, paused boolean, gate_limit integer, gate_rate_limit integer, gate_rate_seconds integer,
+  gate_rate_burst integer, inside bigint[], waiting integer)
 language plpgsql
 volatile
 security definer
@@ -37,9 +40,11 @@ begin
     perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
   end if;
   return query
-    select g.gate, g.paused, coalesce(g.gate_limit, case when g.gate like 'key:%' then 1 else v_policy.gate_limit end),
+    select g.gate, g.paused,
+      coalesce(g.gate_limit, case when g.gate like 'key:%' then 1 else v_policy.gate_limit end),
       coalesce(g.gate_rate_limit, case when g.gate not like 'key:%' then v_policy.gate_rate_limit end),
-      coalesce(g.gate_rate_seconds, v_policy.gate_rate_seconds), coalesce(g.gate_rate_burst, v_policy.gate_rate_burst),
+      coalesce(g.gate_rate_seconds, v_policy.gate_rate_seconds),
+      coalesce(g.gate_rate_burst, v_policy.gate_rate_burst),
       tock.inside_gate(g.queue, g.gate, v_policy.gate_retry), n.waiting
     from (
       select o.* from tock.gates o
@@ -54,7 +59,8 @@ begin
 end $$;
 
 comment on function tock.gates is
-  'Gates of a queue that tasks have named or that were set, from after p_after on: their settings, the tasks inside, and how many wait (up to 1,000).';
+  'Gates of a queue that tasks have named or that were set, from after p_after on: their settings, the tasks '
+  'inside, and how many wait (up to 1,000).';
 
 create or replace function tock.inside_gate(p_queue text, p_gate text, p_retry text)
 returns bigint[]
@@ -90,11 +96,13 @@ begin
     perform tock.refuse(422, 'settings are an object', 'settings');
   end if;
   for v_option in select o.key, o.value from pg_catalog.jsonb_each(p_settings) o loop
-    if v_option.key not in ('gate_limit', 'gate_rate_limit', 'gate_rate_seconds', 'gate_rate_burst', 'paused') then
+    if v_option.key not in ('gate_limit', 'gate_rate_limit', 'gate_rate_seconds', 'gate_rate_burst', 'paused')
+    then
       perform tock.refuse(422, 'a gate has no option ' || v_option.key, v_option.key,
         'options: gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst, paused');
     elsif v_option.key = 'paused' or v_option.value <> 'null' then
-      v_settings := v_settings || tock.check_policy(pg_catalog.jsonb_build_object(v_option.key, v_option.value));
+      v_settings := v_settings
+        || tock.check_policy(pg_catalog.jsonb_build_object(v_option.key, v_option.value));
     else
       v_settings := v_settings || pg_catalog.jsonb_build_object(v_option.key, null);
     end if;
@@ -114,7 +122,8 @@ begin
 end $$;
 
 comment on function tock.put_gate is
-  'Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are named; null goes by the queue''s setting again. Lets in whoever there is room for then.';
+  'Sets gate_limit, gate_rate_limit, gate_rate_seconds, gate_rate_burst and paused of a gate, those that are '
+  'named; null goes by the queue''s setting again. Lets in whoever there is room for then.';
 
 create or replace function tock.reset_gate(p_queue text, p_gate text)
 returns boolean
@@ -128,7 +137,8 @@ declare
   v_row tock.gates;
 begin
   perform tock.check_gate(p_queue, p_gate);
-  update tock.gates g set gate_limit = null, gate_rate_limit = null, gate_rate_seconds = null, gate_rate_burst = null, paused = false
+  update tock.gates g set gate_limit = null, gate_rate_limit = null, gate_rate_seconds = null,
+    gate_rate_burst = null, paused = false
   where g.queue = p_queue and g.gate = p_gate returning g.* into v_row;
   if not found then
     return false;
@@ -150,4 +160,5 @@ begin
 end $$;
 
 comment on function tock.reset_gate is
-  'Has a gate go by its queue''s settings again, not paused and its bucket full, and looks anew who may come in; false when there is no such gate.';
+  'Has a gate go by its queue''s settings again, not paused and its bucket full, and looks anew who may come '
+  'in; false when there is no such gate.';

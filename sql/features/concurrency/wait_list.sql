@@ -1,5 +1,5 @@
--- The rows are locked by the caller. Whether or not a gate's row is to be had, they stand at the gate first: due
--- at no time.
+-- The rows are locked by the caller. Whether or not a gate's row is to be had, they stand at the gate first:
+-- due at no time.
 create or replace function tock.come_to_gates(p_positions bigint[])
 returns void
 language plpgsql
@@ -29,7 +29,8 @@ begin
   perform tock.turn_gates(tock.lock_gates(v_queues, v_gates, false));
 end $$;
 
-comment on function tock.come_to_gates is 'Has waiting entries that are due stand at their gates, and lets in whoever there is room for.';
+comment on function tock.come_to_gates is
+  'Has waiting entries that are due stand at their gates, and lets in whoever there is room for.';
 
 -- Promotions of nothing, one for ten entries at most: late_from() counts by them.
 create or replace function tock.read_on_from(p_positions bigint[])
@@ -49,7 +50,9 @@ begin
     group by (d.n - 1) / 10 offset 0) d;
 end $$;
 
-comment on function tock.read_on_from is 'Has promotion read on from these waiting entries, which stay there and are due at another time from now on.';
+comment on function tock.read_on_from is
+  'Has promotion read on from these waiting entries, which stay there '
+  'and are due at another time from now on.';
 
 create or replace function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean default true)
 returns integer
@@ -102,10 +105,13 @@ begin
   return v_let_in;
 end $$;
 
-comment on function tock.sweep_gates is 'Looks at gates that somebody stands at, up to p_limit a call, and lets in whoever was missed; returns how many.';
+comment on function tock.sweep_gates is
+  'Looks at gates that somebody stands at, up to p_limit a call, and lets in whoever was missed; '
+  'returns how many.';
 
--- Another promotion may hold one that comes before: it has not come to the gate until that commits, and never if it
--- doesn't. So who comes after it stays where it is, for whoever promotes next. The rows are locked by the caller.
+-- Another promotion may hold one that comes before: it has not come to the gate until that commits, and never
+-- if it doesn't. So who comes after it stays where it is, for whoever promotes next.
+-- The rows are locked by the caller.
 create or replace function tock.behind_others(p_positions bigint[], p_from timestamptz)
 returns bigint[]
 language plpgsql
@@ -135,4 +141,5 @@ begin
     where (e.due_at, e.position) < (o.due_at, o.position));
 end $$;
 
-comment on function tock.behind_others is 'Those of some waiting entries that are due at a gate which come after one that is not among them.';
+comment on function tock.behind_others is
+  'Those of some waiting entries that are due at a gate which come after one that is not among them.';

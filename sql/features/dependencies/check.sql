@@ -12,20 +12,25 @@ declare
   v_children integer[];
   v_parents integer[];
 begin
-  if not (pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name')) then
+  if not (pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]')
+    or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name'))
+  then
     return;
   end if;
   select n.n into v_bad
   from (
     select t.n, row_number() over (partition by t.task ->> 'name' order by t.n) as times
-    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n) where t.task ->> 'name' is not null) n
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+    where t.task ->> 'name' is not null) n
   where n.times > 1 order by n.n limit 1;
   if found then
-    perform tock.refuse(422, 'this name stands twice in the call', pg_catalog.format('tasks[%s].name', v_bad.n - 1));
+    perform tock.refuse(422, 'this name stands twice in the call',
+      pg_catalog.format('tasks[%s].name', v_bad.n - 1));
   end if;
   v_names := (
     select coalesce(pg_catalog.jsonb_object_agg(t.task ->> 'name', t.n), '{}')
-    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n) where t.task ->> 'name' is not null);
+    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
+    where t.task ->> 'name' is not null);
   if pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key ? (@ != null)') then
     perform tock.refuse_named_keys(p_tasks, 'tasks');
   end if;
@@ -60,7 +65,8 @@ begin
       select t.n, l.m, l.id into v_bad
       from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
       cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') with ordinality l (id, m)
-      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(l.id) and l.id::bigint <> all (v_known)
+      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(l.id)
+        and l.id::bigint <> all (v_known)
       order by t.n, l.m limit 1;
       perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_bad.id),
         pg_catalog.format('tasks[%s].after[%s]', v_bad.n - 1, v_bad.m - 1));
@@ -82,4 +88,5 @@ begin
 end $$;
 
 comment on function tock.check_after is
-  'Raises TK422 unless what a call''s tasks come after is there: names of the call without a cycle, * for all before it, or ids.';
+  'Raises TK422 unless what a call''s tasks come after is there: names of the call without a cycle, * '
+  'for all before it, or ids.';

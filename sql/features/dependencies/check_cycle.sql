@@ -35,9 +35,12 @@ begin
     end loop;
   end loop;
   if v_done < p_tasks then
-    perform tock.refuse(422, 'this task and others wait for each other in a cycle', pg_catalog.format('tasks[%s].after',
+    perform tock.refuse(422, 'this task and others wait for each other in a cycle',
+      pg_catalog.format('tasks[%s].after',
       (select min(o.n) from unnest(v_open) with ordinality o (open, n) where o.open > 0) - 1));
   end if;
 end $$;
 
-comment on function tock.refuse_cycle is 'Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.';
+comment on function tock.refuse_cycle is
+  'Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it '
+  'or behind it.';

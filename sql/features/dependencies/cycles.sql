@@ -1,6 +1,7 @@
--- Tasks that wait for each other would wait for ever. What a completion would close to a cycle is refused with it. Two that
--- are open at the same moment don't see each other, and some of what a task comes after it watches later: so promotion
--- looks for cycles too, see closing_cycles(). The youngest entry of a cycle is cancelled.
+-- Tasks that wait for each other would wait for ever. What a completion would close to a cycle is refused
+-- with it. Two that are open at the same moment don't see each other, and some of what a task comes after it
+-- watches later: so promotion looks for cycles too, see closing_cycles(). The youngest entry
+-- of a cycle is cancelled.
 create or replace function tock.waited_for(p_positions bigint[])
 returns bigint[]
 language plpgsql
@@ -16,7 +17,8 @@ begin
     v_next := array(
       select x.position from unnest(v_next) i (child)
       join tock.waiting w on w.position = i.child and w.after_due is not null
-      cross join lateral (select x.position from tock.watches x where x.child = i.child and x.stream = 0 offset 0) x
+      cross join lateral (select x.position from tock.watches x
+        where x.child = i.child and x.stream = 0 offset 0) x
       where x.position <> all (v_seen)
       union
       select g.position
@@ -31,7 +33,9 @@ begin
   return v_seen;
 end $$;
 
-comment on function tock.waited_for is 'The waiting entries that some wait for, by their parents or at their gates, and what those wait for in turn, through up to a thousand.';
+comment on function tock.waited_for is
+  'The waiting entries that some wait for, by their parents or at their gates, and what those wait for in '
+  'turn, through up to a thousand.';
 
 -- Where a gate lets in several, none of them alone is in the way.
 create or replace function tock.inside_alone(p_queue text, p_gate text)
@@ -78,11 +82,13 @@ begin
   return null;
 end $$;
 
-comment on function tock.waits_on is 'The waiting entry that a waiting entry waits for, by its parents or at its gate.';
+comment on function tock.waits_on is
+  'The waiting entry that a waiting entry waits for, by its parents or at its gate.';
 
--- What is enqueued after others has a younger entry than they. So the youngest of a cycle is waited for by an older one,
--- which spawned it, or by tasks at the gate that it kept while it waits. Only there is anything followed, and through up
--- to a thousand entries for all children of a call: a claim may be waiting for it. The others' turn is the next look.
+-- What is enqueued after others has a younger entry than they. So the youngest of a cycle is waited for by an
+-- older one, which spawned it, or by tasks at the gate that it kept while it waits. Only there is anything
+-- followed, and through up to a thousand entries for all children of a call: a claim may be waiting for it.
+-- The others' turn is the next look.
 create or replace function tock.closing_cycles(p_watch tock.dependent[])
 returns tock.dependent[]
 language plpgsql
@@ -107,7 +113,8 @@ begin
         select from tock.watches x
         where x.child = o.position and x.watched_at < pg_catalog.clock_timestamp() - interval '1 second')
       and ((w.gate is not null and w.options ? 'resume')
-        or (select x.child from tock.watches x where x.stream = 0 and x.position = o.position and x.child < o.position limit 1)
+        or (select x.child from tock.watches x where x.stream = 0 and x.position = o.position
+          and x.child < o.position limit 1)
           is not null)
     order by pg_catalog.random()
   loop
@@ -124,7 +131,8 @@ begin
       exit when v_at = v_one.position;
     end loop;
     if v_at = v_one.position and v_at = (
-      select max(w.position) from tock.waiting w where w.position = any (v_passed) and w.after_due is not null)
+      select max(w.position) from tock.waiting w
+      where w.position = any (v_passed) and w.after_due is not null)
     then
       v_one.state := 'waiting for it';
       v_closing := v_closing || v_one;
@@ -134,9 +142,11 @@ begin
   return v_closing;
 end $$;
 
-comment on function tock.closing_cycles is 'Those of children that wait for themselves, and are the youngest of their cycle.';
+comment on function tock.closing_cycles is
+  'Those of children that wait for themselves, and are the youngest of their cycle.';
 
-create or replace function tock.refuse_waiting_for_itself(p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
+create or replace function tock.refuse_waiting_for_itself(
+  p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
 returns void
 language plpgsql
 volatile
@@ -158,17 +168,21 @@ begin
     return;
   end if;
   v_ats := array(
-    select w from tock.whereabouts(array(select p_ids[s.n] from unnest(v_some) with ordinality s (n, k) order by s.k)) w
+    select w from tock.whereabouts(array(select p_ids[s.n] from unnest(v_some) with ordinality s (n, k)
+      order by s.k)) w
     where w.state = 'waiting' order by w.n);
   foreach v_at in array v_ats loop
     if v_at.current_id >> 20 = p_position then
       perform tock.refuse(422, 'this task, by its unique_key, is the one that is to wait for it',
-        pg_catalog.format('%s[%s].unique_key', p_field, v_some[v_at.n] - 1), 'leave out wait, or the unique_key');
+        pg_catalog.format('%s[%s].unique_key', p_field, v_some[v_at.n] - 1),
+        'leave out wait, or the unique_key');
     elsif exists (
-      select from tock.waiting w where w.position = v_at.current_id >> 20 and w.gate = v_row.gate and w.queue = v_row.queue)
+      select from tock.waiting w where w.position = v_at.current_id >> 20 and w.gate = v_row.gate
+        and w.queue = v_row.queue)
     then
       perform tock.refuse(422, 'this task stands at the gate that the task is inside which is to wait for it',
-        pg_catalog.format('%s[%s].gate', p_field, v_some[v_at.n] - 1), 'a task that waits keeps its place inside its gate: leave out wait, or name another gate');
+        pg_catalog.format('%s[%s].gate', p_field, v_some[v_at.n] - 1),
+        'a task that waits keeps its place inside its gate: leave out wait, or name another gate');
     end if;
   end loop;
   if not p_position = any (tock.waited_for(array(select a.current_id >> 20 from unnest(v_ats) a))) then
@@ -177,11 +191,14 @@ begin
   -- which of them, by halves: each may have a thousand before it
   while pg_catalog.cardinality(v_ats) > 1 loop
     v_half := v_ats[1 : pg_catalog.cardinality(v_ats) / 2];
-    v_ats := case when p_position = any (tock.waited_for(array(select a.current_id >> 20 from unnest(v_half) a)))
+    v_ats := case when p_position
+      = any (tock.waited_for(array(select a.current_id >> 20 from unnest(v_half) a)))
       then v_half else v_ats[pg_catalog.cardinality(v_half) + 1 :] end;
   end loop;
-  perform tock.refuse(422, 'this task waits for the one that is to wait for it', pg_catalog.format('%s[%s]', p_field, v_some[v_ats[1].n] - 1),
+  perform tock.refuse(422, 'this task waits for the one that is to wait for it',
+    pg_catalog.format('%s[%s]', p_field, v_some[v_ats[1].n] - 1),
     'leave out wait, or what it comes after');
 end $$;
 
-comment on function tock.refuse_waiting_for_itself is 'Raises TK422 for what a task leaves behind and would wait for while that waits for the task.';
+comment on function tock.refuse_waiting_for_itself is
+  'Raises TK422 for what a task leaves behind and would wait for while that waits for the task.';

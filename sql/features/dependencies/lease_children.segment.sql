@@ -7,7 +7,8 @@ as $$
     select distinct x.child from tock.lease_rows_{segment}(p_lease) l
     cross join lateral (
       select x.child from tock.watches x
-      where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position offset 0) x)
+      where x.stream = l.stream and x.position > l.after_position
+        and x.position <= l.last_position offset 0) x)
 $$;
 
 comment on function tock.lease_children_{suffix} is 'The waiting entries that watch runs of a lease.';

@@ -1,5 +1,5 @@
--- The children's rows are locked by the caller. Those that are cancelled for their parents have their own children
--- looked at in turn, through up to a hundred generations; those after them by promotion.
+-- The children's rows are locked by the caller. Those that are cancelled for their parents have their own
+-- children looked at in turn, through up to a hundred generations; those after them by promotion.
 create or replace function tock.look_at_parents(p_children bigint[], p_lock boolean default false)
 returns integer
 language plpgsql
@@ -33,13 +33,15 @@ begin
       select row(w.position, coalesce(
         (select x.n from tock.watches x where x.child = w.position limit 1),
         pg_catalog.jsonb_array_length(w.options -> 'after')), null, null, null, null)::tock.dependent
-      from tock.waiting w where w.position = any (v_children) and w.after_due is not null and w.position <> all (v_free));
+      from tock.waiting w where w.position = any (v_children) and w.after_due is not null
+        and w.position <> all (v_free));
     while pg_catalog.cardinality(v_open) > 0 loop
       v_open := tock.next_parents(v_open, v_count, p_lock);
       v_count := v_count * 10;
       v_watch := v_watch || array(select o from unnest(v_open) o where o.verdict = 'watch');
       v_off := v_off || array(select o from unnest(v_open) o where o.verdict = 'cancel');
-      v_free := v_free || array(select o.position from unnest(v_open) o where o.verdict is null and o.upto = 0);
+      v_free := v_free || array(select o.position from unnest(v_open) o
+        where o.verdict is null and o.upto = 0);
       v_open := array(select o from unnest(v_open) o where o.verdict is null and o.upto > 0);
     end loop;
     perform tock.watch(v_watch);
@@ -54,7 +56,9 @@ begin
   return v_freed;
 end $$;
 
-comment on function tock.look_at_parents is 'Has children whose parents are over come next, and the others watch one that isn''t; returns how many came to their turn.';
+comment on function tock.look_at_parents is
+  'Has children whose parents are over come next, and the others watch one that isn''t; '
+  'returns how many came to their turn.';
 
 create or replace function tock.set_free(p_children bigint[])
 returns void
@@ -73,11 +77,13 @@ begin
   end if;
   delete from tock.watches x where x.child = any (p_children);
   perform tock.gather(array(
-    select w.position from tock.waiting w where w.position = any (p_children) and w.options ?| '{gather,resume}' and w.bytes >= 0));
-  -- How long it may wait for its start counts from now on, if its queue says so and it has not started before. What is
-  -- ready now is due at no time: its promotion then says that it was ready when it was promoted. (A time of now would
-  -- have promotion read on from there, and pass what was due shortly before.)
-  update tock.waiting w set due_at = case when w.gate is null and w.after_due <= v_now then 'infinity' else w.after_due end,
+    select w.position from tock.waiting w where w.position = any (p_children)
+      and w.options ?| '{gather,resume}' and w.bytes >= 0));
+  -- How long it may wait for its start counts from now on, if its queue says so and it has not started
+  -- before. What is ready now is due at no time: its promotion then says that it was ready when it was
+  -- promoted. (A time of now would have promotion read on from there, and pass what was due shortly before.)
+  update tock.waiting w set due_at = case when w.gate is null and w.after_due <= v_now then 'infinity'
+    else w.after_due end,
     after_due = null, options = case when w.options ?| '{expires_at,resume}' then w.options
     else w.options || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('expires_at',
       greatest(w.after_due, v_now) + (tock.policy(w.queue)).max_wait_seconds * interval '1 second')) end
@@ -89,7 +95,8 @@ begin
       select x.child from tock.watches x where x.stream = 0 and x.position = w.position limit 10000) x
     where w.position = any (p_children) and w.options ? 'expires_at'));
   select pg_catalog.array_agg(w.position) filter (where w.due_at = 'infinity'),
-      pg_catalog.array_agg(w.position) filter (where w.gate is not null and w.due_at <= v_now) into v_ready, v_gated
+      pg_catalog.array_agg(w.position) filter (where w.gate is not null and w.due_at <= v_now)
+        into v_ready, v_gated
   from tock.waiting w where w.position = any (p_children);
   if v_ready is not null then
     perform tock.make_ready(v_ready);
@@ -97,7 +104,8 @@ begin
   perform tock.come_to_gates(coalesce(v_gated, '{}'));
 end $$;
 
-comment on function tock.set_free is 'Lets children whose parents are over come next: ready, or to their gates, or to wait for their time.';
+comment on function tock.set_free is
+  'Lets children whose parents are over come next: ready, or to their gates, or to wait for their time.';
 
 -- What it was for goes with the run.
 create or replace function tock.cancel_children(p_off tock.dependent[])
@@ -127,7 +135,9 @@ begin
       where x.stream = (p.run_id & 1048575)::integer and x.position = p.run_id >> 20 offset 0) x));
 end $$;
 
-comment on function tock.cancel_children is 'Cancels children one of whose parents did not end well, and returns those of their own that are to be looked at, locked.';
+comment on function tock.cancel_children is
+  'Cancels children one of whose parents did not end well, and returns those of their own that are '
+  'to be looked at, locked.';
 
 -- A wish that was committed while the task's last attempt was being ended.
 create or replace function tock.still_wanted(p_children bigint[])
@@ -157,4 +167,6 @@ begin
   return array(select unnest(p_children) except select unnest(v_off));
 end $$;
 
-comment on function tock.still_wanted is 'Children without those that somebody cancelled while what they had run was being completed: these are ended.';
+comment on function tock.still_wanted is
+  'Children without those that somebody cancelled while what they had run was being completed: '
+  'these are ended.';

@@ -12,8 +12,9 @@ begin
   if not tock.sees_all() then
     insert into tock.nudges (stream, after_position, upto) select 0, p - 1, p from unnest(p_positions) p;
   end if;
-  -- A child of one of these watches its run from now on. One whose row is locked can't be moved: whoever has it may have
-  -- looked before this promotion commits, and nothing would tell it of the run's end. It gets a nudge.
+  -- A child of one of these watches its run from now on. One whose row is locked can't be moved: whoever has
+  -- it may have looked before this promotion commits, and nothing would tell it of the run's end.
+  -- It gets a nudge.
   if (select x.position from tock.watches x
     where x.stream = 0 and x.position >= (select min(p) from unnest(p_positions) p)
       and x.position <= (select max(p) from unnest(p_positions) p)
@@ -25,7 +26,8 @@ begin
       where w.position = any (array(
         select y.child from tock.watches y where y.stream = 0 and y.position = any (p_positions)))
       order by w.position for update skip locked) c, tock.promotions p
-    where x.stream = 0 and x.position = any (p_positions) and x.child = c.position and p.position = x.position;
+    where x.stream = 0 and x.position = any (p_positions) and x.child = c.position
+      and p.position = x.position;
     perform tock.look_soon(array(
       select y.child from tock.watches y where y.stream = 0 and y.position = any (p_positions)));
     if p_cancelled then

@@ -14,7 +14,8 @@ begin
   delete from tock.watches x
   using (
     select y.stream, y.position, y.child from tock.watches y
-    where y.child = any (p_children) and (select w.position from tock.waiting w where w.position = y.child) is null
+    where y.child = any (p_children) and (select w.position from tock.waiting w
+      where w.position = y.child) is null
     for update skip locked) y
   where x.stream = y.stream and x.position = y.position and x.child = y.child;
 end $$;
@@ -38,10 +39,13 @@ begin
     select distinct x.child
     from unnest(p_ids) i
     cross join lateral (
-      select x.child from tock.watches x where x.stream = (i & 1048575)::integer and x.position = i >> 20 offset 0) x));
+      select x.child from tock.watches x where x.stream = (i & 1048575)::integer
+        and x.position = i >> 20 offset 0) x));
 end $$;
 
-comment on function tock.parents_moved is 'Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.';
+comment on function tock.parents_moved is
+  'Has those that watch these runs or waiting entries look at their parents: they have ended, '
+  'or gone on as others.';
 
 -- For whoever holds a stream, or gates: it looks at nothing else itself.
 create or replace function tock.parents_passed(p_stream integer, p_after bigint, p_upto bigint)
@@ -53,7 +57,8 @@ set enable_bitmapscan = off
 as $$
 declare
   v_children bigint[] := array(
-    select x.child from tock.watches x where x.stream = p_stream and x.position > p_after and x.position <= p_upto
+    select x.child from tock.watches x where x.stream = p_stream and x.position > p_after
+      and x.position <= p_upto
     order by x.stream, x.position limit 10000);
 begin
   if not tock.sees_all() then
@@ -63,7 +68,8 @@ begin
   end if;
 end $$;
 
-comment on function tock.parents_passed is 'Has promotion look at those that watch what was passed over in a stream, up to 10,000.';
+comment on function tock.parents_passed is
+  'Has promotion look at those that watch what was passed over in a stream, up to 10,000.';
 
 create or replace function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
 returns void
@@ -78,7 +84,8 @@ begin
   if not tock.sees_all() then
     execute pg_catalog.format(
       'insert into tock.nudges (stream, after_position, upto) '
-      'select l.stream, l.after_position, l.last_position from tock.lease_rows_%s($1) l', p_epoch) using p_lease;
+      'select l.stream, l.after_position, l.last_position from tock.lease_rows_%s($1) l', p_epoch)
+    using p_lease;
     return;
   end if;
   execute pg_catalog.format('select tock.lease_children_%s($1)', p_epoch) into v_children using p_lease;

@@ -1,4 +1,5 @@
--- How children are told that a parent has ended, or has gone on as another run. The ending call only tries for their rows.
+-- How children are told that a parent has ended, or has gone on as another run. The ending call only tries
+-- for their rows.
 create or replace function tock.look_soon(p_children bigint[])
 returns void
 language plpgsql
@@ -20,13 +21,16 @@ begin
   -- except, as <> all looks through the array for each
   insert into tock.nudges (child)
   select w.position from tock.waiting w
-  where w.position = any (array(select unnest(p_children) except select unnest(v_told))) and w.after_due is not null;
+  where w.position = any (array(select unnest(p_children) except select unnest(v_told)))
+    and w.after_due is not null;
 end $$;
 
-comment on function tock.look_soon is 'Has promotion look at children in a moment, also at those whose row somebody has.';
+comment on function tock.look_soon is
+  'Has promotion look at children in a moment, also at those whose row somebody has.';
 
--- As (select tock.nudged_from(n)), so that it bounds the index: of the newest, dead or not, so many are read and no more
--- beside any held-open transaction. The sweep reads all, or what is older than these would stay for ever.
+-- As (select tock.nudged_from(n)), so that it bounds the index: of the newest, dead or not, so many are read
+-- and no more beside any held-open transaction. The sweep reads all, or what is older than these would stay
+-- for ever.
 create or replace function tock.nudged_from(p_count integer)
 returns bigint
 language sql
@@ -91,4 +95,6 @@ begin
   return v_locked;
 end $$;
 
-comment on function tock.lock_children is 'Locks up to a thousand children to be looked at, with up to 1 MiB of options, and returns them; the others promotion looks at in a moment.';
+comment on function tock.lock_children is
+  'Locks up to a thousand children to be looked at, with up to 1 MiB of options, and returns them; the '
+  'others promotion looks at in a moment.';

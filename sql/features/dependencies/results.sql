@@ -20,7 +20,8 @@ begin
     v_row := (select w from tock.waiting w where w.position = v_child);
     v_max := (tock.policy(v_row.queue)).max_payload_bytes;
     v_ids := array(
-      select a.id::bigint from pg_catalog.jsonb_array_elements_text(v_row.options -> 'after') with ordinality a (id, n)
+      select a.id::bigint from pg_catalog.jsonb_array_elements_text(
+        v_row.options -> 'after') with ordinality a (id, n)
       order by a.n);
     v_ends := tock.ends_in_order(v_ids);
     v_fits := tock.results_fit(v_ends, v_max - v_row.bytes);
@@ -34,9 +35,12 @@ begin
   end loop;
 end $$;
 
-comment on function tock.gather is 'Gives children their parents'' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.';
+comment on function tock.gather is
+  'Gives children their parents'' ids, names, states and results: {payload, parents}; a task that has waited '
+  'for what it spawned {payload, result, children}.';
 
-create or replace function tock.gathered(p_row tock.waiting, p_ids bigint[], p_ends tock.whereabout[], p_results boolean)
+create or replace function tock.gathered(
+  p_row tock.waiting, p_ids bigint[], p_ends tock.whereabout[], p_results boolean)
 returns jsonb
 language plpgsql
 volatile
@@ -45,20 +49,24 @@ declare
   -- of ten thousand, taken out of their row once
   v_names jsonb := p_row.options -> 'names';
   v_parents jsonb := (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('id', r.id::text,
+    select coalesce(pg_catalog.jsonb_agg(
+      pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('id', r.id::text,
       'name', v_names ->> r.id::text, 'state', r.state))
-      || case when p_results then pg_catalog.jsonb_build_object('result', r.result) else '{}' end order by r.n), '[]')
+      || case when p_results then pg_catalog.jsonb_build_object('result', r.result) else '{}' end
+        order by r.n), '[]')
     from tock.results_of(p_ids, p_ends, p_results) r);
 begin
-  return case when p_row.options ? 'resume' then pg_catalog.jsonb_build_object('children', v_parents, 'result', p_row.payload -> 'result',
+  return case when p_row.options ? 'resume'
+    then pg_catalog.jsonb_build_object('children', v_parents, 'result', p_row.payload -> 'result',
       'payload', tock.own_payload(p_row.payload, p_row.options))
     else pg_catalog.jsonb_build_object('payload', p_row.payload, 'parents', v_parents) end;
 end $$;
 
-comment on function tock.gathered is 'The payload of a waiting entry with what its parents, or children, gave, built anew from its parts.';
+comment on function tock.gathered is
+  'The payload of a waiting entry with what its parents, or children, gave, built anew from its parts.';
 
--- Sizes as they are stored first, which costs nothing: not much more than fits is ever unpacked. Small values are larger stored
--- than as text: a digit takes 20 bytes, and one of an array 12.
+-- Sizes as they are stored first, which costs nothing: not much more than fits is ever unpacked. Small values
+-- are larger stored than as text: a digit takes 20 bytes, and one of an array 12.
 create or replace function tock.results_fit(p_ends tock.whereabout[], p_bytes bigint)
 returns boolean
 language plpgsql
@@ -75,7 +83,8 @@ declare
   v_part bigint;
   v_sum bigint;
 begin
-  foreach v_size in array array['pg_catalog.pg_column_size(r.result)', 'pg_catalog.octet_length(r.result::text)'] loop
+  foreach v_size in array array['pg_catalog.pg_column_size(r.result)',
+    'pg_catalog.octet_length(r.result::text)'] loop
     v_sum := 0;
     for v_epoch in select distinct tock.epoch_of(e >> 20) from unnest(v_ends) e loop
       execute pg_catalog.format($q$
@@ -96,7 +105,9 @@ end $$;
 
 comment on function tock.results_fit is 'Whether the results of these tasks are up to so many bytes of JSON.';
 
-create or replace function tock.results_of(p_ids bigint[], p_ends tock.whereabout[], p_results boolean, out n bigint, out id bigint, out state text, out result jsonb)
+create or replace function tock.results_of(
+  p_ids bigint[], p_ends tock.whereabout[], p_results boolean, out n bigint, out id bigint, out state text,
+  out result jsonb)
 returns setof record
 language plpgsql
 volatile
@@ -108,14 +119,18 @@ as $$
 declare
   v_epoch integer;
 begin
-  for v_epoch in select distinct tock.epoch_of(e.current_id >> 20) from unnest(p_ends) e where e.state = 'done' loop
+  for v_epoch in
+    select distinct tock.epoch_of(e.current_id >> 20) from unnest(p_ends) e where e.state = 'done'
+  loop
     return query execute pg_catalog.format($q$
       select e.n, e.task_id, e.state, r.result
       from unnest($1) e
       left join lateral (
         select case when $2 then r.result end as result from tock.results_%1$s r
-        where r.stream = (e.current_id & 1048575)::integer and r.position = e.current_id >> 20 offset 0) r on true
-      where e.state = 'done' and tock.epoch_of(e.current_id >> 20) = %1$s$q$, v_epoch) using p_ends, p_results;
+        where r.stream = (e.current_id & 1048575)::integer and r.position = e.current_id >> 20 offset 0) r
+        on true
+      where e.state = 'done' and tock.epoch_of(e.current_id >> 20) = %1$s$q$, v_epoch)
+    using p_ends, p_results;
   end loop;
   return query select e.n, e.task_id, e.state, null::jsonb from unnest(p_ends) e where e.state <> 'done';
   return query
@@ -123,4 +138,5 @@ begin
     where i.n not in (select e.n from unnest(p_ends) e);
 end $$;
 
-comment on function tock.results_of is 'How tasks ended and with which results, n in their order: of one that was run again, how that did.';
+comment on function tock.results_of is
+  'How tasks ended and with which results, n in their order: of one that was run again, how that did.';

@@ -6,7 +6,8 @@ as $$
 declare
   v_digest bigint := (
     select r.digest from tock.requests r
-    where r.verb = 'spawn' and r.queue = p_run.queue and r.request_id = (p_run.position << 20 | p_run.stream)::text);
+    where r.verb = 'spawn' and r.queue = p_run.queue
+      and r.request_id = (p_run.position << 20 | p_run.stream)::text);
 begin
   return v_digest is not distinct from pg_catalog.hashtextextended(p_spawn::text, 0);
 end $$;
@@ -24,27 +25,34 @@ declare
   v_row tock.waiting := (select w from tock.waiting w where w.position = p_position);
   v_policy tock.queues := tock.policy(v_row.queue);
   v_payload jsonb := pg_catalog.jsonb_build_object('result', p_result, 'payload',
-    case when v_row.options ? 'resume' then tock.own_payload(v_row.payload, v_row.options) else v_row.payload end);
+    case when v_row.options ? 'resume' then tock.own_payload(v_row.payload, v_row.options)
+      else v_row.payload end);
   v_bytes integer := pg_catalog.octet_length(v_payload::text);
   v_run_at timestamptz := (
     select (w.changes ->> 'run_at')::timestamptz from unnest(tock.wishes(array[v_row.task_id, p_run_id])) w
     where w.changes ? 'run_at' order by w.id = v_row.task_id desc limit 1);
 begin
   if v_bytes > v_policy.max_payload_bytes and p_result is not null then
-    perform tock.refuse(422, pg_catalog.format('the payload and the result are the payload of the task that goes on, and queue %s takes payloads of up to %s bytes of JSON',
-      v_row.queue, v_policy.max_payload_bytes), p_field, 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+    perform tock.refuse(422,
+      pg_catalog.format(
+        'the payload and the result are the payload of the task that goes on, and queue %s takes payloads '
+        'of up to %s bytes of JSON',
+      v_row.queue, v_policy.max_payload_bytes), p_field,
+      'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
   end if;
   update tock.waiting w set payload = v_payload, bytes = v_bytes,
     after_due = greatest(pg_catalog.clock_timestamp(), v_run_at),
     lane = case when w.lane < 1024 then w.lane + 1024 else w.lane end,
-    options = coalesce(w.options, '{}') - '{names,expires_at}'::text[] || pg_catalog.jsonb_build_object('resume', true, 'after', '[]'::jsonb,
+    options = coalesce(w.options, '{}') - '{names,expires_at}'::text[]
+      || pg_catalog.jsonb_build_object('resume', true, 'after', '[]'::jsonb,
       -- a payload that is wanted until it goes on is in this one
       'stage', coalesce(w.options -> 'stage', '{}') || pg_catalog.jsonb_build_object('after', p_position))
   where w.position = p_position;
 end $$;
 
 comment on function tock.begin_wait is
-  'Has a task''s next entry wait for what its run spawns: its payload is {payload, result} until the children''s results are added.';
+  'Has a task''s next entry wait for what its run spawns: its payload is {payload, result} until the '
+  'children''s results are added.';
 
 -- p_ids are those of the tasks in order, of which some may be one by their key.
 create or replace function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
@@ -59,15 +67,19 @@ begin
       select pg_catalog.jsonb_agg(i.id::text order by i.n)
       from (select i.id, min(i.n) as n from unnest(p_ids) with ordinality i (id, n) group by i.id) i))
     || (
-      select case when count(*) > 0 then pg_catalog.jsonb_build_object('names', pg_catalog.jsonb_object_agg(p_ids[t.n]::text, t.task ->> 'name'))
+      select case when count(*) > 0
+        then pg_catalog.jsonb_build_object('names', pg_catalog.jsonb_object_agg(p_ids[t.n]::text,
+          t.task ->> 'name'))
         else '{}' end
-      from pg_catalog.jsonb_array_elements(p_spawn -> 'tasks') with ordinality t (task, n) where t.task ->> 'name' is not null)
+      from pg_catalog.jsonb_array_elements(p_spawn -> 'tasks') with ordinality t (task, n)
+      where t.task ->> 'name' is not null)
   where w.position = p_position;
   perform tock.look_at_parents(array[p_position]);
   perform tock.refuse_waiting_for_itself(p_position, p_ids, p_spawn -> 'tasks', p_field || '.tasks');
 end $$;
 
-comment on function tock.wait_for is 'Has a task''s next entry come after others; TK422 where these wait for it.';
+comment on function tock.wait_for is
+  'Has a task''s next entry come after others; TK422 where these wait for it.';
 
 create or replace function tock.spawn_all(p_epoch integer, p_runs tock.leased_run[], p_results jsonb)
 returns void
@@ -87,11 +99,13 @@ begin
     v_spawn := v_item -> 'spawn';
     v_next := null;
     insert into tock.requests (verb, queue, request_id, digest, ids)
-      values ('spawn', v_run.queue, (v_run.position << 20 | v_run.stream)::text, pg_catalog.hashtextextended(v_spawn::text, 0), '{}')
+      values ('spawn', v_run.queue, (v_run.position << 20 | v_run.stream)::text,
+        pg_catalog.hashtextextended(v_spawn::text, 0), '{}')
       on conflict do nothing;
     continue when not found;
     if coalesce((v_spawn ->> 'wait')::boolean, false) then
-      execute pg_catalog.format('select e.next_id >> 20 from tock.results_%s e where e.stream = $1 and e.position = $2', p_epoch)
+      execute pg_catalog.format(
+        'select e.next_id >> 20 from tock.results_%s e where e.stream = $1 and e.position = $2', p_epoch)
         into v_next using v_run.stream, v_run.position;
       continue when v_next is null;  -- somebody wanted it cancelled
       perform tock.begin_wait(v_next, v_run.position << 20 | v_run.stream, nullif(v_item -> 'result', 'null'),
@@ -104,12 +118,14 @@ begin
   for v_k in 1 .. pg_catalog.cardinality(v_runs) loop
     continue when v_nexts[v_k] is null;
     v_run := v_runs[v_k];
-    perform tock.wait_for(v_nexts[v_k], tock.spawned_ids(v_run), p_results -> (v_run.n - 1)::integer -> 'spawn',
+    perform tock.wait_for(v_nexts[v_k], tock.spawned_ids(v_run),
+      p_results -> (v_run.n - 1)::integer -> 'spawn',
       pg_catalog.format('results[%s].spawn', v_run.n - 1));
   end loop;
 end $$;
 
-comment on function tock.spawn_all is 'Enqueues what runs that were done leave behind, once, and has those wait that are to go on after it.';
+comment on function tock.spawn_all is
+  'Enqueues what runs that were done leave behind, once, and has those wait that are to go on after it.';
 
 create or replace function tock.spawned_ids(p_run tock.leased_run)
 returns bigint[]
@@ -117,7 +133,8 @@ language sql
 stable
 as $$
   select r.ids from tock.requests r
-  where r.verb = 'spawn' and r.queue = p_run.queue and r.request_id = (p_run.position << 20 | p_run.stream)::text
+  where r.verb = 'spawn' and r.queue = p_run.queue
+    and r.request_id = (p_run.position << 20 | p_run.stream)::text
 $$;
 
 comment on function tock.spawned_ids is 'The ids of the tasks that a run left behind, in order.';

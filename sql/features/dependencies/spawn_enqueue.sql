@@ -18,8 +18,8 @@ begin
       v_places := v_places || v_part.places;
     exception
       when sqlstate 'TK403' or sqlstate 'TK409' or sqlstate 'TK422' or sqlstate 'TK503' then
-        get stacked diagnostics v_code = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail,
-          v_hint = pg_exception_hint;
+        get stacked diagnostics v_code = returned_sqlstate, v_message = message_text,
+          v_detail = pg_exception_detail, v_hint = pg_exception_hint;
         perform tock.refuse(pg_catalog.right(v_code, 3)::integer, v_message,
           tock.spawned_field(v_detail, v_part.places, p_runs), nullif(v_hint, ''));
     end;
@@ -28,13 +28,16 @@ begin
   from (
     select p_runs[g.k] as run, g.ids
     from (
-      select (p.place ->> 0)::integer as k, pg_catalog.array_agg(v_all[p.n] order by (p.place ->> 1)::integer) as ids
+      select (p.place ->> 0)::integer as k,
+        pg_catalog.array_agg(v_all[p.n] order by (p.place ->> 1)::integer) as ids
       from pg_catalog.jsonb_array_elements(v_places) with ordinality p (place, n) group by 1) g
     offset 0) i
-  where q.verb = 'spawn' and q.queue = (i.run).queue and q.request_id = ((i.run).position << 20 | (i.run).stream)::text;
+  where q.verb = 'spawn' and q.queue = (i.run).queue
+    and q.request_id = ((i.run).position << 20 | (i.run).stream)::text;
 end $$;
 
-comment on function tock.enqueue_spawned is 'Enqueues what runs leave behind, and notes the ids with each run.';
+comment on function tock.enqueue_spawned is
+  'Enqueues what runs leave behind, and notes the ids with each run.';
 
 create or replace function tock.spawned_field(p_field text, p_places jsonb, p_runs tock.leased_run[])
 returns text
@@ -47,15 +50,18 @@ declare
 begin
   return pg_catalog.format('results[%s].spawn', (p_runs[(v_place ->> 0)::integer]).n - 1)
     || case when v_task is null then coalesce('.' || nullif(p_field, ''), '')
-      else pg_catalog.format('.tasks[%s]', (v_place ->> 1)::integer - 1) || substring(p_field from '^tasks\[\d+\](.*)$') end;
+      else pg_catalog.format('.tasks[%s]', (v_place ->> 1)::integer - 1)
+        || substring(p_field from '^tasks\[\d+\](.*)$') end;
 end $$;
 
 comment on function tock.spawned_field is 'Where in a completion the field stands that enqueue() refused.';
 
--- All keys that the runs of a call name are taken as by one enqueue: queue by queue, and key by key. So two completions can
--- wait for each other in one direction only. More than one enqueue takes is cut: by the hundred of one key, each such
--- round after the other, and by the thousand in the order of the keys. What has no key comes last, a run's tasks in one call.
-create or replace function tock.spawn_parts(p_runs tock.leased_run[], p_results jsonb, out queue text, out tasks jsonb, out places jsonb)
+-- All keys that the runs of a call name are taken as by one enqueue: queue by queue, and key by key. So two
+-- completions can wait for each other in one direction only. More than one enqueue takes is cut: by the
+-- hundred of one key, each such round after the other, and by the thousand in the order of the keys. What has
+-- no key comes last, a run's tasks in one call.
+create or replace function tock.spawn_parts(
+  p_runs tock.leased_run[], p_results jsonb, out queue text, out tasks jsonb, out places jsonb)
 returns setof record
 language plpgsql
 volatile
@@ -92,4 +98,5 @@ begin
 end $$;
 
 comment on function tock.spawn_parts is
-  'What runs leave behind as calls of enqueue() in their order; places has for each task which of the runs it is of, and which of its tasks.';
+  'What runs leave behind as calls of enqueue() in their order; places has for each task which of the runs '
+  'it is of, and which of its tasks.';

@@ -1,5 +1,5 @@
--- How long a child watches a parent before it looks again by itself: as long as it has until then, so seldom more than
--- ten times in an hour; but a parent that nobody claims expires without telling.
+-- How long a child watches a parent before it looks again by itself: as long as it has until then, so seldom
+-- more than ten times in an hour; but a parent that nobody claims expires without telling.
 create or replace function tock.expiries(p_ids bigint[], out id bigint, out expires_at timestamptz)
 returns setof record
 language plpgsql
@@ -13,27 +13,30 @@ declare
 begin
   return query
     select w.position << 20, (w.options ->> 'expires_at')::timestamptz from tock.waiting w
-    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0)) and w.options ? 'expires_at';
+    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+      and w.options ? 'expires_at';
   for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
     return query execute pg_catalog.format($q$
       select i, r.expires_at from unnest($1) i
       cross join lateral (
         select (r.options ->> 'expires_at')::timestamptz as expires_at from tock.runs_%s r
-        where r.stream = (i & 1048575)::integer and r.position = i >> 20 and r.options ? 'expires_at' offset 0) r$q$, v_epoch)
+        where r.stream = (i & 1048575)::integer and r.position = i >> 20
+          and r.options ? 'expires_at' offset 0) r$q$, v_epoch)
       using p_ids;
   end loop;
 end $$;
 
 comment on function tock.expiries is 'When runs and waiting entries expire, those that do.';
 
--- A call that ends a run, or a promotion that makes an entry a run, may have looked for children before a watch was
--- committed, and may itself commit later: nothing would tell the child. Such a transaction has locked the lease's row or
--- the entry's, or has the claim lock of the stream where it claimed the run as well, or has written to tock.marks, as a
--- cancel or a change of a ready run does, and is older than the call that looks. What is free now, and still open,
--- will be ended by a call that sees every watch committed so far. Nothing is locked to find out: a completion passes over
--- a lease that somebody has locked, and a claim a stream. An xmax older than any transaction whose rows the table may
--- still show is no transaction's id, but that of several lockers; then the look is made again, too. A snapshot from before
--- this statement tells nothing.
+-- A call that ends a run, or a promotion that makes an entry a run, may have looked for children before a
+-- watch was committed, and may itself commit later: nothing would tell the child. Such a transaction has
+-- locked the lease's row or the entry's, or has the claim lock of the stream where it claimed the run as
+-- well, or has written to tock.marks, as a cancel or a change of a ready run does, and is older than the call
+-- that looks. What is free now, and still open, will be ended by a call that sees every watch committed so
+-- far. Nothing is locked to find out: a completion passes over a lease that somebody has locked, and a claim
+-- a stream. An xmax older than any transaction whose rows the table may still show is no transaction's id,
+-- but that of several lockers; then the look is made again, too.
+-- A snapshot from before this statement tells nothing.
 create or replace function tock.being_ended(p_ids bigint[], p_own bigint[])
 returns bigint[]
 language plpgsql
@@ -53,47 +56,39 @@ begin
   if p_ids = '{}' or not tock.sees_all() then
     return p_ids;
   end if;
-  v_frozen := (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c where c.oid = 'tock.waiting'::regclass);
+  v_frozen := (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c
+    where c.oid = 'tock.waiting'::regclass);
   v_free := array(
     select w.position << 20 from tock.waiting w
     where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
-      and (w.xmax = '0'::xid or (pg_catalog.age(w.xmax) > v_oldest and pg_catalog.age(w.xmax) <= v_frozen) or w.position = any (p_own)));
+      and (w.xmax = '0'::xid or (pg_catalog.age(w.xmax) > v_oldest and pg_catalog.age(w.xmax) <= v_frozen)
+        or w.position = any (p_own)));
   -- before leases and marks are read: who commits in between is seen there
-  select coalesce(pg_catalog.array_agg(l.objid::bigint::integer) filter (where l.locktype = 'advisory'), '{}'),
-      coalesce(pg_catalog.bool_or(l.locktype = 'relation' and coalesce(a.xact_start < pg_catalog.transaction_timestamp(), true)), false)
+  select coalesce(pg_catalog.array_agg(l.objid::bigint::integer)
+    filter (where l.locktype = 'advisory'), '{}'),
+      coalesce(pg_catalog.bool_or(l.locktype = 'relation'
+        and coalesce(a.xact_start < pg_catalog.transaction_timestamp(), true)), false)
     into v_claiming, v_marking
   from pg_catalog.pg_locks l
   left join pg_catalog.pg_stat_activity a on a.pid = l.pid
-  where (l.locktype = 'advisory' and l.objsubid = 2 and l.classid::bigint = tock.lock_space() and l.objid::bigint < 1048576
+  where (l.locktype = 'advisory' and l.objsubid = 2 and l.classid::bigint = tock.lock_space()
+    and l.objid::bigint < 1048576
       or l.locktype = 'relation' and l.relation = 'tock.marks'::regclass and l.mode = 'RowExclusiveLock')
     and l.pid is distinct from pg_catalog.pg_backend_pid()
-    and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database());
+    and l.database = (select d.oid from pg_catalog.pg_database d
+      where d.datname = pg_catalog.current_database());
   for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
     continue when v_epoch is null;
-    execute pg_catalog.format($q$
-      select array(
-        select i from unnest($1) i
-        left join lateral (
-          select l.last_position, l.closed_at, l.xmax as changed_by from tock.leases_%1$s l
-          where l.stream = (i & 1048575)::integer and l.after_position < i >> 20
-          order by l.stream, l.after_position desc limit 1) c on c.last_position >= i >> 20
-        where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = %1$s
-          and case when c.last_position is null then i & 1048575 <> all ($4) and not $5 and (
-              select m.position from tock.marks_%1$s m
-              where m.stream = (i & 1048575)::integer and m.position = i >> 20 and m.kind in ('superseded', 'cancelled') limit 1) is null
-            else coalesce(c.closed_at, 'infinity') = 'infinity'
-              and (c.changed_by = '0'::xid or (pg_catalog.age(c.changed_by) > $2 and pg_catalog.age(c.changed_by) <= $3))
-              and (select e.position from tock.results_%1$s e
-                where e.stream = (i & 1048575)::integer and e.position = i >> 20) is null end)$q$, v_epoch)
-      into v_part using p_ids, v_oldest,
-        (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c where c.oid = pg_catalog.format('tock.leases_%s', v_epoch)::regclass),
-        v_claiming, v_marking;
+    execute pg_catalog.format('select array(select f from tock.free_runs_%s($1, $2, $3, $4) f)', v_epoch)
+      into v_part using p_ids, v_oldest, v_claiming, v_marking;
     v_free := v_free || v_part;
   end loop;
   return array(select unnest(p_ids) except select unnest(v_free));
 end $$;
 
-comment on function tock.being_ended is 'Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows of p_own are locked by the caller itself.';
+comment on function tock.being_ended is
+  'Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows '
+  'of p_own are locked by the caller itself.';
 
 create or replace function tock.watch(p_watch tock.dependent[])
 returns void
@@ -113,7 +108,8 @@ begin
   delete from tock.watches x using unnest(p_watch) o
   where x.child = o.position and (x.position <> o.current_id >> 20 or x.stream <> o.current_id & 1048575);
   insert into tock.watches (stream, position, child, n, held_up)
-  select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto, o.state in ('dead', 'cancelled', 'expired')
+  select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto,
+    o.state in ('dead', 'cancelled', 'expired')
   from unnest(p_watch) o
   on conflict do nothing;
   update tock.watches x set held_up = true
@@ -147,10 +143,11 @@ begin
   where w.position = o.position;
 end $$;
 
-comment on function tock.watch is 'Has children watch the parents that are in their way, and look at them again in a while.';
+comment on function tock.watch is
+  'Has children watch the parents that are in their way, and look at them again in a while.';
 
--- A net under all that, in each sweep: whoever is found here should have been told. From a random child on, so that of many
--- all have their turn.
+-- A net under all that, in each sweep: whoever is found here should have been told. From a random child on,
+-- so that of many all have their turn.
 create or replace function tock.left_behind(p_children bigint[] default null)
 returns bigint[]
 language plpgsql
@@ -173,14 +170,16 @@ begin
   else
     v_watches := array(select x from tock.watches x where x.child >= v_from order by x.child limit 200);
     v_watches := v_watches || array(
-      select x from tock.watches x where x.child < v_from order by x.child limit 200 - pg_catalog.cardinality(v_watches));
+      select x from tock.watches x where x.child < v_from order by x.child
+      limit 200 - pg_catalog.cardinality(v_watches));
   end if;
   return array(
     select distinct x.child
     from unnest(v_watches) with ordinality x (position, child, watched_at, stream, n, held_up, k)
     join tock.waiting w on w.position = x.child and w.after_due is not null
     left join tock.whereabouts(array(
-      select x.position << 20 | x.stream from unnest(v_watches) with ordinality x (position, child, watched_at, stream, n, held_up, k)
+      select x.position << 20 | x.stream
+      from unnest(v_watches) with ordinality x (position, child, watched_at, stream, n, held_up, k)
       order by x.k)) p on p.n = x.k
     where w.due_at > pg_catalog.clock_timestamp() + interval '2 s'
       and (p.state = 'done' or p.current_id <> x.position << 20 | x.stream
@@ -188,4 +187,6 @@ begin
           or (select r.id from tock.reruns r where r.of_id = p.task_id limit 1) is not null))));
 end $$;
 
-comment on function tock.left_behind is 'Of these children, or of 200 that wait, those whose watched parent has ended or gone on, and that look at it again no sooner than in two seconds.';
+comment on function tock.left_behind is
+  'Of these children, or of 200 that wait, those whose watched parent has ended or gone on, and that look at '
+  'it again no sooner than in two seconds.';

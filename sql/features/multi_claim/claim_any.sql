@@ -1,9 +1,10 @@
--- A claim from each queue in turn with what is left of the limit, until that is used up. Each has a lease of its
--- own: leases are of one queue, so that its key, its policy and its epoch say all. The answer is bounded as that
--- of one claim: each goes on with the bytes that those before it have left.
+-- A claim from each queue in turn with what is left of the limit, until that is used up. Each has a lease of
+-- its own: leases are of one queue, so that its key, its policy and its epoch say all. The answer is bounded
+-- as that of one claim: each goes on with the bytes that those before it have left.
 create or replace function tock.claim_any(
-  p_queues text[], p_worker text default null, p_limit integer default 1, p_lease_seconds integer default null,
-  p_request_id text default null, p_alone boolean default false, p_weights integer[] default null)
+  p_queues text[], p_worker text default null, p_limit integer default 1,
+  p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false,
+  p_weights integer[] default null)
 returns setof tock.claimed_from
 language plpgsql
 volatile
@@ -70,7 +71,8 @@ begin
   loop
     v_order := array(
       select q.queue from unnest(v_queues, p_weights) with ordinality q(queue, weight, n)
-      order by case when p_weights is null then q.n else -pg_catalog.ln(1 - pg_catalog.random()) / q.weight end);
+      order by case when p_weights is null then q.n
+        else -pg_catalog.ln(1 - pg_catalog.random()) / q.weight end);
     foreach v_queue in array v_order loop
       v_got := 0;
       for v_run in
@@ -88,7 +90,8 @@ begin
         v_found := true;
         if v_alone and not v_durable then
           v_policy := tock.policy(v_queue);
-          v_durable := tock.lease_asks(v_lease) or v_policy.max_running is not null or v_policy.rate_limit is not null;
+          v_durable := tock.lease_asks(v_lease) or v_policy.max_running is not null
+            or v_policy.rate_limit is not null;
         end if;
         if p_request_id is not null then
           insert into tock.requests (verb, queue, request_id, digest, token)
@@ -108,15 +111,18 @@ begin
 end $$;
 
 comment on function tock.claim_any is
-  'claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue''s runs have a lease of their own. claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).';
+  'claim() from several queues, up to 20: from the first what it has, then from the next what is left of '
+  'p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the '
+  'shares follow the weights while all have work. Each queue''s runs have a lease of their own. '
+  'claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).';
 
 create or replace function tock.claimed_of(p_queue text, p_run tock.claimed)
 returns tock.claimed_from
 language sql
 immutable
 as $$
-  select row(p_queue, p_run.lease, p_run.leased_until, p_run.id, p_run.run_id, p_run.attempt, p_run.max_attempts,
-    p_run.priority, p_run.tenant, p_run.created_at, p_run.payload)::tock.claimed_from
+  select row(p_queue, p_run.lease, p_run.leased_until, p_run.id, p_run.run_id, p_run.attempt,
+    p_run.max_attempts, p_run.priority, p_run.tenant, p_run.created_at, p_run.payload)::tock.claimed_from
 $$;
 
 comment on function tock.claimed_of is 'What claim() has returned for a run, with its queue.';
@@ -144,4 +150,5 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_queues is 'Raises TK422 for queues and weights that claim_any() doesn''t take.';
+comment on function tock.check_queues is
+  'Raises TK422 for queues and weights that claim_any() doesn''t take.';

@@ -1,5 +1,5 @@
--- Two calls of one worker follow each other at its row: the second finds what the first was given. Locks it before
--- anything that claim() takes.
+-- Two calls of one worker follow each other at its row: the second finds what the first was given. Locks it
+-- before anything that claim() takes.
 create or replace function tock.claim_own(p_queue text, p_worker text, p_lease_seconds integer default null)
 returns setof tock.claimed
 language plpgsql
@@ -35,15 +35,18 @@ begin
       end if;
     end if;
   end if;
-  select c.* into v_row from tock.claim(p_queue => p_queue, p_worker => p_worker, p_lease_seconds => p_lease_seconds) c;
+  select c.* into v_row
+  from tock.claim(p_queue => p_queue, p_worker => p_worker, p_lease_seconds => p_lease_seconds) c;
   if v_row.lease is not null then
     -- the time is in an index, so it is moved by the hour
     update tock.own_leases o set token = v_row.lease,
-      claimed_at = case when o.claimed_at > pg_catalog.now() - interval '1 hour' then o.claimed_at else pg_catalog.now() end
+      claimed_at = case when o.claimed_at > pg_catalog.now() - interval '1 hour' then o.claimed_at
+        else pg_catalog.now() end
     where o.queue = p_queue and o.worker = p_worker;
     return next v_row;
   end if;
 end $$;
 
 comment on function tock.claim_own is
-  'Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one again, with a later end.';
+  'Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one '
+  'again, with a later end.';

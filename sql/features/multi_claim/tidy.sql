@@ -1,4 +1,5 @@
--- Who is claiming at this moment is passed over. Judged again once the row is locked, as it may have claimed in between.
+-- Who is claiming at this moment is passed over. Judged again once the row is locked, as it may have claimed
+-- in between.
 create or replace function tock.tidy_own(p_limit integer)
 returns void
 language plpgsql
@@ -14,7 +15,8 @@ begin
     order by o.claimed_at limit p_limit for update skip locked
   loop
     if tock.is_open(v_own.token, tock.lease_epoch(v_own.token)) then
-      update tock.own_leases o set claimed_at = pg_catalog.now() where o.queue = v_own.queue and o.worker = v_own.worker;
+      update tock.own_leases o set claimed_at = pg_catalog.now()
+      where o.queue = v_own.queue and o.worker = v_own.worker;
     else
       delete from tock.own_leases o where o.queue = v_own.queue and o.worker = v_own.worker;
     end if;

@@ -19,4 +19,5 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_pipelines is 'Raises TK422 for the first task that is enqueued into a queue that is none of its stages.';
+comment on function tock.check_pipelines is
+  'Raises TK422 for the first task that is enqueued into a queue that is none of its stages.';

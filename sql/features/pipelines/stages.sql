@@ -13,17 +13,20 @@ begin
       where s.stage = p_queue);
   elsif v_pipeline is null then
     perform tock.refuse(422, 'this task has no pipeline, so it has no stages', p_field, 'leave out stage');
-  elsif v_stage <> 'null' and not (case when pg_catalog.jsonb_typeof(v_stage) = 'string' then v_pipeline ? (v_stage #>> '{}')
+  elsif v_stage <> 'null'
+    and not (case when pg_catalog.jsonb_typeof(v_stage) = 'string' then v_pipeline ? (v_stage #>> '{}')
     else false end)
   then
     perform tock.refuse(422, 'stage is one of this task''s pipeline, or null to end the task here', p_field,
-      'its stages: ' || (select pg_catalog.string_agg(s, ', ') from pg_catalog.jsonb_array_elements_text(v_pipeline) s));
+      'its stages: ' || (select pg_catalog.string_agg(s, ', ')
+        from pg_catalog.jsonb_array_elements_text(v_pipeline) s));
   end if;
   return v_stage #>> '{}';
 end $$;
 
 comment on function tock.next_stage is
-  'The queue where a task goes on whose run in p_queue is done: the stage that is named, or else the next; null when it ends. TK422 for one that is none of its.';
+  'The queue where a task goes on whose run in p_queue is done: the stage that is named, or else the next; '
+  'null when it ends. TK422 for one that is none of its.';
 
 create or replace function tock.stage_policy(p_queue text)
 returns tock.queues
@@ -49,12 +52,16 @@ stable
 as $$
 begin
   if pg_catalog.octet_length(p_payload::text) > p_policy.max_payload_bytes then
-    perform tock.refuse(422, pg_catalog.format('the result is the payload of the next stage, and queue %s takes payloads of up to %s bytes of JSON',
-      p_policy.name, p_policy.max_payload_bytes), p_field, 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+    perform tock.refuse(422,
+      pg_catalog.format(
+        'the result is the payload of the next stage, and queue %s takes payloads of up to %s bytes of JSON',
+      p_policy.name, p_policy.max_payload_bytes), p_field,
+      'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
   end if;
 end $$;
 
-comment on function tock.check_stage_takes is 'Raises TK422 for a result that is too large to be the next stage''s payload.';
+comment on function tock.check_stage_takes is
+  'Raises TK422 for a result that is too large to be the next stage''s payload.';
 
 -- As it goes on: a wish that is heeded may have changed it.
 create or replace function tock.check_stages_take(p_again tock.going[], p_fields text[])
@@ -73,7 +80,10 @@ begin
       v_policy.name := v_next.queue;
     end if;
     if v_next.bytes > v_policy.max_payload_bytes then
-      perform tock.refuse(422, pg_catalog.format('without a result task %s takes its payload along, and queue %s takes payloads of up to %s bytes of JSON',
+      perform tock.refuse(422,
+        pg_catalog.format(
+          'without a result task %s takes its payload along, and queue %s takes payloads of up to %s bytes '
+          'of JSON',
         v_next.task_id, v_policy.name, v_policy.max_payload_bytes), p_fields[v_next.n],
         'complete it with a smaller result, or raise the queue''s max_payload_bytes');
     end if;
@@ -81,7 +91,8 @@ begin
 end $$;
 
 comment on function tock.check_stages_take is
-  'Raises TK422, naming the field, for the first payload that goes on as it is and is too large for the next stage.';
+  'Raises TK422, naming the field, for the first payload that goes on as it is and is too large '
+  'for the next stage.';
 
 create or replace function tock.pipeline_continuation(p_run tock.leased_run, p_item jsonb, p_options jsonb)
 returns tock.continuation
@@ -92,7 +103,8 @@ declare
   v_next tock.continuation;
 begin
   v_next.waits := false;
-  v_next.queue := tock.next_stage(p_options, p_run.queue, p_item, pg_catalog.format('results[%s].stage', p_run.n - 1));
+  v_next.queue := tock.next_stage(p_options, p_run.queue, p_item,
+    pg_catalog.format('results[%s].stage', p_run.n - 1));
   if v_next.queue is not null and p_run.state is null then
     v_next.payload := nullif(p_item -> 'result', 'null');
     v_next.unchanged := v_next.payload is null;
@@ -103,4 +115,5 @@ begin
 end $$;
 
 comment on function tock.pipeline_continuation is
-  'Where a task with a pipeline goes on whose run is done; queue null when it ends. TK422 for a stage that is none of its, or that can''t take the payload.';
+  'Where a task with a pipeline goes on whose run is done; queue null when it ends. TK422 for a stage that '
+  'is none of its, or that can''t take the payload.';

@@ -23,7 +23,9 @@ begin
   return v_added;
 end $$;
 
-comment on function tock.offer is 'Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. Returns how many it put in.';
+comment on function tock.offer is
+  'Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. '
+  'Returns how many it put in.';
 
 create or replace function tock.check_tasks(p_tasks text[], p_most integer)
 returns void
@@ -33,7 +35,9 @@ as $$
 declare
   v_wrong bigint;
 begin
-  if not coalesce(pg_catalog.cardinality(p_tasks) between 1 and p_most and pg_catalog.array_ndims(p_tasks) = 1, false) then
+  if not coalesce(pg_catalog.cardinality(p_tasks) between 1 and p_most
+    and pg_catalog.array_ndims(p_tasks) = 1, false)
+  then
     perform tock.refuse(422, pg_catalog.format('tasks are 1 to %s names', p_most), 'tasks');
   end if;
   v_wrong := (

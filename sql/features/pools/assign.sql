@@ -1,8 +1,10 @@
--- Lock order: the task's row, then a free worker's by skipping those that are locked; only who wants the same task or
--- the same worker waits, 2 s at most. The unique keys decide. No fence is drawn before a wait but at a task's key, see pair().
--- The quick ways keep to a server that hot_epoch() vouches for; the others have it guarded.
+-- Lock order: the task's row, then a free worker's by skipping those that are locked; only who wants the same
+-- task or the same worker waits, 2 s at most. The unique keys decide. No fence is drawn before a wait but at
+-- a task's key, see pair(). The quick ways keep to a server that hot_epoch() vouches for;
+-- the others have it guarded.
 create or replace function tock.assign(
-  p_pool text, p_task text, p_worker text default null, p_lease_seconds integer default null, p_wait boolean default false)
+  p_pool text, p_task text, p_worker text default null, p_lease_seconds integer default null,
+  p_wait boolean default false)
 returns table (state text, worker text, fence bigint, leased_until timestamptz)
 language plpgsql
 volatile
@@ -23,10 +25,13 @@ declare
   v_worker tock.places;
   v_pair tock.places;
 begin
-  -- The commonest: somebody is free, for a task that is nowhere in the pool. What is wrong with the call is said below.
-  if p_worker is null and pg_catalog.length(p_task) between 1 and 200 and coalesce(p_lease_seconds, 60) between 1 and 86400
+  -- The commonest: somebody is free, for a task that is nowhere in the pool. What is wrong
+  -- with the call is said below.
+  if p_worker is null and pg_catalog.length(p_task) between 1 and 200
+    and coalesce(p_lease_seconds, 60) between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'task', p_task))
-    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.current_epoch() is not null
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+    and tock.current_epoch() is not null
   then
     begin
       update tock.places p
@@ -77,7 +82,8 @@ begin
       select p.* into v_task from tock.places p where p.number = v_task.number for update;
       continue when not found;
     end if;
-    v_worker := case when p_worker is null then tock.free_worker(p_pool) else tock.place_of_worker(p_pool, p_worker) end;
+    v_worker := case when p_worker is null then tock.free_worker(p_pool)
+      else tock.place_of_worker(p_pool, p_worker) end;
     if v_worker.task is not null and v_worker.leased_until <= pg_catalog.clock_timestamp() then
       perform tock.part(v_worker, v_worker.offered, true);
       continue;
@@ -86,13 +92,16 @@ begin
         continue when not tock.line_up(p_pool, null, p_task, null, null);
         v_task.offered := true;
       end if;
-      return query select case when v_task.offered then 'waiting' else 'none' end, null::text, null::bigint, null::timestamptz;
+      return query
+        select case when v_task.offered then 'waiting' else 'none' end, null::text, null::bigint,
+          null::timestamptz;
       return;
     elsif p_worker is not null and v_worker.number is not null then
       select p.* into v_worker from tock.places p where p.number = v_worker.number for update;
       continue when not found;
     end if;
-    v_pair := tock.pair(p_pool, coalesce(p_worker, v_worker.worker), p_task, v_worker, v_task, p_lease_seconds);
+    v_pair := tock.pair(p_pool, coalesce(p_worker, v_worker.worker), p_task, v_worker, v_task,
+      p_lease_seconds);
     if v_pair.number is not null then
       return query select 'assigned', v_pair.worker, v_pair.number, v_pair.leased_until;
       return;
@@ -102,9 +111,12 @@ begin
 end $$;
 
 comment on function tock.assign is
-  'Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds another), or waiting, with p_wait until a worker takes it.';
+  'Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. '
+  'State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds '
+  'another), or waiting, with p_wait until a worker takes it.';
 
-create or replace function tock.unassign(p_pool text, p_task text, p_fence bigint default null, p_again boolean default false)
+create or replace function tock.unassign(
+  p_pool text, p_task text, p_fence bigint default null, p_again boolean default false)
 returns boolean
 language plpgsql
 volatile
@@ -150,4 +162,5 @@ begin
 end $$;
 
 comment on function tock.unassign is
-  'Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free again. With p_fence only while that holding goes on. False when there was nothing to end.';
+  'Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free '
+  'again. With p_fence only while that holding goes on. False when there was nothing to end.';

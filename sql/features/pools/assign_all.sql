@@ -1,6 +1,6 @@
--- Nobody is waited for with more than a moment's patience: a task that somebody else is giving away or offering in an
--- open transaction is left out, so that it holds up neither the others nor, meanwhile, the workers. What waits already is
--- locked row by row, skipping; what is new has no row, so its key shows it.
+-- Nobody is waited for with more than a moment's patience: a task that somebody else is giving away or
+-- offering in an open transaction is left out, so that it holds up neither the others nor, meanwhile, the
+-- workers. What waits already is locked row by row, skipping; what is new has no row, so its key shows it.
 create or replace function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer default null)
 returns table (task text, state text, worker text, fence bigint, leased_until timestamptz)
 language plpgsql
@@ -27,11 +27,14 @@ begin
   end if;
   if pg_catalog.cardinality(v_open) > 0 then
     select e.pairs, e.tried into v_pairs, v_tried
-    from tock.pair_parts(p_pool, v_open, p_lease_seconds, pg_catalog.clock_timestamp() + interval '1 second') e;
+    from tock.pair_parts(p_pool, v_open, p_lease_seconds,
+      pg_catalog.clock_timestamp() + interval '1 second') e;
   end if;
   return query
-    select t.task, case when p.number is null and t.task in (select o from unnest(v_tried) o) then 'none' when p.number is null then 'busy'
-        when p.worker is null then 'waiting' when p.number in (select a from unnest(v_pairs) a) then 'assigned' else 'held' end,
+    select t.task, case when p.number is null and t.task in (select o from unnest(v_tried) o) then 'none'
+      when p.number is null then 'busy'
+        when p.worker is null then 'waiting' when p.number in (select a from unnest(v_pairs) a)
+          then 'assigned' else 'held' end,
       p.worker, case when p.worker is not null then p.number end, nullif(p.leased_until, 'infinity')
     from unnest(p_tasks) with ordinality t(task, n)
     cross join lateral tock.place_of_task(p_pool, t.task) p
@@ -39,7 +42,9 @@ begin
 end $$;
 
 comment on function tock.assign_all is
-  'As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting, none, and busy for what others are giving away at this moment.';
+  'As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In '
+  'the order given; states assigned, held, waiting, none, and busy for '
+  'what others are giving away at this moment.';
 
 -- New ones have no number.
 create or replace function tock.open_tasks(p_pool text, p_tasks text[])
@@ -49,7 +54,8 @@ volatile
 as $$
 begin
   return array(
-    select row(p.number, p_pool, p.worker, t.task, coalesce(p.joined, false), coalesce(p.offered, false), p.turn,
+    select row(p.number, p_pool, p.worker, t.task, coalesce(p.joined, false),
+      coalesce(p.offered, false), p.turn,
       coalesce(p.lease_seconds, 60), p.since, p.leased_until, p.look_at)::tock.places
     from (select u.task, min(u.n) as n from unnest(p_tasks) with ordinality u(task, n) group by u.task) t
     cross join lateral tock.place_of_task(p_pool, t.task) p
@@ -58,7 +64,8 @@ begin
     order by t.n);
 end $$;
 
-comment on function tock.open_tasks is 'Those of a list that nobody holds who is there, or is giving away, in its order, each once.';
+comment on function tock.open_tasks is
+  'Those of a list that nobody holds who is there, or is giving away, in its order, each once.';
 
 create or replace function tock.let_go_of(p_places tock.places[])
 returns boolean
@@ -78,7 +85,8 @@ begin
   return v_any;
 end $$;
 
-comment on function tock.let_go_of is 'Ends those of a list that are held by workers that have vanished; whether there were any.';
+comment on function tock.let_go_of is
+  'Ends those of a list that are held by workers that have vanished; whether there were any.';
 
 -- Let go at once, as ten thousand locks are more than a server has room for.
 create or replace function tock.is_let_alone(p_pool text, p_task text)
@@ -89,13 +97,15 @@ as $$
 declare
   v_key bigint := tock.pairing_key(p_pool, 'task', p_task);
 begin
-  return case when pg_catalog.pg_try_advisory_lock(v_key) then pg_catalog.pg_advisory_unlock(v_key) else false end;
+  return case when pg_catalog.pg_try_advisory_lock(v_key) then pg_catalog.pg_advisory_unlock(v_key)
+    else false end;
 end $$;
 
 comment on function tock.is_let_alone is 'Whether no assign() is giving away a task at this moment.';
 
 create or replace function tock.pair_parts(
-  p_pool text, p_tasks tock.places[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[], out tried text[])
+  p_pool text, p_tasks tock.places[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[],
+  out tried text[])
 language plpgsql
 volatile
 as $$
@@ -119,10 +129,11 @@ exception when lock_not_available then
 end $$;
 
 comment on function tock.pair_parts is
-  'As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.';
+  'As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that '
+  'is left out, or until that takes too long.';
 
--- As pair(), of which it keeps the order: lock, delete, insert, put back. Inserted in order of their names, so that two
--- calls with the same tasks can't wait for each other.
+-- As pair(), of which it keeps the order: lock, delete, insert, put back. Inserted in order of their names,
+-- so that two calls with the same tasks can't wait for each other.
 create or replace function tock.pair_all(p_pool text, p_tasks tock.places[], p_lease_seconds integer)
 returns bigint[]
 language plpgsql
@@ -147,7 +158,8 @@ begin
     select f.number from unnest(v_free[:pg_catalog.cardinality(v_given)]) f
     union all select g.number from unnest(v_given) g where g.number is not null));
   with pairs as (
-    insert into tock.places (number, pool, worker, task, joined, offered, lease_seconds, leased_until, look_at)
+    insert into tock.places (number, pool, worker, task, joined, offered, lease_seconds,
+      leased_until, look_at)
     select pg_catalog.nextval('tock.place_numbers'), p_pool, o.worker, o.task, true, o.offered, o.seconds,
       v_now + o.seconds * interval '1 second', v_now + o.seconds * interval '1 second'
     from (
@@ -160,7 +172,8 @@ begin
   select coalesce(pg_catalog.array_agg(p.number), '{}'), coalesce(pg_catalog.array_agg(p.worker), '{}')
     into v_numbers, v_workers from pairs p;
   if pg_catalog.cardinality(v_workers) < v_count then
-    insert into tock.places select f.* from unnest(v_free) f where f.worker not in (select w from unnest(v_workers) w)
+    insert into tock.places select f.* from unnest(v_free) f
+    where f.worker not in (select w from unnest(v_workers) w)
       on conflict do nothing;
   end if;
   if pg_catalog.cardinality(v_numbers) > pg_catalog.random() * 16 then
@@ -169,7 +182,8 @@ begin
   return v_numbers;
 end $$;
 
-comment on function tock.pair_all is 'Gives each task a free worker, as far as there are any; the fences of those that it paired.';
+comment on function tock.pair_all is
+  'Gives each task a free worker, as far as there are any; the fences of those that it paired.';
 
 create or replace function tock.given_tasks(p_tasks tock.places[], p_limit integer)
 returns tock.places[]
@@ -179,16 +193,19 @@ as $$
 declare
   v_locked bigint[] := array(
     select w.number
-    from (select t.number, t.ordinality as n from unnest(p_tasks) with ordinality t where t.number is not null) o
+    from (select t.number, t.ordinality as n from unnest(p_tasks) with ordinality t
+      where t.number is not null) o
     join tock.places w on w.number = o.number
     where w.worker is null
     order by o.n limit p_limit for update of w skip locked);
 begin
   return array(
-    select row(o.number, o.pool, null, o.task, false, o.offered, o.turn, o.lease_seconds, o.since, o.leased_until, o.look_at)::tock.places
+    select row(o.number, o.pool, null, o.task, false, o.offered, o.turn, o.lease_seconds, o.since,
+      o.leased_until, o.look_at)::tock.places
     from unnest(p_tasks) with ordinality o
     where o.number is null or o.number in (select l from unnest(v_locked) l)
     order by o.ordinality limit p_limit);
 end $$;
 
-comment on function tock.given_tasks is 'The first of a list that are to be had: new ones, and those that still wait, which it locks.';
+comment on function tock.given_tasks is
+  'The first of a list that are to be had: new ones, and those that still wait, which it locks.';

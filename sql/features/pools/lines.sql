@@ -1,6 +1,7 @@
--- A line is read from where the fourth newest mark says, about 64 pairs back, as one pair in sixteen leaves one: below lie
--- dead entries, for as long as somebody's old snapshot keeps them. Marks are read from the top, where no dead ones are. Who
--- lies below came late, or was let go: looked for when nobody is found above, and by the duty. Four marks at once move the start.
+-- A line is read from where the fourth newest mark says, about 64 pairs back, as one pair in sixteen leaves
+-- one: below lie dead entries, for as long as somebody's old snapshot keeps them. Marks are read from the
+-- top, where no dead ones are. Who lies below came late, or was let go: looked for when nobody is found
+-- above, and by the duty. Four marks at once move the start.
 create or replace function tock.line_start(p_pool text, p_line text)
 returns bigint
 language plpgsql
@@ -14,7 +15,8 @@ end $$;
 
 comment on function tock.line_start is 'From which turn on a line is read.';
 
-create or replace function tock.mark_line(p_pool text, p_line text, p_reached bigint, p_marks integer, p_rest_until timestamptz)
+create or replace function tock.mark_line(
+  p_pool text, p_line text, p_reached bigint, p_marks integer, p_rest_until timestamptz)
 returns void
 language plpgsql
 volatile
@@ -28,7 +30,8 @@ end $$;
 comment on function tock.mark_line is 'Notes how far a line has come; four marks have it read from there on.';
 
 -- Skips who is locked, so a pair in an open transaction holds up nobody.
-create or replace function tock.in_line(p_pool text, p_line text, p_from bigint, p_below bigint, p_limit integer)
+create or replace function tock.in_line(
+  p_pool text, p_line text, p_from bigint, p_below bigint, p_limit integer)
 returns tock.places[]
 language plpgsql
 volatile
@@ -50,8 +53,8 @@ end $$;
 
 comment on function tock.in_line is 'Locks the first of a line between two turns, up to so many.';
 
--- A search that finds nobody, and took long, isn't repeated for twenty times as long: an open transaction's dead entries
--- then cost a twentieth of the time at most.
+-- A search that finds nobody, and took long, isn't repeated for twenty times as long: an open transaction's
+-- dead entries then cost a twentieth of the time at most.
 create or replace function tock.in_line_below(p_pool text, p_line text, p_start bigint, p_limit integer)
 returns tock.places[]
 language plpgsql
@@ -77,7 +80,9 @@ begin
   return v_found;
 end $$;
 
-comment on function tock.in_line_below is 'Locks the first of those who are below where their line is read, up to so many; none while that search rests.';
+comment on function tock.in_line_below is
+  'Locks the first of those who are below where their line is read, up to so many; none while '
+  'that search rests.';
 
 create or replace function tock.first_in_line(p_pool text, p_line text)
 returns tock.places
@@ -102,7 +107,8 @@ begin
   return v_found[1];
 end $$;
 
-comment on function tock.first_in_line is 'Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.';
+comment on function tock.first_in_line is
+  'Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.';
 
 -- Workers that have vanished are taken out on the way, each once.
 create or replace function tock.free_worker(p_pool text)
@@ -123,7 +129,8 @@ begin
   return null;
 end $$;
 
-comment on function tock.free_worker is 'Locks the worker that has been free for longest; null when nobody is.';
+comment on function tock.free_worker is
+  'Locks the worker that has been free for longest; null when nobody is.';
 
 create or replace function tock.let_go_from(p_pool text, p_turn bigint)
 returns void
@@ -143,7 +150,8 @@ begin
     for update skip locked));
 end $$;
 
-comment on function tock.let_go_from is 'Takes out those who have vanished among the next 1,000 in the line of free workers.';
+comment on function tock.let_go_from is
+  'Takes out those who have vanished among the next 1,000 in the line of free workers.';
 
 create or replace function tock.free_workers(p_pool text, p_limit integer)
 returns tock.places[]
@@ -158,7 +166,8 @@ begin
   for v_step in 1 .. 1000 loop
     v_free := tock.in_line(p_pool, 'free', v_start, 9223372036854775807, p_limit);
     if pg_catalog.cardinality(v_free) < p_limit then
-      v_free := v_free || tock.in_line_below(p_pool, 'free', v_start, p_limit - pg_catalog.cardinality(v_free));
+      v_free := v_free || tock.in_line_below(p_pool, 'free', v_start,
+        p_limit - pg_catalog.cardinality(v_free));
     end if;
     v_gone := (select min(f.turn) from unnest(v_free) f where f.leased_until <= pg_catalog.clock_timestamp());
     if v_gone is null then

@@ -34,7 +34,8 @@ begin
       order by p.pool, p.worker limit p_limit);
   end if;
   return query
-    select p.worker, p.task, case when p.task is null then 'free' when p.worker is null then 'waiting' else 'held' end,
+    select p.worker, p.task, case when p.task is null then 'free' when p.worker is null then 'waiting'
+      else 'held' end,
       case when p.worker is not null and p.task is not null then p.number end, p.since,
       nullif(p.leased_until, 'infinity')
     from unnest(v_places) with ordinality p
@@ -44,7 +45,8 @@ begin
 end $$;
 
 comment on function tock.pool is
-  'Who is where in a pool: workers by name, free and holding; with p_waiting the tasks that wait; or the one that is named. On from p_after, up to p_limit. Who is past its end is left out.';
+  'Who is where in a pool: workers by name, free and holding; with p_waiting the tasks that wait; or the one '
+  'that is named. On from p_after, up to p_limit. Who is past its end is left out.';
 
 create or replace function tock.pools()
 returns table (pool text, free bigint, held bigint, waiting bigint)
@@ -62,13 +64,16 @@ declare
 begin
   loop
     v_pool := least(
-      (select p.pool from tock.places p where p.pool > v_pool and p.worker is not null order by p.pool, p.worker limit 1),
-      (select p.pool from tock.places p where p.pool > v_pool and p.task is not null order by p.pool, p.task limit 1));
+      (select p.pool from tock.places p where p.pool > v_pool and p.worker is not null
+       order by p.pool, p.worker limit 1),
+      (select p.pool from tock.places p where p.pool > v_pool and p.task is not null
+       order by p.pool, p.task limit 1));
     exit when v_pool is null;
     return query
       select v_pool, count(*) filter (where w.task is null), count(*) filter (where w.task is not null),
         (select count(*) from (
-          select from tock.places p where p.pool = v_pool and p.worker is null order by p.pool, p.turn limit 100000) t)
+          select from tock.places p where p.pool = v_pool and p.worker is null order by p.pool, p.turn
+          limit 100000) t)
       from (
         select p.task, p.leased_until from tock.places p where p.pool = v_pool and p.worker is not null
         order by p.pool, p.worker limit 100000) w
@@ -76,4 +81,6 @@ begin
   end loop;
 end $$;
 
-comment on function tock.pools is 'All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each pool''s workers and tasks at most.';
+comment on function tock.pools is
+  'All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each '
+  'pool''s workers and tasks at most.';

@@ -6,31 +6,35 @@ immutable
 as $$
 begin
   if p_pool is null or p_pool !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
-    perform tock.refuse(422, 'a pool''s name is 1 to 100 letters, digits and _ . : -, and starts with a letter or digit', 'pool');
+    perform tock.refuse(422,
+      'a pool''s name is 1 to 100 letters, digits and _ . : -, and starts with a letter or digit', 'pool');
   elsif not coalesce(pg_catalog.length(p_worker) between 1 and 200, false) then
     perform tock.refuse(422, 'a worker is 1 to 200 characters', 'worker');
   elsif not coalesce(pg_catalog.length(p_task) between 1 and 200, false) then
-    perform tock.refuse(422, 'a task is 1 to 200 characters', 'task', 'its id, or a name such as leader:shard-7');
+    perform tock.refuse(422, 'a task is 1 to 200 characters', 'task',
+      'its id, or a name such as leader:shard-7');
   elsif p_lease_seconds not between 1 and 86400 then
     perform tock.refuse(422, 'lease_seconds is a whole number from 1 to 86400', 'lease_seconds');
   end if;
 end $$;
 
-comment on function tock.check_place is 'Raises TK422 for what can''t be a pool, a worker, a task or a lease''s length.';
+comment on function tock.check_place is
+  'Raises TK422 for what can''t be a pool, a worker, a task or a lease''s length.';
 
 create or replace function tock.pairing_key(p_pool text, p_side text, p_name text)
 returns bigint
 language sql
 stable
 as $$
-  select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name), 'tock'::regnamespace::oid::bigint)
+  select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name),
+    'tock'::regnamespace::oid::bigint)
 $$;
 
 comment on function tock.pairing_key is 'The advisory lock of a task or a worker in a pool.';
 
 -- What is called once a transaction is plpgsql here: a function in SQL would be planned anew for each.
--- Who puts a worker into a pool that was nowhere in it comes by here. Otherwise it only saves work, as the keys decide:
--- who waits here keeps no other worker and no other task from anybody meanwhile.
+-- Who puts a worker into a pool that was nowhere in it comes by here. Otherwise it only saves work, as the
+-- keys decide: who waits here keeps no other worker and no other task from anybody meanwhile.
 create or replace function tock.one_at_a_time(p_pool text, p_side text, p_name text)
 returns void
 language plpgsql
@@ -79,19 +83,23 @@ as $$
 declare
   v_number bigint := pg_catalog.nextval('tock.place_numbers');
 begin
-  insert into tock.places (number, pool, worker, task, joined, offered, turn, lease_seconds, leased_until, look_at)
+  insert into tock.places (number, pool, worker, task, joined, offered, turn, lease_seconds,
+    leased_until, look_at)
     values (v_number, p_pool, p_worker, p_task, p_worker is not null, p_task is not null, v_number,
       coalesce(p_lease_seconds, 60), coalesce(p_until, 'infinity'), coalesce(p_until, 'infinity'))
     on conflict do nothing;
   return found;
 end $$;
 
-comment on function tock.line_up is 'Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere in the pool already.';
+comment on function tock.line_up is
+  'Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere '
+  'in the pool already.';
 
--- The caller holds the rows, or deletes them here: then who was alone is in no line any more, and the two keys say
--- whether either has been paired by somebody else. If so, both are put back as they were. The fence is drawn after all
--- locks but those of the keys, where only an offer or a list of the same task that isn't committed is waited for. Were that
--- rolled back, and the task offered, taken and ended before who waited here wakes up, its fence would be the lower one.
+-- The caller holds the rows, or deletes them here: then who was alone is in no line any more, and the two
+-- keys say whether either has been paired by somebody else. If so, both are put back as they were. The fence
+-- is drawn after all locks but those of the keys, where only an offer or a list of the same task that isn't
+-- committed is waited for. Were that rolled back, and the task offered, taken and ended before who waited
+-- here wakes up, its fence would be the lower one.
 create or replace function tock.pair(
   p_pool text, p_worker text, p_task text, p_free tock.places, p_waiting tock.places, p_lease_seconds integer)
 returns tock.places
@@ -116,7 +124,8 @@ begin
   return v_pair;
 end $$;
 
-comment on function tock.pair is 'Gives a task to a worker; all null when one of them has been paired by somebody else.';
+comment on function tock.pair is
+  'Gives a task to a worker; all null when one of them has been paired by somebody else.';
 
 create or replace function tock.part(p_place tock.places, p_again boolean, p_vanished boolean)
 returns boolean
@@ -140,4 +149,5 @@ begin
 end $$;
 
 comment on function tock.part is
-  'Ends a pair, of one whose worker has vanished only where it still has: the task waits again or is gone, the worker is free again if it had joined and is there.';
+  'Ends a pair, of one whose worker has vanished only where it still has: the task waits again or is gone, '
+  'the worker is free again if it had joined and is there.';

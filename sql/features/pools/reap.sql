@@ -1,5 +1,6 @@
--- The duty does this for all; a worker that finds nothing looks at the ends of the last minute, a hundred of them. Where
--- the duty is late, as in a database that sleeps, it does the duty's work in its pool: so next_wake_at() wakes nobody for a pool.
+-- The duty does this for all; a worker that finds nothing looks at the ends of the last minute, a hundred of
+-- them. Where the duty is late, as in a database that sleeps, it does the duty's work in its pool: so
+-- next_wake_at() wakes nobody for a pool.
 create or replace function tock.release_vanished(p_pool text)
 returns boolean
 language plpgsql
@@ -7,7 +8,8 @@ volatile
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_reached timestamptz := coalesce((select d.reached_at from tock.duties d where d.name = 'pools'), '-infinity');
+  v_reached timestamptz := coalesce((select d.reached_at from tock.duties d
+    where d.name = 'pools'), '-infinity');
   v_place tock.places;
   v_any boolean := false;
 begin
@@ -17,7 +19,8 @@ begin
   foreach v_place in array array(
     select d.place from (
       select p::tock.places as place, p.leased_until from tock.places p
-      where p.pool = p_pool and p.look_at >= v_now - interval '1 minute' and p.look_at <= v_now and p.look_at < 'infinity'
+      where p.pool = p_pool and p.look_at >= v_now - interval '1 minute' and p.look_at <= v_now
+        and p.look_at < 'infinity'
       order by p.pool, p.look_at limit 100) d
     where d.leased_until <= v_now and (d.place).offered and (d.place).worker is not null)
   loop
@@ -27,7 +30,9 @@ begin
   return v_any;
 end $$;
 
-comment on function tock.release_vanished is 'Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty is late; whether there was anything to do.';
+comment on function tock.release_vanished is
+  'Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty '
+  'is late; whether there was anything to do.';
 
 create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now timestamptz, p_limit integer)
 returns integer
@@ -43,12 +48,16 @@ declare
     order by p.pool, p.look_at limit p_limit for update skip locked);
 begin
   delete from tock.places p using unnest(v_due) d where p.number = d.number and d.leased_until <= p_now;
-  perform tock.line_up(d.pool, null, d.task, null, null) from unnest(v_due) d where d.leased_until <= p_now and d.offered;
-  update tock.places p set look_at = d.leased_until from unnest(v_due) d where p.number = d.number and d.leased_until > p_now;
+  perform tock.line_up(d.pool, null, d.task, null, null) from unnest(v_due) d
+    where d.leased_until <= p_now and d.offered;
+  update tock.places p set look_at = d.leased_until from unnest(v_due) d
+  where p.number = d.number and d.leased_until > p_now;
   return pg_catalog.cardinality(v_due);
 end $$;
 
-comment on function tock.reap_pool is 'Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; returns how many it looked at.';
+comment on function tock.reap_pool is
+  'Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; '
+  'returns how many it looked at.';
 
 -- Reads on from where it came to, and once a minute from the bottom, where somebody may have committed late.
 create or replace function tock.reap_pools(p_limit integer default 10000, p_sweep boolean default null)
@@ -65,7 +74,8 @@ as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_duty tock.duties := (select d from tock.duties d where d.name = 'pools');
-  v_sweep boolean := coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute');
+  v_sweep boolean := coalesce(p_sweep, v_duty.swept_at is null
+    or v_duty.swept_at < v_now - interval '1 minute');
   v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end;
   v_pool text := '~';
   v_done integer := 0;
@@ -87,4 +97,6 @@ begin
 end $$;
 
 comment on function tock.reap_pools is
-  'Lets go of workers past their end in all pools: tasks that were offered wait again, others are over. Looks at p_limit places a call and returns how many. p_sweep reads from the bottom, by itself once a minute.';
+  'Lets go of workers past their end in all pools: tasks that were offered wait again, others are over. '
+  'Looks at p_limit places a call and returns how many. p_sweep reads from the bottom, '
+  'by itself once a minute.';

@@ -19,11 +19,13 @@ declare
   v_pair tock.places;
   v_until timestamptz;
 begin
-  -- The commonest take is one statement: of a worker that is nowhere in the pool. What is wrong with the call is said
-  -- below, where it comes to by finding nothing. Who puts a worker in anew has its lock, so no key can be there already.
+  -- The commonest take is one statement: of a worker that is nowhere in the pool. What is wrong with the call
+  -- is said below, where it comes to by finding nothing. Who puts a worker in anew has its lock, so no key
+  -- can be there already.
   if pg_catalog.length(p_worker) between 1 and 200 and v_seconds between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker))
-    and pg_catalog.current_setting('transaction_isolation') = 'read committed' and tock.current_epoch() is not null
+    and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+    and tock.current_epoch() is not null
   then
     leased_until := pg_catalog.clock_timestamp() + v_seconds * interval '1 second';
     update tock.places p
@@ -53,7 +55,8 @@ begin
   for v_try in 1 .. 10 loop
     v_own := tock.place_of_worker(p_pool, p_worker);
     if v_own.task is not null then
-      v_until := case when v_own.leased_until > pg_catalog.clock_timestamp() then tock.beat(v_own, p_lease_seconds, false) end;
+      v_until := case when v_own.leased_until > pg_catalog.clock_timestamp()
+        then tock.beat(v_own, p_lease_seconds, false) end;
       if v_until is not null then
         return query select 'held', v_own.task, v_own.number, v_until;
         return;
@@ -85,4 +88,6 @@ begin
 end $$;
 
 comment on function tock.take is
-  'Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has joined; busy while somebody is giving it one.';
+  'Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its '
+  'own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has '
+  'joined; busy while somebody is giving it one.';

@@ -31,7 +31,8 @@ begin
 end $$;
 
 comment on function tock.tidy_lines is
-  'Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose pool everybody has left.';
+  'Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose '
+  'pool everybody has left.';
 
 create or replace function tock.is_left(p_pool text)
 returns boolean
@@ -47,8 +48,9 @@ end $$;
 
 comment on function tock.is_left is 'Whether nobody is in a pool, and nothing.';
 
--- Down to who lies below, if nobody has it locked, and holds it itself no longer than it looks. Up to who is first, where
--- coming to that takes long, as it does where an open transaction keeps what has gone from there.
+-- Down to who lies below, if nobody has it locked, and holds it itself no longer than it looks. Up to who is
+-- first, where coming to that takes long, as it does where an open transaction keeps
+-- what has gone from there.
 create or replace function tock.move_start(p_pool text, p_line text)
 returns void
 language plpgsql
@@ -73,10 +75,12 @@ begin
   end;
   v_now := pg_catalog.clock_timestamp();
   if p_line = 'free' then
-    v_first := (select p.turn from tock.places p where p.pool = p_pool and p.task is null and p.turn >= v_start
+    v_first := (select p.turn from tock.places p
+      where p.pool = p_pool and p.task is null and p.turn >= v_start
       order by p.pool, p.turn limit 1);
   else
-    v_first := (select p.turn from tock.places p where p.pool = p_pool and p.worker is null and p.turn >= v_start
+    v_first := (select p.turn from tock.places p
+      where p.pool = p_pool and p.worker is null and p.turn >= v_start
       order by p.pool, p.turn limit 1);
   end if;
   if pg_catalog.clock_timestamp() - v_now > interval '2 milliseconds' then
@@ -84,4 +88,5 @@ begin
   end if;
 end $$;
 
-comment on function tock.move_start is 'Has a line read from where it begins, where that is elsewhere than its marks say.';
+comment on function tock.move_start is
+  'Has a line read from where it begins, where that is elsewhere than its marks say.';

@@ -22,7 +22,8 @@ begin
   for v_try in 1 .. 5 loop
     v_place := tock.place_of_worker(p_pool, p_worker);
     if p_fence is not null
-      and (v_place.task is null or v_place.number <> p_fence or v_place.leased_until <= pg_catalog.clock_timestamp())
+      and (v_place.task is null or v_place.number <> p_fence
+        or v_place.leased_until <= pg_catalog.clock_timestamp())
     then
       return query select 'lost', null::text, null::bigint, null::timestamptz;
       return;
@@ -57,7 +58,9 @@ begin
 end $$;
 
 comment on function tock.join_pool is
-  'Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and says which task it holds. With p_fence it is a heartbeat for that holding alone: state lost, and nothing else is done, when that is over.';
+  'Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and '
+  'says which task it holds. With p_fence it is a heartbeat for that holding alone: state lost, and nothing '
+  'else is done, when that is over.';
 
 create or replace function tock.beat(p_place tock.places, p_lease_seconds integer, p_joined boolean)
 returns timestamptz
@@ -76,16 +79,20 @@ begin
     return null;
   end if;
   update tock.places p
-  set leased_until = v_now + v_seconds * interval '1 second', lease_seconds = v_seconds, joined = p.joined or p_joined,
-    -- an earlier end than the one that is looked at would be found late; and who beats in time is never looked at, as the
-    -- duty holds whom it looks at until its tick is over
-    look_at = case when p.look_at < v_now + v_seconds * interval '0.5 second' then v_now + v_seconds * interval '1 second'
+  set leased_until = v_now + v_seconds * interval '1 second', lease_seconds = v_seconds,
+    joined = p.joined or p_joined,
+    -- an earlier end than the one that is looked at would be found late; and who beats in time is never
+    -- looked at, as the duty holds whom it looks at until its tick is over
+    look_at = case when p.look_at < v_now + v_seconds * interval '0.5 second'
+      then v_now + v_seconds * interval '1 second'
       else least(p.look_at, v_now + v_seconds * interval '1 second') end
   where p.number = p_place.number;
   return v_now + v_seconds * interval '1 second';
 end $$;
 
-comment on function tock.beat is 'Moves a worker''s end, or gives the one it has while somebody else holds its row; null when its place is over or gone.';
+comment on function tock.beat is
+  'Moves a worker''s end, or gives the one it has while somebody else holds its row; null '
+  'when its place is over or gone.';
 
 create or replace function tock.leave_pool(p_pool text, p_worker text)
 returns boolean
@@ -121,4 +128,5 @@ begin
 end $$;
 
 comment on function tock.leave_pool is
-  'Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False when it isn''t there.';
+  'Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False '
+  'when it isn''t there.';

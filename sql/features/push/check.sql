@@ -10,13 +10,15 @@ begin
   if pg_catalog.jsonb_typeof(p_push) <> 'object' then
     return array['push', 'push is an object of url and timeout_seconds, or null'];
   end if;
-  select k into v_key from pg_catalog.jsonb_object_keys(p_push) k where k not in ('url', 'timeout_seconds') order by k limit 1;
+  select k into v_key from pg_catalog.jsonb_object_keys(p_push) k where k not in ('url', 'timeout_seconds')
+  order by k limit 1;
   if found then
     return array['push.' || v_key, 'push has no ' || v_key || '; it has url and timeout_seconds'];
   elsif nullif(p_push -> 'url', 'null') is not null and tock.url_error(p_push -> 'url') is not null then
     return array['push.url', 'url ' || tock.url_error(p_push -> 'url')];
   elsif not (case when pg_catalog.jsonb_typeof(v_seconds) = 'number' then
-    v_seconds::numeric between 1 and 300 and v_seconds::numeric % 1 = 0 else coalesce(v_seconds, 'null') = 'null' end)
+    v_seconds::numeric between 1 and 300 and v_seconds::numeric % 1 = 0
+      else coalesce(v_seconds, 'null') = 'null' end)
   then
     return array['push.timeout_seconds', 'timeout_seconds is a whole number from 1 to 300'];
   end if;
@@ -36,7 +38,8 @@ begin
   if coalesce(p_push, 'null') = 'null' then
     return;
   elsif p_queue = '*' then
-    perform tock.refuse(422, 'the default policy has no push: new queues would all have it', 'push', 'give it to a queue by its name');
+    perform tock.refuse(422, 'the default policy has no push: new queues would all have it', 'push',
+      'give it to a queue by its name');
   end if;
   v_error := tock.push_error(p_push);
   if v_error is not null then
@@ -63,12 +66,15 @@ begin
   select t.n - 1 into v_n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
   where (t.task ->> 'push_url' is null) = (p_policy.push is not null) order by t.n limit 1;
   if v_n is not null then
-    perform tock.refuse(422, case when p_policy.push is null then 'this queue has no push, so nobody would send the task'
+    perform tock.refuse(422, case when p_policy.push is null
+      then 'this queue has no push, so nobody would send the task'
         else 'this queue has a push without a url, so each task says its own' end,
       pg_catalog.format('tasks[%s].push_url', v_n),
-      case when p_policy.push is null then 'leave out push_url, or give the queue push: put_queue(…, ''{"push": {}}'')'
+      case when p_policy.push is null
+        then 'leave out push_url, or give the queue push: put_queue(…, ''{"push": {}}'')'
         else 'give push_url, or the queue a push with a url' end);
   end if;
 end $$;
 
-comment on function tock.check_push is 'Raises TK422 for the first task that has a push_url where nobody pushes, or none where it needs one.';
+comment on function tock.check_push is
+  'Raises TK422 for the first task that has a push_url where nobody pushes, or none where it needs one.';

@@ -1,4 +1,5 @@
--- In the transaction of the death, so that neither is there without the other. Where no queue asks for it, it looks at one index.
+-- In the transaction of the death, so that neither is there without the other. Where no queue asks for it, it
+-- looks at one index.
 create or replace function tock.note_deaths(p_epoch integer, p_ended tock.ending[])
 returns void
 language plpgsql
@@ -12,31 +13,18 @@ begin
   end if;
   v_queues := array(
     select distinct s.queue::text
-    from (select distinct e.stream from unnest(p_ended) e where e.again_at is null and e.state in ('failed', 'lost')) d
+    from (select distinct e.stream from unnest(p_ended) e
+      where e.again_at is null and e.state in ('failed', 'lost')) d
     join tock.streams s on s.number = d.stream
     where s.queue <> 'tock-webhooks' and (tock.policy(s.queue)).dead_webhook is not null);
   if v_queues = '{}' then
     return;
   end if;
-  -- of two calls that end the same run one has written the result, in a transaction that began when it says
-  execute pg_catalog.format($q$
-    insert into tock.deaths (queue, error, deaths, ids)
-    select d.queue, d.error, count(*), (pg_catalog.array_agg(d.id order by d.id))[1:10]
-    from (
-      select s.queue, tock.error_text(r.error) as error, coalesce(t.task_id, e.position << 20 | e.stream) as id
-      from unnest($1) e
-      join tock.streams s on s.number = e.stream and s.queue = any ($2)
-      cross join lateral (
-        select r.error from tock.results_%1$s r
-        where r.stream = e.stream and r.position = e.position and r.next_id is null and r.state in ('failed', 'lost')
-          and r.ended_at = pg_catalog.now()
-        offset 0) r
-      cross join lateral (
-        select t.task_id from tock.runs_%1$s t where t.stream = e.stream and t.position = e.position offset 0) t) d
-    group by d.queue, d.error$q$, p_epoch) using p_ended, v_queues;
+  execute pg_catalog.format('select tock.add_dead_task_events_%s($1, $2)', p_epoch) using p_ended, v_queues;
 end $$;
 
-comment on function tock.note_deaths is 'Notes which of the runs that ended were the last of tasks of queues with a dead_webhook.';
+comment on function tock.note_deaths is
+  'Notes which of the runs that ended were the last of tasks of queues with a dead_webhook.';
 
 create or replace function tock.deaths_from()
 returns bigint
@@ -59,17 +47,20 @@ declare
   v_from bigint := coalesce(tock.deaths_from(), 0);
 begin
   return (
-    select greatest(d.swept_at + interval '1 minute', d.last_started_at + d.every_seconds * interval '1 second',
+    select greatest(d.swept_at + interval '1 minute',
+      d.last_started_at + d.every_seconds * interval '1 second',
       pg_catalog.clock_timestamp())
     from tock.duties d
     where d.name = 'deaths'
-      and (select x.number from tock.deaths x where x.number >= v_from order by x.number limit 1) is not null);
+      and (select x.number from tock.deaths x where x.number >= v_from order by x.number
+        limit 1) is not null);
 end $$;
 
-comment on function tock.deaths_due_at is 'When the duty deaths has something to tell; null while it has nothing.';
+comment on function tock.deaths_due_at is
+  'When the duty deaths has something to tell; null while it has nothing.';
 
--- A number is drawn under the table's lock. So when, after the sequence was read, nobody else has that lock, all up to there
--- is committed or never will be, and is read from no more: dead entries may lie there.
+-- A number is drawn under the table's lock. So when, after the sequence was read, nobody else has that lock,
+-- all up to there is committed or never will be, and is read from no more: dead entries may lie there.
 create or replace function tock.tell_deaths(p_limit integer default 50000)
 returns integer
 language plpgsql
@@ -80,14 +71,18 @@ declare
   v_upto bigint := (select s.last_value from tock.death_numbers s);
   v_writing boolean := exists (
     select from pg_catalog.pg_locks l
-    where l.locktype = 'relation' and l.relation = 'tock.deaths'::regclass and l.granted and l.mode = 'RowExclusiveLock'
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+    where l.locktype = 'relation' and l.relation = 'tock.deaths'::regclass and l.granted
+      and l.mode = 'RowExclusiveLock'
+      and l.database = (select d.oid from pg_catalog.pg_database d
+        where d.datname = pg_catalog.current_database())
       and l.pid is distinct from pg_catalog.pg_backend_pid());
   v_from bigint := coalesce(tock.deaths_from(), 0);
   v_taken integer;
   v_tasks jsonb;
 begin
-  if (select d.swept_at > pg_catalog.clock_timestamp() - interval '1 minute' from tock.duties d where d.name = 'deaths') then
+  if (select d.swept_at > pg_catalog.clock_timestamp() - interval '1 minute' from tock.duties d
+    where d.name = 'deaths')
+  then
     return 0;
   end if;
   with taken as (
@@ -95,9 +90,11 @@ begin
       select o.number from tock.deaths o where o.number >= v_from order by o.number limit p_limit))
     returning d.*
   ), totals as (
-    select t.queue, sum(t.deaths) as deaths, min(t.died_at) as first_at, max(t.died_at) as last_at from taken t group by t.queue
+    select t.queue, sum(t.deaths) as deaths, min(t.died_at) as first_at, max(t.died_at) as last_at
+    from taken t group by t.queue
   ), errors as (
-    select e.queue, pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('error', e.error, 'deaths', e.deaths) order by e.n) as errors
+    select e.queue, pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('error', e.error, 'deaths', e.deaths)
+      order by e.n) as errors
     from (
       select t.queue, t.error, sum(t.deaths) as deaths,
         row_number() over (partition by t.queue order by sum(t.deaths) desc, t.error) as n
@@ -114,9 +111,11 @@ begin
   )
   select (select count(*) from taken), pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
     'push_url', q.dead_webhook -> 'url',
-    'payload', pg_catalog.jsonb_build_object('type', 'tasks.died', 'timestamp', tock.utc(pg_catalog.clock_timestamp()),
-      'data', pg_catalog.jsonb_build_object('queue', o.queue, 'deaths', o.deaths, 'first_died_at', tock.utc(o.first_at),
-        'last_died_at', tock.utc(o.last_at), 'errors', e.errors, 'ids', n.ids))) order by o.queue)
+    'payload', pg_catalog.jsonb_build_object('type', 'tasks.died',
+      'timestamp', tock.utc(pg_catalog.clock_timestamp()),
+      'data', pg_catalog.jsonb_build_object('queue', o.queue, 'deaths', o.deaths,
+        'first_died_at', tock.utc(o.first_at), 'last_died_at', tock.utc(o.last_at), 'errors', e.errors, 'ids',
+        n.ids))) order by o.queue)
     into v_taken, v_tasks
   from totals o join errors e using (queue) join newest n using (queue)
   cross join lateral tock.policy(o.queue) q
@@ -132,4 +131,5 @@ begin
 end $$;
 
 comment on function tock.tell_deaths is
-  'Tells the endpoints of queues with a dead_webhook what died since, one message a queue and minute at most, by tasks in tock-webhooks; returns how many notes it took.';
+  'Tells the endpoints of queues with a dead_webhook what died since, one message a queue and minute at '
+  'most, by tasks in tock-webhooks; returns how many notes it took.';

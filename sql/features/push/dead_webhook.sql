@@ -9,7 +9,8 @@ begin
   if coalesce(p_webhook, 'null') = 'null' then
     return;
   elsif p_queue = 'tock-webhooks' then
-    perform tock.refuse(422, 'a webhook that dies causes no other', 'dead_webhook', 'look at tock dead tock-webhooks');
+    perform tock.refuse(422, 'a webhook that dies causes no other', 'dead_webhook',
+      'look at tock dead tock-webhooks');
   elsif pg_catalog.jsonb_typeof(p_webhook) <> 'object' then
     perform tock.refuse(422, 'dead_webhook is an object of url, or null', 'dead_webhook');
   end if;
@@ -17,7 +18,8 @@ begin
   if found then
     perform tock.refuse(422, 'dead_webhook has no ' || v_key || '; it has url', 'dead_webhook.' || v_key);
   elsif not p_webhook ? 'url' or tock.url_error(p_webhook -> 'url') is not null then
-    perform tock.refuse(422, 'url ' || coalesce(tock.url_error(p_webhook -> 'url'), tock.url_error('null')), 'dead_webhook.url');
+    perform tock.refuse(422, 'url ' || coalesce(tock.url_error(p_webhook -> 'url'), tock.url_error('null')),
+      'dead_webhook.url');
   end if;
 end $$;
 

@@ -1,4 +1,5 @@
--- Which queues the Worker pushes from now: those that may have something. Any order, so that none of them is always last.
+-- Which queues the Worker pushes from now: those that may have something. Any order, so that none
+-- of them is always last.
 create or replace function tock.push_queues(p_queue text default null, p_limit integer default 20)
 returns table (queue text, push jsonb, generation integer, previous_until timestamptz)
 language plpgsql
@@ -21,7 +22,8 @@ begin
         order by w.queue, w.due_at limit 1) is not null as due
     from tock.queues q
     where q.push is not null and not q.paused and (p_queue is null or q.name = p_queue)
-      -- Claims look at no others; of thousands of queues few have anything. Not exists: that may be hashed, of all that waits.
+      -- Claims look at no others; of thousands of queues few have anything. Not exists: that may be hashed,
+      -- of all that waits.
       and (q.name = p_queue
         or (select s.number from tock.streams s where s.queue = q.name and s.awake limit 1) is not null
         or (select w.due_at from tock.waiting w
@@ -39,7 +41,8 @@ begin
 end $$;
 
 comment on function tock.push_queues is
-  'The queues with push, or the one named, that may have something to send, and which generation of secret signs for each; the one before it too until previous_until.';
+  'The queues with push, or the one named, that may have something to send, and which generation of secret '
+  'signs for each; the one before it too until previous_until.';
 
 create or replace function tock.has_push(p_queue text)
 returns boolean
@@ -70,9 +73,11 @@ begin
 end $$;
 
 comment on function tock.push_secret is
-  'Which generation of a queue''s secret signs, and until when the one before it does too; no row when there is no such queue.';
+  'Which generation of a queue''s secret signs, and until when the one before it does too; no row '
+  'when there is no such queue.';
 
--- Repeated within the overlap it does nothing: a third secret would leave those behind that know the first only.
+-- Repeated within the overlap it does nothing: a third secret would leave those behind
+-- that know the first only.
 create or replace function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer default 86400)
 returns table (queue text, generation integer, previous_until timestamptz)
 language plpgsql
@@ -90,12 +95,15 @@ begin
     push_previous_until = case when p_overlap_seconds > 0
       then pg_catalog.clock_timestamp() + p_overlap_seconds * interval '1 second' end
   where q.name = p_queue and q.name <> '*'
-    and (p_overlap_seconds = 0 or coalesce(q.push_previous_until, '-infinity') <= pg_catalog.clock_timestamp());
+    and (p_overlap_seconds = 0 or coalesce(q.push_previous_until, '-infinity')
+      <= pg_catalog.clock_timestamp());
   if found then
-    perform tock.act('rotate_push_secret', p_queue, pg_catalog.jsonb_build_object('overlap_seconds', p_overlap_seconds));
+    perform tock.act('rotate_push_secret', p_queue,
+      pg_catalog.jsonb_build_object('overlap_seconds', p_overlap_seconds));
   end if;
   return query select s.queue, s.generation, s.previous_until from tock.push_secret(p_queue) s;
 end $$;
 
 comment on function tock.rotate_push_secret is
-  'Makes the next generation of a queue''s secret sign, and for so long the one before it too; while that lasts it is not rotated again, unless p_overlap_seconds is 0: then the one before is void at once.';
+  'Makes the next generation of a queue''s secret sign, and for so long the one before it too; while that '
+  'lasts it is not rotated again, unless p_overlap_seconds is 0: then the one before is void at once.';

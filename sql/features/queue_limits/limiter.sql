@@ -21,8 +21,10 @@ begin
   v_one.allowed := 10000;
   v_one.after_seconds := 1;
   if p_policy.max_running is not null then
-    v_one.seen_at := case when v_row.limited_at = p_policy.limited_at then v_row.seen_at else v_one.taken_at end;
-    v_tokens := case when v_row.limited_at = p_policy.limited_at and v_row.leases is not null then v_row.leases
+    v_one.seen_at := case when v_row.limited_at = p_policy.limited_at then v_row.seen_at
+      else v_one.taken_at end;
+    v_tokens := case when v_row.limited_at = p_policy.limited_at and v_row.leases is not null
+      then v_row.leases
       else tock.open_leases(p_queue) end;
     if v_tokens is null then
       v_one.allowed := null;
@@ -35,9 +37,11 @@ begin
     v_one.running := 0;
     for v_epoch in
       select e.number from tock.epochs e
-      where e.settled_at is null and e.number = any (array(select tock.token_epoch(t) from unnest(v_tokens) t))
+      where e.settled_at is null
+        and e.number = any (array(select tock.token_epoch(t) from unnest(v_tokens) t))
     loop
-      execute pg_catalog.format('select * from tock.running_leases_%s($1)', v_epoch) into v_runs, v_open using v_tokens;
+      execute pg_catalog.format('select * from tock.running_leases_%s($1)', v_epoch) into v_runs, v_open
+        using v_tokens;
       v_one.running := v_one.running + v_runs;
       v_one.leases := v_one.leases || v_open;
     end loop;
@@ -46,7 +50,8 @@ begin
   if p_policy.rate_limit is not null then
     v_one.level := coalesce(p_policy.rate_burst, p_policy.rate_limit);
     v_one.level := least(v_one.level, coalesce(v_row.level, v_one.level)
-      + greatest(extract(epoch from v_one.taken_at - v_row.taken_at), 0) * p_policy.rate_limit / p_policy.rate_seconds);
+      + greatest(extract(epoch from v_one.taken_at - v_row.taken_at), 0) * p_policy.rate_limit
+        / p_policy.rate_seconds);
     v_one.allowed := least(v_one.allowed, pg_catalog.floor(v_one.level)::integer);
     if v_one.level < 1 then
       v_one.after_seconds := greatest(1,
@@ -56,7 +61,9 @@ begin
   return v_one;
 end $$;
 
-comment on function tock.allowance_of is 'What a queue''s limits allow at this moment, and what is running; allowed is null while that can''t be told.';
+comment on function tock.allowance_of is
+  'What a queue''s limits allow at this moment, and what is running; allowed is null while '
+  'that can''t be told.';
 
 -- Looked at before the lock is asked for, so that those who wait at a limit don't hold up who may start.
 create or replace function tock.ask_allowance(p_queue text, p_policy tock.queues, p_wait boolean)
@@ -70,7 +77,9 @@ declare
 begin
   if v_one.allowed < 1 and v_one.unwritten is not true then
     return v_one;
-  elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or (p_wait and tock.wait_for_lock(v_key)) then
+  elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key)
+    or (p_wait and tock.wait_for_lock(v_key))
+  then
     v_one := tock.allowance_of(p_queue, p_policy);
     if v_one.unwritten then
       perform tock.keep_allowance(p_queue, p_policy, v_one, null, 0);
@@ -83,7 +92,9 @@ begin
   return v_one;
 end $$;
 
-comment on function tock.ask_allowance is 'allowance_of(), with the lock of the queue''s limit held where it allows something; allowed is null when others have that lock (p_wait: for longer than 50 ms).';
+comment on function tock.ask_allowance is
+  'allowance_of(), with the lock of the queue''s limit held where it allows something; allowed is null when '
+  'others have that lock (p_wait: for longer than 50 ms).';
 
 -- Should two ever be here at once (an old snapshot, or a lock that isn't what it seems), one finds its row
 -- deleted or the next number taken.
@@ -106,8 +117,10 @@ begin
   end if;
   if v_alone then
     insert into tock.allowances (queue, number, taken_at, level, limited_at, seen_at, leases)
-      values (p_queue, v_before + 1, p_asked.taken_at, p_asked.level - p_started, p_policy.limited_at, p_asked.seen_at,
-        case when p_asked.seen_at < p_asked.taken_at - interval '10 seconds' then pg_catalog.array_remove(p_asked.leases || p_token, null) end)
+      values (p_queue, v_before + 1, p_asked.taken_at, p_asked.level - p_started, p_policy.limited_at,
+        p_asked.seen_at,
+        case when p_asked.seen_at < p_asked.taken_at - interval '10 seconds'
+          then pg_catalog.array_remove(p_asked.leases || p_token, null) end)
       on conflict do nothing;
     v_alone := found;
   end if;
@@ -117,17 +130,18 @@ begin
   end if;
 end $$;
 
-comment on function tock.keep_allowance is 'Writes down what a claim has taken of a queue''s limits; 40001 when it went by what isn''t so any more.';
+comment on function tock.keep_allowance is
+  'Writes down what a claim has taken of a queue''s limits; 40001 when it went by what isn''t so any more.';
 
 -- The limits of a whole queue: max_running at once, and rate_limit starts per rate_seconds from a bucket of
--- rate_burst. A claim is the judge, with the queue's own lock held from before it counts until it commits. What
--- was open is on record as tokens; what still is follows from leases and results, so that no end has to say so.
--- A lease that is over but was not yet reaped counts: its worker may still be at work.
+-- rate_burst. A claim is the judge, with the queue's own lock held from before it counts until it commits.
+-- What was open is on record as tokens; what still is follows from leases and results, so that no end has to
+-- say so. A lease that is over but was not yet reaped counts: its worker may still be at work.
 
--- Claims that went by the policy from before there was a limit took no allowance. So leases are looked for, and
--- not taken from the record, until ten seconds after a claim first saw the limit: by then each of those shows as
--- a lease, or as the lock of a stream that somebody else still has. When those ten seconds begin, and what is open
--- after them, is written down by whoever looks then, whether or not it claims anything.
+-- Claims that went by the policy from before there was a limit took no allowance. So leases are looked for,
+-- and not taken from the record, until ten seconds after a claim first saw the limit: by then each of those
+-- shows as a lease, or as the lock of a stream that somebody else still has. When those ten seconds begin,
+-- and what is open after them, is written down by whoever looks then, whether or not it claims anything.
 create or replace function tock.open_leases(p_queue text)
 returns uuid[]
 language plpgsql
@@ -146,7 +160,8 @@ begin
     join tock.streams s on s.number = case when l.objid::bigint > 4293918720 then 4294967295 - l.objid::bigint
       else l.objid::bigint end
     where l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and l.database = (select d.oid from pg_catalog.pg_database d
+        where d.datname = pg_catalog.current_database())
       and l.virtualtransaction !~ '/0$' and l.pid is distinct from pg_catalog.pg_backend_pid()
       and s.queue = p_queue)
   then
@@ -164,4 +179,5 @@ begin
   return v_leases;
 end $$;
 
-comment on function tock.open_leases is 'All open leases of a queue, read without a record of them; null while somebody else is claiming from it.';
+comment on function tock.open_leases is
+  'All open leases of a queue, read without a record of them; null while somebody else is claiming from it.';

@@ -1,7 +1,7 @@
 create or replace function tock.limits(p_queue text default null)
 returns table (
-  queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer,
-  level double precision)
+  queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer,
+  rate_burst integer, level double precision)
 language plpgsql
 volatile
 security definer
@@ -17,7 +17,8 @@ declare
 begin
   for v_policy in
     select q.* from tock.queues q
-    where q.name <> '*' and (q.max_running is not null or q.rate_limit is not null) and (p_queue is null or q.name = p_queue)
+    where q.name <> '*' and (q.max_running is not null or q.rate_limit is not null)
+      and (p_queue is null or q.name = p_queue)
     order by q.name
   loop
     v_one := tock.allowance_of(v_policy.name, v_policy);
@@ -32,12 +33,14 @@ begin
   end loop;
 end $$;
 
-comment on function tock.limits is 'Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can''t be told.';
+comment on function tock.limits is
+  'Queues with a limit, or the one that is named: what is running of max_running, and what is left in the '
+  'bucket of their rate (level). running is null where there is no max_running, or while it can''t be told.';
 
 create or replace function tock.reset_limits(p_queue text)
 returns table (
-  queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer,
-  level double precision)
+  queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer,
+  rate_burst integer, level double precision)
 language plpgsql
 volatile
 security definer
@@ -56,7 +59,8 @@ begin
   if not exists (select from tock.limits(p_queue)) then
     return;
   end if;
-  select a.number into v_newest from tock.allowances a where a.queue = p_queue order by a.queue desc, a.number desc limit 1;
+  select a.number into v_newest from tock.allowances a where a.queue = p_queue
+  order by a.queue desc, a.number desc limit 1;
   if v_newest > 0 then
     delete from tock.allowances a where a.queue = p_queue and a.number = v_newest;
     insert into tock.allowances (queue, number) values (p_queue, v_newest + 1);
@@ -65,4 +69,6 @@ begin
   return query select * from tock.limits(p_queue);
 end $$;
 
-comment on function tock.reset_limits is 'Fills the bucket of a queue''s rate again and counts anew what is running; no row when there is no queue of this name with a limit.';
+comment on function tock.reset_limits is
+  'Fills the bucket of a queue''s rate again and counts anew what is running; no row when there is no queue '
+  'of this name with a limit.';

@@ -17,4 +17,5 @@ as $$
   where o.runs > 0
 $$;
 
-comment on function tock.running_leases_{suffix} is 'How many runs of some leases of one segment are still running, and of which leases they are.';
+comment on function tock.running_leases_{suffix} is
+  'How many runs of some leases of one segment are still running, and of which leases they are.';

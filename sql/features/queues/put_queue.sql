@@ -23,27 +23,33 @@ begin
     perform tock.make_queue(p_queue);
   end if;
   update tock.queues q set
-    (lease_seconds, max_attempts, max_lost, backoff_kind, backoff_base_seconds, backoff_factor, backoff_cap_seconds,
-      backoff_jitter, lanes, max_payload_bytes, retention_seconds, timeout_seconds, max_wait_seconds, gate_limit,
-      gate_retry, gate_rate_limit, gate_rate_seconds, gate_rate_burst, max_running, rate_limit, rate_seconds, rate_burst,
+    (lease_seconds, max_attempts, max_lost, backoff_kind, backoff_base_seconds, backoff_factor,
+      backoff_cap_seconds, backoff_jitter, lanes, max_payload_bytes, retention_seconds, timeout_seconds,
+      max_wait_seconds, gate_limit, gate_retry, gate_rate_limit, gate_rate_seconds, gate_rate_burst,
+      max_running, rate_limit, rate_seconds, rate_burst,
       keep_results, paused, pause_after_restore, push, dead_webhook) = (
       n.lease_seconds, n.max_attempts, n.max_lost, n.backoff_kind, n.backoff_base_seconds, n.backoff_factor,
-      n.backoff_cap_seconds, n.backoff_jitter, n.lanes, n.max_payload_bytes, n.retention_seconds, n.timeout_seconds,
-      n.max_wait_seconds, n.gate_limit, n.gate_retry, n.gate_rate_limit, n.gate_rate_seconds, n.gate_rate_burst,
-      n.max_running, n.rate_limit, n.rate_seconds, n.rate_burst, n.keep_results, n.paused, n.pause_after_restore,
+      n.backoff_cap_seconds, n.backoff_jitter, n.lanes, n.max_payload_bytes, n.retention_seconds,
+      n.timeout_seconds, n.max_wait_seconds, n.gate_limit, n.gate_retry, n.gate_rate_limit,
+      n.gate_rate_seconds, n.gate_rate_burst, n.max_running, n.rate_limit, n.rate_seconds, n.rate_burst,
+      n.keep_results, n.paused, n.pause_after_restore,
       n.push, n.dead_webhook),
     -- what was claimed before isn't on record
-    limited_at = case when n.max_running is not null and o.max_running is null then pg_catalog.clock_timestamp()
+    limited_at = case when n.max_running is not null and o.max_running is null
+      then pg_catalog.clock_timestamp()
       else q.limited_at end,
     -- where it is at home: anywhere else it is taken for a restored copy
-    home = case when v_policy ->> 'paused' = 'false' or not q.pause_after_restore then v_identity else q.home end
+    home = case when v_policy ->> 'paused' = 'false' or not q.pause_after_restore then v_identity
+      else q.home end
   from tock.queues o cross join lateral pg_catalog.jsonb_populate_record(o, v_policy) n
   where q.name = p_queue and o.name = p_queue
   returning q.* into v_row;
   perform tock.act('put_queue', p_queue,
-    p_policy || case when p_policy ? 'push' then pg_catalog.jsonb_build_object('push', tock.without_query(p_policy -> 'push')) else '{}' end
+    p_policy || case when p_policy ? 'push'
+      then pg_catalog.jsonb_build_object('push', tock.without_query(p_policy -> 'push')) else '{}' end
     || case when p_policy ? 'dead_webhook'
-      then pg_catalog.jsonb_build_object('dead_webhook', tock.without_query(p_policy -> 'dead_webhook')) else '{}' end);
+      then pg_catalog.jsonb_build_object('dead_webhook', tock.without_query(p_policy -> 'dead_webhook'))
+      else '{}' end);
   if v_policy ->> 'dead_webhook' is not null then
     perform tock.open_webhooks();
   end if;
@@ -51,7 +57,8 @@ begin
 end $$;
 
 comment on function tock.put_queue is
-  'Makes a queue or changes the options named; the others stay. ''*'' is the default policy. TK422 names the option that is out of range.';
+  'Makes a queue or changes the options named; the others stay. ''*'' is the default policy. TK422 names the '
+  'option that is out of range.';
 
 create or replace function tock.open_webhooks()
 returns tock.queues
@@ -63,16 +70,19 @@ declare
 begin
   select q.* into v_queue from tock.queues q where q.name = 'tock-webhooks';
   if v_queue.name is null then
-    v_queue := tock.put_queue('tock-webhooks', '{"push": {}, "dead_webhook": null, "max_attempts": 20, "backoff_kind": "exponential",
-      "backoff_base_seconds": 10, "backoff_factor": 2, "backoff_cap_seconds": 3600, "retention_seconds": 86400, "paused": false,
-      "timeout_seconds": null, "max_wait_seconds": null, "max_running": null, "rate_limit": null}');
+    v_queue := tock.put_queue('tock-webhooks',
+      '{"push": {}, "dead_webhook": null, "max_attempts": 20, "backoff_kind": "exponential",
+      "backoff_base_seconds": 10, "backoff_factor": 2, "backoff_cap_seconds": 3600,
+      "retention_seconds": 86400, "paused": false, "timeout_seconds": null, "max_wait_seconds": null,
+      "max_running": null, "rate_limit": null}');
   elsif v_queue.push is distinct from v_queue.push - 'url' then
     v_queue := tock.put_queue('tock-webhooks', '{"push": {}}');
   end if;
   return v_queue;
 end $$;
 
-comment on function tock.open_webhooks is 'The queue from which webhooks are pushed, made or mended where it can''t.';
+comment on function tock.open_webhooks is
+  'The queue from which webhooks are pushed, made or mended where it can''t.';
 
 create or replace function tock.queue(p_queue text)
 returns setof tock.queues
@@ -91,4 +101,6 @@ begin
   end if;
 end $$;
 
-comment on function tock.queue is 'A queue''s policy; no row when nobody has named it yet. paused says true as well while it waits to be resumed after a restore.';
+comment on function tock.queue is
+  'A queue''s policy; no row when nobody has named it yet. paused says true as well while it waits to be '
+  'resumed after a restore.';

@@ -1,4 +1,5 @@
--- Every run of the task, and what was to hold for a next attempt. A note that was for all of a lease goes too.
+-- Every run of the task, and what was to hold for a next attempt. A note that was for all
+-- of a lease goes too.
 create or replace function tock.erase(p_id bigint)
 returns integer
 language plpgsql
@@ -24,7 +25,8 @@ begin
   if not found then
     return null;
   elsif v_task.state not in ('done', 'dead', 'cancelled', 'expired') then
-    perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased', 'id', 'cancel it first');
+    perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased',
+      'id', 'cancel it first');
   end if;
   -- nobody records in the archive meanwhile what is emptied here
   perform tock.lock_archive(false);
@@ -36,11 +38,13 @@ begin
     if v_epoch is not null then
       execute pg_catalog.format($q$
         update tock.marks_%s m set changes = m.changes - 'payload' - 'bytes'
-        where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, v_epoch) using (v_id & 1048575)::integer, v_id >> 20;
+        where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, v_epoch)
+      using (v_id & 1048575)::integer, v_id >> 20;
     end if;
     if v_id & 1048575 = 0 then
       -- at no gate any more: promoted, and passed over
-      update tock.waiting w set payload = null, bytes = -1, options = tock.without_secrets(w.options), gate = null,
+      update tock.waiting w set payload = null, bytes = -1,
+        options = tock.without_secrets(w.options), gate = null,
         ticket = null, due_at = least(w.due_at, pg_catalog.clock_timestamp())
       where w.position = v_id >> 20;
       v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
@@ -50,35 +54,24 @@ begin
       v_searched := true;
       v_others := array(select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
     else
-      execute pg_catalog.format($q$
-        with run as (
-          update tock.runs_%1$s r set payload = null, bytes = -1, options = tock.without_secrets(r.options)
-          where r.stream = $1 and r.position = $2
-        ), result as (
-          update tock.results_%1$s e set result = null, error = null where e.stream = $1 and e.position = $2
-        ), note as (
-          update tock.progress g set note = null
-          where g.stream = $1 and g.position in ($2, (
-            select max(l.after_position) + 1 from tock.leases_%1$s l where l.stream = $1 and l.after_position < $2))
-            and (g.of_all or g.position = $2)
-        )
-        select array(
-          select e.next_id from tock.results_%1$s e where e.stream = $1 and e.position = $2 and e.next_id is not null
-          union all
-          select m.other_id from tock.marks_%1$s m where m.stream = $1 and m.position = $2 and m.kind = 'superseded')$q$, v_epoch)
+      execute pg_catalog.format('select tock.erase_run_%s($1, $2)', v_epoch)
         into v_others using (v_id & 1048575)::integer, v_id >> 20;
       v_erased := v_erased + 1;
     end if;
     v_ids := v_ids || array(select distinct o from unnest(v_others) o where o <> all (v_ids));
   end loop;
   if exists (
-    select from unnest(v_ids) i join tock.archives a on i >> 20 >= a.first_position and i >> 20 < a.end_position)
+    select from unnest(v_ids) i join tock.archives a on i >> 20 >= a.first_position
+      and i >> 20 < a.end_position)
   then
     perform tock.note_erasure(v_task.task_id, v_task.queue);
   end if;
-  perform tock.act('erase', v_task.task_id::text, pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_erased));
+  perform tock.act('erase', v_task.task_id::text,
+    pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_erased));
   return v_erased;
 end $$;
 
 comment on function tock.erase is
-  'Empties the payload, result, errors, notes, unique key and gate of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.';
+  'Empties the payload, result, errors, notes, unique key and gate of an ended task and all its runs, for '
+  'good once vacuum has been by; returns how many runs. TK409 when it has not ended, null '
+  'when there is none.';

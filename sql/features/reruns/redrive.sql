@@ -1,5 +1,6 @@
 -- Of the newest epochs first, up to p_look dead tasks: what is older than those is not counted.
-create or replace function tock.dead_groups(p_queue text, p_limit integer default 100, p_look integer default 100000)
+create or replace function tock.dead_groups(
+  p_queue text, p_limit integer default 100, p_look integer default 100000)
 returns table (error text, tasks integer, newest_at timestamptz, newest_id bigint, counted_all boolean)
 language plpgsql
 volatile
@@ -30,36 +31,21 @@ begin
   end if;
   for v_epoch in
     select e.number from tock.epochs e
-    where e.first_position <= (select s.last_value from tock.positions s) and (e.settled_at is null or e.dead ? p_queue)
+    where e.first_position <= (select s.last_value from tock.positions s)
+      and (e.settled_at is null or e.dead ? p_queue)
     order by e.number desc
   loop
     exit when v_left <= 0;
-    execute pg_catalog.format($q$
-      with seen as materialized (
-        select s.stream, x.position from (select t.number as stream, 0::bigint as after_position, $3 as last_position
-          from tock.streams t where t.queue = $1 order by t.number offset 0) s
-        cross join lateral (%2$s limit $4) x limit $4
-      ), grouped as (
-        select tock.error_text(e.error) as error, count(*) as tasks, max(e.ended_at) as newest_at,
-          (pg_catalog.array_agg(r.id order by e.ended_at desc, e.position desc))[1] as newest_id
-        from seen v
-        cross join lateral (
-          select e.* from tock.results_%1$s e where e.stream = v.stream and e.position = v.position offset 0) e
-        cross join lateral (
-          select coalesce(r.task_id, v.position << 20 | v.stream) as id from tock.runs_%1$s r
-          where r.stream = v.stream and r.position = v.position offset 0) r
-        where e.ended_at >= $5 and (select x.of_id from tock.reruns x where x.of_id = r.id limit 1) is null
-        group by 1)
-      select (select count(*) from seen), coalesce(pg_catalog.jsonb_agg(g), '[]') from grouped g$q$,
-      v_epoch, tock.list_source(v_epoch, 'dead')) into v_seen, v_part
-      using p_queue, 9223372036854775807, 9223372036854775807, v_left, v_since;
+    execute pg_catalog.format('select d.* from tock.dead_groups_%s($1, $2, $3) d', v_epoch)
+      into v_seen, v_part using p_queue, v_left, v_since;
     v_left := v_left - v_seen;
     v_parts := v_parts || v_part;
   end loop;
   return query
     select g.error, sum(g.tasks)::integer, max(g.newest_at),
       (pg_catalog.array_agg(g.newest_id order by g.newest_at desc))[1], v_left > 0
-    from pg_catalog.jsonb_to_recordset(v_parts) g (error text, tasks bigint, newest_at timestamptz, newest_id bigint)
+    from pg_catalog.jsonb_to_recordset(v_parts) g (error text, tasks bigint, newest_at timestamptz,
+      newest_id bigint)
     group by g.error order by 2 desc, 3 desc limit p_limit;
   if not found and v_left <= 0 then
     return query select null::text, 0, null::timestamptz, null::bigint, false;
@@ -67,12 +53,15 @@ begin
 end $$;
 
 comment on function tock.dead_groups is
-  'Dead tasks of a queue that were not run again, by what their error says (200 characters), the most frequent first, each with the newest one. Looks at the newest epochs'' dead tasks, p_look at most; counted_all says whether that was all of them.';
+  'Dead tasks of a queue that were not run again, by what their error says (200 characters), the most '
+  'frequent first, each with the newest one. Looks at the newest epochs'' dead tasks, p_look at most; '
+  'counted_all says whether that was all of them.';
 
 -- The dead are final, so nothing is locked: of two who redrive one task the key of reruns lets one.
 create or replace function tock.redrive(
   p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,
-  p_request_id text default null, p_to_queue text default null, p_again boolean default false, p_reason text default null)
+  p_request_id text default null, p_to_queue text default null, p_again boolean default false,
+  p_reason text default null)
 returns table (redriven integer, ids bigint[], cursor text, looked_at integer)
 language plpgsql
 volatile
@@ -100,30 +89,40 @@ begin
       pg_catalog.jsonb_build_array(p_filter, p_limit, p_cursor, p_to_queue, p_again, p_reason)::text, 0);
     v_seen := tock.request_seen('redrive', p_queue, p_request_id, v_digest);
     if v_seen.answer is not null then
-      return query select pg_catalog.cardinality(v_seen.ids), v_seen.ids, v_seen.answer ->> 0, (v_seen.answer ->> 1)::integer;
+      return query
+        select pg_catalog.cardinality(v_seen.ids), v_seen.ids, v_seen.answer ->> 0,
+          (v_seen.answer ->> 1)::integer;
       return;
     end if;
   end if;
   v_page := tock.list_tasks(p_filter || pg_catalog.jsonb_build_object('queue', p_queue, 'state', 'dead')
-    || case when not coalesce(p_again, false) then '{"rerun": false}' else '{}' end::jsonb, p_cursor, p_limit);
+    || case when not coalesce(p_again, false) then '{"rerun": false}'
+      else '{}' end::jsonb, p_cursor, p_limit);
   v_made := tock.run_all_again(array(
     -- the oldest first, as they were made
-    select row(row_number() over (order by x.n desc), x.task ->> 'id', x.task ->> 'run_id', 'dead', p_queue)::tock.whereabout
+    select row(row_number() over (order by x.n desc), x.task ->> 'id', x.task ->> 'run_id', 'dead',
+      p_queue)::tock.whereabout
     from pg_catalog.jsonb_array_elements(v_page.tasks) with ordinality x (task, n)
     order by x.n desc), coalesce(p_to_queue, p_queue), 'redrive', coalesce(p_again, false), p_reason);
   ids := array(select m.current_id from unnest(v_made) m);
   redriven := pg_catalog.cardinality(ids);
   cursor := v_page.cursor;
   looked_at := v_page.looked_at;
-  perform tock.act('redrive', p_queue, pg_catalog.jsonb_build_object('filter', p_filter, 'to_queue', p_to_queue, 'again', p_again,
+  perform tock.act('redrive', p_queue,
+    pg_catalog.jsonb_build_object('filter', p_filter, 'to_queue', p_to_queue, 'again', p_again,
     'reason', p_reason, 'redriven', redriven));
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids, answer)
-      values ('redrive', p_queue, p_request_id, v_digest, ids, pg_catalog.jsonb_build_array(cursor, looked_at))
+      values ('redrive', p_queue, p_request_id, v_digest, ids,
+        pg_catalog.jsonb_build_array(cursor, looked_at))
       on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
   end if;
   return next;
 end $$;
 
 comment on function tock.redrive is
-  'Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with, null when all have been looked at; what dies after the first call is left out by those that go on from it. A call repeated with its request_id within 24 hours gives the same.';
+  'Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, '
+  'in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, '
+  'their new ids, and the cursor to go on with, null when all have been looked at; what dies after the first '
+  'call is left out by those that go on from it. A call repeated '
+  'with its request_id within 24 hours gives the same.';

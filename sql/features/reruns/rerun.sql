@@ -1,7 +1,9 @@
 -- Each call runs them again, and a repeated one doesn't. Of two calls at the same time both do: who has the
--- number of the other takes the next. A request id counts in each queue of the tasks, so that nobody can use up
--- another's; each keeps what its own were given. Calls with one id follow each other by its lock in the first queue.
-create or replace function tock.rerun(p_ids bigint[], p_request_id text default null, p_reason text default null)
+-- number of the other takes the next. A request id counts in each queue of the tasks, so that nobody can use
+-- up another's; each keeps what its own were given. Calls with one id follow each other by its lock
+-- in the first queue.
+create or replace function tock.rerun(
+  p_ids bigint[], p_request_id text default null, p_reason text default null)
 returns table (id bigint, state text, rerun_id bigint, refused text)
 language plpgsql
 volatile
@@ -34,16 +36,19 @@ begin
     perform tock.request_seen('rerun', v_queues[1], p_request_id, v_digest);
     v_queue := (
       select r.queue from tock.requests r
-      where r.queue = any (v_queues) and r.verb = 'rerun' and r.request_id = p_request_id and r.digest <> v_digest limit 1);
+      where r.queue = any (v_queues) and r.verb = 'rerun' and r.request_id = p_request_id
+        and r.digest <> v_digest limit 1);
     if v_queue is not null then
       perform tock.request_seen('rerun', v_queue, p_request_id, v_digest);
     end if;
     v_answer := (
-      select pg_catalog.jsonb_agg(a.value) from tock.requests r cross join pg_catalog.jsonb_array_elements(r.answer) a
+      select pg_catalog.jsonb_agg(a.value) from tock.requests r
+      cross join pg_catalog.jsonb_array_elements(r.answer) a
       where r.queue = any (v_queues) and r.verb = 'rerun' and r.request_id = p_request_id);
   end if;
   if v_answer is null then
-    v_ended := array(select f from unnest(v_found) f where f.state in ('done', 'dead', 'cancelled', 'expired'));
+    v_ended := array(select f from unnest(v_found) f
+      where f.state in ('done', 'dead', 'cancelled', 'expired'));
     v_left := v_ended;
     for v_try in 1 .. 10 loop
       v_made := v_made || tock.run_all_again(v_left, null, 'rerun', true, p_reason);
@@ -57,19 +62,22 @@ begin
     end if;
     v_answer := (
       select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(f.task_id, f.state, m.current_id,
-        case when m.current_id is not null then null when f.state in ('done', 'dead', 'cancelled', 'expired') then 'erased'
+        case when m.current_id is not null then null
+          when f.state in ('done', 'dead', 'cancelled', 'expired') then 'erased'
           else 'unfinished' end, f.queue) order by f.n), '[]')
       from unnest(v_found) f left join unnest(v_made) m on m.task_id = f.task_id);
     -- where all are refused nothing can be done twice, and their answer must not outlast the reason
     if p_request_id is not null and pg_catalog.cardinality(v_made) > 0 then
       insert into tock.requests (verb, queue, request_id, digest, ids, answer)
         select 'rerun', a.value ->> 4, p_request_id, v_digest,
-          pg_catalog.array_remove(pg_catalog.array_agg((a.value ->> 2)::bigint), null), pg_catalog.jsonb_agg(a.value)
+          pg_catalog.array_remove(pg_catalog.array_agg((a.value ->> 2)::bigint), null),
+          pg_catalog.jsonb_agg(a.value)
         from pg_catalog.jsonb_array_elements(v_answer) a group by 2 order by 2
         on conflict do nothing;
       get diagnostics v_kept = row_count;
       if v_kept < pg_catalog.cardinality(v_queues) then
-        perform tock.refuse(503, 'another call with this request_id came at the same moment', 'request_id', 'try again');
+        perform tock.refuse(503, 'another call with this request_id came at the same moment',
+          'request_id', 'try again');
       end if;
     end if;
   end if;
@@ -79,7 +87,10 @@ begin
 end $$;
 
 comment on function tock.rerun is
-  'Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task''s id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same, once it has run any again.';
+  'Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts '
+  'and options it had at last. A row a known task: the state it is in, and the new task''s id, or why there '
+  'is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, '
+  'within 24 hours gives the same, once it has run any again.';
 
 create or replace function tock.is_erased(p_id bigint)
 returns boolean
@@ -109,6 +120,7 @@ as $$
 declare
   v_slot integer;
   v_part record;
+  v_again tock.whereabout[];
   v_made tock.whereabout[] := '{}';
 begin
   if pg_catalog.cardinality(p_found) = 0 then
@@ -118,7 +130,7 @@ begin
   end if;
   v_slot := tock.take_slot();
   for v_part in
-    select coalesce(p_queue, f.queue) as queue, 
+    select coalesce(p_queue, f.queue) as queue,
       case when f.current_id & 1048575 <> 0 then tock.epoch_of(f.current_id >> 20) end as epoch,
       pg_catalog.array_agg(f order by f.n) as found
     from unnest(p_found) f group by 1, 2 order by 1, 2
@@ -127,9 +139,14 @@ begin
       perform tock.check_queue_name(v_part.queue);
       perform tock.make_queue(v_part.queue);
     end if;
-    v_made := v_made || tock.run_again(v_part.epoch, v_part.found, v_part.queue, v_slot, p_kind, p_again, p_reason);
+    -- waiting entries lie in none: any will do
+    execute pg_catalog.format('select tock.run_again_%s($1, $2, $3, $4, $5, $6)',
+        coalesce(v_part.epoch, tock.newest_epoch()))
+      into v_again using v_part.found, v_part.queue, v_slot, p_kind, p_again, p_reason;
+    v_made := v_made || v_again;
   end loop;
   return v_made;
 end $$;
 
-comment on function tock.run_all_again is 'run_again() wherever the tasks are, to p_queue or each to its own.';
+comment on function tock.run_all_again is
+  'run_again() wherever the tasks are, to p_queue or each to its own.';

@@ -5,15 +5,16 @@ immutable
 as $$
 begin
   if p_schedule is null or p_schedule !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$' then
-    perform tock.refuse(422, 'a schedule''s name is 1 to 200 letters, digits and _ . : -, and starts with a letter or digit',
+    perform tock.refuse(422,
+      'a schedule''s name is 1 to 200 letters, digits and _ . : -, and starts with a letter or digit',
       'schedule');
   end if;
 end $$;
 
 comment on function tock.check_schedule_name is 'Raises TK422 for what can''t be a schedule''s name.';
 
--- PostgreSQL takes EST or CEST for a fixed offset, and FOO5 for a rule of its own: what is neither, and known, is a name
--- of the time zone database. (pg_timezone_names would read all its files.)
+-- PostgreSQL takes EST or CEST for a fixed offset, and FOO5 for a rule of its own: what is neither, and
+-- known, is a name of the time zone database. (pg_timezone_names would read all its files.)
 create or replace function tock.check_time_zone(p_zone text)
 returns void
 language plpgsql
@@ -43,8 +44,10 @@ returns table (name text, kind text, low integer, high integer, words text[])
 language sql
 immutable
 as $$
-  values ('queue', 'text', 1, 100, null::text[]), ('payload', 'any', null, null, null), ('options', 'object', null, null, null),
-    ('cron', 'text', 1, 500, null), ('every_seconds', 'whole', 1, 315360000, null), ('run_at', 'instant', null, null, null),
+  values ('queue', 'text', 1, 100, null::text[]), ('payload', 'any', null, null, null),
+    ('options', 'object', null, null, null),
+    ('cron', 'text', 1, 500, null), ('every_seconds', 'whole', 1, 315360000, null),
+    ('run_at', 'instant', null, null, null),
     ('time_zone', 'text', 1, 100, null), ('jitter_seconds', 'whole', 0, 86400, null),
     ('starts_at', 'instant', null, null, null), ('ends_at', 'instant', null, null, null),
     ('overlap', 'word', null, null, array['queue', 'skip', 'replace']),
@@ -75,7 +78,8 @@ begin
     elsif v_given.type <> 'null' and not (case v_given.kind
       when 'any' then true
       when 'object' then v_given.type = 'object'
-      when 'text' then v_given.type = 'string' and pg_catalog.length(v_given.text) between v_given.low and v_given.high
+      when 'text' then v_given.type = 'string'
+        and pg_catalog.length(v_given.text) between v_given.low and v_given.high
       when 'word' then v_given.type = 'string' and v_given.text = any (v_given.words)
       when 'instant' then case when v_given.type = 'string' then tock.is_instant(v_given.text) else false end
       else case when v_given.type = 'number' then v_given.text::numeric between v_given.low and v_given.high
@@ -91,7 +95,8 @@ begin
   end loop;
 end $$;
 
-comment on function tock.check_schedule_settings is 'Raises TK422 for the first setting of a schedule that is not as it should be.';
+comment on function tock.check_schedule_settings is
+  'Raises TK422 for the first setting of a schedule that is not as it should be.';
 
 create or replace function tock.check_schedule_task(p_schedule tock.schedules)
 returns void
@@ -105,33 +110,42 @@ declare
   v_error text[];
 begin
   select k into v_key from pg_catalog.jsonb_object_keys(p_schedule.options) k
-  where k in ('payload', 'run_at', 'expires_at', 'name', 'after', 'on_parent_failure', 'gather', 'parent', 'changed_at') limit 1;
+  where k in ('payload', 'run_at', 'expires_at', 'name', 'after', 'on_parent_failure', 'gather', 'parent',
+    'changed_at') limit 1;
   if found then
-    perform tock.refuse(422, pg_catalog.format('the tasks of a schedule have no %s of their own', v_key), 'options.' || v_key,
-      case v_key when 'expires_at' then 'give expires_in_seconds' when 'payload' then 'give payload beside options'
+    perform tock.refuse(422, pg_catalog.format('the tasks of a schedule have no %s of their own', v_key),
+      'options.' || v_key,
+      case v_key when 'expires_at' then 'give expires_in_seconds'
+        when 'payload' then 'give payload beside options'
         when 'run_at' then 'give delay_seconds' end);
   end if;
   v_error := tock.option_error(p_schedule.options);
   if v_error is not null then
     perform tock.refuse(422, v_error[2], 'options.' || v_error[1]);
-  elsif p_schedule.options ->> 'pipeline' is not null and not p_schedule.options -> 'pipeline' ? p_schedule.queue then
-    perform tock.refuse(422, pg_catalog.format('queue %s is no stage of this pipeline', p_schedule.queue), 'options.pipeline',
-      'fire into the stage where the tasks are to begin');
+  elsif p_schedule.options ->> 'pipeline' is not null
+    and not p_schedule.options -> 'pipeline' ? p_schedule.queue
+  then
+    perform tock.refuse(422, pg_catalog.format('queue %s is no stage of this pipeline', p_schedule.queue),
+      'options.pipeline', 'fire into the stage where the tasks are to begin');
   elsif p_schedule.fire_as is not null and pg_catalog.jsonb_typeof(p_schedule.payload) <> 'object' then
     perform tock.refuse(422, 'with fire_as the payload is an object: the fire is put into it', 'payload');
   end if;
-  v_bytes := pg_catalog.octet_length((tock.task_of(p_schedule, pg_catalog.clock_timestamp()) -> 'payload')::text);
+  v_bytes := pg_catalog.octet_length(
+    (tock.task_of(p_schedule, pg_catalog.clock_timestamp()) -> 'payload')::text);
   if v_bytes > v_most then
     perform tock.refuse(422, 'this queue takes payloads of up to ' || v_most || ' bytes of JSON', 'payload',
       'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
-  elsif p_schedule.missed = 'all' and p_schedule.missed_limit > 100 and p_schedule.options ->> 'unique_key' is not null then
+  elsif p_schedule.missed = 'all' and p_schedule.missed_limit > 100
+    and p_schedule.options ->> 'unique_key' is not null
+  then
     perform tock.refuse(422, 'with a unique_key up to 100 missed fires are made up for', 'missed_limit');
   elsif p_schedule.missed = 'all' and v_bytes::bigint * p_schedule.missed_limit > 67108864 then
     perform tock.refuse(422, 'missed_limit times the payload is up to 64 MiB', 'missed_limit');
   end if;
 end $$;
 
-comment on function tock.check_schedule_task is 'Raises TK422 unless the tasks of a schedule could be enqueued.';
+comment on function tock.check_schedule_task is
+  'Raises TK422 unless the tasks of a schedule could be enqueued.';
 
 create or replace function tock.check_schedule(p_schedule text, p_settings jsonb)
 returns tock.schedules
@@ -144,9 +158,12 @@ declare
 begin
   perform tock.check_schedule_name(p_schedule);
   perform tock.check_schedule_settings(p_settings);
-  v_settings := (select coalesce(pg_catalog.jsonb_object_agg(o.key, case when r.kind = 'whole' then pg_catalog.to_jsonb(o.value::integer) else o.value end), '{}')
-    from pg_catalog.jsonb_each(p_settings) o join tock.schedule_settings() r on r.name = o.key where o.value <> 'null');
-  v_row := pg_catalog.jsonb_populate_record(null::tock.schedules, '{"options": {}, "time_zone": "UTC", "jitter_seconds": 0,
+  v_settings := (select coalesce(pg_catalog.jsonb_object_agg(o.key,
+    case when r.kind = 'whole' then pg_catalog.to_jsonb(o.value::integer) else o.value end), '{}')
+    from pg_catalog.jsonb_each(p_settings) o join tock.schedule_settings() r on r.name = o.key
+    where o.value <> 'null');
+  v_row := pg_catalog.jsonb_populate_record(null::tock.schedules,
+    '{"options": {}, "time_zone": "UTC", "jitter_seconds": 0,
     "overlap": "queue", "missed": "one", "missed_limit": 100, "missed_after_seconds": 60}' || v_settings);
   v_row.name := p_schedule;
   perform tock.check_queue_name(v_row.queue);
@@ -162,23 +179,28 @@ begin
     v_row.plan := tock.parse_cron(v_row.cron);
   elsif v_row.every_seconds is not null then
     v_row.anchor_at := coalesce(v_row.starts_at,
-      pg_catalog.date_trunc('second', pg_catalog.clock_timestamp()) + interval '1 second' * v_row.every_seconds);
+      pg_catalog.date_trunc('second', pg_catalog.clock_timestamp()) + interval '1 second'
+        * v_row.every_seconds);
   end if;
   perform tock.check_schedule_task(v_row);
   return v_row;
 end $$;
 
-comment on function tock.check_schedule is 'A schedule''s settings as a row, with what is left out; TK422 names what can''t be.';
+comment on function tock.check_schedule is
+  'A schedule''s settings as a row, with what is left out; TK422 names what can''t be.';
 
 create or replace function tock.task_of(p_schedule tock.schedules, p_fire_at timestamptz)
 returns jsonb
 language sql
 stable
 as $$
-  select p_schedule.options || pg_catalog.jsonb_build_object('payload', case when p_schedule.fire_as is null then p_schedule.payload
+  select p_schedule.options
+    || pg_catalog.jsonb_build_object('payload', case when p_schedule.fire_as is null then p_schedule.payload
     else coalesce(p_schedule.payload, '{}') || pg_catalog.jsonb_build_object(p_schedule.fire_as,
-      pg_catalog.jsonb_build_object('schedule', p_schedule.name, 'fire_at', pg_catalog.to_char(p_fire_at at time zone 'UTC',
+      pg_catalog.jsonb_build_object('schedule', p_schedule.name,
+        'fire_at', pg_catalog.to_char(p_fire_at at time zone 'UTC',
         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end)
 $$;
 
-comment on function tock.task_of is 'The task that a schedule enqueues for a fire; fire_as is the payload''s key for which fire it is.';
+comment on function tock.task_of is
+  'The task that a schedule enqueues for a fire; fire_as is the payload''s key for which fire it is.';

@@ -4,7 +4,9 @@ returns integer
 language sql
 immutable
 as $$
-  select pg_catalog.round(pg_catalog.ln(nullif((p_bits & (-1::bigint << p_from)) & -(p_bits & (-1::bigint << p_from)), 0)::double precision)
+  select pg_catalog.round(
+    pg_catalog.ln(nullif((p_bits & (-1::bigint << p_from)) & -(p_bits & (-1::bigint << p_from)),
+      0)::double precision)
     / 0.6931471805599453)::integer
 $$;
 
@@ -55,7 +57,8 @@ begin
   return case when p_plan.any_day or p_plan.both_days then v_days & v_named else v_days | v_named end;
 end $$;
 
-comment on function tock.cron_days_of is 'The days of a month, by its first, that a cron expression names, as bits.';
+comment on function tock.cron_days_of is
+  'The days of a month, by its first, that a cron expression names, as bits.';
 
 create or replace function tock.cron_time(p_plan tock.cron_plan, p_from integer)
 returns integer
@@ -85,4 +88,5 @@ begin
   return v_hour * 3600 + v_minute * 60 + coalesce(v_second, tock.next_bit(p_plan.seconds, 0));
 end $$;
 
-comment on function tock.cron_time is 'The first second of a day, from one on, that a cron expression names; null when none is left.';
+comment on function tock.cron_time is
+  'The first second of a day, from one on, that a cron expression names; null when none is left.';

@@ -1,7 +1,8 @@
--- An expression whose second, minute and hour have neither * nor a step names fixed times: what the clocks skip of
--- them runs when they have jumped, if that is the same day, and what they show twice runs the first time. Any
--- other runs whenever the clocks show what it names. Within two days clocks change once at most, and
--- within years by up to 25 hours (Apia in 2011): so only two days after the start and before the goal are looked through.
+-- An expression whose second, minute and hour have neither * nor a step names fixed times: what the clocks
+-- skip of them runs when they have jumped, if that is the same day, and what they show twice runs the first
+-- time. Any other runs whenever the clocks show what it names. Within two days clocks change once at most,
+-- and within years by up to 25 hours (Apia in 2011): so only two days after the start
+-- and before the goal are looked through.
 create or replace function tock.cron_after(p_plan tock.cron_plan, p_zone text, p_after timestamptz)
 returns timestamptz
 language plpgsql
@@ -46,12 +47,15 @@ begin
       v_wall := greatest(v_wall, v_at + v_offset);
     end if;
   end loop;
-  return null;  -- thirty times in a row what it names was skipped, as is half past two of each last Sunday of March
+  -- thirty times in a row what it names was skipped, as is half past two of each last Sunday of March
+  return null;
 end $$;
 
-comment on function tock.cron_after is 'The first instant after another at which a cron expression fires in a time zone; null when none comes.';
+comment on function tock.cron_after is
+  'The first instant after another at which a cron expression fires in a time zone; null when none comes.';
 
-create or replace function tock.cron_skipped(p_plan tock.cron_plan, p_change bigint, p_before integer, p_after integer)
+create or replace function tock.cron_skipped(
+  p_plan tock.cron_plan, p_change bigint, p_before integer, p_after integer)
 returns boolean
 language sql
 stable
@@ -60,4 +64,5 @@ as $$
     < p_change + p_after, false)
 $$;
 
-comment on function tock.cron_skipped is 'Whether clocks that jump ahead skip a time that a cron expression names, of the day they come to.';
+comment on function tock.cron_skipped is
+  'Whether clocks that jump ahead skip a time that a cron expression names, of the day they come to.';

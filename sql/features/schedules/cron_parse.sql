@@ -13,7 +13,8 @@ begin
   if coalesce(pg_catalog.length(v_text), 0) not between 1 and 500 then
     perform tock.refuse(422, 'cron is a string of 1 to 500 characters', 'cron');
   end if;
-  v_text := case v_text when '@yearly' then '0 0 1 1 *' when '@annually' then '0 0 1 1 *' when '@monthly' then '0 0 1 * *'
+  v_text := case v_text when '@yearly' then '0 0 1 1 *' when '@annually' then '0 0 1 1 *'
+    when '@monthly' then '0 0 1 * *'
     when '@weekly' then '0 0 * * 0' when '@daily' then '0 0 * * *' when '@midnight' then '0 0 * * *'
     when '@hourly' then '0 * * * *' else v_text end;
   v_parts := pg_catalog.regexp_split_to_array(pg_catalog.translate(v_text, '?', '*'), '[ \t]+');
@@ -21,7 +22,10 @@ begin
     v_parts := array['0'] || v_parts;
   elsif pg_catalog.cardinality(v_parts) <> 6 then
     perform tock.refuse(422,
-      pg_catalog.format('a cron expression has 5 or 6 fields, and %L has %s', p_cron, pg_catalog.cardinality(v_parts)), 'cron', '[second] minute hour day-of-month month day-of-week; or @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly');
+      pg_catalog.format('a cron expression has 5 or 6 fields, and %L has %s', p_cron,
+        pg_catalog.cardinality(v_parts)), 'cron',
+        '[second] minute hour day-of-month month day-of-week; or @yearly, @annually, @monthly, @weekly, '
+        '@daily, @midnight, @hourly');
   end if;
   v_plan.seconds := tock.cron_field('second', v_parts[1]);
   v_plan.minutes := tock.cron_field('minute', v_parts[2]);
@@ -33,7 +37,8 @@ begin
   return v_plan;
 end $$;
 
-comment on function tock.parse_cron is 'A cron expression of 5 or 6 fields as sets of bits; TK422 says which part can''t be.';
+comment on function tock.parse_cron is
+  'A cron expression of 5 or 6 fields as sets of bits; TK422 says which part can''t be.';
 
 create or replace function tock.refuse_cron(p_field text, p_item text)
 returns void
@@ -41,16 +46,19 @@ language plpgsql
 immutable
 as $$
 begin
-  perform tock.refuse(422, pg_catalog.format('the %s field of this cron expression has %L', p_field, p_item), 'cron',
-    p_field || ': ' || case p_field
+  perform tock.refuse(422, pg_catalog.format('the %s field of this cron expression has %L', p_field, p_item),
+    'cron', p_field || ': ' || case p_field
       when 'second' then '0-59' when 'minute' then '0-59' when 'hour' then '0-23'
-      when 'day-of-month' then '1-31, L for the last day, LW for the last workday, 15W for the workday nearest to the 15th'
+      when 'day-of-month'
+        then '1-31, L for the last day, LW for the last workday, 15W for the workday nearest to the 15th'
       when 'month' then '1-12 or JAN-DEC'
-      else '0-7 (0 and 7 are Sunday) or SUN-SAT, FRI#2 for the second, FRIL for the last, +FRI for both days to hold' end
+      else '0-7 (0 and 7 are Sunday) or SUN-SAT, FRI#2 for the second, FRIL for the last, +FRI for both '
+        'days to hold' end
     || '; *, lists 1,3, ranges 1-5, steps */2, 1-9/2 and 1/2');
 end $$;
 
-comment on function tock.refuse_cron is 'Raises TK422 for a part of a cron expression, with what may stand there.';
+comment on function tock.refuse_cron is
+  'Raises TK422 for a part of a cron expression, with what may stand there.';
 
 create or replace function tock.cron_field(p_field text, p_text text)
 returns bigint
@@ -59,7 +67,8 @@ immutable
 as $$
 declare
   v_low integer := case when p_field in ('day-of-month', 'month') then 1 else 0 end;
-  v_most integer := case p_field when 'hour' then 23 when 'day-of-month' then 31 when 'month' then 12 when 'day-of-week' then 6
+  v_most integer := case p_field when 'hour' then 23 when 'day-of-month' then 31 when 'month' then 12
+    when 'day-of-week' then 6
     else 59 end;
   v_item text;
   v_read text[];
@@ -69,10 +78,12 @@ declare
   v_bits bigint := 0;
 begin
   foreach v_item in array pg_catalog.string_to_array(p_text, ',') loop
-    v_read := pg_catalog.regexp_match(tock.cron_names(p_field, v_item), '^(?:(\*)|([0-9]{1,4})(?:-([0-9]{1,4}))?)(?:/([0-9]{1,4}))?$');
+    v_read := pg_catalog.regexp_match(tock.cron_names(p_field, v_item),
+      '^(?:(\*)|([0-9]{1,4})(?:-([0-9]{1,4}))?)(?:/([0-9]{1,4}))?$');
     v_from := coalesce(v_read[2]::integer, v_low);
     v_step := v_read[4]::integer;
-    v_to := case when v_read[3] is not null then v_read[3]::integer when v_read[1] is not null or v_step is not null then v_most
+    v_to := case when v_read[3] is not null then v_read[3]::integer
+      when v_read[1] is not null or v_step is not null then v_most
       else v_from end;
     -- 7 is Sunday as well
     if v_read is null or v_from < v_low or v_to < v_from or v_to > v_most + (p_field = 'day-of-week')::integer
@@ -100,9 +111,11 @@ immutable
 as $$
 declare
   v_names text[] := case p_field
-    when 'month' then array['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+    when 'month' then array['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep',
+      'oct', 'nov', 'dec']
     when 'day-of-week' then array['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] else '{}' end;
-  v_item text := case when p_field = 'day-of-week' then pg_catalog.regexp_replace(p_item, '-sun\y', '-7') else p_item end;
+  v_item text := case when p_field = 'day-of-week' then pg_catalog.regexp_replace(p_item, '-sun\y', '-7')
+    else p_item end;
 begin
   if v_item ~ '[a-z]' then
     for v_n in 1 .. pg_catalog.cardinality(v_names) loop
@@ -113,7 +126,8 @@ begin
   return v_item;
 end $$;
 
-comment on function tock.cron_names is 'A part of a cron field with numbers in place of the names of months and days.';
+comment on function tock.cron_names is
+  'A part of a cron field with numbers in place of the names of months and days.';
 
 create or replace function tock.cron_days(p_plan tock.cron_plan, p_text text)
 returns tock.cron_plan
@@ -167,7 +181,8 @@ begin
   foreach v_item in array pg_catalog.string_to_array(pg_catalog.regexp_replace(p_text, '^\+', ''), ',') loop
     v_which := case when v_item ~ '^[^/*]+#[1-5]$' then 1 << (pg_catalog.right(v_item, 1)::integer - 1)
       when v_item ~ '^[^/*]+l$' then 32 else 63 end;
-    v_bits := tock.cron_field('day-of-week', case when v_which = 63 then v_item else pg_catalog.regexp_replace(v_item, '(#.|l)$', '') end);
+    v_bits := tock.cron_field('day-of-week', case when v_which = 63 then v_item
+      else pg_catalog.regexp_replace(v_item, '(#.|l)$', '') end);
     for v_n in 0 .. 7 loop
       if v_bits & (1 << v_n) <> 0 then
         v_plan.weekdays[v_n % 7 + 1] := v_plan.weekdays[v_n % 7 + 1] | v_which;

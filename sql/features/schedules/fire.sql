@@ -13,7 +13,8 @@ begin
     select v_ids[w.n] from tock.whereabouts(v_ids) w where w.state in ('waiting', 'ready', 'running')) end;
 end $$;
 
-comment on function tock.unended_tasks is 'Of the last tasks of schedules that may not overlap, those that have not ended.';
+comment on function tock.unended_tasks is
+  'Of the last tasks of schedules that may not overlap, those that have not ended.';
 
 create or replace function tock.fire_all(p_fires tock.fires[], p_now timestamptz)
 returns void
@@ -64,11 +65,14 @@ begin
       v_task.fire_at := v_fires[v_k];
       v_task.until_at := null;
       v_task.outcome := case
-        when v_schedule.overlap = 'skip' and (v_k > 1 or coalesce(v_was.last_task_id = any (v_unended), false)) then 'overlapped'
-        when v_schedule.overlap = 'replace' and v_k < pg_catalog.cardinality(v_fires) then 'replaced' else 'fired' end;
+        when v_schedule.overlap = 'skip'
+          and (v_k > 1 or coalesce(v_was.last_task_id = any (v_unended), false)) then 'overlapped'
+        when v_schedule.overlap = 'replace' and v_k < pg_catalog.cardinality(v_fires) then 'replaced'
+        else 'fired' end;
       v_fired := v_fired || v_task;
       v_queues := v_queues || case when v_task.outcome = 'fired' then v_schedule.queue end;
-      v_tasks := v_tasks || case when v_task.outcome = 'fired' then tock.task_of(v_schedule, v_fires[v_k]) end;
+      v_tasks := v_tasks || case when v_task.outcome = 'fired'
+        then tock.task_of(v_schedule, v_fires[v_k]) end;
       v_task.due_at := null;
     end loop;
     v_was.fire_at := v_firing.next_fire_at;
@@ -86,8 +90,11 @@ begin
     perform tock.cancel(v_cancelled);
   end if;
   for v_queue in select distinct q from unnest(v_queues) q where q is not null order by q loop
-    v_at := array(select n from unnest(v_queues) with ordinality q (queue, n) where q.queue = v_queue order by n);
-    v_ids := tock.enqueue(v_queue, pg_catalog.to_jsonb(array(select v_tasks[a.n] from unnest(v_at) with ordinality a (n, k) order by a.k)));
+    v_at := array(select n from unnest(v_queues) with ordinality q (queue, n)
+      where q.queue = v_queue order by n);
+    v_ids := tock.enqueue(v_queue,
+      pg_catalog.to_jsonb(array(select v_tasks[a.n] from unnest(v_at) with ordinality a (n, k)
+        order by a.k)));
     for v_n in 1 .. pg_catalog.cardinality(v_at) loop
       v_fired[v_at[v_n]].task_id := v_ids[v_n];
     end loop;
@@ -96,7 +103,8 @@ begin
     select d.schedule, d.fire_at, d.until_at, d.due_at, p_now, d.outcome, d.task_id
     from unnest(v_fired) with ordinality d order by d.ordinality;
   delete from tock.fires f using unnest(p_fires) w where f.schedule = w.schedule and f.turn = w.turn;
-  insert into tock.fires (schedule, turn, due_at, fire_at, last_fire_at, last_fired_at, last_outcome, last_task_id)
+  insert into tock.fires (schedule, turn, due_at, fire_at, last_fire_at, last_fired_at,
+    last_outcome, last_task_id)
     select n.schedule, n.turn + 1, n.due_at, n.fire_at, n.last_fire_at, n.last_fired_at, n.last_outcome,
       coalesce(t.task_id, n.last_task_id)
     from unnest(v_next) n
@@ -107,4 +115,5 @@ begin
 end $$;
 
 comment on function tock.fire_all is
-  'Fires schedules that are due, all or none: enqueues their tasks, notes what became of each fire, and when they are due next. Their rows are locked by the caller.';
+  'Fires schedules that are due, all or none: enqueues their tasks, notes what became of each fire, and when '
+  'they are due next. Their rows are locked by the caller.';

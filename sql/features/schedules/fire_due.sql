@@ -1,8 +1,9 @@
--- Each schedule has one row that says when it is next due. Who fires locks that row, enqueues, and puts the next row in
--- its place, in one transaction: of several who come at once each takes rows that no other has, and what isn't committed
--- is due still. Rows are read upwards from a little below the newest due time fired: under a held-open transaction the
--- low end is full of dead entries. What lies lower (put in a transaction that was open for long, or locked by one that was
--- rolled back) is found by the sweep: once a minute, and when one who was at it then or at a duty since has ended; never more than a twentieth of the time.
+-- Each schedule has one row that says when it is next due. Who fires locks that row, enqueues, and puts the
+-- next row in its place, in one transaction: of several who come at once each takes rows that no other has,
+-- and what isn't committed is due still. Rows are read upwards from a little below the newest due time fired:
+-- under a held-open transaction the low end is full of dead entries. What lies lower (put in a transaction
+-- that was open for long, or locked by one that was rolled back) is found by the sweep: once a minute, and
+-- when one who was at it then or at a duty since has ended; never more than a twentieth of the time.
 create or replace function tock.fire_schedules(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -48,7 +49,8 @@ begin
 end $$;
 
 comment on function tock.fire_schedules is
-  'Fires up to p_limit schedules that are due, the earliest first, for up to about 4 s; returns how many. p_sweep reads from the bottom.';
+  'Fires up to p_limit schedules that are due, the earliest first, for up to about 4 s; returns how many. '
+  'p_sweep reads from the bottom.';
 
 create or replace function tock.fire_duty()
 returns integer
@@ -64,7 +66,8 @@ declare
   v_count integer := tock.fire_schedules(1000, v_sweep);
 begin
   if v_sweep and v_count < 1000 then
-    update tock.duties d set swept_at = v_now + 20 * (pg_catalog.clock_timestamp() - v_now), writers = v_writers
+    update tock.duties d set swept_at = v_now + 20 * (pg_catalog.clock_timestamp() - v_now),
+      writers = v_writers
     where d.name = 'schedules';
   else
     update tock.duties d set writers = array(select unnest(d.writers) union select unnest(v_writers))
@@ -73,7 +76,9 @@ begin
   return v_count;
 end $$;
 
-comment on function tock.fire_duty is 'fire_schedules(), from the bottom once a minute and where somebody may have left something there; notes who is writing.';
+comment on function tock.fire_duty is
+  'fire_schedules(), from the bottom once a minute and where somebody may have left something there; '
+  'notes who is writing.';
 
 create or replace function tock.fires_writers()
 returns text[]
@@ -83,13 +88,17 @@ as $$
   select array(
     select distinct l.virtualtransaction from pg_catalog.pg_locks l
     where l.locktype = 'relation' and l.relation = 'tock.fires'::regclass and l.granted
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
-      and l.mode in ('RowShareLock', 'RowExclusiveLock') and l.pid is distinct from pg_catalog.pg_backend_pid())
+      and l.database = (select d.oid from pg_catalog.pg_database d
+        where d.datname = pg_catalog.current_database())
+      and l.mode in ('RowShareLock', 'RowExclusiveLock')
+      and l.pid is distinct from pg_catalog.pg_backend_pid())
 $$;
 
-comment on function tock.fires_writers is 'The virtual ids of other transactions that have written to fires or have rows of it locked.';
+comment on function tock.fires_writers is
+  'The virtual ids of other transactions that have written to fires or have rows of it locked.';
 
--- While they are at it, in a minute: one who is killed tells nobody. A twentieth of the time may have passed already.
+-- While they are at it, in a minute: one who is killed tells nobody. A twentieth
+-- of the time may have passed already.
 create or replace function tock.fires_late_at()
 returns timestamptz
 language plpgsql
@@ -102,10 +111,12 @@ begin
     from tock.duties d where d.name = 'schedules' and d.writers <> '{}');
 end $$;
 
-comment on function tock.fires_late_at is 'When fires are to be swept because of those who were writing at its last sweep, or at a duty since: what they put may lie below where firing reads on. Null when nobody was.';
+comment on function tock.fires_late_at is
+  'When fires are to be swept because of those who were writing at its last sweep, or at a duty since: what '
+  'they put may lie below where firing reads on. Null when nobody was.';
 
--- A firing stands for one entry that is dead now: so many are read again, and no more, whatever is held open. What was
--- fired in a future that the clock was set back from doesn't count.
+-- A firing stands for one entry that is dead now: so many are read again, and no more, whatever is held open.
+-- What was fired in a future that the clock was set back from doesn't count.
 create or replace function tock.fires_from()
 returns table (due_at timestamptz, schedule text)
 language plpgsql
@@ -123,8 +134,9 @@ end $$;
 
 comment on function tock.fires_from is 'Where firing reads on: at the fiftieth newest that was fired.';
 
--- One schedule's error is no other's: then each is fired apart from the rest. What somebody holds in an open transaction
--- (a unique key, say) is not waited for: who fires may be a claim, and holds the other schedules of its batch.
+-- One schedule's error is no other's: then each is fired apart from the rest. What somebody holds in an open
+-- transaction (a unique key, say) is not waited for: who fires may be a claim, and holds the other schedules
+-- of its batch.
 create or replace function tock.fire_batch(p_fires tock.fires[], p_now timestamptz)
 returns void
 language plpgsql
@@ -153,11 +165,14 @@ exception
     end loop;
 end $$;
 
-comment on function tock.fire_batch is 'Fires schedules that are due, together, or one by one where that fails. Their rows are locked by the caller.';
+comment on function tock.fire_batch is
+  'Fires schedules that are due, together, or one by one where that fails. '
+  'Their rows are locked by the caller.';
 
--- What is the caller's mistake (a payload that the queue takes no more) would be so again: it goes on to its next fire.
--- Anything else (a unique key that is held, a lock, a full disk) is tried again in ten seconds.
-create or replace function tock.fire_failed(p_fire tock.fires, p_now timestamptz, p_sqlstate text, p_message text)
+-- What is the caller's mistake (a payload that the queue takes no more) would be so again: it goes on to its
+-- next fire. Anything else (a unique key that is held, a lock, a full disk) is tried again in ten seconds.
+create or replace function tock.fire_failed(
+  p_fire tock.fires, p_now timestamptz, p_sqlstate text, p_message text)
 returns void
 language plpgsql
 volatile
@@ -174,7 +189,8 @@ begin
     select s.* into v_schedule from tock.schedules s where s.name = p_fire.schedule;
     v_firing := tock.plan_firing(v_schedule, p_fire.fire_at, p_now);
     insert into tock.fired (schedule, fire_at, until_at, due_at, outcome, error)
-      values (p_fire.schedule, p_fire.fire_at, coalesce(v_firing.next_fire_at, p_now), p_fire.due_at, 'failed', v_fire.last_error);
+      values (p_fire.schedule, p_fire.fire_at, coalesce(v_firing.next_fire_at, p_now), p_fire.due_at,
+        'failed', v_fire.last_error);
     v_fire.last_fire_at := p_fire.fire_at;
     v_fire.last_fired_at := p_now;
     v_fire.last_outcome := 'failed';
@@ -185,7 +201,8 @@ begin
   perform tock.keep_fire(p_fire.schedule, v_fire);
 exception
   when others then
-    -- nor can its next fire be told, as in a time zone that this server doesn't know any more: in an hour it may
+    -- nor can its next fire be told, as in a time zone that this server doesn't know any more:
+    -- in an hour it may
     v_fire := p_fire;
     v_fire.due_at := p_now + interval '1 hour';
     v_fire.last_error := pg_catalog.left(pg_catalog.concat(p_sqlstate, ' ', p_message), 1000);

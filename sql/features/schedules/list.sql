@@ -9,9 +9,11 @@ begin
   return query select (tock.shown_schedule(s)).* from tock.schedules s where s.name = p_schedule;
 end $$;
 
-comment on function tock.schedule is 'A schedule: its settings, its next fire, and how the last one went; no row when there is none.';
+comment on function tock.schedule is
+  'A schedule: its settings, its next fire, and how the last one went; no row when there is none.';
 
-create or replace function tock.schedules(p_queue text default null, p_after text default null, p_limit integer default 100)
+create or replace function tock.schedules(
+  p_queue text default null, p_after text default null, p_limit integer default 100)
 returns setof tock.shown_schedule
 language plpgsql
 volatile
@@ -38,9 +40,10 @@ end $$;
 
 comment on function tock.schedules is 'Schedules by name, of a queue or all, from after a name on.';
 
-create or replace function tock.last_fires(p_schedule text, p_limit integer default 20, p_before bigint default null)
-returns table (number bigint, fire_at timestamptz, until_at timestamptz, fired_at timestamptz, outcome text, task_id bigint,
-  error text)
+create or replace function tock.last_fires(
+  p_schedule text, p_limit integer default 20, p_before bigint default null)
+returns table (number bigint, fire_at timestamptz, until_at timestamptz, fired_at timestamptz, outcome text,
+  task_id bigint, error text)
 language plpgsql
 volatile
 security definer
@@ -60,4 +63,6 @@ begin
 end $$;
 
 comment on function tock.last_fires is
-  'What became of a schedule''s fires in the last seven days, the newest first: fired or run (with the task), overlapped, replaced or missed (from fire_at up to before until_at, where there were several), failed (with the error).';
+  'What became of a schedule''s fires in the last seven days, the newest first: fired or run (with the '
+  'task), overlapped, replaced or missed (from fire_at up to before until_at, where there were several), '
+  'failed (with the error).';

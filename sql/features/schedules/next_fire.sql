@@ -16,7 +16,8 @@ begin
   return case when v_next >= p_schedule.ends_at then null else v_next end;
 end $$;
 
-comment on function tock.next_fire is 'The first instant after another at which a schedule fires; null when none comes.';
+comment on function tock.next_fire is
+  'The first instant after another at which a schedule fires; null when none comes.';
 
 -- Halves what lies between a fire and p_upto, so that a fire each second for a month takes some twenty looks.
 create or replace function tock.last_fire(p_schedule tock.schedules, p_from timestamptz, p_upto timestamptz)
@@ -45,7 +46,8 @@ begin
   return v_fire;
 end $$;
 
-comment on function tock.last_fire is 'The last fire of a schedule up to an instant, p_from being one of them.';
+comment on function tock.last_fire is
+  'The last fire of a schedule up to an instant, p_from being one of them.';
 
 -- By hash, so that a fire has the same jitter whenever it is computed.
 create or replace function tock.due_of(p_schedule tock.schedules, p_fire_at timestamptz)
@@ -54,21 +56,25 @@ language sql
 stable
 as $$
   select p_fire_at + interval '1 millisecond' * case p_schedule.jitter_seconds when 0 then 0 else
-    ((pg_catalog.hashtextextended(p_schedule.name, extract(epoch from p_fire_at)::bigint) & 9223372036854775807)
+    ((pg_catalog.hashtextextended(p_schedule.name,
+      extract(epoch from p_fire_at)::bigint) & 9223372036854775807)
       % (p_schedule.jitter_seconds * 1000 + 1))::double precision end
 $$;
 
-comment on function tock.due_of is 'When a fire of a schedule is due: at its instant, or up to its jitter after it.';
+comment on function tock.due_of is
+  'When a fire of a schedule is due: at its instant, or up to its jitter after it.';
 
--- What is missed is a fire that comes more than missed_after_seconds too late. one: one fire for all that are due then,
--- the last; skip: none for those missed; all: the oldest missed_limit of those.
-create or replace function tock.plan_firing(p_schedule tock.schedules, p_fire_at timestamptz, p_now timestamptz)
+-- What is missed is a fire that comes more than missed_after_seconds too late. one: one fire for all that are
+-- due then, the last; skip: none for those missed; all: the oldest missed_limit of those.
+create or replace function tock.plan_firing(
+  p_schedule tock.schedules, p_fire_at timestamptz, p_now timestamptz)
 returns tock.firing
 language plpgsql
 stable
 as $$
 declare
-  v_late timestamptz := p_now - interval '1 second' * (p_schedule.missed_after_seconds + p_schedule.jitter_seconds);
+  v_late timestamptz := p_now - interval '1 second'
+    * (p_schedule.missed_after_seconds + p_schedule.jitter_seconds);
   v_fire timestamptz := p_fire_at;
   v_firing tock.firing;
   v_most integer;
@@ -81,7 +87,8 @@ begin
         v_fire := tock.next_fire(p_schedule, v_fire);
       end loop;
     elsif p_schedule.missed = 'one' then
-      v_firing.fires := array[tock.last_fire(p_schedule, v_fire, p_now - interval '1 second' * p_schedule.jitter_seconds)];
+      v_firing.fires := array[tock.last_fire(p_schedule, v_fire,
+        p_now - interval '1 second' * p_schedule.jitter_seconds)];
       if v_fire < v_firing.fires[1] then
         v_firing.missed_from := v_fire;
         v_firing.missed_until := v_firing.fires[1];
@@ -95,22 +102,25 @@ begin
     end if;
   end if;
   -- a call takes up to 100 of one unique key
-  v_most := 100 + case when p_schedule.options ->> 'unique_key' is null then pg_catalog.cardinality(v_firing.fires) else 0 end;
+  v_most := 100 + case when p_schedule.options ->> 'unique_key' is null
+    then pg_catalog.cardinality(v_firing.fires) else 0 end;
   while tock.due_of(p_schedule, v_fire) <= p_now and pg_catalog.cardinality(v_firing.fires) < v_most loop
     v_firing.fires := v_firing.fires || v_fire;
     v_fire := tock.next_fire(p_schedule, v_fire);
   end loop;
   v_firing.next_fire_at := v_fire;
   -- what is left over is due now: not below where firing reads on
-  v_firing.next_due_at := case when v_fire is null then 'infinity' else greatest(tock.due_of(p_schedule, v_fire), p_now) end;
+  v_firing.next_due_at := case when v_fire is null then 'infinity'
+    else greatest(tock.due_of(p_schedule, v_fire), p_now) end;
   return v_firing;
 end $$;
 
-comment on function tock.plan_firing is 'What a schedule whose next fire is p_fire_at comes to now, by its rule for missed fires.';
+comment on function tock.plan_firing is
+  'What a schedule whose next fire is p_fire_at comes to now, by its rule for missed fires.';
 
 create or replace function tock.next_fires(
-  p_schedule text default null, p_cron text default null, p_time_zone text default null, p_count integer default 5,
-  p_after timestamptz default null)
+  p_schedule text default null, p_cron text default null, p_time_zone text default null,
+  p_count integer default 5, p_after timestamptz default null)
 returns table (fire_at timestamptz, local_time text)
 language plpgsql
 stable
@@ -123,7 +133,8 @@ declare
 begin
   if p_count is null or p_count not between 1 and 1000 then
     perform tock.refuse(422, 'count is a whole number from 1 to 1000', 'count');
-  elsif not coalesce(p_after, '1970-01-01 00:00+00') between '1970-01-01 00:00+00' and '9999-12-31 00:00+00' then
+  elsif not coalesce(p_after, '1970-01-01 00:00+00') between '1970-01-01 00:00+00' and '9999-12-31 00:00+00'
+  then
     perform tock.refuse(422, 'after is an instant from 1970 to 9999', 'after');
   elsif (p_schedule is null) = (p_cron is null) then
     perform tock.refuse(422, 'give a schedule or a cron expression', 'cron');
@@ -148,4 +159,6 @@ begin
 end $$;
 
 comment on function tock.next_fires is
-  'The next fires after an instant (now), of a schedule or of any cron expression in a time zone (UTC), with what the clocks show there; no rows when none comes or there is no such schedule. Of a paused schedule they are those that would be.';
+  'The next fires after an instant (now), of a schedule or of any cron expression in a time zone (UTC), with '
+  'what the clocks show there; no rows when none comes or there is no such schedule. Of a paused schedule '
+  'they are those that would be.';

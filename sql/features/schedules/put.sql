@@ -1,5 +1,6 @@
--- Lock order: the schedule's row, then that of its next fire. Whoever fires locks only the latter, skipping it where it is
--- held, so a schedule that is being changed in an open transaction is not fired until that ends, and holds up no other.
+-- Lock order: the schedule's row, then that of its next fire. Whoever fires locks only the latter, skipping
+-- it where it is held, so a schedule that is being changed in an open transaction is not fired until that
+-- ends, and holds up no other.
 create or replace function tock.put_schedule(p_schedule text, p_settings jsonb)
 returns tock.shown_schedule
 language plpgsql
@@ -16,9 +17,10 @@ begin
   loop
     select s.* into v_old from tock.schedules s where s.name = p_schedule for update;
     v_timed := v_old.name is null
-      or (v_old.cron, v_old.every_seconds, v_old.run_at, v_old.time_zone, v_old.jitter_seconds, v_old.starts_at, v_old.ends_at)
-        is distinct from (v_row.cron, v_row.every_seconds, v_row.run_at, v_row.time_zone, v_row.jitter_seconds, v_row.starts_at,
-          v_row.ends_at);
+      or (v_old.cron, v_old.every_seconds, v_old.run_at, v_old.time_zone, v_old.jitter_seconds,
+        v_old.starts_at, v_old.ends_at)
+        is distinct from (v_row.cron, v_row.every_seconds, v_row.run_at, v_row.time_zone,
+          v_row.jitter_seconds, v_row.starts_at, v_row.ends_at);
     v_row.created_at := coalesce(v_old.created_at, pg_catalog.now());
     v_row.updated_at := v_old.updated_at;
     v_row.paused_at := v_old.paused_at;
@@ -27,7 +29,8 @@ begin
     elsif tock.next_fire(v_row, pg_catalog.clock_timestamp()) is null then
       perform tock.refuse(422, 'this schedule never fires', case when v_row.run_at is not null then 'run_at'
         when v_row.ends_at is not null then 'ends_at' else 'cron' end,
-        case when v_row.cron is not null then 'no such day comes in 50 years, or not before ends_at' else 'its time is past' end);
+        case when v_row.cron is not null then 'no such day comes in 50 years, or not before ends_at'
+          else 'its time is past' end);
     end if;
     if v_row is not distinct from v_old then
       perform tock.act('put_schedule', p_schedule, pg_catalog.jsonb_build_object('changed', false));
@@ -38,11 +41,12 @@ begin
       insert into tock.schedules select v_row.* on conflict do nothing;
     else
       update tock.schedules s set
-        (queue, payload, options, cron, every_seconds, run_at, time_zone, jitter_seconds, starts_at, ends_at, overlap, missed,
-          missed_limit, missed_after_seconds, fire_as, updated_at, anchor_at, plan) = (
-          v_row.queue, v_row.payload, v_row.options, v_row.cron, v_row.every_seconds, v_row.run_at, v_row.time_zone,
-          v_row.jitter_seconds, v_row.starts_at, v_row.ends_at, v_row.overlap, v_row.missed, v_row.missed_limit,
-          v_row.missed_after_seconds, v_row.fire_as, v_row.updated_at, v_row.anchor_at, v_row.plan)
+        (queue, payload, options, cron, every_seconds, run_at, time_zone, jitter_seconds, starts_at, ends_at,
+          overlap, missed, missed_limit, missed_after_seconds, fire_as, updated_at, anchor_at, plan) = (
+          v_row.queue, v_row.payload, v_row.options, v_row.cron, v_row.every_seconds, v_row.run_at,
+          v_row.time_zone, v_row.jitter_seconds, v_row.starts_at, v_row.ends_at, v_row.overlap, v_row.missed,
+          v_row.missed_limit, v_row.missed_after_seconds, v_row.fire_as, v_row.updated_at,
+          v_row.anchor_at, v_row.plan)
       where s.name = p_schedule;
     end if;
     exit when found;  -- else somebody has put it meanwhile
@@ -59,7 +63,9 @@ exception
 end $$;
 
 comment on function tock.put_schedule is
-  'Makes a schedule, or gives it these settings; what is left out is as by default. Its next fire stays where its timing is as it was, and is counted from now otherwise; what it has fired stays on record. TK422 names the setting that can''t be.';
+  'Makes a schedule, or gives it these settings; what is left out is as by default. Its next fire stays '
+  'where its timing is as it was, and is counted from now otherwise; what it has fired stays on record. '
+  'TK422 names the setting that can''t be.';
 
 create or replace function tock.schedule_is_held()
 returns void
@@ -67,10 +73,12 @@ language plpgsql
 immutable
 as $$
 begin
-  perform tock.refuse(503, 'this schedule is being fired or changed by a transaction that is still open', 'schedule', 'try again');
+  perform tock.refuse(503, 'this schedule is being fired or changed by a transaction that is still open',
+    'schedule', 'try again');
 end $$;
 
-comment on function tock.schedule_is_held is 'Raises TK503 for who has waited in vain for a schedule that somebody else has locked.';
+comment on function tock.schedule_is_held is
+  'Raises TK503 for who has waited in vain for a schedule that somebody else has locked.';
 
 -- The newest row is read first; a firing may put the next in its place meanwhile, and then that one is taken.
 create or replace function tock.take_fire(p_schedule text)
@@ -84,7 +92,8 @@ declare
   v_fire tock.fires;
 begin
   loop
-    select f.* into v_fire from tock.fires f where f.schedule = p_schedule order by f.schedule desc, f.turn desc limit 1;
+    select f.* into v_fire from tock.fires f where f.schedule = p_schedule
+    order by f.schedule desc, f.turn desc limit 1;
     exit when not found;
     delete from tock.fires f where f.schedule = p_schedule and f.turn = v_fire.turn;
     exit when found;
@@ -92,20 +101,23 @@ begin
   return v_fire;
 end $$;
 
-comment on function tock.take_fire is 'Takes away the row of a schedule''s next fire and returns it; who calls it writes the next.';
+comment on function tock.take_fire is
+  'Takes away the row of a schedule''s next fire and returns it; who calls it writes the next.';
 
 create or replace function tock.keep_fire(p_schedule text, p_fire tock.fires)
 returns void
 language sql
 volatile
 as $$
-  insert into tock.fires (schedule, turn, due_at, fire_at, last_fire_at, last_fired_at, last_outcome, last_task_id, last_error,
-    failures)
+  insert into tock.fires (schedule, turn, due_at, fire_at, last_fire_at, last_fired_at, last_outcome,
+    last_task_id, last_error, failures)
   values (p_schedule, coalesce(p_fire.turn, 0) + 1, p_fire.due_at, p_fire.fire_at, p_fire.last_fire_at,
-    p_fire.last_fired_at, p_fire.last_outcome, p_fire.last_task_id, p_fire.last_error, coalesce(p_fire.failures, 0))
+    p_fire.last_fired_at, p_fire.last_outcome, p_fire.last_task_id, p_fire.last_error,
+    coalesce(p_fire.failures, 0))
 $$;
 
-comment on function tock.keep_fire is 'Writes the row of a schedule''s next fire, under the turn after that of the one that was taken away.';
+comment on function tock.keep_fire is
+  'Writes the row of a schedule''s next fire, under the turn after that of the one that was taken away.';
 
 create or replace function tock.plan_next(p_schedule tock.schedules)
 returns void
@@ -115,7 +127,8 @@ as $$
 declare
   v_fire tock.fires := tock.take_fire(p_schedule.name);
 begin
-  v_fire.fire_at := case when p_schedule.paused_at is null then tock.next_fire(p_schedule, pg_catalog.clock_timestamp()) end;
+  v_fire.fire_at := case when p_schedule.paused_at is null
+    then tock.next_fire(p_schedule, pg_catalog.clock_timestamp()) end;
   v_fire.due_at := coalesce(tock.due_of(p_schedule, v_fire.fire_at), 'infinity');
   perform tock.keep_fire(p_schedule.name, v_fire);
 end $$;
@@ -134,10 +147,12 @@ declare
   f tock.fires;
 begin
   select n.* into f from tock.fires n where n.schedule = s.name order by n.schedule desc, n.turn desc limit 1;
-  return row(s.name, case when s.paused_at is not null then 'paused' when f.fire_at is null then 'over' else 'active' end,
-    s.queue, s.payload, s.options, s.cron, s.every_seconds, s.run_at, s.time_zone, s.jitter_seconds, s.starts_at, s.ends_at,
-    s.overlap, s.missed, s.missed_limit, s.missed_after_seconds, s.fire_as, s.paused_at, s.created_at, s.updated_at,
-    f.fire_at, nullif(f.due_at, 'infinity'), f.last_fire_at, f.last_fired_at, f.last_outcome, f.last_task_id, f.last_error,
+  return row(s.name, case when s.paused_at is not null then 'paused' when f.fire_at is null then 'over'
+    else 'active' end,
+    s.queue, s.payload, s.options, s.cron, s.every_seconds, s.run_at, s.time_zone, s.jitter_seconds,
+    s.starts_at, s.ends_at, s.overlap, s.missed, s.missed_limit, s.missed_after_seconds, s.fire_as,
+    s.paused_at, s.created_at, s.updated_at, f.fire_at, nullif(f.due_at, 'infinity'), f.last_fire_at,
+    f.last_fired_at, f.last_outcome, f.last_task_id, f.last_error,
     f.failures)::tock.shown_schedule;
 end $$;
 

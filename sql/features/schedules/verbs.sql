@@ -8,7 +8,8 @@ as $$
   select s.queue from tock.schedules s where s.name = p_schedule
 $$;
 
-comment on function tock.queue_of_schedule is 'The queue that a schedule fires into; null when there is none.';
+comment on function tock.queue_of_schedule is
+  'The queue that a schedule fires into; null when there is none.';
 
 create or replace function tock.pause_schedule(p_schedule text)
 returns setof tock.shown_schedule
@@ -22,7 +23,8 @@ begin
   return query select v.* from tock.set_paused(p_schedule, pg_catalog.now()) v where v.name is not null;
 end $$;
 
-comment on function tock.pause_schedule is 'Stops a schedule from firing until it is resumed; no row when there is none.';
+comment on function tock.pause_schedule is
+  'Stops a schedule from firing until it is resumed; no row when there is none.';
 
 create or replace function tock.resume_schedule(p_schedule text)
 returns setof tock.shown_schedule
@@ -37,7 +39,8 @@ begin
 end $$;
 
 comment on function tock.resume_schedule is
-  'Lets a paused schedule go on with its next fire from now; those that fell into the pause are not missed. No row when there is none.';
+  'Lets a paused schedule go on with its next fire from now; those that fell into the pause are not missed. '
+  'No row when there is none.';
 
 create or replace function tock.set_paused(p_schedule text, p_paused_at timestamptz)
 returns tock.shown_schedule
@@ -55,7 +58,8 @@ begin
     v_row.paused_at := p_paused_at;
     perform tock.plan_next(v_row);
   end if;
-  perform tock.act(case when p_paused_at is null then 'resume_schedule' else 'pause_schedule' end, p_schedule);
+  perform tock.act(case when p_paused_at is null then 'resume_schedule'
+    else 'pause_schedule' end, p_schedule);
   return tock.shown_schedule(v_row);
 exception
   when lock_not_available then
@@ -85,7 +89,8 @@ exception
     perform tock.schedule_is_held();
 end $$;
 
-comment on function tock.drop_schedule is 'Ends a schedule for good; the tasks that it has fired stay. False when there is none.';
+comment on function tock.drop_schedule is
+  'Ends a schedule for good; the tasks that it has fired stay. False when there is none.';
 
 -- The plan stays: the row of the next fire is written anew with the same time.
 create or replace function tock.run_schedule(p_schedule text, p_request_id text default null)
@@ -115,18 +120,21 @@ begin
     end if;
   end if;
   v_fire := tock.take_fire(p_schedule);
-  v_fire.last_task_id := (tock.enqueue(v_row.queue, pg_catalog.jsonb_build_array(tock.task_of(v_row, v_now))))[1];
+  v_fire.last_task_id := (tock.enqueue(v_row.queue,
+    pg_catalog.jsonb_build_array(tock.task_of(v_row, v_now))))[1];
   v_fire.last_fire_at := v_now;
   v_fire.last_fired_at := v_now;
   v_fire.last_outcome := 'run';
   perform tock.keep_fire(p_schedule, v_fire);
-  insert into tock.fired (schedule, fire_at, outcome, task_id) values (p_schedule, v_now, 'run', v_fire.last_task_id);
+  insert into tock.fired (schedule, fire_at, outcome, task_id)
+  values (p_schedule, v_now, 'run', v_fire.last_task_id);
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
       values ('run_schedule', v_row.queue, p_request_id, v_digest, array[v_fire.last_task_id])
       on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
   end if;
-  perform tock.act('run_schedule', p_schedule, pg_catalog.jsonb_build_object('task_id', v_fire.last_task_id::text));
+  perform tock.act('run_schedule', p_schedule,
+    pg_catalog.jsonb_build_object('task_id', v_fire.last_task_id::text));
   return next v_fire.last_task_id;
 exception
   when lock_not_available then
@@ -134,4 +142,6 @@ exception
 end $$;
 
 comment on function tock.run_schedule is
-  'Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the task''s id, no row when there is no such schedule. A call repeated with its request_id within 24 hours gives the same id.';
+  'Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the '
+  'task''s id, no row when there is no such schedule. A call repeated '
+  'with its request_id within 24 hours gives the same id.';

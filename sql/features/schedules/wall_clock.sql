@@ -1,5 +1,5 @@
--- A day of a leap year that has to be some weekday comes again after 40 years at most (the end of a century between):
--- what doesn't come in 50 never does.
+-- A day of a leap year that has to be some weekday comes again after 40 years at most (the end of a century
+-- between): what doesn't come in 50 never does.
 create or replace function tock.cron_wall(p_plan tock.cron_plan, p_from bigint)
 returns bigint
 language plpgsql
@@ -8,7 +8,8 @@ as $$
 declare
   v_date date := date '1970-01-01' + (p_from / 86400)::integer;
   v_day integer := pg_catalog.date_part('day', v_date);
-  v_month integer := pg_catalog.date_part('year', v_date)::integer * 12 + pg_catalog.date_part('month', v_date)::integer - 1;
+  v_month integer := pg_catalog.date_part('year', v_date)::integer * 12
+    + pg_catalog.date_part('month', v_date)::integer - 1;
   v_last_month integer := v_month + 600;
   v_first date;
   v_days bigint;
@@ -34,17 +35,20 @@ begin
   return null;
 end $$;
 
-comment on function tock.cron_wall is 'The first time that clocks show, from one on, that a cron expression names; null when none comes.';
+comment on function tock.cron_wall is
+  'The first time that clocks show, from one on, that a cron expression names; null when none comes.';
 
 create or replace function tock.clock_offset(p_zone text, p_at bigint)
 returns integer
 language sql
 stable
 as $$
-  select (pg_catalog.date_part('epoch', pg_catalog.to_timestamp(p_at::double precision) at time zone p_zone)::bigint - p_at)::integer
+  select (pg_catalog.date_part('epoch',
+    pg_catalog.to_timestamp(p_at::double precision) at time zone p_zone)::bigint - p_at)::integer
 $$;
 
-comment on function tock.clock_offset is 'By how many seconds the clocks of a time zone are ahead of UTC at an instant.';
+comment on function tock.clock_offset is
+  'By how many seconds the clocks of a time zone are ahead of UTC at an instant.';
 
 create or replace function tock.clock_change(p_zone text, p_from bigint, p_to bigint)
 returns bigint
@@ -68,4 +72,6 @@ begin
   return v_after;
 end $$;
 
-comment on function tock.clock_change is 'When the clocks of a time zone change between two instants within two days, at the second of which they differ.';
+comment on function tock.clock_change is
+  'When the clocks of a time zone change between two instants within two days, at the second of '
+  'which they differ.';

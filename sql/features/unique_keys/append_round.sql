@@ -1,4 +1,5 @@
-create or replace function tock.append_round(p_queue text, p_tasks jsonb, p_again boolean[], p_policy tock.queues)
+create or replace function tock.append_round(
+  p_queue text, p_tasks jsonb, p_again boolean[], p_policy tock.queues)
 returns bigint[]
 language plpgsql
 volatile
@@ -32,7 +33,8 @@ declare
   v_ns integer[] := '{}';
   v_new bigint[];
 begin
-  -- who takes a row away is the one to write the next; keys are taken upwards, so who lost one goes on from there
+  -- who takes a row away is the one to write the next; keys are taken upwards,
+  -- so who lost one goes on from there
   while v_from <= v_count loop
     v_now := pg_catalog.clock_timestamp();
     v_before := v_from - 1;
@@ -71,7 +73,8 @@ begin
         end if;
       end if;
       insert into tock.unique_keys (number, task_id, until, changed_at, created_at, queue, unique_key)
-        values (coalesce(v_number, 0) + 1, case when v_held or v_stays then v_key.task_id else 0 end, v_key.until,
+        values (coalesce(v_number, 0) + 1, case when v_held or v_stays then v_key.task_id
+          else 0 end, v_key.until,
           case when v_older then v_key.changed_at else coalesce(v_changed_at, v_key.changed_at) end,
           case when v_held or v_stays then v_key.created_at else v_now end, p_queue, v_task ->> 'unique_key')
         on conflict do nothing
@@ -82,7 +85,8 @@ begin
       end if;
       -- the first may have been written, and taken away for a second, since this looked
       if v_number is null and (
-        select max(k.number) from tock.unique_keys k where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key') > 1
+        select max(k.number) from tock.unique_keys k
+        where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key') > 1
       then
         delete from tock.unique_keys k
         where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key' and k.number = 1;
@@ -117,12 +121,15 @@ begin
       if v_at.state = 'waiting' then
         select w.* into v_at from tock.key_holders(p_queue, array[v_key.task_id]) w;
       end if;
-      v_left[v_n] := (select max((w.changes ->> 'left')::bigint) from unnest(tock.wishes(array[v_key.task_id])) w);
-      if v_at.state = 'waiting' or (v_at.state = 'ready' and tock.gives_way(v_key, v_at, v_task, v_left[v_n])) then
+      v_left[v_n] := (select max((w.changes ->> 'left')::bigint)
+        from unnest(tock.wishes(array[v_key.task_id])) w);
+      if v_at.state = 'waiting' or (v_at.state = 'ready' and tock.gives_way(v_key, v_at, v_task, v_left[v_n]))
+      then
         v_cancelled := v_cancelled || v_key.task_id;
         v_task := tock.in_its_place(v_key, v_at, v_task);
         perform tock.check_payload_fits(
-          pg_catalog.jsonb_build_object('bytes', pg_catalog.octet_length((v_task -> 'payload')::text)), p_queue, 1);
+          pg_catalog.jsonb_build_object('bytes', pg_catalog.octet_length((v_task -> 'payload')::text)),
+          p_queue, 1);
       else
         v_left[v_n] := case when v_at.state = 'ready' then v_key.task_id end;
         v_key.task_id := 0;
@@ -165,4 +172,5 @@ begin
 end $$;
 
 comment on function tock.append_round is
-  'append_unique() for tasks with a different key each, in the order of these; p_again: which keys come again in its call.';
+  'append_unique() for tasks with a different key each, in the order of these; p_again: '
+  'which keys come again in its call.';

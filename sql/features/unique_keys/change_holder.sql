@@ -5,19 +5,24 @@ volatile
 as $$
 declare
   v_changes jsonb := pg_catalog.jsonb_build_object('payload', p_task -> 'payload')
-    || case when p_task ->> 'priority' is not null then pg_catalog.jsonb_build_object('priority', p_task -> 'priority') else '{}' end;
+    || case when p_task ->> 'priority' is not null
+      then pg_catalog.jsonb_build_object('priority', p_task -> 'priority') else '{}' end;
   v_before jsonb;
   v_due timestamptz := coalesce((p_task ->> 'run_at')::timestamptz,
-    pg_catalog.clock_timestamp() + interval '1 second' * pg_catalog.round((p_task ->> 'delay_seconds')::numeric, 6)::float8);
+    pg_catalog.clock_timestamp() + interval '1 second'
+      * pg_catalog.round((p_task ->> 'delay_seconds')::numeric, 6)::float8);
 begin
   if p_task ->> 'on_conflict' = 'merge' then
     v_before := tock.payload_of(p_key.task_id);
-    if pg_catalog.jsonb_typeof(v_before) = 'array' and pg_catalog.jsonb_typeof(p_task -> 'payload') = 'array' then
+    if pg_catalog.jsonb_typeof(v_before) = 'array' and pg_catalog.jsonb_typeof(p_task -> 'payload') = 'array'
+    then
       v_changes := pg_catalog.jsonb_set(v_changes, '{payload}', v_before || (p_task -> 'payload'));
     end if;
   elsif p_task ->> 'on_conflict' = 'debounce' then
-    v_changes := v_changes || pg_catalog.jsonb_build_object('run_at', least(coalesce(v_due, pg_catalog.clock_timestamp()),
-      p_key.created_at + interval '1 second' * pg_catalog.round((p_task ->> 'debounce_max_seconds')::numeric, 6)::float8));
+    v_changes := v_changes
+      || pg_catalog.jsonb_build_object('run_at', least(coalesce(v_due, pg_catalog.clock_timestamp()),
+      p_key.created_at + interval '1 second'
+        * pg_catalog.round((p_task ->> 'debounce_max_seconds')::numeric, 6)::float8));
   elsif p_task ->> 'on_conflict' = 'replace' and v_due is not null then
     v_changes := v_changes || pg_catalog.jsonb_build_object('run_at', v_due);
   end if;
@@ -26,9 +31,9 @@ end $$;
 
 comment on function tock.key_changes is 'What a task brings for the one that has its key.';
 
--- Where the key counts until the start, only a waiting one is changed, with its row locked, so that it can't start
--- before this commits. For one that is ready that takes its stream's lock, which an open claim may hold for long: it is
--- cancelled instead, and another appended.
+-- Where the key counts until the start, only a waiting one is changed, with its row locked, so that it can't
+-- start before this commits. For one that is ready that takes its stream's lock, which an open claim may hold
+-- for long: it is cancelled instead, and another appended.
 create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
 returns boolean
 language plpgsql
@@ -43,19 +48,22 @@ begin
   if p_at.queue is null then
     return tock.counts(p_task, p_at.state, p_key.created_at, pg_catalog.clock_timestamp());
   elsif v_policy = 'pending' then
-    perform from tock.waiting w where w.position = p_at.current_id >> 20 and p_at.state = 'waiting' for update;
+    perform from tock.waiting w where w.position = p_at.current_id >> 20
+      and p_at.state = 'waiting' for update;
     if not found then
       return false;
     end if;
   end if;
-  select c.state, c.changed into v_changed from tock.change(array[p_key.task_id], tock.key_changes(p_key, p_task)) c;
+  select c.state, c.changed into v_changed
+  from tock.change(array[p_key.task_id], tock.key_changes(p_key, p_task)) c;
   return case
     when v_changed.state in ('waiting', 'ready') then v_changed.changed
     when v_changed.state = 'running' then v_policy <> 'pending'
     else v_policy = 'period' end;
 end $$;
 
-comment on function tock.change_held is 'Gives the task that has a unique key what the new one brings; whether it stands for that one.';
+comment on function tock.change_held is
+  'Gives the task that has a unique key what the new one brings; whether it stands for that one.';
 
 create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
 returns jsonb
@@ -74,11 +82,13 @@ begin
   return p_task - 'delay_seconds' - 'run_at'
     || pg_catalog.jsonb_build_object('priority', coalesce(v_waits.priority,
       (select s.priority from tock.streams s where s.number = (p_at.current_id & 1048575)::integer)))
-    || case when v_waits.due_at > pg_catalog.clock_timestamp() and v_waits.due_at < 'infinity' then pg_catalog.jsonb_build_object('run_at', v_waits.due_at) else '{}' end
+    || case when v_waits.due_at > pg_catalog.clock_timestamp() and v_waits.due_at < 'infinity'
+      then pg_catalog.jsonb_build_object('run_at', v_waits.due_at) else '{}' end
     || tock.key_changes(p_key, p_task);
 end $$;
 
-comment on function tock.in_its_place is 'The task that is appended for one that is cancelled, which has its key.';
+comment on function tock.in_its_place is
+  'The task that is appended for one that is cancelled, which has its key.';
 
 create or replace function tock.payload_of(p_id bigint)
 returns jsonb
@@ -92,14 +102,16 @@ begin
   loop
     v_at := (select w from tock.whereabouts(array[p_id]) w);
     exit when v_at.state is distinct from 'waiting';
-    select tock.own_payload(w.payload, w.options) into v_payload from tock.waiting w where w.position = v_at.current_id >> 20;
+    select tock.own_payload(w.payload, w.options) into v_payload from tock.waiting w
+    where w.position = v_at.current_id >> 20;
     if found then
       return v_payload;
     end if;
     -- it was promoted since: it is looked for anew
   end loop;
   if v_at.state = 'running' then
-    select tock.changed_payload(w.id) into v_payload from unnest(tock.wishes(array[v_at.task_id, v_at.current_id])) w
+    select tock.changed_payload(w.id) into v_payload
+    from unnest(tock.wishes(array[v_at.task_id, v_at.current_id])) w
     where w.changes ? 'bytes' order by w.id = v_at.task_id desc limit 1;
     if found then
       return v_payload;
@@ -108,4 +120,5 @@ begin
   return (select tock.own_payload(r.payload, r.options) from tock.run_at(v_at.current_id) r);
 end $$;
 
-comment on function tock.payload_of is 'A task''s own payload as it is now: of a running one, as its next attempt has it.';
+comment on function tock.payload_of is
+  'A task''s own payload as it is now: of a running one, as its next attempt has it.';

@@ -1,5 +1,5 @@
--- A task holds its key through all stages of its pipeline, and has started once a run of it has led on: to another
--- queue than its key's, or back to that one. What has led on goes by another id than its task's.
+-- A task holds its key through all stages of its pipeline, and has started once a run of it has led on: to
+-- another queue than its key's, or back to that one. What has led on goes by another id than its task's.
 create or replace function tock.key_holders(p_queue text, p_ids bigint[])
 returns setof tock.whereabout
 language plpgsql
@@ -12,18 +12,22 @@ declare
     where a.state in ('waiting', 'ready', 'running') and a.queue = p_queue and a.current_id <> a.task_id));
 begin
   return query
-    select a.n, a.task_id, a.current_id, case when l.later and a.state in ('waiting', 'ready') then 'running' else a.state end,
+    select a.n, a.task_id, a.current_id, case when l.later and a.state in ('waiting', 'ready') then 'running'
+      else a.state end,
       case when not l.later then a.queue end
     from unnest(v_ats) a
     cross join lateral (select a.queue <> p_queue or a.current_id = any (v_led) as later) l;
 end $$;
 
-comment on function tock.key_holders is 'whereabouts() as a key''s queue sees them: what has gone on to another stage is running, its queue null.';
+comment on function tock.key_holders is
+  'whereabouts() as a key''s queue sees them: what has gone on to another stage is running, its queue null.';
 
--- What replaces a ready task stands at the end of the queue, so a key that is named again and again would never come
--- to run. So after a minute (or the time that it asks for) the ready one is left as it is, and the newer one is another
--- task, with a mark that says which was left: while that one hasn't started, no second is left.
-create or replace function tock.gives_way(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb, p_left bigint)
+-- What replaces a ready task stands at the end of the queue, so a key that is named again and again would
+-- never come to run. So after a minute (or the time that it asks for) the ready one is left as it is, and the
+-- newer one is another task, with a mark that says which was left: while that one hasn't started,
+-- no second is left.
+create or replace function tock.gives_way(
+  p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb, p_left bigint)
 returns boolean
 language plpgsql
 volatile
@@ -38,4 +42,6 @@ begin
     or exists (select from tock.whereabouts(array[p_left]) w where w.state = 'ready');
 end $$;
 
-comment on function tock.gives_way is 'Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.';
+comment on function tock.gives_way is
+  'Whether a ready task that has a key is cancelled for a newer one, or is left '
+  'to run as its key has been named for long.';

@@ -7,20 +7,25 @@ as $$
     case when coalesce(p_task ->> 'on_conflict', 'keep') = 'keep' then 'unfinished' else 'pending' end)
 $$;
 
-comment on function tock.key_policy is 'How long a task with this key counts for what comes: pending, unfinished or period.';
+comment on function tock.key_policy is
+  'How long a task with this key counts for what comes: pending, unfinished or period.';
 
-create or replace function tock.counts(p_task jsonb, p_state text, p_created_at timestamptz, p_now timestamptz)
+create or replace function tock.counts(
+  p_task jsonb, p_state text, p_created_at timestamptz, p_now timestamptz)
 returns boolean
 language sql
 immutable
 as $$
   select coalesce(p_state in ('waiting', 'ready')
     or (tock.key_policy(p_task) in ('unfinished', 'period') and p_state = 'running')
-    or (tock.key_policy(p_task) = 'period' and coalesce(p_state, '') not in ('cancelled', 'expired') and p_created_at
-      + pg_catalog.round((p_task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second' > p_now), false)
+    or (tock.key_policy(p_task) = 'period' and coalesce(p_state, '') not in ('cancelled', 'expired')
+      and p_created_at
+      + pg_catalog.round((p_task ->> 'unique_seconds')::numeric, 6)::float8 * interval '1 second' > p_now),
+      false)
 $$;
 
-comment on function tock.counts is 'Whether a key''s last task, of which this is known, still counts for the task that comes.';
+comment on function tock.counts is
+  'Whether a key''s last task, of which this is known, still counts for the task that comes.';
 
 create or replace function tock.led_on(p_ids bigint[])
 returns bigint[]
@@ -44,7 +49,8 @@ begin
       and w.options #> '{stage,after}' is not null);
   -- in this order, as an entry may be promoted in between
   v_runs := array(
-    select case when i & 1048575 <> 0 then i else (select p.run_id from tock.promotions p where p.position = i >> 20) end
+    select case when i & 1048575 <> 0 then i
+      else (select p.run_id from tock.promotions p where p.position = i >> 20) end
     from unnest(p_ids) with ordinality i (i, n) order by i.n);
   for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(v_runs) i loop
     continue when v_epoch is null;
@@ -53,14 +59,17 @@ begin
         select i.id from unnest($1, $2) i (id, run_id)
         cross join lateral (
           select from tock.runs_%s r
-          where r.stream = (i.run_id & 1048575)::integer and r.position = i.run_id >> 20 and r.options #> '{stage,after}' is not null
+          where r.stream = (i.run_id & 1048575)::integer and r.position = i.run_id >> 20
+            and r.options #> '{stage,after}' is not null
           offset 0) r)$q$, v_epoch) into v_part using p_ids, v_runs;
     v_led := v_led || v_part;
   end loop;
   return v_led;
 end $$;
 
-comment on function tock.led_on is 'Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after what it spawned.';
+comment on function tock.led_on is
+  'Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after '
+  'what it spawned.';
 
 create or replace function tock.options_at(p_id bigint)
 returns jsonb
@@ -76,7 +85,8 @@ begin
   if p_id & 1048575 = 0 then
     return (select w.options from tock.waiting w where w.position = p_id >> 20);
   elsif tock.epoch_of(p_id >> 20) is not null then
-    execute pg_catalog.format('select r.options from tock.runs_%s r where r.stream = $1 and r.position = $2', tock.epoch_of(p_id >> 20))
+    execute pg_catalog.format('select r.options from tock.runs_%s r where r.stream = $1 and r.position = $2',
+      tock.epoch_of(p_id >> 20))
       into v_options using (p_id & 1048575)::integer, p_id >> 20;
   end if;
   return v_options;

@@ -1,6 +1,6 @@
--- A key is kept for its queue's retention after its row was written, a day at least, and longer while its task
--- goes on or its time lasts: such a row is looked at again only when as much time has passed once more, so that it
--- doesn't stand before others.
+-- A key is kept for its queue's retention after its row was written, a day at least, and longer while its
+-- task goes on or its time lasts: such a row is looked at again only when as much time has passed once more,
+-- so that it doesn't stand before others.
 create or replace function tock.tidy_keys(p_limit integer)
 returns integer
 language plpgsql
@@ -21,12 +21,14 @@ declare
 begin
   loop
     v_queue := (
-      select k.queue from tock.unique_keys k where k.queue > v_queue order by k.queue, k.unique_key, k.number limit 1);
+      select k.queue from tock.unique_keys k where k.queue > v_queue
+      order by k.queue, k.unique_key, k.number limit 1);
     exit when v_queue is null or pg_catalog.cardinality(v_old) >= p_limit;
     v_old := v_old || array(
       select k::tock.unique_keys from tock.unique_keys k
       where k.queue = v_queue
-        and k.written_at < v_now - greatest((tock.policy(v_queue)).retention_seconds, 86400) * interval '1 second'
+        and k.written_at < v_now - greatest((tock.policy(v_queue)).retention_seconds, 86400)
+          * interval '1 second'
       order by k.queue, k.written_at limit p_limit - pg_catalog.cardinality(v_old) for update skip locked);
   end loop;
   v_open := pg_catalog.array_fill(false, array[pg_catalog.cardinality(v_old)]);
@@ -49,4 +51,6 @@ begin
   return pg_catalog.cardinality(v_gone);
 end $$;
 
-comment on function tock.tidy_keys is 'Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.';
+comment on function tock.tidy_keys is
+  'Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of '
+  'that age; returns how many.';

@@ -1,8 +1,8 @@
 -- A mark is inserted without a lock of the stream, so a cancel left open in a transaction holds up
 -- nothing but a change of the same task. Whoever finds that a task has gone on meanwhile looks again.
 -- Of those who change and cancel a ready run one gets the key 'superseded': a cancelled one is replaced by
--- nothing (0). Both count from their commit: an attempt that is being decided on at that moment, unseen by the
--- second look, is the last that doesn't know of them, as the task's first run is marked too.
+-- nothing (0). Both count from their commit: an attempt that is being decided on at that moment, unseen by
+-- the second look, is the last that doesn't know of them, as the task's first run is marked too.
 create or replace function tock.cancel(p_ids bigint[])
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -27,18 +27,21 @@ begin
   for v_try in 1 .. 10 loop
     v_found := tock.each_task(v_ids);
     return query
-      select f.task_id, f.state, false from unnest(v_found) f where f.state not in ('waiting', 'ready', 'running');
+      select f.task_id, f.state, false from unnest(v_found) f
+      where f.state not in ('waiting', 'ready', 'running');
     v_found := array(select f from unnest(v_found) f where f.state in ('waiting', 'ready', 'running'));
     v_waiting := array(
       select w.position from tock.waiting w
-      where w.position = any (array(select f.current_id >> 20 from unnest(v_found) f where f.state = 'waiting'))
+      where w.position = any (array(select f.current_id >> 20 from unnest(v_found) f
+        where f.state = 'waiting'))
       order by w.position for update);
     if pg_catalog.cardinality(v_waiting) > 0 then
       perform tock.make_ready(v_waiting, true);
     end if;
     with taken as (
       insert into tock.marks (stream, position, kind, other_id)
-      select f.current_id & 1048575, f.current_id >> 20, 'superseded', 0 from unnest(v_found) f where f.state = 'ready'
+      select f.current_id & 1048575, f.current_id >> 20, 'superseded', 0 from unnest(v_found) f
+      where f.state = 'ready'
       order by 2, 1
       on conflict do nothing
       returning position << 20 | stream as id)
@@ -50,9 +53,11 @@ begin
       select distinct m.id & 1048575, m.id >> 20, 'cancelled'
       from unnest(v_found) f
       cross join lateral (
-        select f.current_id where f.state <> 'waiting' union all select f.task_id where f.task_id <> f.current_id) m (id)
+        select f.current_id where f.state <> 'waiting' union all select f.task_id
+        where f.task_id <> f.current_id) m (id)
       where f.current_id = any (v_stopped)
-        and exists (select from tock.epochs e where m.id >> 20 >= e.first_position and m.id >> 20 < e.end_position)
+        and exists (select from tock.epochs e where m.id >> 20 >= e.first_position
+          and m.id >> 20 < e.end_position)
       order by 2, 1
       on conflict do nothing
       returning position << 20 | stream as id)
@@ -62,7 +67,8 @@ begin
       select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
     perform tock.on_runs_moved(array(select w.current_id from unnest(v_now) w));
     return query
-      select f.task_id, w.state, w.state in ('cancelled', 'running') and (f.state = 'waiting' or f.current_id = any (v_marked))
+      select f.task_id, w.state, w.state in ('cancelled', 'running')
+        and (f.state = 'waiting' or f.current_id = any (v_marked))
       from unnest(v_found) f join unnest(v_now) w using (task_id)
       where f.state = 'waiting' or w.current_id = f.current_id;
     v_ids := array(
@@ -76,4 +82,7 @@ begin
 end $$;
 
 comment on function tock.cancel is
-  'Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but once, where its attempt is ending at that very moment). A row a task: the state it is in, and whether this changed anything.';
+  'Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has '
+  'them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but '
+  'once, where its attempt is ending at that very moment). A row a task: the state it is in, '
+  'and whether this changed anything.';

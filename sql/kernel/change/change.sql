@@ -23,22 +23,26 @@ begin
     v_found := tock.each_task(v_ids);
     perform tock.check_payload_fits(v_changes, f.queue, pg_catalog.cardinality(v_ids))
     from (select distinct u.queue from unnest(v_found) u) f;
-    v_changed := tock.change_waiting(array(select f from unnest(v_found) f where f.state = 'waiting'), v_changes);
+    v_changed := tock.change_waiting(array(select f from unnest(v_found) f
+      where f.state = 'waiting'), v_changes);
     v_replaced := tock.supersede(array(select f from unnest(v_found) f where f.state = 'ready'), v_changes);
     v_changed := v_changed || array(select r.current_id from unnest(v_replaced) r);
     perform tock.amend(array(
-      select f from unnest(v_found) f where f.state = 'running' or f.current_id = any (v_changed)), v_changes);
+      select f from unnest(v_found) f where f.state = 'running' or f.current_id = any (v_changed)),
+      v_changes);
     if v_changes ? 'run_at' and v_changed <> '{}' then
       perform tock.on_tasks_put_off(v_changed || array(select r.n from unnest(v_replaced) r));
     end if;
     -- what started, was promoted, or has gone on with another run meanwhile is changed anew
-    v_now := array(select w from tock.whereabouts(array(select f.task_id from unnest(v_found) f where f.state = 'running')) w);
+    v_now := array(select w
+      from tock.whereabouts(array(select f.task_id from unnest(v_found) f where f.state = 'running')) w);
     v_ids := array(
       select f.task_id from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
       where case when f.state in ('waiting', 'ready') then f.current_id <> all (v_changed)
         when f.state = 'running' then w.current_id <> f.current_id else false end);
     return query
-      select f.task_id, coalesce(w.state, f.state), case when f.state = 'running' then w.state = 'running' else f.current_id = any (v_changed) end
+      select f.task_id, coalesce(w.state, f.state), case when f.state = 'running' then w.state = 'running'
+        else f.current_id = any (v_changed) end
       from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
       where f.task_id <> all (v_ids);
     if pg_catalog.cardinality(v_ids) = 0 then
@@ -49,17 +53,24 @@ begin
 end $$;
 
 comment on function tock.change is
-  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended. Ready tasks are replaced, those of up to 1,000 streams a call: until the transaction ends no claim takes from these streams, so change in a transaction of its own. TK503 when a stream stays claimed for 2 s, TK409 outside read committed.';
+  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its '
+  'next attempt, if there is one (for the one after, where that is being decided on at that very moment). A '
+  'row a task: the state it was found in, and whether this changed anything: not, when it had ended. Ready '
+  'tasks are replaced, those of up to 1,000 streams a call: until the transaction ends no claim takes from '
+  'these streams, so change in a transaction of its own. TK503 when a stream stays claimed for 2 s, TK409 '
+  'outside read committed.';
 
 create or replace function tock.reprioritize(p_ids bigint[], p_priority integer)
 returns table (id bigint, state text, changed boolean)
 language sql
 volatile
 as $$
-  select c.id, c.state, c.changed from tock.change(p_ids, pg_catalog.jsonb_build_object('priority', p_priority)) c
+  select c.id, c.state, c.changed
+  from tock.change(p_ids, pg_catalog.jsonb_build_object('priority', p_priority)) c
 $$;
 
-comment on function tock.reprioritize is 'Gives tasks another priority, 0 (first) to 9: change() with plain arguments.';
+comment on function tock.reprioritize is
+  'Gives tasks another priority, 0 (first) to 9: change() with plain arguments.';
 
 create or replace function tock.reschedule(p_ids bigint[], p_run_at timestamptz)
 returns table (id bigint, state text, changed boolean)
@@ -69,4 +80,5 @@ as $$
   select c.id, c.state, c.changed from tock.change(p_ids, pg_catalog.jsonb_build_object('run_at', p_run_at)) c
 $$;
 
-comment on function tock.reschedule is 'Lets tasks run at another time, now if that is past: change() with plain arguments.';
+comment on function tock.reschedule is
+  'Lets tasks run at another time, now if that is past: change() with plain arguments.';

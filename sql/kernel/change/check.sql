@@ -9,29 +9,37 @@ declare
   v_other text;
 begin
   if pg_catalog.jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
-    perform tock.refuse(422, 'changes are an object of one or more of priority, run_at or delay_seconds, payload', 'changes');
+    perform tock.refuse(422,
+      'changes are an object of one or more of priority, run_at or delay_seconds, payload', 'changes');
   end if;
   select k into v_other from pg_catalog.jsonb_object_keys(p_changes) k
   where k not in ('priority', 'run_at', 'delay_seconds', 'payload') limit 1;
   if found then
-    perform tock.refuse(422, v_other || ' can''t be changed; priority, run_at or delay_seconds, and payload can', v_other);
+    perform tock.refuse(422,
+      v_other || ' can''t be changed; priority, run_at or delay_seconds, and payload can', v_other);
   end if;
-  select k into v_other from pg_catalog.jsonb_each(p_changes) c (k, v) where c.v = 'null' and k <> 'payload' limit 1;
-  v_error := case when found then array[v_other, v_other || ' can''t be null; leave it out to keep it as it is']
+  select k into v_other from pg_catalog.jsonb_each(p_changes) c (k, v)
+  where c.v = 'null' and k <> 'payload' limit 1;
+  v_error := case when found
+    then array[v_other, v_other || ' can''t be null; leave it out to keep it as it is']
     else tock.option_error(p_changes - 'payload') end;
   if v_error is not null then
     perform tock.refuse(422, v_error[2], v_error[1]);
   end if;
   return p_changes - 'delay_seconds'
-    || case when p_changes ? 'priority' then pg_catalog.jsonb_build_object('priority', (p_changes ->> 'priority')::numeric::integer)
+    || case when p_changes ? 'priority'
+      then pg_catalog.jsonb_build_object('priority', (p_changes ->> 'priority')::numeric::integer)
       else '{}' end
-    || case when p_changes ? 'delay_seconds' then pg_catalog.jsonb_build_object('run_at', pg_catalog.clock_timestamp()
-      + pg_catalog.round((p_changes ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second') else '{}' end
+    || case when p_changes ? 'delay_seconds'
+      then pg_catalog.jsonb_build_object('run_at', pg_catalog.clock_timestamp()
+      + pg_catalog.round((p_changes ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second')
+      else '{}' end
     || case when p_changes ? 'payload' then pg_catalog.jsonb_build_object('bytes',
       coalesce(pg_catalog.octet_length(nullif(p_changes -> 'payload', 'null')::text), 0)) else '{}' end;
 end $$;
 
-comment on function tock.check_changes is 'The changes in the form they are kept in; TK422 names the field that can''t be.';
+comment on function tock.check_changes is
+  'The changes in the form they are kept in; TK422 names the field that can''t be.';
 
 create or replace function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
 returns void
@@ -42,12 +50,15 @@ declare
   v_max integer := (tock.policy(p_queue)).max_payload_bytes;
 begin
   if (p_changes ->> 'bytes')::integer > v_max then
-    perform tock.refuse(422, pg_catalog.format('queue %s takes payloads of up to %s bytes of JSON', p_queue, v_max), 'payload',
+    perform tock.refuse(422,
+      pg_catalog.format('queue %s takes payloads of up to %s bytes of JSON', p_queue, v_max), 'payload',
       'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
   elsif (p_changes ->> 'bytes')::bigint * p_tasks > 67108864 then
-    perform tock.refuse(422, 'a payload is written once for each of up to 10,000 tasks, 64 MiB of JSON in all', 'payload',
+    perform tock.refuse(422,
+      'a payload is written once for each of up to 10,000 tasks, 64 MiB of JSON in all', 'payload',
       'change fewer tasks a call');
   end if;
 end $$;
 
-comment on function tock.check_payload_fits is 'Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.';
+comment on function tock.check_payload_fits is
+  'Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.';

@@ -1,7 +1,7 @@
--- What is wanted of a task from its next attempt on is marked on its first run, and on the run that was there:
--- whoever ends an attempt reads both. (The epoch of the first may go, the other's attempt may be ending just
--- now.) Later wishes are added to earlier ones, so the marks always say all that was wanted. A payload is for one stage: at says
--- which run there was when it was changed.
+-- What is wanted of a task from its next attempt on is marked on its first run, and on the run that was
+-- there: whoever ends an attempt reads both. (The epoch of the first may go, the other's attempt may be
+-- ending just now.) Later wishes are added to earlier ones, so the marks always say all that was wanted. A
+-- payload is for one stage: at says which run there was when it was changed.
 create or replace function tock.amend(p_found tock.whereabout[], p_changes jsonb)
 returns void
 language sql
@@ -13,12 +13,14 @@ as $$
   from (
     select f.task_id as id, f.current_id from unnest(p_found) f
     union select f.current_id, f.current_id from unnest(p_found) f where f.state <> 'waiting') i
-  where exists (select from tock.epochs e where i.id >> 20 >= e.first_position and i.id >> 20 < e.end_position)
+  where exists (select from tock.epochs e where i.id >> 20 >= e.first_position
+    and i.id >> 20 < e.end_position)
   order by 2, 1
   on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes
 $$;
 
-comment on function tock.amend is 'Notes for the next attempts of tasks what is to be changed; p_found says where they were.';
+comment on function tock.amend is
+  'Notes for the next attempts of tasks what is to be changed; p_found says where they were.';
 
 create or replace function tock.wishes(p_ids bigint[])
 returns tock.wish[]
@@ -53,7 +55,9 @@ begin
   return v_wishes;
 end $$;
 
-comment on function tock.wishes is 'What is wanted of tasks, by the ids of their first or other runs: that they aren''t tried again, or what is changed (of a payload its bytes only). Others are left out.';
+comment on function tock.wishes is
+  'What is wanted of tasks, by the ids of their first or other runs: that they aren''t tried again, or what '
+  'is changed (of a payload its bytes only). Others are left out.';
 
 create or replace function tock.changed_payload(p_id bigint)
 returns jsonb
@@ -72,7 +76,8 @@ begin
   return v_payload;
 end $$;
 
-comment on function tock.changed_payload is 'The payload that a task or run is to have from its next attempt on.';
+comment on function tock.changed_payload is
+  'The payload that a task or run is to have from its next attempt on.';
 
 create or replace function tock.is_cancelled(p_id bigint)
 returns boolean

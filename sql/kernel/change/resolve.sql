@@ -21,11 +21,13 @@ declare
 begin
   while pg_catalog.cardinality(v_open) > 0 loop
     v_found := 0;
-    -- A promotion moves the entry from one table to the other: both are read in one statement, so that its snapshot
-    -- shows the entry in one of them.
+    -- A promotion moves the entry from one table to the other: both are read in one statement, so that its
+    -- snapshot shows the entry in one of them.
     v_step := array(
-      select row(s.n, coalesce(w.task_id, s.task_id), coalesce(p.run_id, s.current_id), case when p.run_id is null then
-        case when (w.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired' else 'waiting' end end,
+      select row(s.n, coalesce(w.task_id, s.task_id), coalesce(p.run_id, s.current_id),
+        case when p.run_id is null then
+        case when (w.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired'
+          else 'waiting' end end,
         w.queue)::tock.whereabout
       from unnest(v_open) s
       left join tock.waiting w on w.position = s.current_id >> 20
@@ -44,27 +46,8 @@ begin
         where o.current_id >> 20 >= v_epoch.first_position and o.current_id >> 20 < v_epoch.end_position);
       continue when pg_catalog.cardinality(v_step) = 0;
       v_found := v_found + pg_catalog.cardinality(v_step);
-      execute pg_catalog.format($q$
-        with recursive walk as (
-          select o.n, o.current_id as next_id, 0 as steps, null::bigint as id, null::bigint as task_id,
-            null::text as state, null::text collate "C" as queue
-          from unnest($1) o
-          union all
-          select w.n, d.next_id, w.steps + 1, w.next_id,
-            coalesce(r.task_id, w.next_id), d.state, s.queue
-          from walk w
-          cross join lateral (
-            select r.stream, r.position, r.task_id, r.options from tock.runs_%1$s r
-            where r.stream = (w.next_id & 1048575)::integer and r.position = w.next_id >> 20 offset 0) r
-          join tock.streams s on s.number = r.stream
-          %2$s
-          where w.next_id >= $2 and w.next_id < $3 and w.next_id & 1048575 <> 0)
-        select array(
-          select row(l.n, l.task_id, coalesce(l.next_id, l.id), case when l.next_id is null then
-            case when l.state in ('failed', 'lost', 'superseded') then 'dead' else l.state end end, l.queue)::tock.whereabout
-          from (select distinct on (w.n) w.* from walk w order by w.n, w.steps desc) l where l.steps > 0)$q$,
-        v_epoch.number, tock.standing(v_epoch.number)) into v_step
-        using v_step, v_epoch.first_position << 20, v_epoch.end_position << 20;
+      execute pg_catalog.format('select array(select w from tock.follow_runs_%s($1) w)', v_epoch.number)
+        into v_step using v_step;
       return query select s.* from unnest(v_step) s where s.state is not null;
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;
@@ -80,9 +63,11 @@ begin
 end $$;
 
 comment on function tock.whereabouts is
-  'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.';
+  'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, '
+  'its state and queue. Unknown ones are left out.';
 
--- Two ids of one task may be looked up in two steps, and the task may go on between them: then the later link counts.
+-- Two ids of one task may be looked up in two steps, and the task may go on between them:
+-- then the later link counts.
 create or replace function tock.each_task(p_ids bigint[])
 returns tock.whereabout[]
 language plpgsql
@@ -91,11 +76,13 @@ as $$
 begin
   return array(
     select t.w from (
-      select distinct on (w.task_id) w from tock.whereabouts(p_ids) w order by w.task_id, w.current_id >> 20 desc) t
+      select distinct on (w.task_id) w from tock.whereabouts(p_ids) w
+      order by w.task_id, w.current_id >> 20 desc) t
     order by (t.w).current_id);
 end $$;
 
-comment on function tock.each_task is 'whereabouts() with one row a task, in the order of the newest runs and waiting entries.';
+comment on function tock.each_task is
+  'whereabouts() with one row a task, in the order of the newest runs and waiting entries.';
 
 create or replace function tock.check_ids(p_ids bigint[])
 returns bigint[]
@@ -111,7 +98,9 @@ begin
   return array(select distinct i from unnest(p_ids) i order by i);
 end $$;
 
-comment on function tock.check_ids is 'The ids, each once, in order: a request id''s digest is made of them, and no plan may decide it. TK422 when they are none or too many.';
+comment on function tock.check_ids is
+  'The ids, each once, in order: a request id''s digest is made of them, and no plan may decide it. TK422 '
+  'when they are none or too many.';
 
 create or replace function tock.first_id(p_id bigint)
 returns bigint
@@ -127,22 +116,27 @@ declare
   v_first bigint;
 begin
   if v_epoch is not null then
-    execute pg_catalog.format('select r.task_id from tock.runs_%s r where r.stream = $1 and r.position = $2', v_epoch)
+    execute pg_catalog.format('select r.task_id from tock.runs_%s r where r.stream = $1 and r.position = $2',
+      v_epoch)
       into v_first using (v_run_id & 1048575)::integer, v_run_id >> 20;
   end if;
   return coalesce(v_first, p_id);
 end $$;
 
-comment on function tock.first_id is 'The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task''s own.';
+comment on function tock.first_id is
+  'The id of the task that a run, or what waited and became one, belongs to; what was given where '
+  'that is the task''s own.';
 
--- A plan for arrays of any length compares 10,000 ids with 10,000 one by one (1.4 s of 2.4); one made for them
--- hashes them.
+-- A plan for arrays of any length compares 10,000 ids with 10,000 one by one (1.4 s of 2.4); one made for
+-- them hashes them.
 create or replace function tock.plan_for(p_ids integer)
 returns void
 language sql
 volatile
 as $$
-  select pg_catalog.set_config('plan_cache_mode', case when p_ids > 100 then 'force_custom_plan' else 'auto' end, true)
+  select pg_catalog.set_config('plan_cache_mode', case when p_ids > 100 then 'force_custom_plan'
+    else 'auto' end, true)
 $$;
 
-comment on function tock.plan_for is 'Has the calling function, which sets plan_cache_mode, plan anew for many ids.';
+comment on function tock.plan_for is
+  'Has the calling function, which sets plan_cache_mode, plan anew for many ids.';

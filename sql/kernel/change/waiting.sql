@@ -16,23 +16,28 @@ begin
   update tock.waiting w set
     priority = coalesce((p_changes ->> 'priority')::smallint, w.priority),
     queue = coalesce(p_changes ->> 'queue', w.queue),
-    lane = case when p_changes ? 'queue' then tock.lane_in(p_changes ->> 'queue', w.tenant, w.options) else w.lane end,
+    lane = case when p_changes ? 'queue' then tock.lane_in(p_changes ->> 'queue', w.tenant, w.options)
+      else w.lane end,
     due_at = case when w.after_due is not null then w.due_at
       when v_at_once and w.gate is null then '-infinity'
       -- due now, or still at the gate: that decides
       when v_at_once then case when w.due_at = 'infinity' then w.due_at else pg_catalog.clock_timestamp() end
       else coalesce((p_changes ->> 'run_at')::timestamptz, w.due_at) end,
-    after_due = case when w.after_due is not null then coalesce((p_changes ->> 'run_at')::timestamptz, w.after_due) end,
+    after_due = case when w.after_due is not null
+      then coalesce((p_changes ->> 'run_at')::timestamptz, w.after_due) end,
     -- who is put off gives up its place in the line
     ticket = case when not v_at_once and p_changes ? 'run_at' then null else w.ticket end,
-    payload = case when p_changes ? 'payload' then tock.with_own_payload(w.payload, w.options, p_changes -> 'payload')
+    payload = case when p_changes ? 'payload'
+      then tock.with_own_payload(w.payload, w.options, p_changes -> 'payload')
       else w.payload end,
     bytes = case when p_changes ? 'payload' and tock.is_whole(w.payload, w.options)
-        then pg_catalog.octet_length(tock.with_own_payload(w.payload, w.options, p_changes -> 'payload')::text)
+        then pg_catalog.octet_length(tock.with_own_payload(w.payload, w.options,
+          p_changes -> 'payload')::text)
       else coalesce((p_changes ->> 'bytes')::integer, w.bytes) end
   where w.position = any (v_positions);
   if v_at_once then
-    v_ready := array(select w.position from tock.waiting w where w.position = any (v_positions) and w.gate is null
+    v_ready := array(select w.position from tock.waiting w
+      where w.position = any (v_positions) and w.gate is null
       and w.after_due is null);
     if pg_catalog.cardinality(v_ready) > 0 then
       perform tock.make_ready(v_ready);
@@ -41,4 +46,5 @@ begin
   return array(select p << 20 from unnest(v_positions) p);
 end $$;
 
-comment on function tock.change_waiting is 'Changes waiting entries; returns the ids of those that were still waiting.';
+comment on function tock.change_waiting is
+  'Changes waiting entries; returns the ids of those that were still waiting.';

@@ -5,8 +5,10 @@ volatile
 as $$
 begin
   return (
-    select case when min(i >> 20) >= {first_position} and max(i >> 20) < {end_position} then tock.wishes_{segment}(p_ids) end
+    select case when min(i >> 20) >= {first_position} and max(i >> 20) < {end_position}
+      then tock.wishes_{segment}(p_ids) end
     from unnest(p_ids) i);
 end $$;
 
-comment on function tock.wishes_in_use is 'wishes() where all ids lie in the segment in use; null when one does not.';
+comment on function tock.wishes_in_use is
+  'wishes() where all ids lie in the segment in use; null when one does not.';

@@ -19,30 +19,35 @@ begin
     from tock.waiting w where w.position = any (p_positions) and w.gate is not null;
   end if;
   perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
-  from (select distinct w.queue, w.priority, w.lane from tock.waiting w where w.position = any (p_positions)) d;
+  from (select distinct w.queue, w.priority, w.lane from tock.waiting w
+    where w.position = any (p_positions)) d;
   with due as (
     delete from tock.waiting w where w.position = any (p_positions) returning w.*
   ), placed as materialized (
     select pg_catalog.nextval('tock.positions') as next_position, d.*
     from (
       select s.number as stream, d.* from due d
-      join tock.streams s on s.queue = d.queue and s.priority = d.priority and s.lane = d.lane and s.slot = v_slot
+      join tock.streams s on s.queue = d.queue and s.priority = d.priority and s.lane = d.lane
+        and s.slot = v_slot
       order by d.due_at, d.position) d
   ), ready as (
-    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload, options)
-    select p.stream, p.next_position, coalesce(p.task_id, p.position << 20), p.attempt, p.lost, p.max_attempts,
-      p.tenant, p.created_at, p.bytes, p.payload, p.options
+    insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes,
+      payload, options)
+    select p.stream, p.next_position, coalesce(p.task_id, p.position << 20), p.attempt, p.lost,
+      p.max_attempts, p.tenant, p.created_at, p.bytes, p.payload, p.options
     from placed p
   ), marked as (
     insert into tock.marks (stream, position, kind)
     select p.stream, p.next_position, 'cancelled' from placed p where p_cancelled
   )
   insert into tock.promotions (position, run_id, due_at)
-  select p.position, p.next_position << 20 | p.stream, case when p_cancelled or p.due_at = 'infinity' then '-infinity' else p.due_at end
+  select p.position, p.next_position << 20 | p.stream, case when p_cancelled
+    or p.due_at = 'infinity' then '-infinity' else p.due_at end
   from placed p
   on conflict (position) do update set run_id = excluded.run_id;  -- known by the first id of a dropped epoch
   perform tock.on_made_ready(p_positions, p_cancelled, v_queues, v_gates);
 end $$;
 
 comment on function tock.make_ready is
-  'Turns waiting entries into runs, at the ends of their streams; p_cancelled ones are marked and never handed out.';
+  'Turns waiting entries into runs, at the ends of their streams; p_cancelled ones are marked '
+  'and never handed out.';

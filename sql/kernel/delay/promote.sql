@@ -1,6 +1,6 @@
 -- Reads upwards from the newest due time promoted: under a held-open transaction the low end is full
--- of dead entries. What was committed after its time lies below and is found by the sweep, and what has a gate,
--- which waits though it is due at once, a little below.
+-- of dead entries. What was committed after its time lies below and is found by the sweep, and what has a
+-- gate, which waits though it is due at once, a little below.
 create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -46,7 +46,8 @@ begin
     -- they may be all that was found, for as long as another transaction is open
     v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
       select w.position from tock.waiting w
-      where w.due_at <= v_now and w.due_at >= v_from and w.gate is null and w.after_due is null and w.position <> all (v_due)
+      where w.due_at <= v_now and w.due_at >= v_from and w.gate is null and w.after_due is null
+        and w.position <> all (v_due)
       order by w.due_at, w.position limit p_limit for update skip locked);
   end if;
   v_count := coalesce(pg_catalog.cardinality(v_due), 0);
@@ -59,10 +60,12 @@ begin
   -- cancelled while its last attempt was being ended
   v_tasks := array(
     select w.id from unnest(tock.wishes(array(
-      select distinct w.task_id from tock.waiting w where w.position = any (v_due) and w.task_id is not null))) w
+      select distinct w.task_id from tock.waiting w
+      where w.position = any (v_due) and w.task_id is not null))) w
     where w.cancelled);
   if pg_catalog.cardinality(v_tasks) > 0 then
-    v_off := array(select w.position from tock.waiting w where w.position = any (v_due) and w.task_id = any (v_tasks));
+    v_off := array(select w.position from tock.waiting w
+      where w.position = any (v_due) and w.task_id = any (v_tasks));
     perform tock.make_ready(v_off, true);
   end if;
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));
@@ -81,10 +84,11 @@ begin
 end $$;
 
 comment on function tock.promote is
-  'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.';
+  'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. '
+  'p_sweep reads from the bottom.';
 
--- A promotion stands for up to ten entries that are dead now: so many are read again, and no more, whatever is
--- held open. Where there are no gates nobody asks.
+-- A promotion stands for up to ten entries that are dead now: so many are read again, and no more, whatever
+-- is held open. Where there are no gates nobody asks.
 create or replace function tock.late_from()
 returns timestamptz
 language plpgsql
@@ -96,4 +100,6 @@ begin
       select p.due_at from tock.promotions p where p.due_at > '-infinity' order by p.due_at desc limit 50) n);
 end $$;
 
-comment on function tock.late_from is 'From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth newest due time promoted.';
+comment on function tock.late_from is
+  'From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth '
+  'newest due time promoted.';

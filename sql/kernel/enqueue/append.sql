@@ -10,20 +10,23 @@ declare
 begin
   with added as (
     insert into tock.runs (stream, position, bytes, payload)
-    select v_stream, pg_catalog.nextval('tock.positions'), coalesce(pg_catalog.octet_length(g.payload::text), 0), g.payload
+    select v_stream, pg_catalog.nextval('tock.positions'),
+      coalesce(pg_catalog.octet_length(g.payload::text), 0), g.payload
     from (
       select nullif(t.task -> 'payload', 'null') as payload
       from pg_catalog.jsonb_array_elements(p_tasks) t (task) offset 0) g
     returning position, bytes
   )
-  select pg_catalog.array_agg(a.position << 20 | v_stream order by a.position), max(a.bytes) into v_ids, v_bytes from added a;
+  select pg_catalog.array_agg(a.position << 20 | v_stream order by a.position), max(a.bytes)
+  into v_ids, v_bytes from added a;
   if v_bytes > p_policy.max_payload_bytes then
     perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
   end if;
   return v_ids;
 end $$;
 
-comment on function tock.append_plain is 'Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.';
+comment on function tock.append_plain is
+  'Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.';
 
 -- Each chunk of 5,000 has a slot of its own, so that several claimers can share a large call. A thousand
 -- of one tenant in a call go by a lane apart, so that the others of its lane don't stand behind them. What is
@@ -58,14 +61,17 @@ begin
     select t.n, t.task, nullif(t.task -> 'payload', 'null') as payload,
       coalesce((t.task ->> 'priority')::numeric, 5)::smallint as priority,
       t.task ->> 'tenant' as tenant,
-      case when t.task ->> 'tenant' is null then 0 else tock.lane_of(p_policy, t.task ->> 'tenant', v_bulk) end as own_lane,
+      case when t.task ->> 'tenant' is null then 0
+        else tock.lane_of(p_policy, t.task ->> 'tenant', v_bulk) end as own_lane,
       (t.task ->> 'max_attempts')::numeric::smallint as max_attempts,
       coalesce((t.task ->> 'run_at')::timestamptz,
-        v_now + pg_catalog.round((t.task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second', v_now) as due_at,
+        v_now + pg_catalog.round((t.task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second',
+        v_now) as due_at,
       v_slots[1 + (t.n - 1) / 5000] as slot
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
   ), laned as materialized (
-    select g.*, g.options ->> 'gate' as gate, coalesce(g.options ? 'after', false) as waits, case when g.options is null then g.own_lane else g.own_lane + 1024 end as lane
+    select g.*, g.options ->> 'gate' as gate, coalesce(g.options ? 'after', false) as waits,
+      case when g.options is null then g.own_lane else g.own_lane + 1024 end as lane
     from (select g.*, tock.kept_options(g.task, p_policy, g.due_at) as options from given g offset 0) g
   ), opened as materialized (
     select d.priority, d.lane, d.slot, tock.open_stream(p_queue, d.priority, d.lane, d.slot) as stream
@@ -75,7 +81,8 @@ begin
     select o.*, pg_catalog.nextval('tock.positions') as position,
       coalesce(pg_catalog.octet_length(o.payload::text), 0) as bytes
     from (
-      select g.*, case when g.due_at <= v_now and g.gate is null and not g.waits then s.stream else 0 end as stream
+      select g.*, case when g.due_at <= v_now and g.gate is null and not g.waits then s.stream
+        else 0 end as stream
       from laned g left join opened s
         on s.priority = g.priority and s.lane = g.lane and s.slot = g.slot
       order by g.n) o
@@ -89,17 +96,20 @@ begin
     select p.stream, p.position, p.max_attempts, p.tenant, p.bytes, p.payload, p.options
     from placed p where p.stream <> 0
   ), later as (
-    insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, gate,
-      after_due)
+    insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes,
+      payload, options, gate, after_due)
     -- not by a time that lies below what the last sweep has passed
-    select p.position, greatest(p.due_at, v_now), p_queue, p.priority, p.lane, p.max_attempts, p.tenant, p.bytes, p.payload,
-      case when p.waits then tock.with_parents(p.options, p.task -> 'after', p.n, c.ids, c.names) else p.options end, p.gate,
+    select p.position, greatest(p.due_at, v_now), p_queue, p.priority, p.lane, p.max_attempts, p.tenant,
+      p.bytes, p.payload,
+      case when p.waits then tock.with_parents(p.options, p.task -> 'after', p.n, c.ids, c.names)
+        else p.options end, p.gate,
       case when p.waits then p.due_at end
     from placed p cross join call c where p.stream = 0
   )
   select c.ids, w.waits, w.children into v_ids, v_waits, v_children
   from call c cross join (
-    select bool_or(p.stream = 0) as waits, pg_catalog.array_agg(p.position) filter (where p.waits) as children from placed p) w;
+    select bool_or(p.stream = 0) as waits, pg_catalog.array_agg(p.position) filter (where p.waits) as children
+    from placed p) w;
   if v_waits then
     perform tock.check_waiting_ids();
     perform tock.check_new_ids(v_ids);
@@ -110,4 +120,5 @@ begin
   return v_ids;
 end $$;
 
-comment on function tock.append_any is 'Appends tasks with any options, those that are due later to waiting, and returns their ids in order.';
+comment on function tock.append_any is
+  'Appends tasks with any options, those that are due later to waiting, and returns their ids in order.';

@@ -35,4 +35,5 @@ begin
 end $$;
 
 comment on function tock.append_one is
-  'Appends one task without options in the epoch in use and returns its id; null where it takes more than that: then append_plain() does it.';
+  'Appends one task without options in the epoch in use and returns its id; null where it takes more than '
+  'that: then append_plain() does it.';

@@ -64,7 +64,8 @@ begin
   from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
   where case when pg_catalog.jsonb_typeof(t.task) <> 'object' then true
     else pg_catalog.octet_length((t.task -> 'payload')::text) > p_max_payload_bytes
-      or case when t.task - 'payload' <> '{}' then tock.option_error(t.task - 'payload') is not null else false end
+      or case when t.task - 'payload' <> '{}'
+        then tock.option_error(t.task - 'payload') is not null else false end
     end
   order by t.n limit 1;
   if not found then
@@ -77,10 +78,12 @@ begin
     else tock.option_error(v_task - 'payload') end;
   perform tock.refuse(422, v_error[2],
     pg_catalog.rtrim(pg_catalog.format('tasks[%s].%s', v_n - 1, v_error[1]), '.'),
-    case when v_error[1] = 'payload' then 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes' end);
+    case when v_error[1] = 'payload'
+      then 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes' end);
 end $$;
 
-comment on function tock.refuse_bad_tasks is 'Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.';
+comment on function tock.refuse_bad_tasks is
+  'Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.';
 
 create or replace function tock.refuse_named_keys(p_tasks jsonb, p_field text)
 returns void
@@ -88,10 +91,14 @@ language plpgsql
 immutable
 as $$
 begin
-  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].name ? (@ != null)') or pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*] ? (@ == "*")') then
-    perform tock.refuse(422, 'tasks of one call that wait for each other have no unique_key, which may be another task''s',
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].name ? (@ != null)')
+    or pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*] ? (@ == "*")')
+  then
+    perform tock.refuse(422,
+      'tasks of one call that wait for each other have no unique_key, which may be another task''s',
       p_field, 'enqueue the ones with a unique_key first, and name their ids in after');
   end if;
 end $$;
 
-comment on function tock.refuse_named_keys is 'Raises TK422 where tasks of which some have unique keys name each other.';
+comment on function tock.refuse_named_keys is
+  'Raises TK422 where tasks of which some have unique keys name each other.';

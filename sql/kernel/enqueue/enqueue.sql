@@ -48,9 +48,12 @@ begin
   if v_count = 0 then
     return '{}';
   end if;
-  v_ids := case when v_count <= 5000 and v_policy.timeout_seconds is null and v_policy.max_wait_seconds is null
-      and (v_policy.push is null or v_policy.push ? 'url') and tock.are_plain(p_tasks) then tock.append_plain(p_queue, p_tasks, v_policy)
-    when pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key') then tock.append_with_keys(p_queue, p_tasks, v_policy)
+  v_ids := case when v_count <= 5000 and v_policy.timeout_seconds is null
+    and v_policy.max_wait_seconds is null
+      and (v_policy.push is null or v_policy.push ? 'url') and tock.are_plain(p_tasks)
+        then tock.append_plain(p_queue, p_tasks, v_policy)
+    when pg_catalog.jsonb_path_exists(p_tasks, '$[*].unique_key')
+      then tock.append_with_keys(p_queue, p_tasks, v_policy)
     else tock.append_any(p_queue, p_tasks, v_policy) end;
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
@@ -61,7 +64,9 @@ begin
 end $$;
 
 comment on function tock.enqueue is
-  'Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.';
+  'Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in '
+  'order, inside your transaction if you like. A call repeated '
+  'with its request_id within 24 hours gives the same ids.';
 
 -- What a request id's digest is made of is the same whatever time zone and extra_float_digits a session has.
 create or replace function tock.enqueue_task(

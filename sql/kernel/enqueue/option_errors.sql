@@ -11,7 +11,8 @@ declare
 begin
   select o.* into v_option from tock.asked_options() o where o.name = p_key;
   if not found then
-    return array[p_key, 'a task has no option ' || p_key || '; options: payload, delay_seconds, run_at, priority, tenant, '
+    return array[p_key, 'a task has no option ' || p_key
+      || '; options: payload, delay_seconds, run_at, priority, tenant, '
       || 'max_attempts, ' || (select pg_catalog.string_agg(o.name, ', ') from tock.asked_options() o)];
   elsif v_option.kind = 'backoff' then
     return tock.backoff_error(p_value);
@@ -21,17 +22,21 @@ begin
     return tock.headers_error(p_value);
   end if;
   v_good := case v_option.kind
-    when 'name' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
+    when 'name' then v_type = 'string'
+      and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
       and p_value #>> '{}' !~ '^(\d+|\*)$'
-    when 'after' then case when v_type = 'array' then pg_catalog.jsonb_array_length(p_value) <= 10000 and not exists (
+    when 'after' then case when v_type = 'array' then pg_catalog.jsonb_array_length(p_value) <= 10000
+      and not exists (
       select from pg_catalog.jsonb_array_elements(p_value) a (id)
       where pg_catalog.jsonb_typeof(a.id) not in ('string', 'number') or not tock.is_id(a.id #>> '{}')
-        and (pg_catalog.jsonb_typeof(a.id) = 'number' or pg_catalog.length(a.id #>> '{}') not between 1 and 200
+        and (pg_catalog.jsonb_typeof(a.id) = 'number'
+          or pg_catalog.length(a.id #>> '{}') not between 1 and 200
           or a.id #>> '{}' ~ '^\d+$')) else false end
     when 'flag' then v_type = 'boolean'
     when 'url' then tock.url_error(p_value) is null
     when 'id' then v_type in ('string', 'number') and tock.is_id(p_value #>> '{}')
-    when 'text' then v_type = 'string' and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
+    when 'text' then v_type = 'string'
+      and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
     when 'word' then v_type = 'string' and p_value #>> '{}' = any (v_option.words)
     when 'instant' then case when v_type = 'string' then tock.is_instant(p_value #>> '{}') else false end
     else case when v_type = 'number' then (p_value #>> '{}')::numeric between v_option.low and v_option.high
@@ -39,14 +44,17 @@ begin
   if not v_good then
     return array[p_key, p_key || case v_option.kind
       when 'text' then pg_catalog.format(' is a string of %s to %s characters', v_option.low, v_option.high)
-      when 'name' then pg_catalog.format(' is a string of %s to %s characters, not only digits and not *', v_option.low, v_option.high)
-      when 'after' then ' is an array of up to 10,000 ids of tasks, names of tasks in this call, or * for all before it'
+      when 'name' then pg_catalog.format(' is a string of %s to %s characters, not only digits and not *',
+        v_option.low, v_option.high)
+      when 'after'
+        then ' is an array of up to 10,000 ids of tasks, names of tasks in this call, or * for all before it'
       when 'flag' then ' is true or false'
       when 'url' then ' ' || tock.url_error(p_value)
       when 'id' then ' is the id of a task'
       when 'word' then ' is ' || pg_catalog.array_to_string(v_option.words, ' or ')
       when 'instant' then ' is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
-      else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number' else 'number' end,
+      else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number'
+        else 'number' end,
         v_option.low, v_option.high) end];
   elsif p_key = 'gate' and pg_catalog.starts_with(p_value #>> '{}', 'key:') then
     return array[p_key, 'a gate''s name doesn''t begin with key: as those of unique keys do'];
@@ -63,7 +71,8 @@ begin
       then 'unique_policy period needs unique_seconds'
     when p_key = 'on_conflict' and p_value #>> '{}' = 'throttle' and p_options ->> 'unique_seconds' is null
       then 'on_conflict throttle needs unique_seconds'
-    when p_key = 'on_conflict' and p_value #>> '{}' in ('throttle', 'rerun') and p_options ->> 'unique_policy' is not null
+    when p_key = 'on_conflict' and p_value #>> '{}' in ('throttle', 'rerun')
+      and p_options ->> 'unique_policy' is not null
       then 'on_conflict ' || (p_value #>> '{}') || ' has a policy of its own: leave out unique_policy'
     when p_key = 'gate' and p_options ->> 'on_conflict' = 'rerun'
       then 'on_conflict rerun has a gate of its own, that of its key: leave out gate'
@@ -73,13 +82,15 @@ begin
     when p_key in ('on_parent_failure', 'gather') and coalesce(p_options -> 'after', '[]') in ('[]', 'null')
       then p_key || ' is for a task that comes after others: give after'
     when p_key = 'after' and coalesce(p_options ->> 'on_conflict', 'keep') <> 'keep'
-      then 'on_conflict ' || (p_options ->> 'on_conflict') || ' changes a task that is there, and what that comes after stays: leave out after'
+      then 'on_conflict ' || (p_options ->> 'on_conflict')
+        || ' changes a task that is there, and what that comes after stays: leave out after'
     when p_key = 'debounce_max_seconds' and coalesce(p_options ->> 'on_conflict', '') <> 'debounce'
       then 'debounce_max_seconds is for on_conflict debounce' end;
   return case when v_of is not null then array[p_key, v_of] end;
 end $$;
 
-comment on function tock.asked_error is 'What is wrong with one of a task''s options beside the plain ones: {field, message}, or null.';
+comment on function tock.asked_error is
+  'What is wrong with one of a task''s options beside the plain ones: {field, message}, or null.';
 
 create or replace function tock.backoff_error(p_backoff jsonb)
 returns text[]
@@ -97,7 +108,8 @@ begin
     from pg_catalog.jsonb_each(p_backoff) o left join tock.queue_settings() s on s.name = 'backoff_' || o.key
   loop
     if v_part.name is null then
-      return array['backoff.' || v_part.key, 'backoff has no ' || v_part.key || '; it has kind, base_seconds, factor, cap_seconds, jitter'];
+      return array['backoff.' || v_part.key, 'backoff has no ' || v_part.key
+        || '; it has kind, base_seconds, factor, cap_seconds, jitter'];
     elsif v_part.kind = 'word' and not coalesce(v_part.value #>> '{}' = any (v_part.words), false) then
       return array['backoff.' || v_part.key, 'kind is ' || pg_catalog.array_to_string(v_part.words, ' or ')];
     elsif v_part.kind = 'number' and not (case when v_part.type = 'number' then
@@ -123,7 +135,9 @@ declare
 begin
   if pg_catalog.jsonb_typeof(p_headers) <> 'object' then
     return array['headers', 'headers is an object of strings'];
-  elsif (select count(*) from pg_catalog.jsonb_object_keys(p_headers)) > 20 or pg_catalog.octet_length(p_headers::text) > 8192 then
+  elsif (select count(*) from pg_catalog.jsonb_object_keys(p_headers)) > 20
+    or pg_catalog.octet_length(p_headers::text) > 8192
+  then
     return array['headers', 'headers are up to 20, in up to 8,192 bytes of JSON'];
   end if;
   select h.key into v_name from pg_catalog.jsonb_each(p_headers) h

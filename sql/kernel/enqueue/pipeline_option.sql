@@ -7,7 +7,8 @@ as $$
 declare
   v_stage record;
 begin
-  if (case when pg_catalog.jsonb_typeof(p_pipeline) = 'array' then pg_catalog.jsonb_array_length(p_pipeline) not between 2 and 20
+  if (case when pg_catalog.jsonb_typeof(p_pipeline) = 'array'
+    then pg_catalog.jsonb_array_length(p_pipeline) not between 2 and 20
     else true end)
   then
     return array['pipeline', 'pipeline is an array of 2 to 20 queues, a task''s stages in order'];
@@ -21,14 +22,17 @@ begin
       return array[pg_catalog.format('pipeline[%s]', v_stage.n - 1),
         'a stage is a queue''s name: 1 to 100 letters, digits and _ . : -, starting with a letter or digit'];
     elsif v_stage.times > 1 then
-      return array[pg_catalog.format('pipeline[%s]', v_stage.n - 1), 'this stage stands twice; a task can be sent back to one by name'];
+      return array[pg_catalog.format('pipeline[%s]', v_stage.n - 1),
+        'this stage stands twice; a task can be sent back to one by name'];
     end if;
   end loop;
   return case when p_options ->> 'on_conflict' = 'rerun'
-    then array['pipeline', 'on_conflict rerun has a gate of its key''s own in one queue: leave out the pipeline'] end;
+    then array['pipeline',
+      'on_conflict rerun has a gate of its key''s own in one queue: leave out the pipeline'] end;
 end $$;
 
-comment on function tock.pipeline_error is 'What is wrong with a task''s pipeline: {field, message}, or null.';
+comment on function tock.pipeline_error is
+  'What is wrong with a task''s pipeline: {field, message}, or null.';
 
 -- stage has what the task asks for itself: what its queue adds is another's in the next stage.
 create or replace function tock.stages_kept(p_task jsonb, p_due_at timestamptz)
@@ -42,7 +46,8 @@ begin
     'stage', pg_catalog.jsonb_build_object(
       'timeout_seconds', (p_task ->> 'timeout_seconds')::numeric::integer,
       'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
-        p_due_at + pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8 * interval '1 second'))) end;
+        p_due_at + pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8
+          * interval '1 second'))) end;
 end $$;
 
 comment on function tock.stages_kept is 'What a run keeps of a task''s pipeline.';

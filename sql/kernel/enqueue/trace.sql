@@ -1,4 +1,5 @@
--- What a task says itself stays. What would be too much with its own headers is left out: nobody's task is refused for it.
+-- What a task says itself stays. What would be too much with its own headers is left out:
+-- nobody's task is refused for it.
 create or replace function tock.task_with_trace(p_task jsonb, p_trace jsonb)
 returns jsonb
 language sql
@@ -6,13 +7,16 @@ immutable
 as $$
   select case
     when pg_catalog.jsonb_typeof(p_task) <> 'object' then p_task
-    when coalesce(p_task -> 'headers', 'null') in ('null', '{}') then p_task || pg_catalog.jsonb_build_object('headers', p_trace)
-    when pg_catalog.jsonb_typeof(p_task -> 'headers') <> 'object' or p_task -> 'headers' ? 'traceparent' then p_task
+    when coalesce(p_task -> 'headers', 'null') in ('null', '{}')
+      then p_task || pg_catalog.jsonb_build_object('headers', p_trace)
+    when pg_catalog.jsonb_typeof(p_task -> 'headers') <> 'object'
+      or p_task -> 'headers' ? 'traceparent' then p_task
     when tock.headers_error(p_trace || (p_task -> 'headers')) is not null then p_task
     else pg_catalog.jsonb_set(p_task, '{headers}', p_trace || (p_task -> 'headers')) end
 $$;
 
-comment on function tock.task_with_trace is 'A task with the trace context of the request that enqueues it, unless it has one of its own.';
+comment on function tock.task_with_trace is
+  'A task with the trace context of the request that enqueues it, unless it has one of its own.';
 
 create or replace function tock.with_trace(p_body jsonb, p_trace jsonb)
 returns jsonb
@@ -22,14 +26,16 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when pg_catalog.jsonb_typeof(p_body -> 'tasks') = 'array' then pg_catalog.jsonb_set(p_body, '{tasks}', pg_catalog.to_jsonb(array(
+    when pg_catalog.jsonb_typeof(p_body -> 'tasks') = 'array'
+      then pg_catalog.jsonb_set(p_body, '{tasks}', pg_catalog.to_jsonb(array(
       select tock.task_with_trace(t.task, p_trace)
       from pg_catalog.jsonb_array_elements(p_body -> 'tasks') with ordinality t (task, n) order by t.n)))
     when p_body ? 'tasks' then p_body
     else tock.task_with_trace(p_body, p_trace) end
 $$;
 
-comment on function tock.with_trace is 'The body of POST /v1/queues/:queue/tasks with the trace context that came in the headers of its request.';
+comment on function tock.with_trace is
+  'The body of POST /v1/queues/:queue/tasks with the trace context that came in the headers of its request.';
 
 -- A client that traces its tries has another span for each.
 create or replace function tock.without_trace(p_tasks jsonb)
@@ -45,8 +51,10 @@ as $$
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
     cross join lateral (
       select case pg_catalog.jsonb_typeof(t.task -> 'headers')
-        when 'object' then (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[] when 'null' then '{}' end as own) h
+        when 'object' then (t.task -> 'headers') - '{traceparent,tracestate,baggage}'::text[]
+        when 'null' then '{}' end as own) h
     order by t.n))
 $$;
 
-comment on function tock.without_trace is 'Tasks as they are compared when a call is repeated: the same whatever trace each try is part of.';
+comment on function tock.without_trace is
+  'Tasks as they are compared when a call is repeated: the same whatever trace each try is part of.';

@@ -1,13 +1,16 @@
--- Whether it leads somewhere private the Worker judges, which has TOCK_PUSH_PRIVATE and looks the name up: when it is given over
--- HTTP, and before each delivery.
+-- Whether it leads somewhere private the Worker judges, which has TOCK_PUSH_PRIVATE and looks the name up:
+-- when it is given over HTTP, and before each delivery.
 create or replace function tock.url_error(p_url jsonb)
 returns text
 language sql
 immutable
 as $$
   select case when pg_catalog.jsonb_typeof(p_url) = 'string' and pg_catalog.length(p_url #>> '{}') <= 2000
-      and p_url #>> '{}' ~* '^https?://([^][/?#@:\\[:space:][:cntrl:]]+|\[[0-9a-f:.]+\])(:[0-9]{0,5})?([/?][^#\\[:space:][:cntrl:]]*)?$' then null
-    else 'is a URL of up to 2,000 characters, https://host/path, without user, password, fragment and backslash' end
+      and p_url #>> '{}' ~* '^https?://([^][/?#@:\\[:space:][:cntrl:]]+|\[[0-9a-f:.]+\])(:[0-9]{0,5})?'
+        '([/?][^#\\[:space:][:cntrl:]]*)?$'
+    then null
+    else 'is a URL of up to 2,000 characters, https://host/path, without user, password, fragment and '
+      'backslash' end
 $$;
 
 comment on function tock.url_error is 'What is wrong with the URL of an endpoint; null when it may be one.';

@@ -10,7 +10,8 @@ begin
     update tock.leases_{segment} l set closed_at = now(), outcome = 'done'
     from (
       select l.stream, l.after_position from tock.leases_{segment} l
-      where l.stream = tock.token_stream(p_lease) and l.after_position = tock.token_cursor(p_lease, {first_position})
+      where l.stream = tock.token_stream(p_lease)
+        and l.after_position = tock.token_cursor(p_lease, {first_position})
         and l.token = p_lease and coalesce(l.closed_at, 'infinity') = 'infinity'
         and l.runs = (
           select count(*) from tock.results_{segment} e
@@ -32,4 +33,5 @@ begin
 end $$;
 
 comment on function tock.close_ended_{suffix} is
-  'Closes the rows of a lease of one segment whose runs are all accounted for; null when another segment is meant.';
+  'Closes the rows of a lease of one segment whose runs are all accounted for; null '
+  'when another segment is meant.';

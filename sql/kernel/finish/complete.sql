@@ -28,7 +28,12 @@ begin
 end $$;
 
 comment on function tock.complete is
-  'Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by this call (or the same call before) and the ids that were not this lease''s to complete; no row when the lease is over.';
+  'Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a '
+  'queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one '
+  'named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues '
+  'tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by '
+  'this call (or the same call before) and the ids that were not this lease''s to complete; no row '
+  'when the lease is over.';
 
 -- p_done is what end_lease_current() has said.
 create or replace function tock.end_lease_again(p_lease uuid, p_done integer)
@@ -54,4 +59,5 @@ begin
 end $$;
 
 comment on function tock.end_lease_again is
-  'Closes a whole lease that is not in the segment in use, or counts the runs of one that was closed before; -2 when it has to be ended by its runs.';
+  'Closes a whole lease that is not in the segment in use, or counts the runs of one that was closed before; '
+  '-2 when it has to be ended by its runs.';

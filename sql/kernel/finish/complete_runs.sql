@@ -19,7 +19,8 @@ begin
   end if;
   loop
     v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
-    v_now := tock.completion_of(v_runs, p_results, case when v_asks then tock.options_of(v_epoch, v_runs) end);
+    v_now := tock.completion_of(v_runs, p_results, case when v_asks
+      then tock.options_of(v_epoch, v_runs) end);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
     exit when tock.end_runs(v_epoch, v_now.ended, v_now.fields) = pg_catalog.cardinality(v_now.ended);
     v_ended := v_ended || v_now.ended;
@@ -84,7 +85,8 @@ begin
       v_unchanged := v_unchanged or coalesce(v_next.unchanged, false);
     end if;
     if v_result is not null then
-      v_keep := coalesce(v_keep, not exists (select from tock.queues q where q.name = v_run.queue and not q.keep_results));
+      v_keep := coalesce(v_keep,
+        not exists (select from tock.queues q where q.name = v_run.queue and not q.keep_results));
       v_result := case when v_keep then v_result end;
     end if;
     -- all that are left: those that ended before, by themselves, count as they do when a lease is closed
@@ -95,7 +97,8 @@ begin
     v_now.good := v_now.good || v_run.n;
     continue when v_run.state is not null;
     v_now.ended := v_now.ended || row(v_run.stream, v_run.position, 'done', v_result, null,
-      case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, 1, 0,
+      case when v_next.waits then 'infinity' when v_next.queue is not null
+        then '-infinity'::timestamptz end, 1, 0,
       case when not v_next.waits then v_next.queue end, v_next.payload)::tock.ending;
     if nullif(v_item -> 'spawn', 'null') is not null then
       v_now.spawning := v_now.spawning || v_run;
@@ -111,7 +114,9 @@ begin
   return v_now;
 end $$;
 
-comment on function tock.completion_of is 'What a completion makes of runs of a lease: which are done by it, or were before, what they lead to, and which spawn tasks.';
+comment on function tock.completion_of is
+  'What a completion makes of runs of a lease: which are done by it, or were before, what they lead to, and '
+  'which spawn tasks.';
 
 -- What was said of the first would stand, and what the second leaves behind be lost.
 create or replace function tock.refuse_twice(p_runs tock.leased_run[])
@@ -121,10 +126,12 @@ immutable
 as $$
 declare
   v_n bigint := (
-    select max(r.n) from unnest(p_runs) r group by r.stream, r.position having count(*) > 1 order by 1 limit 1);
+    select max(r.n) from unnest(p_runs) r group by r.stream, r.position having count(*) > 1
+    order by 1 limit 1);
 begin
   if v_n is not null then
-    perform tock.refuse(422, 'this run stands twice, by its own id and its task''s', pg_catalog.format('results[%s].id', v_n - 1));
+    perform tock.refuse(422, 'this run stands twice, by its own id and its task''s',
+      pg_catalog.format('results[%s].id', v_n - 1));
   end if;
 end $$;
 

@@ -1,5 +1,6 @@
--- Whole leases are closed as they are, and their runs count as done, but for those that have a result of their own. It
--- says not 'closed_at is null': that lets the planner walk the open leases, dead entries and all.
+-- Whole leases are closed as they are, and their runs count as done, but for those that have a result of
+-- their own. It says not 'closed_at is null': that lets the planner walk the open leases, dead entries
+-- and all.
 create or replace function tock.end_lease_{suffix}(p_lease uuid, p_epoch integer)
 returns integer
 language plpgsql
@@ -20,10 +21,12 @@ begin
   if p_lease >= '80000000-0000-0000-0000-000000000000' then
     -- it is still running, as whoever ended it by itself closed the lease with it
     update tock.leases_{segment} l set closed_at = now(), outcome = 'done'
-    where l.stream = tock.token_stream(p_lease) and l.after_position = tock.token_cursor(p_lease, {first_position})
+    where l.stream = tock.token_stream(p_lease)
+      and l.after_position = tock.token_cursor(p_lease, {first_position})
       and l.token = p_lease and coalesce(l.closed_at, 'infinity') = 'infinity'
     returning l.runs, (
-      select x.position from tock.watches x where x.stream = l.stream and x.position = l.last_position limit 1)
+      select x.position from tock.watches x where x.stream = l.stream
+        and x.position = l.last_position limit 1)
       into v_runs, v_watched;
     if v_runs is not null or tock.is_of_one(p_lease) then
       if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
@@ -63,10 +66,11 @@ begin
       v_apart := true;
     end if;
   end loop;
-  -- Rows that were closed before count as they do when the call is repeated. Asked after the lease was closed: closing
-  -- may have waited for a part that failed meanwhile.
+  -- Rows that were closed before count as they do when the call is repeated. Asked after the lease was
+  -- closed: closing may have waited for a part that failed meanwhile.
   if v_apart or v_rows > 0 then
-    with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l where l.outcome = 'done')
+    with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l
+      where l.outcome = 'done')
     select coalesce(sum(l.runs - x.exceptions), 0)::integer into v_runs from leased l
     cross join lateral (
       select count(*) as exceptions from tock.results_{segment} e
@@ -83,4 +87,5 @@ begin
 end $$;
 
 comment on function tock.end_lease_{suffix} is
-  'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs.';
+  'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never '
+  'there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs.';

@@ -1,9 +1,9 @@
 -- The caller holds the lease row against reaping. Two calls that end the same run both come here:
 -- results' primary key decides, and only who wrote the result goes on with the task.
 -- again_at says when the task is to run again, be it that it failed or that it was done and leads on: now or
--- earlier appends a run at once, later waits. All runs are of one epoch. (Payloads go from table to table, not by arrays: those end at 1 GB.) A task that
--- somebody wants cancelled doesn't go on, and what was changed holds from now on, both as far as that is
--- committed.
+-- earlier appends a run at once, later waits. All runs are of one epoch. (Payloads go from table to table,
+-- not by arrays: those end at 1 GB.) A task that somebody wants cancelled doesn't go on, and what was changed
+-- holds from now on, both as far as that is committed.
 create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[], p_fields text[] default null)
 returns integer
 language plpgsql
@@ -34,7 +34,8 @@ begin
   elsif v_some then
     v_again := tock.next_attempts_current(p_epoch, p_ended);
     if v_again is null then
-      execute pg_catalog.format('select tock.next_attempts_%s($1, $2)', p_epoch) into v_again using p_epoch, p_ended;
+      execute pg_catalog.format('select tock.next_attempts_%s($1, $2)', p_epoch) into v_again
+        using p_epoch, p_ended;
     end if;
     foreach v_next in array v_again loop
       if v_next.cancelled is null and v_next.position is not null then
@@ -56,11 +57,13 @@ begin
     if v_ready then
       v_slot := tock.take_slot();
       if pg_catalog.cardinality(v_again) = 1 then
-        v_streams := array[tock.open_stream((v_again[1]).queue, (v_again[1]).priority, (v_again[1]).lane, v_slot)];
+        v_streams := array[tock.open_stream((v_again[1]).queue, (v_again[1]).priority,
+          (v_again[1]).lane, v_slot)];
       else
         perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
         from (
-          select distinct a.queue, a.priority, a.lane from unnest(v_again) a where not a.cancelled and a.due_at <= v_now) d;
+          select distinct a.queue, a.priority, a.lane from unnest(v_again) a
+          where not a.cancelled and a.due_at <= v_now) d;
         v_streams := array(
           select case when not a.cancelled and a.due_at <= v_now then (
             select t.number from tock.streams t
@@ -82,7 +85,9 @@ begin
 end $$;
 
 comment on function tock.end_runs is
-  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.';
+  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many '
+  'had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the '
+  'task has, which is then checked.';
 
 create or replace function tock.heed_wishes(p_again tock.going[])
 returns tock.going[]
@@ -98,7 +103,8 @@ begin
     select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
       coalesce(p.bytes, a.bytes), p.id,
       a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
-      greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz), coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
+      greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz),
+      coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
       a.lost, a.stage_after)::tock.going
     from unnest(p_again) a
     left join unnest(v_wishes) t on t.id = a.task_id
@@ -114,4 +120,5 @@ begin
 end $$;
 
 comment on function tock.heed_wishes is
-  'The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the others, in the same order.';
+  'The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the '
+  'others, in the same order.';

@@ -10,7 +10,8 @@ as $$
      where p.position = p_next_id >> 20))
 $$;
 
-comment on function tock.led_to is 'The queue where a task went on with its next run or waiting entry; null when it didn''t.';
+comment on function tock.led_to is
+  'The queue where a task went on with its next run or waiting entry; null when it didn''t.';
 
 create or replace function tock.ended_so(p_run tock.leased_run, p_stages boolean, p_stage text)
 returns boolean
@@ -25,9 +26,11 @@ begin
     else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end;
 end $$;
 
-comment on function tock.ended_so is 'Whether a run that ended before ended as done and led to this stage, null for none.';
+comment on function tock.ended_so is
+  'Whether a run that ended before ended as done and led to this stage, null for none.';
 
-create or replace function tock.unchanged_fields(p_ended tock.ending[], p_runs tock.leased_run[], p_all boolean)
+create or replace function tock.unchanged_fields(
+  p_ended tock.ending[], p_runs tock.leased_run[], p_all boolean)
 returns text[]
 language plpgsql
 immutable
@@ -38,8 +41,11 @@ begin
       when p_all then 'results' else pg_catalog.format('results[%s].result', r.n - 1) end
     from unnest(p_ended) with ordinality
       e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
-    join (select u.position, min(u.n) as n from unnest(p_runs) u group by u.position) r on r.position = e.position
+    join (select u.position, min(u.n) as n from unnest(p_runs) u group by u.position) r
+      on r.position = e.position
     order by e.n);
 end $$;
 
-comment on function tock.unchanged_fields is 'The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.';
+comment on function tock.unchanged_fields is
+  'The fields of what leads on to another stage without a result, in the order of p_ended, null for the '
+  'others; p_all: they were completed as a whole lease.';

@@ -1,4 +1,5 @@
-create or replace function tock.extend(p_lease uuid, p_seconds integer default null, p_progress jsonb default null)
+create or replace function tock.extend(
+  p_lease uuid, p_seconds integer default null, p_progress jsonb default null)
 returns table (leased_until timestamptz, runs integer, cancel bigint[], refused bigint[])
 language plpgsql
 volatile
@@ -38,4 +39,7 @@ begin
 end $$;
 
 comment on function tock.extend is
-  'Moves an open lease''s deadline to p_seconds (by default the queue''s lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. p_progress says how far its runs are, {progress, note} for all or [{id, progress, note}]; refused are ids that are none of its running ones. No row when the lease is no longer open.';
+  'Moves an open lease''s deadline to p_seconds (by default the queue''s lease_seconds) from now, never '
+  'back, and names the tasks that somebody wants cancelled. p_progress says how far its runs are, {progress, '
+  'note} for all or [{id, progress, note}]; refused are ids that are none of its running ones. No row when '
+  'the lease is no longer open.';

@@ -11,7 +11,8 @@ begin
   if tock.is_of_one(p_lease) then
     with extended as (
       update tock.leases_{segment} l set leased_until = greatest(l.leased_until, least(p_until, l.timeout_at))
-      where l.stream = tock.token_stream(p_lease) and l.after_position = tock.token_cursor(p_lease, {first_position})
+      where l.stream = tock.token_stream(p_lease)
+        and l.after_position = tock.token_cursor(p_lease, {first_position})
         and l.token = p_lease and coalesce(l.closed_at, 'infinity') = 'infinity'
       returning l.*)
     select min(e.leased_until), sum(e.runs)::integer,
@@ -34,10 +35,12 @@ begin
       where m.stream = x.stream and m.position > x.after_position and m.position <= x.last_position
         and m.kind = 'cancelled' offset 0) m
     join tock.runs_{segment} r on r.stream = m.stream and r.position = m.position
-    where (select c.position from tock.results_{segment} c where c.stream = m.stream and c.position = m.position) is null
+    where (select c.position from tock.results_{segment} c
+      where c.stream = m.stream and c.position = m.position) is null
       and m.position <> all (coalesce(x.skips, '{}'))
     order by 1);
 end $$;
 
 comment on function tock.extend_lease_{suffix} is
-  'Moves the deadline of a lease of one segment, never back: the new deadline (null when it is not open), how many runs it has, and the tasks among them that are cancelled.';
+  'Moves the deadline of a lease of one segment, never back: the new deadline (null when it is not open), '
+  'how many runs it has, and the tasks among them that are cancelled.';

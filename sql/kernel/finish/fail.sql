@@ -13,7 +13,8 @@ as $$
 declare
   v_epoch integer := tock.token_epoch(p_lease);
   v_all boolean := p_failures is null or pg_catalog.jsonb_typeof(p_failures) <> 'array';
-  v_given jsonb := case when v_all then pg_catalog.jsonb_build_array(coalesce(nullif(p_failures, 'null'), '{}'))
+  v_given jsonb := case when v_all
+    then pg_catalog.jsonb_build_array(coalesce(nullif(p_failures, 'null'), '{}'))
     else p_failures end;
   v_item jsonb := v_given -> 0;
   v_bytes bigint := pg_catalog.octet_length((v_item -> 'error')::text);
@@ -49,14 +50,16 @@ begin
       failed := failed + 1;
       v_good := v_good || v_run.n;
       if v_all and failed * v_bytes > 67108864 then
-        perform tock.refuse(422, 'an error is written once for each run, 64 MiB of JSON in all', 'error', 'send a shorter error');
+        perform tock.refuse(422, 'an error is written once for each run, 64 MiB of JSON in all', 'error',
+          'send a shorter error');
       elsif v_run.state is not null then
         dead := dead + (v_run.state = 'failed' and v_run.next_id is null)::integer;
         continue;
       elsif v_policy.name is null then
         v_policy := tock.policy(v_run.queue);
       end if;
-      v_ended := v_ended || row(v_run.stream, v_run.position, 'failed', null, nullif(v_item -> 'error', 'null'),
+      v_ended := v_ended || row(v_run.stream, v_run.position, 'failed', null,
+        nullif(v_item -> 'error', 'null'),
         case when not coalesce((v_item ->> 'fatal')::boolean, false) then tock.next_attempt_at(
           v_policy, v_options -> v_run.position::text, v_run.attempt, v_run.lost, v_run.max_attempts,
           pg_catalog.round((v_item ->> 'retry_in_seconds')::numeric, 6)::float8) end,
@@ -88,7 +91,9 @@ begin
 end $$;
 
 comment on function tock.fail is
-  'Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease''s to fail are refused; no row when it is over.';
+  'Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all '
+  'that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its '
+  'task is dead. Ids that were not this lease''s to fail are refused; no row when it is over.';
 
 create or replace function tock.check_failures(p_failures jsonb, p_all boolean)
 returns void
@@ -108,9 +113,11 @@ begin
     v_fatal := nullif(p_failures -> v_n -> 'fatal', 'null');
     v_known := pg_catalog.jsonb_typeof(v_fatal) is null or pg_catalog.jsonb_typeof(v_fatal) = 'boolean';
     if not v_known or (v_retry is not null and (v_fatal = 'true'
-      or case when pg_catalog.jsonb_typeof(v_retry) = 'number' then v_retry::numeric not between 0 and 315360000 else true end))
+      or case when pg_catalog.jsonb_typeof(v_retry) = 'number'
+        then v_retry::numeric not between 0 and 315360000 else true end))
     then
-      perform tock.refuse(422, 'a failure is either fatal (true) or has retry_in_seconds, a number from 0 to 315360000',
+      perform tock.refuse(422,
+        'a failure is either fatal (true) or has retry_in_seconds, a number from 0 to 315360000',
         pg_catalog.format(case when p_all then '%2$s' else 'failures[%1$s].%2$s' end, v_n,
           case when v_known then 'retry_in_seconds' else 'fatal' end));
     end if;

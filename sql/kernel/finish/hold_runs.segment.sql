@@ -1,10 +1,10 @@
--- A lease's rows are always locked in the order of the index on token (here, in extend() and in closing), so that they
--- can't deadlock. A lease of one run is held by one call at a time: the call that ends that run closes the lease, so that
--- completing needs no look at results.
--- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids left over are
--- looked for among the lease's retried runs.
--- The materialized lease and the laterals with offset 0 are fences: with poor statistics the planner would begin with
--- all runs, or all leases, of a stream.
+-- A lease's rows are always locked in the order of the index on token (here, in extend() and in closing), so
+-- that they can't deadlock. A lease of one run is held by one call at a time: the call that ends that run
+-- closes the lease, so that completing needs no look at results.
+-- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids left over
+-- are looked for among the lease's retried runs.
+-- The materialized lease and the laterals with offset 0 are fences: with poor statistics the planner would
+-- begin with all runs, or all leases, of a stream.
 create or replace function tock.hold_runs_{suffix}(p_lease uuid, p_epoch integer, p_ids bigint[])
 returns tock.leased_run[]
 language plpgsql
@@ -18,7 +18,8 @@ begin
     return null;
   elsif tock.is_of_one(p_lease) then
     perform from tock.leases_{segment} l
-    where l.stream = tock.token_stream(p_lease) and l.after_position = tock.token_cursor(p_lease, {first_position})
+    where l.stream = tock.token_stream(p_lease)
+      and l.after_position = tock.token_cursor(p_lease, {first_position})
       and l.token = p_lease
     for no key update;
   else
@@ -31,8 +32,9 @@ begin
     return (
       with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l)
       select array(
-        select row(r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.stream, r.position, s.queue, r.attempt,
-          r.lost, r.max_attempts, coalesce(e.state, l.outcome), e.result, e.error, e.next_id)::tock.leased_run
+        select row(r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.stream, r.position,
+          s.queue, r.attempt, r.lost, r.max_attempts, coalesce(e.state, l.outcome), e.result, e.error,
+          e.next_id)::tock.leased_run
         from leased l
         join tock.streams s on s.number = l.stream
         cross join lateral (

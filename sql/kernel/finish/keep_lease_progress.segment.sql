@@ -1,6 +1,6 @@
--- What is said of all from now on is not said of runs that have ended: how far those came is kept for good. Where
--- nothing was said before, that is kept, too. When a run ended doesn't tell whether it was before: that is the time its
--- transaction began.
+-- What is said of all from now on is not said of runs that have ended: how far those came is kept for good.
+-- Where nothing was said before, that is kept, too. When a run ended doesn't tell whether it was before: that
+-- is the time its transaction began.
 create or replace function tock.keep_lease_progress_{suffix}(p_lease uuid, p_progress jsonb)
 returns void
 language sql
@@ -32,4 +32,5 @@ as $$
     set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at;
 $$;
 
-comment on function tock.keep_lease_progress_{suffix} is 'Keeps how far all runs of a lease are that have not ended.';
+comment on function tock.keep_lease_progress_{suffix} is
+  'Keeps how far all runs of a lease are that have not ended.';

@@ -14,12 +14,14 @@ begin
   if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
     return '{}';
   end if;
-  execute pg_catalog.format('select tock.hold_runs_%s($1, $2, $3)', p_epoch) into v_runs using p_lease, p_epoch, p_ids;
+  execute pg_catalog.format('select tock.hold_runs_%s($1, $2, $3)', p_epoch) into v_runs
+    using p_lease, p_epoch, p_ids;
   return v_runs;
 end $$;
 
 comment on function tock.hold_runs is
-  'Locks a lease''s rows and reads its runs, all or those with these ids, and how each has ended (state null: still running); none when there is no such lease.';
+  'Locks a lease''s rows and reads its runs, all or those with these ids, and how each has ended (state '
+  'null: still running); none when there is no such lease.';
 
 create or replace function tock.is_open(p_lease uuid, p_epoch integer)
 returns boolean
@@ -73,13 +75,16 @@ begin
   end if;
   return array(
     select distinct on (e.stream, e.position)
-      row(e.stream, e.position, e.state, e.result, e.error, e.again_at, e.attempt, e.lost, e.queue, e.payload)::tock.ending
+      row(e.stream, e.position, e.state, e.result, e.error, e.again_at, e.attempt, e.lost, e.queue,
+        e.payload)::tock.ending
     from unnest(p_ended) with ordinality
       e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
     order by e.stream, e.position, e.n);
 end $$;
 
-comment on function tock.each_once is 'What ended, without repeats: a retried run goes by its own id and by its task''s, and what was said of the first of them stands.';
+comment on function tock.each_once is
+  'What ended, without repeats: a retried run goes by its own id and by its task''s, and what was said of '
+  'the first of them stands.';
 
 create or replace function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
 returns void
@@ -89,11 +94,15 @@ as $$
 declare
   v_large integer;
 begin
-  if pg_catalog.jsonb_typeof(p_rows) <> 'array' or pg_catalog.jsonb_array_length(p_rows) not between 1 and 10000 then
+  if pg_catalog.jsonb_typeof(p_rows) <> 'array'
+    or pg_catalog.jsonb_array_length(p_rows) not between 1 and 10000
+  then
     perform tock.refuse(422, pg_catalog.format('%s is an array of 1 to 10,000 objects', p_field), p_field);
   end if;
   for v_n in 0 .. pg_catalog.jsonb_array_length(p_rows) - 1 loop
-    if (case when pg_catalog.jsonb_typeof(p_rows -> v_n) = 'object' then (p_rows -> v_n) - p_allowed <> '{}' else true end) then
+    if (case when pg_catalog.jsonb_typeof(p_rows -> v_n) = 'object'
+      then (p_rows -> v_n) - p_allowed <> '{}' else true end)
+    then
       perform tock.refuse(422, pg_catalog.format('each of %s is an object of %s', p_field,
         pg_catalog.array_to_string(p_allowed, ', ')), pg_catalog.format('%s[%s]', p_field, v_n));
     elsif pg_catalog.octet_length((p_rows -> v_n)::text) > 262144 + 64
@@ -103,12 +112,14 @@ begin
     end if;
   end loop;
   if v_large is not null then
-    perform tock.refuse(422, 'a result or error is up to 262144 bytes of JSON', pg_catalog.format('%s[%s].%s', p_field,
-      v_large, case p_field when 'results' then 'result' else 'error' end));
+    perform tock.refuse(422, 'a result or error is up to 262144 bytes of JSON',
+      pg_catalog.format('%s[%s].%s', p_field, v_large, case p_field when 'results' then 'result'
+        else 'error' end));
   end if;
 end $$;
 
-comment on function tock.check_rows is 'Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.';
+comment on function tock.check_rows is
+  'Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.';
 
 create or replace function tock.queue_of_lease(p_lease uuid)
 returns text
@@ -132,7 +143,8 @@ begin
   return v_queue;
 end $$;
 
-comment on function tock.queue_of_lease is 'The queue that a lease was claimed from; null when there is no such lease.';
+comment on function tock.queue_of_lease is
+  'The queue that a lease was claimed from; null when there is no such lease.';
 
 create or replace function tock.lock_lease(p_lease uuid)
 returns void
@@ -147,4 +159,5 @@ begin
   end if;
 end $$;
 
-comment on function tock.lock_lease is 'Locks the rows of a lease against every other call that ends part of it.';
+comment on function tock.lock_lease is
+  'Locks the rows of a lease against every other call that ends part of it.';

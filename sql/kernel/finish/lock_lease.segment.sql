@@ -6,7 +6,8 @@ as $$
 begin
   if tock.is_of_one(p_lease) then
     perform from tock.leases_{segment} l
-    where l.stream = tock.token_stream(p_lease) and l.after_position = tock.token_cursor(p_lease, {first_position})
+    where l.stream = tock.token_stream(p_lease)
+      and l.after_position = tock.token_cursor(p_lease, {first_position})
       and l.token = p_lease
     for no key update;
   else
@@ -14,4 +15,5 @@ begin
   end if;
 end $$;
 
-comment on function tock.lock_lease_{suffix} is 'Locks the rows of a lease against every other call that ends part of it.';
+comment on function tock.lock_lease_{suffix} is
+  'Locks the rows of a lease against every other call that ends part of it.';

@@ -1,4 +1,5 @@
--- A gate goes on: it is that of the same name in the other queue. So does expires_at, if the task asked for it itself.
+-- A gate goes on: it is that of the same name in the other queue. So does expires_at, if the task asked
+-- for it itself.
 create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
 returns jsonb
 language plpgsql
@@ -8,12 +9,15 @@ declare
   v_policy tock.queues := tock.policy(p_queue);
   v_own jsonb := p_options -> 'stage';
 begin
-  return nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}') - '{gathered,resume}'::text[] || pg_catalog.jsonb_build_object(
+  return nullif(pg_catalog.jsonb_strip_nulls(coalesce(p_options, '{}') - '{gathered,resume}'::text[]
+    || pg_catalog.jsonb_build_object(
     'timeout_seconds', coalesce(v_own -> 'timeout_seconds', pg_catalog.to_jsonb(v_policy.timeout_seconds)),
     'expires_at', coalesce(v_own -> 'expires_at', pg_catalog.to_jsonb(
       pg_catalog.clock_timestamp() + v_policy.max_wait_seconds * interval '1 second')),
-    'stage', case when p_options ? 'pipeline' then coalesce(v_own, '{}') || pg_catalog.jsonb_build_object('after', p_after) end)), '{}');
+    'stage', case when p_options ? 'pipeline' then coalesce(v_own, '{}')
+      || pg_catalog.jsonb_build_object('after', p_after) end)), '{}');
 end $$;
 
 comment on function tock.options_in is
-  'The options of a task that goes on in another queue, after the run at this position: its own, and what that queue asks for.';
+  'The options of a task that goes on in another queue, after the run at this position: its own, and what '
+  'that queue asks for.';

@@ -10,14 +10,20 @@ declare
   v_row jsonb;
   v_place text;
 begin
-  if pg_catalog.jsonb_typeof(v_rows) <> 'array' or pg_catalog.jsonb_array_length(v_rows) not between 1 and 10000 then
-    perform tock.refuse(422, 'progress is an object of progress and note, or an array of 1 to 10,000 of id, progress, note', 'progress');
+  if pg_catalog.jsonb_typeof(v_rows) <> 'array'
+    or pg_catalog.jsonb_array_length(v_rows) not between 1 and 10000
+  then
+    perform tock.refuse(422,
+      'progress is an object of progress and note, or an array of 1 to 10,000 of id, progress, note',
+      'progress');
   end if;
   for v_n in 0 .. pg_catalog.jsonb_array_length(v_rows) - 1 loop
     v_row := v_rows -> v_n;
     v_place := case when v_all then 'progress' else pg_catalog.format('progress[%s]', v_n) end;
     if (case when pg_catalog.jsonb_typeof(v_row) = 'object' then v_row - v_allowed <> '{}' else true end) then
-      perform tock.refuse(422, pg_catalog.format('each of progress is an object of %s', pg_catalog.array_to_string(v_allowed, ', ')), v_place);
+      perform tock.refuse(422,
+        pg_catalog.format('each of progress is an object of %s', pg_catalog.array_to_string(v_allowed, ', ')),
+        v_place);
     end if;
     v_row := pg_catalog.jsonb_strip_nulls(v_row);
     if not v_row ?| array['progress', 'note'] then
@@ -35,10 +41,11 @@ begin
   return case when not v_all then tock.parse_ids(v_rows, 'progress') end;
 end $$;
 
-comment on function tock.check_progress is 'The ids of [{id, progress, note}], null for one object for all; TK422 names what can''t be.';
+comment on function tock.check_progress is
+  'The ids of [{id, progress, note}], null for one object for all; TK422 names what can''t be.';
 
--- The caller has extended the lease in a statement before, and so holds its rows against all who end its runs:
--- what has ended by then is seen here.
+-- The caller has extended the lease in a statement before, and so holds its rows against all who end its
+-- runs: what has ended by then is seen here.
 create or replace function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
 returns bigint[]
 language plpgsql
@@ -48,24 +55,30 @@ declare
   v_runs tock.leased_run[];
 begin
   if p_ids is null then
-    execute pg_catalog.format('select tock.keep_lease_progress_%s($1, $2)', p_epoch) using p_lease, p_progress;
+    execute pg_catalog.format('select tock.keep_lease_progress_%s($1, $2)', p_epoch)
+      using p_lease, p_progress;
     return '{}';
   end if;
   v_runs := tock.hold_runs(p_lease, p_epoch, p_ids);
   insert into tock.progress (position, stream, of_all, progress, note)
   select distinct on (r.position, r.stream) r.position, r.stream, false,
-    pg_catalog.round((p_progress -> (r.n - 1)::integer ->> 'progress')::numeric, 2), p_progress -> (r.n - 1)::integer ->> 'note'
+    pg_catalog.round((p_progress -> (r.n - 1)::integer ->> 'progress')::numeric, 2),
+    p_progress -> (r.n - 1)::integer ->> 'note'
   from unnest(v_runs) r where r.state is null
   order by r.position, r.stream, r.n
   on conflict (position, stream, of_all) do update
     set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at;
   return array(
-    select l.id from tock.ids_left(p_ids, array(select r.n from unnest(v_runs) r where r.state is null)) l order by l.n);
+    select l.id from tock.ids_left(p_ids, array(select r.n from unnest(v_runs) r where r.state is null)) l
+    order by l.n);
 end $$;
 
-comment on function tock.keep_progress is 'Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.';
+comment on function tock.keep_progress is
+  'Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none '
+  'that still run.';
 
--- After the drop, and not before it: an epoch that is to be dropped may be archived first, when that is turned on meanwhile.
+-- After the drop, and not before it: an epoch that is to be dropped may be archived first, when that is
+-- turned on meanwhile.
 create or replace function tock.forget_progress(p_limit integer)
 returns integer
 language plpgsql
@@ -85,4 +98,5 @@ begin
   return v_forgotten;
 end $$;
 
-comment on function tock.forget_progress is 'Deletes what was said of runs older than all epochs there are, up to p_limit rows; returns how many.';
+comment on function tock.forget_progress is
+  'Deletes what was said of runs older than all epochs there are, up to p_limit rows; returns how many.';

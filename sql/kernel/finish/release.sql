@@ -62,4 +62,6 @@ begin
 end $$;
 
 comment on function tock.release is
-  'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease''s to release are refused; no row when it is over.';
+  'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at '
+  'the end of their stream, and it counts as no attempt. Ids that were not this lease''s to release are '
+  'refused; no row when it is over.';

@@ -11,7 +11,8 @@ as $$
 $$;
 
 comment on function tock.backoff_seconds is
-  'Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) (exponential), capped, less a random share of up to the jitter.';
+  'Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) '
+  '(exponential), capped, less a random share of up to the jitter.';
 
 create or replace function tock.own_policy(p_policy tock.queues, p_options jsonb)
 returns tock.queues
@@ -29,7 +30,8 @@ begin
     from pg_catalog.jsonb_each(p_options -> 'backoff') b));
 end $$;
 
-comment on function tock.own_policy is 'A queue''s policy as it is for a task that asks for a backoff of its own.';
+comment on function tock.own_policy is
+  'A queue''s policy as it is for a task that asks for a backoff of its own.';
 
 create or replace function tock.is_paused_gate(p_queue text, p_gate text)
 returns boolean
@@ -52,24 +54,30 @@ as $$
     then pg_catalog.clock_timestamp() + interval '1 second' else '-infinity' end
 $$;
 
-comment on function tock.back_at is 'When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at its gate, where that is paused.';
+comment on function tock.back_at is
+  'When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at '
+  'its gate, where that is paused.';
 
--- When a failed run's task is tried again. Who gives up its turn at a gate comes back by way of waiting, and so
--- does everybody whose gate is paused.
+-- When a failed run's task is tried again. Who gives up its turn at a gate comes back by way of waiting, and
+-- so does everybody whose gate is paused.
 create or replace function tock.next_attempt_at(
-  p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision default null)
+  p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer,
+  p_seconds double precision default null)
 returns timestamptz
 language sql
 volatile
 as $$
   select case when p_attempt - p_lost < coalesce(p_max_attempts, p_policy.max_attempts) then
-    greatest(tock.back_at(p_policy.name, p_options), pg_catalog.clock_timestamp() + interval '1 second' * greatest(
+    greatest(tock.back_at(p_policy.name, p_options),
+      pg_catalog.clock_timestamp() + interval '1 second' * greatest(
       coalesce(p_seconds, tock.backoff_seconds(tock.own_policy(p_policy, p_options), p_attempt - p_lost)),
-      case when p_options ->> 'gate' not like 'key:%' and p_policy.gate_retry = 'yield' then 0.05 else 0 end)) end
+      case when p_options ->> 'gate' not like 'key:%' and p_policy.gate_retry = 'yield' then 0.05
+        else 0 end)) end
 $$;
 
 comment on function tock.next_attempt_at is
-  'When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.';
+  'When a task whose run failed is tried again: in p_seconds, or after its backoff; null when '
+  'that was the last attempt.';
 
 create or replace function tock.options_of(p_epoch integer, p_runs tock.leased_run[])
 returns jsonb
@@ -86,7 +94,8 @@ begin
     from unnest($1) u
     cross join lateral (
       select r.position, r.options from tock.runs_%s r
-      where r.stream = u.stream and r.position = u.position offset 0) r$q$, p_epoch) into v_options using p_runs;
+      where r.stream = u.stream and r.position = u.position offset 0) r$q$, p_epoch)
+    into v_options using p_runs;
   return v_options;
 end $$;
 

@@ -1,8 +1,9 @@
 -- The results' primary key decides who ended a run; only what is written here goes on. New runs go by the
--- parent: the sequence may be in a later epoch. What was done, of a task that was cancelled, has the error JSON null: so
--- the same completion, made again, is told from one of a run that was given back. The arrays have one order; what goes on
--- without a stream waits.
-create or replace function tock.write_results_{suffix}(p_epoch integer, p_ended tock.ending[], p_again tock.going[],
+-- parent: the sequence may be in a later epoch. What was done, of a task that was cancelled, has the error
+-- JSON null: so the same completion, made again, is told from one of a run that was given back. The arrays
+-- have one order; what goes on without a stream waits.
+create or replace function tock.write_results_{suffix}(
+  p_epoch integer, p_ended tock.ending[], p_again tock.going[],
   p_streams integer[])
 returns integer
 language plpgsql
@@ -29,13 +30,15 @@ begin
         select e.*, not e.cancelled and e.run_position is not null as goes_on
         from unnest(p_ended, p_again, p_streams) with ordinality
           e(stream, position, state, result, error, again_at, next_attempt, next_lost, to_queue, new_payload,
-            a_n, run_stream, run_position, task_id, attempt, max_attempts, tenant, created_at, bytes, payload_of, queue,
-            priority, lane, due_at, cancelled, lost, stage_after, next_stream, n)
+            a_n, run_stream, run_position, task_id, attempt, max_attempts, tenant, created_at, bytes,
+            payload_of, queue, priority, lane, due_at, cancelled, lost, stage_after, next_stream, n)
         order by e.n) e
     ), written as (
       insert into tock.results_{segment} (stream, position, state, result, error, next_id)
-      select e.stream, e.position, case when e.again_at is not null and not e.goes_on then 'cancelled' else e.state end,
-        e.result, case when e.state = 'done' and e.again_at is not null and not e.goes_on then 'null' else e.error end,
+      select e.stream, e.position, case when e.again_at is not null and not e.goes_on then 'cancelled'
+        else e.state end,
+        e.result, case when e.state = 'done' and e.again_at is not null and not e.goes_on then 'null'
+          else e.error end,
         e.next_position << 20 | coalesce(e.next_stream, 0)
       from ended e
       order by e.stream, e.position
@@ -43,26 +46,31 @@ begin
       returning stream, position
     ), going_on as (
       select e.*,
-        case when e.to_queue is null then r.options else tock.options_in(r.options, e.to_queue, e.position) end as options,
-        case when e.payload_of is not null then tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))
+        case when e.to_queue is null then r.options
+          else tock.options_in(r.options, e.to_queue, e.position) end as options,
+        case when e.payload_of is not null
+          then tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))
           when e.new_payload is not null then nullif(e.new_payload, 'null') else r.payload end as payload,
-        case when e.payload_of is not null and tock.is_whole(r.payload, r.options) then pg_catalog.octet_length(
-          tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))::text) else e.bytes end as new_bytes
+        case when e.payload_of is not null and tock.is_whole(r.payload, r.options)
+          then pg_catalog.octet_length(
+          tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))::text)
+          else e.bytes end as new_bytes
       from ended e join written w using (stream, position)
       cross join lateral (
-        select r.payload, r.options from tock.runs_{segment} r where r.stream = e.stream and r.position = e.position offset 0) r
+        select r.payload, r.options from tock.runs_{segment} r
+        where r.stream = e.stream and r.position = e.position offset 0) r
       where e.goes_on
     ), ready as (
-      insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes, payload,
-        options)
-      select g.next_stream, g.next_position, g.task_id, g.next_attempt, g.next_lost, g.max_attempts, g.tenant, g.created_at,
-        g.new_bytes, g.payload, g.options
+      insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at,
+        bytes, payload, options)
+      select g.next_stream, g.next_position, g.task_id, g.next_attempt, g.next_lost, g.max_attempts,
+        g.tenant, g.created_at, g.new_bytes, g.payload, g.options
       from going_on g where g.next_stream is not null
     ), later as (
-      insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost, max_attempts, tenant,
-        created_at, bytes, payload, options, gate)
-      select g.next_position, g.task_id, g.due_at, g.queue, g.priority, g.lane, g.next_attempt, g.next_lost, g.max_attempts,
-        g.tenant, g.created_at, g.new_bytes, g.payload, g.options, g.options ->> 'gate'
+      insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost,
+        max_attempts, tenant, created_at, bytes, payload, options, gate)
+      select g.next_position, g.task_id, g.due_at, g.queue, g.priority, g.lane, g.next_attempt, g.next_lost,
+        g.max_attempts, g.tenant, g.created_at, g.new_bytes, g.payload, g.options, g.options ->> 'gate'
       from going_on g where g.next_stream is null
     )
     select count(*) from written into v_count;
@@ -71,4 +79,5 @@ begin
 end $$;
 
 comment on function tock.write_results_{suffix} is
-  'Writes the results of one segment''s runs and, where some go on (p_again), the next runs and waiting entries; null when another segment is meant.';
+  'Writes the results of one segment''s runs and, where some go on (p_again), the next runs and waiting '
+  'entries; null when another segment is meant.';

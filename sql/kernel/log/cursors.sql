@@ -48,7 +48,8 @@ begin
   return v_first;
 end $$;
 
-comment on function tock.first_unread is 'The position of a stream''s first run above its cursor, in whichever epoch; null when there is none.';
+comment on function tock.first_unread is
+  'The position of a stream''s first run above its cursor, in whichever epoch; null when there is none.';
 
 -- start_after may always be moved up to the cursor, and over a gap to just before the first unread
 -- run: a claim over the same gap ends its skip lease there, so the fence stays the same number. A
@@ -100,7 +101,8 @@ begin
     v_first := tock.first_unread(v_stream.number, v_after);
     continue when v_first is null;
     update tock.streams s
-    set start_after = case when tock.epoch_of(v_first) = tock.epoch_of(v_after + 1) then v_after else v_first - 1 end
+    set start_after = case when tock.epoch_of(v_first) = tock.epoch_of(v_after + 1) then v_after
+      else v_first - 1 end
     where s.number = any (array(
       select t.number from tock.streams t
       where t.number = v_stream.number and t.awake and t.start_after <= v_after for update skip locked));
@@ -109,7 +111,8 @@ begin
   return v_moved;
 end $$;
 
-comment on function tock.move_up is 'Moves streams'' start_after up to the epoch they have come to; returns how many.';
+comment on function tock.move_up is
+  'Moves streams'' start_after up to the epoch they have come to; returns how many.';
 
 create or replace function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
 returns void
@@ -117,8 +120,12 @@ language plpgsql
 volatile
 as $$
 begin
-  insert into tock.leases (stream, after_position, last_position, runs, skipped, token, leased_until, closed_at, outcome)
-    values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0, p_after), pg_catalog.now(), pg_catalog.now(), 'skipped');
+  insert into tock.leases (stream, after_position, last_position, runs, skipped, token, leased_until,
+    closed_at, outcome)
+    values (p_stream, p_after, p_last, 0, p_skipped, tock.new_token(0, p_after), pg_catalog.now(),
+      pg_catalog.now(), 'skipped');
 end $$;
 
-comment on function tock.skip_to is 'Moves a stream''s cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.';
+comment on function tock.skip_to is
+  'Moves a stream''s cursor without handing anything out: a closed lease that holds no runs but p_skipped '
+  'that were passed over.';

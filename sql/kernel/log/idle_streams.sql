@@ -31,20 +31,8 @@ begin
     continue when not tock.wait_for_lock(1073741824 + v_slot);
     -- only now: its writers may have gone on to another epoch until then
     select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
-    execute pg_catalog.format($q$
-      update tock.streams s set awake = false, start_after = greatest(s.start_after, coalesce((
-          select l.last_position from tock.leases_%1$s l where l.stream = s.number
-          order by l.stream desc, l.after_position desc limit 1), 0))
-      where s.number = any (array(
-        select t.number from tock.streams t
-        where t.awake and t.slot = $1 and t.start_after >= $2 - 1 and (
-          select r.position from tock.runs_%1$s r
-          where r.stream = t.number and r.position > greatest(t.start_after, coalesce((
-            select l.last_position from tock.leases_%1$s l where l.stream = t.number
-            order by l.stream desc, l.after_position desc limit 1), 0))
-          order by r.stream, r.position limit 1) is null
-        limit $3))$q$, v_hot.number) using v_slot, v_hot.first_position, p_limit - v_rested;
-    get diagnostics v_count = row_count;
+    execute pg_catalog.format('select tock.deactivate_idle_streams_%s($1, $2)', v_hot.number)
+      into v_count using v_slot, p_limit - v_rested;
     v_rested := v_rested + v_count;
     for v_stream in
       select s.number from tock.streams s
@@ -52,7 +40,8 @@ begin
       order by pg_catalog.random() limit least(1000, p_limit - v_rested)
     loop
       if tock.first_unread(v_stream, tock.cursor_of(v_stream)) is null then
-        update tock.streams s set awake = false, start_after = tock.cursor_of(v_stream) where s.number = v_stream;
+        update tock.streams s set awake = false, start_after = tock.cursor_of(v_stream)
+        where s.number = v_stream;
         v_rested := v_rested + 1;
       end if;
     end loop;
@@ -61,4 +50,5 @@ begin
 end $$;
 
 comment on function tock.rest is
-  'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them; returns how many.';
+  'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them; '
+  'returns how many.';

@@ -8,7 +8,8 @@ as $$
   where l.token = p_lease and l.alone is null and not tock.is_of_one(p_lease)
   union all
   select l.* from tock.leases_{segment} l
-  where l.stream = tock.token_stream(p_lease) and l.after_position = tock.token_cursor(p_lease, {first_position})
+  where l.stream = tock.token_stream(p_lease)
+    and l.after_position = tock.token_cursor(p_lease, {first_position})
     and l.token = p_lease and tock.is_of_one(p_lease)
 $$;
 

@@ -6,8 +6,9 @@ as $$
   with leased as materialized (
     select l.* from tock.lease_rows_{segment}(p_lease) l
     where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp())
-  select l.token, l.leased_until, coalesce(r.task_id, r.position << 20 | r.stream), r.position << 20 | r.stream,
-    r.attempt::integer, coalesce(r.max_attempts, (tock.policy(s.queue)).max_attempts)::integer,
+  select l.token, l.leased_until, coalesce(r.task_id, r.position << 20 | r.stream),
+    r.position << 20 | r.stream, r.attempt::integer,
+    coalesce(r.max_attempts, (tock.policy(s.queue)).max_attempts)::integer,
     s.priority::integer, r.tenant, r.created_at, r.payload
   from leased l
   join tock.streams s on s.number = l.stream
@@ -16,7 +17,8 @@ as $$
     where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
       and r.position <> all (coalesce(l.skips, '{}'))
     offset 0) r
-  where (select e.position from tock.results_{segment} e where e.stream = r.stream and e.position = r.position) is null
+  where (select e.position from tock.results_{segment} e
+    where e.stream = r.stream and e.position = r.position) is null
   order by s.priority, r.position
 $$;
 

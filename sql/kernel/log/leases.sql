@@ -14,4 +14,5 @@ begin
   end if;
 end $$;
 
-comment on function tock.leased_runs is 'The runs of an open lease that have not ended, as its claim returned them; none when its time is up.';
+comment on function tock.leased_runs is
+  'The runs of an open lease that have not ended, as its claim returned them; none when its time is up.';

@@ -28,4 +28,5 @@ begin
 end $$;
 
 comment on function tock.take_slot is
-  'The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.';
+  'The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position '
+  'order agree in each of its streams.';

@@ -42,7 +42,9 @@ begin
   return v_number;
 end $$;
 
-comment on function tock.open_stream is 'The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.';
+comment on function tock.open_stream is
+  'The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 '
+  'when the sequence is behind it.';
 
 create or replace function tock.newest_run(p_stream integer)
 returns bigint
@@ -62,7 +64,8 @@ begin
 end $$;
 
 comment on function tock.newest_run is
-  'A stream''s newest run, as far as it can lie above the next position: in the epoch in use or a later one. Null when there is none.';
+  'A stream''s newest run, as far as it can lie above the next position: in the epoch in use or a later one. '
+  'Null when there is none.';
 
 create or replace function tock.stream_asks(p_stream integer)
 returns boolean

@@ -24,7 +24,9 @@ begin
   perform tock.on_segment_dropped(p_epoch);
 end $$;
 
-comment on function tock.drop_epoch is 'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, or the archive was turned on since.';
+comment on function tock.drop_epoch is
+  'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, '
+  'or the archive was turned on since.';
 
 -- The only detach there is. It waits for readers of any epoch, and everybody behind it: so for 10 ms a
 -- table (30 when that did for none of eight tries: writers may be overlapping all the time), and then not
@@ -81,7 +83,8 @@ begin
 end $$;
 
 comment on function tock.retain is
-  'Drops the oldest epoch that is audited and whose longest retention has passed, one a call, while the archive is on only one that lies there, verified; returns 1 when it did something.';
+  'Drops the oldest epoch that is audited and whose longest retention has passed, one a call, while the '
+  'archive is on only one that lies there, verified; returns 1 when it did something.';
 
 create or replace function tock.back_off(p_epoch tock.epochs)
 returns void

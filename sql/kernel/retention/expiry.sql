@@ -9,7 +9,8 @@ end $$;
 
 comment on function tock.is_archiving is 'Whether history is kept until it lies in the archive.';
 
--- The queues' retention as it is now, as for the drop. What was ended on demand has none while the archive is on.
+-- The queues' retention as it is now, as for the drop.
+-- What was ended on demand has none while the archive is on.
 create or replace function tock.is_past_retention(p_epoch tock.epochs)
 returns boolean
 language sql
@@ -25,7 +26,9 @@ as $$
       select max((tock.policy(q)).retention_seconds) from unnest(p_epoch.queues) q), 0))
 $$;
 
-comment on function tock.is_past_retention is 'Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the archive and no task waits for parents of which one, or a run of one, may lie in it.';
+comment on function tock.is_past_retention is
+  'Whether an epoch is audited and the longest retention in it has passed, or it was ended on demand for the '
+  'archive and no task waits for parents of which one, or a run of one, may lie in it.';
 
 -- While it is enabled; what was begun earlier than it was turned off is dropped as it is.
 create or replace function tock.may_be_dropped(p_epoch integer)
@@ -36,10 +39,12 @@ as $$
 begin
   -- one snapshot: the archive may have been turned off since an epoch that was ended on demand was chosen
   return exists (select from tock.archives a where a.epoch = p_epoch and a.state = 'verified')
-    or exists (select from tock.epochs e where e.number = p_epoch and not tock.is_archiving() and (not e.early or tock.is_past_retention(e)));
+    or exists (select from tock.epochs e where e.number = p_epoch and not tock.is_archiving()
+      and (not e.early or tock.is_past_retention(e)));
 end $$;
 
-comment on function tock.may_be_dropped is 'Whether the archive has nothing against an epoch''s drop: it is off, or has all of it, verified.';
+comment on function tock.may_be_dropped is
+  'Whether the archive has nothing against an epoch''s drop: it is off, or has all of it, verified.';
 
 -- While the archive is on, history is there until it lies in it, and then there: nothing hides in between.
 create or replace function tock.shown_since(p_queue text)

@@ -36,7 +36,8 @@ begin
     end if;
   end loop;
   for v_lane in
-    select q.name, l.key as lane, l.value as tenant from tock.queues q cross join lateral pg_catalog.jsonb_each_text(q.heavy) l
+    select q.name, l.key as lane, l.value as tenant from tock.queues q
+    cross join lateral pg_catalog.jsonb_each_text(q.heavy) l
   loop
     if not exists (
       select from tock.streams s
@@ -51,7 +52,8 @@ begin
 end $$;
 
 comment on function tock.balance is
-  'Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.';
+  'Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked '
+  'off; returns how many changed.';
 
 -- At either end: what stands there first may be others', and whoever comes would still come behind it.
 create or replace function tock.heavy_tenant(p_stream integer)
@@ -82,4 +84,6 @@ begin
   return v_tenant;
 end $$;
 
-comment on function tock.heavy_tenant is 'The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.';
+comment on function tock.heavy_tenant is
+  'The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is '
+  'none, or fewer are left.';

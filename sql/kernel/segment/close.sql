@@ -36,14 +36,16 @@ begin
       or exists (select from tock.leases_%1$s l where l.closed_at is null)$q$, v_epoch.number)
       into v_busy using v_epoch.end_position, v_epoch.first_position;
     continue when v_busy;
-    update tock.epochs e set settled_at = pg_catalog.now(), dead = tock.dead_in(e.number) where e.number = v_epoch.number;
+    update tock.epochs e set settled_at = pg_catalog.now(), dead = tock.dead_in(e.number)
+    where e.number = v_epoch.number;
     v_settled := v_settled + 1;
   end loop;
   return v_settled;
 end $$;
 
 comment on function tock.settle is
-  'Marks epochs as settled that have ended, whose writers are gone, and in which nothing is unread or running; returns how many.';
+  'Marks epochs as settled that have ended, whose writers are gone, and in which nothing is unread or '
+  'running; returns how many.';
 
 create or replace function tock.writers()
 returns text[]
@@ -54,7 +56,8 @@ as $$
     select distinct l.virtualtransaction from pg_catalog.pg_locks l
     where l.locktype = 'advisory' and l.classid = 'tock'::regnamespace and l.granted
       and l.objid::bigint between 1073741824 and 1073745919
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+      and l.database = (select d.oid from pg_catalog.pg_database d
+        where d.datname = pg_catalog.current_database())
       and l.pid is distinct from pg_catalog.pg_backend_pid())
 $$;
 

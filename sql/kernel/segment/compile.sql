@@ -1,14 +1,23 @@
--- Statements on the hot path name the tables of one segment: through the partitioned tables each would be planned, and
--- locked, for all segments. Each such statement stands once, as a plain function in a file of its own, a template:
---   NAME.segment.sql   is compiled for each segment as tock.NAME_<number>, and once more as tock.NAME_current for the segment
---                      in use, which needs no dynamic call. It gets the number of the segment that is meant (p_epoch), and
---                      answers null, or nothing, when it is for another: the caller then asks tock.NAME_<number>.
---   NAME.current.sql   is compiled for the segment in use only, as tock.NAME. It is right while the sequence is within
+-- Statements on the hot path name the tables of one segment: through the partitioned tables each would be
+-- planned, and locked, for all segments. Each such statement stands once, as a plain function in a file of
+-- its own, a template:
+--   NAME.segment.sql   is compiled for each segment as tock.NAME_<number>, and once more as tock.NAME_current
+--    for the segment
+--                      in use, which needs no dynamic call. It gets the number of the segment that is meant
+--                       (p_epoch), and
+--                      answers null, or nothing, when it is for another: the caller then asks
+--                       tock.NAME_<number>.
+--                      One that calls itself NAME_{segment}, not NAME_{suffix}, is off the hot path: it has
+--                       no NAME_current.
+--   NAME.current.sql   is compiled for the segment in use only, as tock.NAME. It is right while the sequence
+--    is within
 --                      that segment, on the server where it was compiled: {is_current} says so.
--- Placeholders: {segment} {suffix} {first_position} {end_position} {valid_until} {is_current}, the last of tock.positions s.
--- A deploy stores the templates in tock.segment_templates and compiles them all (after_install.sql).
+-- Placeholders: {segment} {suffix} {first_position} {end_position} {valid_until} {is_current}, the last of
+-- tock.positions s. A deploy stores the templates in tock.segment_templates and compiles them all
+-- (after_install.sql).
 create or replace function tock.compile_template(
-  p_template tock.segment_templates, p_epoch tock.epochs, p_suffix text, p_valid_until bigint, p_is_current text)
+  p_template tock.segment_templates, p_epoch tock.epochs, p_suffix text, p_valid_until bigint,
+  p_is_current text)
 returns void
 language plpgsql
 volatile
@@ -20,18 +29,22 @@ declare
   v_pair text[];
 begin
   foreach v_pair slice 1 in array array[
-    ['{segment}', p_epoch.number::text], ['{suffix}', p_suffix], ['{first_position}', p_epoch.first_position::text],
-    ['{end_position}', p_epoch.end_position::text], ['{valid_until}', p_valid_until::text], ['{is_current}', p_is_current]]
+    ['{segment}', p_epoch.number::text], ['{suffix}', p_suffix],
+      ['{first_position}', p_epoch.first_position::text],
+    ['{end_position}', p_epoch.end_position::text], ['{valid_until}', p_valid_until::text],
+    ['{is_current}', p_is_current]]
   loop
     v_body := pg_catalog.replace(v_body, v_pair[1], coalesce(v_pair[2], v_pair[1]));
   end loop;
   execute v_body;
   -- whatever an operator's default privileges say
-  execute pg_catalog.format('revoke all on function tock.%I from public, tock_producer, tock_worker, tock_admin, tock_edge',
+  execute pg_catalog.format(
+    'revoke all on function tock.%I from public, tock_producer, tock_worker, tock_admin, tock_edge',
     p_template.name || case p_template.kind when 'segment' then '_' || p_suffix else '' end);
 exception
   when others then
-    raise exception using errcode = sqlstate, message = pg_catalog.format('sql/%s: %s', p_template.file, sqlerrm);
+    raise exception using errcode = sqlstate,
+      message = pg_catalog.format('sql/%s: %s', p_template.file, sqlerrm);
 end $$;
 
 comment on function tock.compile_template is 'Makes one function of a segment from its template.';
@@ -47,7 +60,8 @@ as $$
   order by t.name
 $$;
 
-comment on function tock.compile_segment is 'Makes the functions of a segment: when the segment is made, and at each deploy.';
+comment on function tock.compile_segment is
+  'Makes the functions of a segment: when the segment is made, and at each deploy.';
 
 -- As they may be made again between two calls, each looks whether it is for the segment that is meant.
 create or replace function tock.compile_current()
@@ -70,15 +84,18 @@ begin
     when exists (select from tock.epochs e where e.number > v_epoch.number) then 0
     else least(200000, (v_epoch.end_position - v_epoch.first_position) / 4) end;
   perform tock.compile_template(t, v_epoch, 'current', v_valid_until, pg_catalog.format(
-    's.last_value >= %s and s.last_value < %s and extract(epoch from pg_catalog.pg_postmaster_start_time()) = %s '
+    's.last_value >= %s and s.last_value < %s and extract(epoch from pg_catalog.pg_postmaster_start_time()) '
+    '= %s '
       'and ''tock''::regnamespace = %s::oid',
     v_epoch.first_position, v_valid_until, extract(epoch from pg_catalog.pg_postmaster_start_time()),
     'tock'::regnamespace::oid))
   from tock.segment_templates t
+  where t.kind = 'current' or pg_catalog.strpos(t.body, '{suffix}') > 0
   order by t.name;
 end $$;
 
-comment on function tock.compile_current is 'Makes the functions of the segment in use under their fixed names.';
+comment on function tock.compile_current is
+  'Makes the functions of the segment in use under their fixed names.';
 
 create or replace function tock.drop_segment_functions(p_epoch integer)
 returns void
@@ -88,9 +105,12 @@ as $$
 declare
   v_name text;
 begin
-  for v_name in select t.name || '_' || p_epoch from tock.segment_templates t where t.kind = 'segment' order by 1 loop
+  for v_name in
+    select t.name || '_' || p_epoch from tock.segment_templates t where t.kind = 'segment' order by 1
+  loop
     execute pg_catalog.format('drop function if exists tock.%I', v_name);
   end loop;
 end $$;
 
-comment on function tock.drop_segment_functions is 'Drops the functions of a segment, with which its tables go.';
+comment on function tock.drop_segment_functions is
+  'Drops the functions of a segment, with which its tables go.';

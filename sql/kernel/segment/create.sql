@@ -10,29 +10,34 @@ declare
   v_leaf record;
 begin
   if pg_catalog.to_regclass('tock.runs_' || v_number) is not null then
-    raise exception using errcode = '40001', message = 'an epoch was made that the snapshot of this transaction does not show';
+    raise exception using errcode = '40001',
+      message = 'an epoch was made that the snapshot of this transaction does not show';
   end if;
   for v_leaf in
     select t.name, p_first - t.less as first, p_end - t.less as last, t.fillfactor
-    from (values ('runs', 0, 100), ('results', 0, 100), ('marks', 0, 100), ('leases', 1, 70)) t (name, less, fillfactor)
+    from (values ('runs', 0, 100), ('results', 0, 100), ('marks', 0, 100), ('leases', 1, 70)) t (name,
+      less, fillfactor)
   loop
     execute pg_catalog.format(
       'create table tock.%1$s_%2$s (like tock.%1$s including all) with (fillfactor = %3$s)',
       v_leaf.name, v_number, v_leaf.fillfactor);
-    execute pg_catalog.format('alter table tock.%1$s attach partition tock.%1$s_%2$s for values from (%3$s) to (%4$s)',
+    execute pg_catalog.format(
+      'alter table tock.%1$s attach partition tock.%1$s_%2$s for values from (%3$s) to (%4$s)',
       v_leaf.name, v_number, v_leaf.first, v_leaf.last);
     -- whatever an operator's default privileges say
     execute pg_catalog.format(
-      'revoke all on tock.%s_%s from public, tock_producer, tock_worker, tock_admin, tock_edge', v_leaf.name, v_number);
+      'revoke all on tock.%s_%s from public, tock_producer, tock_worker, tock_admin, tock_edge',
+      v_leaf.name, v_number);
   end loop;
   insert into tock.epochs (number, first_position, end_position) values (v_number, p_first, p_end);
   perform tock.compile_segment(v_number);
 end $$;
 
-comment on function tock.make_epoch is 'Makes the epoch after the newest: one leaf each of runs, leases, results and marks.';
+comment on function tock.make_epoch is
+  'Makes the epoch after the newest: one leaf each of runs, leases, results and marks.';
 
--- One transaction at a time makes epochs: each takes the lock of the duty rotate first, and looks again in a new
--- snapshot. That lock is waited for 50 ms, as an epoch takes a few; anything else that is in the way 2 s.
+-- One transaction at a time makes epochs: each takes the lock of the duty rotate first, and looks again in a
+-- new snapshot. That lock is waited for 50 ms, as an epoch takes a few; anything else that is in the way 2 s.
 create or replace function tock.make_epochs_to(p_position bigint)
 returns void
 language plpgsql
@@ -43,7 +48,8 @@ declare
   v_newest tock.epochs;
 begin
   if not tock.wait_for_lock(tock.named_key('duty', 'rotate')) then
-    perform tock.refuse(503, 'the last epoch is nearly used up, and another transaction makes the next', null, 'try again in a moment');
+    perform tock.refuse(503, 'the last epoch is nearly used up, and another transaction makes the next', null,
+      'try again in a moment');
   end if;
   loop
     select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
@@ -53,8 +59,11 @@ begin
   end loop;
 exception
   when lock_not_available then
-    perform tock.refuse(503, 'the last epoch is nearly used up, and a lock on tock.runs, leases, results or marks is in the way of the next', null,
+    perform tock.refuse(503,
+      'the last epoch is nearly used up, and a lock on tock.runs, leases, results or marks is in the way of '
+      'the next', null,
       'try again; pg_locks names who locks these tables');
 end $$;
 
-comment on function tock.make_epochs_to is 'Makes epochs until there is one for a position; TK503 while another transaction does.';
+comment on function tock.make_epochs_to is
+  'Makes epochs until there is one for a position; TK503 while another transaction does.';

@@ -11,7 +11,8 @@ as $$
     'tock'::regnamespace::oid, pg_catalog.current_setting('neon.timeline_id', true)), 0)
 $$;
 
-comment on function tock.server_identity is 'Stands for this server and its timeline: it changes with a restore, a failover or a branch.';
+comment on function tock.server_identity is
+  'Stands for this server and its timeline: it changes with a restore, a failover or a branch.';
 
 -- What current_epoch() vouches for at every call (this server since its start, the sequence where it should
 -- be) is looked at here when it doesn't. A plain restart passes; anything else is guarded at once.
@@ -36,7 +37,8 @@ begin
   perform tock.guard();
 end $$;
 
-comment on function tock.guard_now is 'Guards before the first write or claim after a restore or failover; TK503 while another transaction does.';
+comment on function tock.guard_now is
+  'Guards before the first write or claim after a restore or failover; TK503 while another transaction does.';
 
 create or replace function tock.guard_fences()
 returns void
@@ -49,10 +51,11 @@ begin
   end if;
 end $$;
 
-comment on function tock.guard_fences is 'As guard_now(), where current_epoch() doesn''t vouch for this server.';
+comment on function tock.guard_fences is
+  'As guard_now(), where current_epoch() doesn''t vouch for this server.';
 
--- Epochs are made ahead by the duty; where nothing ever ticks, whoever comes near the end of the last one
--- makes the next.
+-- Epochs are made ahead by the duty; where nothing ever ticks, whoever comes near the end
+-- of the last one makes the next.
 create or replace function tock.make_room()
 returns void
 language plpgsql
@@ -73,7 +76,9 @@ begin
   end if;
 end $$;
 
-comment on function tock.make_room is 'Makes an epoch when the last one is nearly used up; TK503 when it is used up while another transaction does.';
+comment on function tock.make_room is
+  'Makes an epoch when the last one is nearly used up; TK503 '
+  'when it is used up while another transaction does.';
 
 -- The sequence and the identity are set at once and for good, whatever becomes of the transaction. The
 -- jump is far, so that positions handed out meanwhile can't be above it, nor ids be given out again
@@ -92,11 +97,13 @@ declare
   v_highest bigint := tock.highest_position(v_seen <> v_identity);
   v_reached bigint := (select s.last_value from tock.positions s);
   v_target bigint := greatest(v_reached, v_highest) + 1048576;
-  v_cache bigint := (select q.seqcache from pg_catalog.pg_sequence q where q.seqrelid = 'tock.positions'::regclass);
+  v_cache bigint := (select q.seqcache from pg_catalog.pg_sequence q
+    where q.seqrelid = 'tock.positions'::regclass);
   v_jumped integer := 0;
 begin
   if v_cache <> 1 then
-    insert into tock.reports (kind, detail) values ('guard', pg_catalog.jsonb_build_object('found', 'cache', 'cache', v_cache));
+    insert into tock.reports (kind, detail)
+    values ('guard', pg_catalog.jsonb_build_object('found', 'cache', 'cache', v_cache));
     execute 'alter sequence tock.positions cache 1';
     v_jumped := 1;
   end if;
@@ -104,10 +111,12 @@ begin
     -- epochs first: a sequence beyond them would refuse everybody
     perform tock.make_epochs_to(v_target + 1048576);
     perform pg_catalog.setval('tock.positions', v_target);
-    perform pg_catalog.setval('tock.place_numbers', 1048576 + greatest((select s.last_value from tock.place_numbers s),
+    perform pg_catalog.setval('tock.place_numbers',
+      1048576 + greatest((select s.last_value from tock.place_numbers s),
       (select p.number from tock.places p order by p.number desc limit 1)));
     -- a number that is stored would have the call refused that ends a run
-    perform pg_catalog.setval('tock.death_numbers', 1048576 + greatest((select s.last_value from tock.death_numbers s),
+    perform pg_catalog.setval('tock.death_numbers',
+      1048576 + greatest((select s.last_value from tock.death_numbers s),
       (select d.number from tock.deaths d order by d.number desc limit 1),
       (select d.reached_gate[1]::bigint from tock.duties d where d.name = 'deaths')));
     v_jumped := 1;
@@ -130,7 +139,8 @@ begin
 end $$;
 
 comment on function tock.guard is
-  'Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.';
+  'Moves the sequence ahead when it is behind what is stored, or when the server is another than before; '
+  'notes it in tock.reports and returns 1 then.';
 
 create or replace function tock.highest_position(p_all boolean default true)
 returns bigint
@@ -158,4 +168,6 @@ begin
     (select p.position from tock.promotions p order by p.position desc limit 1), 0);
 end $$;
 
-comment on function tock.highest_position is 'The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry that waits.';
+comment on function tock.highest_position is
+  'The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry '
+  'that waits.';

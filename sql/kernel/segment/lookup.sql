@@ -13,7 +13,8 @@ begin
     where p_position < n.end_position);
 end $$;
 
-comment on function tock.epoch_of is 'The number of the epoch that a position lies in; null when there is none, or no more.';
+comment on function tock.epoch_of is
+  'The number of the epoch that a position lies in; null when there is none, or no more.';
 
 create or replace function tock.newest_epoch()
 returns integer
@@ -25,7 +26,9 @@ begin
     (select e.number from tock.epochs e order by e.number desc limit 1));
 end $$;
 
-comment on function tock.newest_epoch is 'The epoch that the sequence is in, or the last there is when it has run out of them. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.';
+comment on function tock.newest_epoch is
+  'The epoch that the sequence is in, or the last there is when it has run out of them. Runs of a later one '
+  'may be there by the time this is used: within a stream, what is read without them is a prefix.';
 
 create or replace function tock.lease_epoch(p_lease uuid)
 returns integer
@@ -39,7 +42,8 @@ begin
 end $$;
 
 comment on function tock.lease_epoch is
-  'The epoch that a lease and its runs lie in, from the token''s last 28 bits; null when it can''t be a lease.';
+  'The epoch that a lease and its runs lie in, from the token''s last 28 bits; null '
+  'when it can''t be a lease.';
 
 create or replace function tock.unsettled_epochs()
 returns integer[]
@@ -53,7 +57,8 @@ begin
     order by e.number);
 end $$;
 
-comment on function tock.unsettled_epochs is 'The epochs in which something is still unread or running, oldest first.';
+comment on function tock.unsettled_epochs is
+  'The epochs in which something is still unread or running, oldest first.';
 
 create or replace function tock.dead_in(p_epoch integer)
 returns jsonb

@@ -13,7 +13,8 @@ declare
   v_newest tock.epochs;
   v_current tock.epochs;
   v_reached bigint;
-  v_age interval := greatest(interval '1 day', (select max(q.retention_seconds) from tock.queues q) / 8 * interval '1 second');
+  v_age interval := greatest(interval '1 day',
+    (select max(q.retention_seconds) from tock.queues q) / 8 * interval '1 second');
   v_made integer := 0;
 begin
   if p_ahead not between 0 and 1000 then
@@ -31,12 +32,15 @@ begin
     -- each is four tables with their indexes: thousands at once are more locks than a cluster has
     exit when v_reached < v_newest.end_position
       and (v_made = 100 or v_newest.number - v_current.number >= coalesce(p_ahead, 2));
-    perform tock.make_epoch(v_newest.end_position, v_newest.end_position + coalesce(least(p_width, 1073741824), least(1073741824,
+    perform tock.make_epoch(v_newest.end_position,
+      v_newest.end_position + coalesce(least(p_width, 1073741824), least(1073741824,
       (v_newest.end_position - v_newest.first_position)
-        * case when v_newest.number > 3 and v_newest.made_at > pg_catalog.now() - interval '1 hour' then 2 else 1 end)));
+        * case when v_newest.number > 3 and v_newest.made_at > pg_catalog.now() - interval '1 hour'
+          then 2 else 1 end)));
     v_made := v_made + 1;
   end loop;
-  update tock.epochs e set started_at = pg_catalog.now() where e.number = v_current.number and e.started_at is null;
+  update tock.epochs e set started_at = pg_catalog.now()
+  where e.number = v_current.number and e.started_at is null;
   if v_current.started_at < pg_catalog.now() - v_age then
     -- looked at again in the statement that jumps
     perform pg_catalog.setval('tock.positions', v_current.end_position - 1) from tock.positions s
@@ -54,4 +58,6 @@ begin
 end $$;
 
 comment on function tock.rotate is
-  'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends the one in use when it is old, and settles those that are over; returns how many it made, 0 while another transaction does so.';
+  'Makes epochs until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends '
+  'the one in use when it is old, and settles those that are over; returns how many it made, '
+  '0 while another transaction does so.';

@@ -7,10 +7,12 @@ as $$
     or pg_catalog.to_regproc('pg_catalog.aurora_version') is not null
 $$;
 
-comment on function tock.stores_elsewhere is 'Whether this is a server whose log is kept elsewhere: Neon''s, or Aurora.';
+comment on function tock.stores_elsewhere is
+  'Whether this is a server whose log is kept elsewhere: Neon''s, or Aurora.';
 
--- What one session, slot or standby still might read can't be cleaned: sessions of other roles have an age in transactions
--- even where their time is hidden. 5 million are a tenth of what vacuum_freeze_min_age is unless somebody sets it.
+-- What one session, slot or standby still might read can't be cleaned: sessions of other roles have an age in
+-- transactions even where their time is hidden. 5 million are a tenth of what vacuum_freeze_min_age is unless
+-- somebody sets it.
 create or replace function tock.doctor_of_horizon(p_transactions integer default 5000000)
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -19,13 +21,17 @@ as $$
   select 'vacuum is held back', 'warning',
     pg_catalog.format('%s, over the last %s transactions', h.who, h.transactions), h.hint
   from (
-    select tock.described_session(a.pid) as who, greatest(age(a.backend_xmin), age(a.backend_xid)) as transactions,
-      pg_catalog.format('end its transaction, or select pg_terminate_backend(%s); of a standby: hot_standby_feedback', a.pid) as hint
+    select tock.described_session(a.pid) as who,
+      greatest(age(a.backend_xmin), age(a.backend_xid)) as transactions,
+      pg_catalog.format(
+        'end its transaction, or select pg_terminate_backend(%s); of a standby: hot_standby_feedback',
+        a.pid) as hint
     from pg_catalog.pg_stat_activity a
     where (a.datname = pg_catalog.current_database() or a.datname is null) and a.usesysid is not null
       and a.pid <> pg_catalog.pg_backend_pid()
     union all
-    select pg_catalog.format('the replication slot %s', s.slot_name), greatest(age(s.xmin), age(s.catalog_xmin)),
+    select pg_catalog.format('the replication slot %s', s.slot_name),
+      greatest(age(s.xmin), age(s.catalog_xmin)),
       pg_catalog.format('let its reader catch up, or select pg_drop_replication_slot(%L)', s.slot_name)
     from pg_catalog.pg_replication_slots s
     union all
@@ -36,7 +42,9 @@ as $$
   order by h.transactions desc limit 1
 $$;
 
-comment on function tock.doctor_of_horizon is 'What doctor() says of whoever keeps old rows from being cleaned: the one that does so for the most transactions.';
+comment on function tock.doctor_of_horizon is
+  'What doctor() says of whoever keeps old rows from being cleaned: the one that does so '
+  'for the most transactions.';
 
 create or replace function tock.doctor_of_slots()
 returns table (finding text, severity text, detail text, hint text)
@@ -46,24 +54,30 @@ as $$
   with slots as (
     select s.*, pg_catalog.format('%s (%s)', s.slot_name, coalesce(s.database, s.slot_type)) as slot,
       case when not pg_catalog.pg_is_in_recovery()
-        then pg_catalog.pg_size_pretty(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), s.restart_lsn)) end as kept
+        then pg_catalog.pg_size_pretty(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(),
+          s.restart_lsn)) end as kept
     from pg_catalog.pg_replication_slots s
     -- Neon's own
     where not s.temporary and not (s.slot_name = 'wal_proposer_slot' and tock.stores_elsewhere()))
   (select 'a replication slot has lost its log', 'warning', pg_catalog.format('%s: %s', s.slot, s.wal_status),
-    pg_catalog.format('whoever reads it can''t go on and has to be made anew; then select pg_drop_replication_slot(%L)', s.slot_name)
+    pg_catalog.format(
+      'whoever reads it can''t go on and has to be made anew; then select pg_drop_replication_slot(%L)',
+      s.slot_name)
   from slots s where s.wal_status = 'lost' order by s.slot_name limit 5)
   union all
   (select 'nobody reads a replication slot', 'warning',
     pg_catalog.concat_ws(' and ', pg_catalog.format('%s keeps %s of the log', s.slot, s.kept),
       case when coalesce(s.xmin, s.catalog_xmin) is not null then 'old rows' end),
-    pg_catalog.format('start its reader again, or select pg_drop_replication_slot(%L): until then the disk fills', s.slot_name)
+    pg_catalog.format(
+      'start its reader again, or select pg_drop_replication_slot(%L): until then the disk fills',
+      s.slot_name)
   from slots s
   where not s.active and s.restart_lsn is not null and coalesce(s.wal_status <> 'lost', true)
   order by s.restart_lsn limit 5)
 $$;
 
-comment on function tock.doctor_of_slots is 'What doctor() says of replication slots: those that nobody reads, and those whose log is gone.';
+comment on function tock.doctor_of_slots is
+  'What doctor() says of replication slots: those that nobody reads, and those whose log is gone.';
 
 -- The highest position comes first, the sequence is read after it: writers go on meanwhile.
 create or replace function tock.doctor_of_positions()
@@ -81,15 +95,18 @@ as $$
   )
   select 'the sequence is behind', 'critical',
     pg_catalog.format('tock.positions is at %s, and position %s is stored', s.last_value, s.highest),
-    'select tock.run_duty(''guard''); then find out who set it back: a restore of data alone, replication, setval'
+    'select tock.run_duty(''guard''); then find out who set it back: a restore of data alone, replication, '
+    'setval'
   from sequence s where s.highest > s.last_value
   union all
   select 'the sequence is cached', 'critical',
-    pg_catalog.format('each session takes %s positions at once, so they are not used in their order', s.seqcache),
+    pg_catalog.format('each session takes %s positions at once, so they are not used in their order',
+      s.seqcache),
     'alter sequence tock.positions cache 1'
   from sequence s where s.seqcache <> 1
   union all
-  select 'no epoch is ahead', case when s.end_position - s.last_value < 200000 then 'critical' else 'warning' end,
+  select 'no epoch is ahead', case when s.end_position - s.last_value < 200000 then 'critical'
+    else 'warning' end,
     pg_catalog.format('%s positions are left', greatest(s.end_position - s.last_value, 0)),
     'select tock.run_duty(''rotate''), and see in tock.duties why it was not done'
   from sequence s where s.ahead = 0

@@ -15,12 +15,15 @@ begin
       order by w.queue, w.gate, w.ticket limit 1);
     exit when v_queue is null;
     return query select 'a gate lets nobody in', 'warning',
-        pg_catalog.format('queue %s: gate %s lets %s in at a time, and %s; %s behind it', v_queue, g.gate, g.gate_limit, g.inside,
-          tock.some_tasks(g.waiting, 'waits', 'wait')),
-        pg_catalog.format('see what that task does: tock task %1$s; to let the next in: tock cancel %1$s, or raise the gate''s limit', g.id)
+        pg_catalog.format('queue %s: gate %s lets %s in at a time, and %s; %s behind it', v_queue, g.gate,
+          g.gate_limit, g.inside, tock.some_tasks(g.waiting, 'waits', 'wait')),
+        pg_catalog.format(
+          'see what that task does: tock task %1$s; to let the next in: tock cancel %1$s, or raise the '
+          'gate''s limit', g.id)
       from tock.gates_at_limit(v_queue, interval '1 hour') g where not g.paused limit 5;
   end loop;
 end $$;
 
 comment on function tock.doctor_of_gates is
-  'What doctor() says of gates, the first twenty of up to 100 queues: full of tasks that are inside for over an hour while others wait.';
+  'What doctor() says of gates, the first twenty of up to 100 queues: full of tasks that are inside for over '
+  'an hour while others wait.';

@@ -11,8 +11,8 @@ $$;
 
 comment on function tock.cron_jobs is 'The jobs that pg_cron has to have, and what each calls.';
 
--- The setting is for superusers and pg_read_all_settings: to others it is refused where pg_cron is loaded. But everybody
--- sees where its launcher is, which a superuser started (10 is who initdb made).
+-- The setting is for superusers and pg_read_all_settings: to others it is refused where pg_cron is loaded.
+-- But everybody sees where its launcher is, which a superuser started (10 is who initdb made).
 create or replace function tock.cron_home()
 returns text
 language plpgsql
@@ -20,13 +20,15 @@ volatile
 as $$
 begin
   return coalesce((
-    select a.datname from pg_catalog.pg_stat_activity a where a.application_name = 'pg_cron scheduler' and a.usesysid = 10 limit 1),
+    select a.datname from pg_catalog.pg_stat_activity a
+    where a.application_name = 'pg_cron scheduler' and a.usesysid = 10 limit 1),
     pg_catalog.current_setting('cron.database_name', true));
 exception when insufficient_privilege then
   return '?';
 end $$;
 
-comment on function tock.cron_home is 'The database that pg_cron works in, ? where that may not be known; null where it is not loaded.';
+comment on function tock.cron_home is
+  'The database that pg_cron works in, ? where that may not be known; null where it is not loaded.';
 
 -- Of jobs this sees the owner's own, as pg_cron shows no others.
 create or replace function tock.doctor_of_cron_jobs()
@@ -36,21 +38,26 @@ volatile
 as $$
 begin
   if pg_catalog.to_regclass('cron.job') is null
-    or not pg_catalog.has_schema_privilege('cron', 'usage') or not pg_catalog.has_table_privilege('cron.job', 'select')
+    or not pg_catalog.has_schema_privilege('cron', 'usage')
+    or not pg_catalog.has_table_privilege('cron.job', 'select')
   then
     return;
   end if;
-  return query execute $q$
-    select 'a job of pg_cron is not as it should be', case when bool_and(w.why ^@ 'runs by ') then 'warning' else 'critical' end,
+  return query
+    select 'a job of pg_cron is not as it should be', case when bool_and(w.why ^@ 'runs by ') then 'warning'
+      else 'critical' end,
       pg_catalog.string_agg(w.job || ' ' || w.why, ', ' order by w.job),
-      pg_catalog.concat_ws('; then ', pg_catalog.string_agg('select cron.unschedule(' || w.jobid || ')', '; ' order by w.job),
+      pg_catalog.concat_ws('; then ',
+        pg_catalog.string_agg('select cron.unschedule(' || w.jobid || ')', '; ' order by w.job),
         'tock migrate makes them anew')
     from (
-      select d.job, j.jobid, case when j.jobid is null then 'is missing' when not j.active then 'is switched off'
+      select d.job, j.jobid, case when j.jobid is null then 'is missing'
+        when not j.active then 'is switched off'
         when j.database <> pg_catalog.current_database() then 'runs in database ' || j.database
         when j.command <> d.command then 'calls something else'
         -- by the minute, as before pg_cron was updated
-        when j.schedule <> case d.job when 'tock:tick' then tock.cron_interval(5) when 'tock:reap' then tock.cron_interval(10)
+        when j.schedule <> case d.job when 'tock:tick' then tock.cron_interval(5)
+        when 'tock:reap' then tock.cron_interval(10)
           else j.schedule end then 'runs by ' || j.schedule end as why
       from tock.cron_jobs() d
       left join lateral (
@@ -59,17 +66,21 @@ begin
     where w.why is not null having count(*) > 0
     union all
     select 'pg_cron has a job too many', 'warning',
-      pg_catalog.string_agg(pg_catalog.format('%s (%s of %s: %s)', j.jobid, coalesce(j.jobname, 'without a name'), j.username,
+      pg_catalog.string_agg(pg_catalog.format('%s (%s of %s: %s)', j.jobid,
+        coalesce(j.jobname, 'without a name'), j.username,
         pg_catalog.left(j.command, 100)), ', ' order by j.jobid),
       pg_catalog.string_agg(pg_catalog.format('select cron.unschedule(%s)', j.jobid), '; ' order by j.jobid)
     from cron.job j
     where j.database = pg_catalog.current_database() and (j.jobname like 'tock:%' or exists (
         select from tock.cron_jobs() d where d.command = pg_catalog.rtrim(j.command, '; ')))
-      and (j.username <> current_user or not coalesce(j.jobname = any (array(select d.job from tock.cron_jobs() d)), false))
-    having count(*) > 0$q$;
+      and (j.username <> current_user
+        or not coalesce(j.jobname = any (array(select d.job from tock.cron_jobs() d)), false))
+    having count(*) > 0;
 end $$;
 
-comment on function tock.doctor_of_cron_jobs is 'What doctor() says of pg_cron''s jobs: those missing, off or changed, and those that are twice there or left over.';
+comment on function tock.doctor_of_cron_jobs is
+  'What doctor() says of pg_cron''s jobs: those missing, off or changed, and those that are twice there '
+  'or left over.';
 
 -- What it noted is read as long as that is not too much: tidy() keeps a day of it.
 create or replace function tock.doctor_of_cron_notes(p_bytes bigint default 67108864)
@@ -84,30 +95,36 @@ begin
     return;
   elsif pg_catalog.pg_relation_size(v_notes) > p_bytes then
     return query select 'what pg_cron notes grows', 'warning',
-      pg_catalog.format('cron.job_run_details has %s', pg_catalog.pg_size_pretty(pg_catalog.pg_relation_size(v_notes))),
-      'select tock.run_duty(''tidy'') deletes what is older than a day of Tock''s jobs; a superuser deletes that of others, then vacuum full';
+      pg_catalog.format('cron.job_run_details has %s',
+        pg_catalog.pg_size_pretty(pg_catalog.pg_relation_size(v_notes))),
+      'select tock.run_duty(''tidy'') deletes what is older than a day of Tock''s jobs; a superuser deletes '
+      'that of others, then vacuum full';
   elsif pg_catalog.has_table_privilege(v_notes, 'select') then
-    return query execute $q$
+    return query
       select 'pg_cron can''t run its jobs', 'critical',
-        pg_catalog.string_agg(pg_catalog.format('%s: %s', f.jobname, pg_catalog.left(f.return_message, 200)), ', ' order by f.jobname),
+        pg_catalog.string_agg(pg_catalog.format('%s: %s', f.jobname, pg_catalog.left(f.return_message, 200)),
+          ', ' order by f.jobname),
         case when bool_or(f.return_message ~ 'connection failed')
-          then 'set cron.use_background_workers = on and restart, or let the role in at cron.host (pg_hba.conf, .pgpass)'
+          then 'set cron.use_background_workers = on and restart, or let the role in at cron.host '
+            '(pg_hba.conf, .pgpass)'
           else 'mend what it says; where no worker could be started: more max_worker_processes' end
       from cron.job j
       cross join lateral (
         select j.jobname, d.status, d.return_message from cron.job_run_details d
         where d.jobid = j.jobid and d.status in ('succeeded', 'failed') order by d.runid desc limit 1) f
       -- what was at work when the server was restarted
-      where j.jobname in (select d.job from tock.cron_jobs() d) and f.status = 'failed' and f.return_message <> 'server restarted'
-      having count(*) > 0$q$;
+      where j.jobname in (select d.job from tock.cron_jobs() d) and f.status = 'failed'
+        and f.return_message <> 'server restarted'
+      having count(*) > 0;
   end if;
 end $$;
 
-comment on function tock.doctor_of_cron_notes is 'What doctor() says of what pg_cron noted: jobs whose last run failed, or over p_bytes of notes.';
+comment on function tock.doctor_of_cron_notes is
+  'What doctor() says of what pg_cron noted: jobs whose last run failed, or over p_bytes of notes.';
 
--- Where there is no pg_cron at all somebody else ticks, or duties are late. cron.timezone is worth a note only: no job of
--- Tock's has an hour. At least two have to run at once, as they watch over each other (cancel_overdue()); and the two launchers,
--- pg_cron's and that of logical replication, are workers too.
+-- Where there is no pg_cron at all somebody else ticks, or duties are late. cron.timezone is worth a note
+-- only: no job of Tock's has an hour. At least two have to run at once, as they watch over each other
+-- (cancel_overdue()); and the two launchers, pg_cron's and that of logical replication, are workers too.
 create or replace function tock.doctor_of_cron()
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
@@ -123,11 +140,14 @@ begin
   return query
   select 'pg_cron does not run', 'critical',
     case when v_home is null then 'it is not in shared_preload_libraries' else 'its launcher has ended' end,
-    case when v_home is null then 'put it there and restart PostgreSQL' else 'restart PostgreSQL, nothing else starts it again' end
+    case when v_home is null then 'put it there and restart PostgreSQL'
+      else 'restart PostgreSQL, nothing else starts it again' end
   where not exists (select from pg_catalog.pg_stat_activity a where a.application_name = 'pg_cron scheduler')
   union all
-  select 'pg_cron works in another database', 'critical', pg_catalog.format('in %s, where no job of Tock''s is', v_home),
-    pg_catalog.format('alter system set cron.database_name = %L, and restart PostgreSQL', pg_catalog.current_database())
+  select 'pg_cron works in another database', 'critical',
+    pg_catalog.format('in %s, where no job of Tock''s is', v_home),
+    pg_catalog.format('alter system set cron.database_name = %L, and restart PostgreSQL',
+      pg_catalog.current_database())
   where v_home not in ('?', pg_catalog.current_database())
   union all
   select 'pg_cron launches nothing', 'critical', 'cron.launch_active_jobs is off',
@@ -136,10 +156,12 @@ begin
   union all
   select 'pg_cron goes by another time zone', 'note', pg_catalog.format('cron.timezone is %s', s.setting),
     'jobs of Tock''s have no hour and its schedules zones of their own; of jobs of yours see that it is meant'
-  from pg_catalog.pg_settings s where s.name = 'cron.timezone' and s.setting not in ('GMT', 'UTC', 'Etc/UTC', 'Etc/GMT')
+  from pg_catalog.pg_settings s where s.name = 'cron.timezone'
+    and s.setting not in ('GMT', 'UTC', 'Etc/UTC', 'Etc/GMT')
   union all
   -- where the packages have no newer one it can't be helped
-  select 'pg_cron knows no seconds', 'note', pg_catalog.format('its version is %s: what falls due waits for up to a minute', v_version),
+  select 'pg_cron knows no seconds', 'note',
+    pg_catalog.format('its version is %s: what falls due waits for up to a minute', v_version),
     'install pg_cron 1.5 or newer, alter extension pg_cron update, tock migrate'
   where tock.cron_interval(5) = '* * * * *'
   union all
@@ -148,9 +170,12 @@ begin
     'set max_worker_processes to at least 8 and cron.max_running_jobs to at least 6, and restart PostgreSQL'
   from (
     select pg_catalog.current_setting('max_worker_processes')::integer as workers,
-      (select s.setting::integer from pg_catalog.pg_settings s where s.name = 'cron.max_running_jobs') as jobs,
-      (select s.setting = 'on' from pg_catalog.pg_settings s where s.name = 'cron.use_background_workers') as by_workers) w
+      (select s.setting::integer from pg_catalog.pg_settings s
+       where s.name = 'cron.max_running_jobs') as jobs,
+      (select s.setting = 'on' from pg_catalog.pg_settings s
+       where s.name = 'cron.use_background_workers') as by_workers) w
   where w.jobs < 2 or (coalesce(w.by_workers, false) and w.workers < 4);
 end $$;
 
-comment on function tock.doctor_of_cron is 'What doctor() says of pg_cron itself: whether it runs, how old it is, how many jobs it may run.';
+comment on function tock.doctor_of_cron is
+  'What doctor() says of pg_cron itself: whether it runs, how old it is, how many jobs it may run.';

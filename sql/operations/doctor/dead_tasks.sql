@@ -19,16 +19,19 @@ begin
         (select e.stream, 1 from tock.results_%1$s e where e.next_id is null and e.state in ('failed', 'lost')
          order by e.stream limit 1)
         union all
-        select (select e.stream from tock.results_%1$s e where e.next_id is null and e.state in ('failed', 'lost')
+        select (select e.stream from tock.results_%1$s e
+          where e.next_id is null and e.state in ('failed', 'lost')
           and e.stream > d.stream order by e.stream limit 1), d.n + 1
         from dead d where d.stream is not null and d.n < 200)
-      select array(select distinct s.queue::text from dead d join tock.streams s on s.number = d.stream)$q$, v_epoch) into v_part;
+      select array(select distinct s.queue::text from dead d join tock.streams s on s.number = d.stream)$q$,
+        v_epoch) into v_part;
     v_queues := v_queues || v_part;
   end loop;
   return array(select distinct q from unnest(v_queues) q order by q limit 20);
 end $$;
 
-comment on function tock.queues_with_dead is 'Up to 20 queues in which tasks have died lately, by 200 streams of the two newest epochs.';
+comment on function tock.queues_with_dead is
+  'Up to 20 queues in which tasks have died lately, by 200 streams of the two newest epochs.';
 
 create or replace function tock.doctor_of_deaths()
 returns table (finding text, severity text, detail text, hint text)
@@ -36,8 +39,8 @@ language sql
 volatile
 as $$
   select 'tasks die of the same error', 'warning',
-    pg_catalog.format('%s%s of queue %s, the newest %s: %s', case when not d.counted_all then 'at least ' end, d.tasks, d.queue,
-      d.newest_id, coalesce(d.error, 'without an error')),
+    pg_catalog.format('%s%s of queue %s, the newest %s: %s', case when not d.counted_all then 'at least ' end,
+      d.tasks, d.queue, d.newest_id, coalesce(d.error, 'without an error')),
     pg_catalog.format('tock task %s says more; when it is mended: tock redrive %s', d.newest_id, d.queue)
   from (
     select q as queue, g.* from unnest(tock.queues_with_dead()) q
@@ -46,4 +49,5 @@ as $$
     order by g.tasks desc limit 5) d
 $$;
 
-comment on function tock.doctor_of_deaths is 'What doctor() says of ten dead tasks or more with one error, the newest of them within the hour.';
+comment on function tock.doctor_of_deaths is
+  'What doctor() says of ten dead tasks or more with one error, the newest of them within the hour.';

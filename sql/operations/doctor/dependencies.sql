@@ -1,4 +1,5 @@
--- Who is held up is on record with its watch, so tasks whose parents are at work cost nothing here, however many wait.
+-- Who is held up is on record with its watch, so tasks whose parents are at work cost nothing here,
+-- however many wait.
 create or replace function tock.doctor_of_parents()
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
@@ -30,24 +31,30 @@ begin
     return query select 'tasks wait for one that ended otherwise', 'warning',
       pg_catalog.format('%s until task %s of queue %s, which is %s, is run again and done%s',
         case pg_catalog.cardinality(v_children) when 1 then pg_catalog.format('task %s waits', v_children[1])
-          else pg_catalog.format('%s%s tasks, %s among them, wait', case pg_catalog.cardinality(v_children) when 1000 then 'at least ' end,
+          else pg_catalog.format('%s%s tasks, %s among them, wait', case pg_catalog.cardinality(v_children)
+            when 1000 then 'at least ' end,
             pg_catalog.cardinality(v_children), v_children[1]) end,
         v_parent.task_id, v_parent.queue, (tock.ends_of(array[v_parent.task_id], null)).state, (
           select pg_catalog.format('; the parents of task %s: %s', v_children[1], p.said)
           from (
-            select array(select a::bigint from pg_catalog.jsonb_array_elements_text(t.options -> 'after') a) as ids
+            select array(select a::bigint
+              from pg_catalog.jsonb_array_elements_text(t.options -> 'after') a) as ids
             from tock.task(v_children[1]) t) i
           cross join lateral tock.parents_counted(i.ids) p where pg_catalog.cardinality(i.ids) > 1)),
-      pg_catalog.format('tock rerun %1$s, or select * from tock.rerun(array[%1$s]); to give up one that waits: tock cancel %2$s',
+      pg_catalog.format(
+        'tock rerun %1$s, or select * from tock.rerun(array[%1$s]); to give up one that waits: tock cancel '
+        '%2$s',
         v_parent.task_id, v_children[1]);
   end loop;
   return query select * from tock.finding_of_left_behind(tock.left_behind());
 end $$;
 
 comment on function tock.doctor_of_parents is
-  'What doctor() says of tasks with on_parent_failure wait whose parent died, was cancelled or expired: of up to five parents, up to 1,000 tasks each.';
+  'What doctor() says of tasks with on_parent_failure wait whose parent died, was cancelled or expired: of '
+  'up to five parents, up to 1,000 tasks each.';
 
--- The duty looks at each within ten seconds: who is past its end for as long as a duty may be late was not looked at.
+-- The duty looks at each within ten seconds: who is past its end
+-- for as long as a duty may be late was not looked at.
 create or replace function tock.left_behind_in(p_pool text)
 returns integer
 language plpgsql
@@ -56,7 +63,8 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_late timestamptz := pg_catalog.clock_timestamp() - (select 3 * d.every_seconds + 120 from tock.duties d where d.name = 'pools')
+  v_late timestamptz := pg_catalog.clock_timestamp() - (
+    select 3 * d.every_seconds + 120 from tock.duties d where d.name = 'pools')
     * interval '1 second';
 begin
   return (
@@ -66,4 +74,6 @@ begin
     where l.leased_until < v_late);
 end $$;
 
-comment on function tock.left_behind_in is 'How many workers of a pool, of the first 1,000 to be looked at, are past their end and have not been let go.';
+comment on function tock.left_behind_in is
+  'How many workers of a pool, of the first 1,000 to be looked at, are past their end '
+  'and have not been let go.';

@@ -14,7 +14,8 @@ begin
   foreach v_epoch in array tock.unsettled_epochs() loop
     execute pg_catalog.format('select exists (
       select from (
-        select l.stream from tock.leases_%s l where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()
+        select l.stream from tock.leases_%s l
+        where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()
         order by l.leased_until limit 1000) l
       cross join lateral (select s.queue from tock.streams s where s.number = l.stream offset 0) s
       where s.queue = $1)', v_epoch) into v_found using p_queue;
@@ -25,7 +26,8 @@ begin
   return false;
 end $$;
 
-comment on function tock.somebody_leases is 'Whether a queue has an open lease, among the next 1,000 of each epoch to end.';
+comment on function tock.somebody_leases is
+  'Whether a queue has an open lease, among the next 1,000 of each epoch to end.';
 
 -- A later attempt was made ready by promotion, whose newest 10,000 are those of the last minutes.
 create or replace function tock.just_promoted(p_run bigint, p_since timestamptz)

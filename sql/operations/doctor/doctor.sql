@@ -8,7 +8,8 @@ set lock_timeout = '2s'
 set jit = off
 as $$
 declare
-  v_until timestamptz := pg_catalog.clock_timestamp() + interval '15 s';  -- half of what the edge's role is given
+  -- half of what the edge's role is given
+  v_until timestamptz := pg_catalog.clock_timestamp() + interval '15 s';
   v_part name;
 begin
   for v_part in
@@ -19,19 +20,25 @@ begin
       if pg_catalog.clock_timestamp() > v_until then
         raise lock_not_available using message = 'the others took too long';
       end if;
-      return query execute pg_catalog.format('select d.finding, d.severity, d.detail, d.hint from tock.%I() d', v_part);
+      return query execute pg_catalog.format(
+        'select d.finding, d.severity, d.detail, d.hint from tock.%I() d', v_part);
     exception when others then
       perform pg_catalog.set_config('lock_timeout', '50ms', true);
       return query select 'the doctor could not look', 'warning',
         pg_catalog.format('%s: %s %s', pg_catalog.substr(v_part, 11), sqlstate, sqlerrm),
         'ask again in a moment; when it stays so, ' || case sqlstate
-          when '55P03' then 'see who has the lock: select pid, relation::regclass from pg_locks where granted and mode = ''AccessExclusiveLock'' and database = (select oid from pg_database where datname = current_database())'
+          when '55P03'
+            then 'see who has the lock: select pid, relation::regclass from pg_locks where granted and mode '
+              '= ''AccessExclusiveLock'' and database = (select oid from pg_database where datname = '
+              'current_database())'
           else 'mend what it says' end;
     end;
   end loop;
 end $$;
 
-comment on function tock.examine is 'What each part of doctor() says, in no order; bounded by 2 s for the first lock, 50 ms for the next, and 15 s in all.';
+comment on function tock.examine is
+  'What each part of doctor() says, in no order; bounded by 2 s for the first lock, 50 ms for the next, '
+  'and 15 s in all.';
 
 -- What is wrong now, and what was reported within a day.
 create or replace function tock.doctor()
@@ -46,7 +53,8 @@ as $$
 $$;
 
 comment on function tock.doctor is
-  'What is not as it should be, critical first, then warnings, then notes, which can wait; and what to do about each. No row when all is well.';
+  'What is not as it should be, critical first, then warnings, then notes, which can wait; and what to do '
+  'about each. No row when all is well.';
 
 create or replace view tock.findings as
   select d.severity, d.finding, d.detail, d.hint from tock.doctor() d;

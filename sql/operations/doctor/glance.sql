@@ -1,60 +1,34 @@
--- A stream and how it is read: up to 200 of the next runs, from the open lease on. The first of those that nobody has has
--- been ready for longest; one that waited before has been so since it was promoted, a later attempt since it was due or the run
--- before it ended.
+-- A stream and how it is read: up to 200 of the next runs, from the open lease on. The first of those that
+-- nobody has has been ready for longest; one that waited before has been so since it was promoted, a later
+-- attempt since it was due or the run before it ended.
 create or replace function tock.glance_at_stream(p_stream integer)
-returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz, at_work boolean,
-  lost_id bigint, lost integer)
+returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz,
+  at_work boolean, lost_id bigint, lost integer)
 language plpgsql
 volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
-#variable_conflict use_column
 declare
   v_after bigint := tock.cursor_of(p_stream);
   v_epoch integer := tock.epoch_of(coalesce(tock.first_unread(p_stream, v_after), v_after));
-  v_lease record;
-  v_from bigint := v_after;
 begin
   if v_epoch is null then
     return;
   end if;
-  execute pg_catalog.format('select l.after_position, l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp() as open,
-      greatest(l.claimed_at, nullif(l.closed_at, ''infinity'')) as active_at
-    from tock.leases_%s l where l.stream = $1 order by l.stream desc, l.after_position desc limit 1', v_epoch)
-    into v_lease using p_stream;
-  if v_lease.open then
-    v_from := v_lease.after_position;
-  end if;
-  return query execute pg_catalog.format($q$
-    with next as materialized (
-      select r.position, r.created_at, r.tenant, r.lost, r.attempt, r.task_id, r.position > $2 as ready
-      from tock.runs_%1$s r where r.stream = $1 and r.position > $3 order by r.stream, r.position limit 200
-    ), over as materialized (
-      select m.position from tock.marks_%1$s m
-      where m.stream = $1 and m.position > $3 and m.position <= (select max(n.position) from next n)
-        and m.kind in ('cancelled', 'superseded')
-    ), live as materialized (
-      select n.* from next n where n.position not in (select o.position from over o)
-    ), first as (
-      select n.* from live n where n.ready order by n.position limit 1)
-    select (select f.position << 20 | $1 from first f),
-      (select coalesce((
-          select p.promoted_at from tock.promotions p where p.position = f.task_id >> 20 and f.attempt = 1),
-          tock.ready_since($1, f.position, f.task_id), f.created_at)
-        from first f),
-      (count(*) filter (where n.ready))::integer, (count(distinct n.tenant) filter (where n.ready))::integer, $4, $5,
-      max(coalesce(n.task_id, n.position << 20 | $1)) filter (where n.lost >= 3), max(n.lost)::integer
-    from live n$q$, v_epoch)
-    using p_stream, v_after, v_from, v_lease.active_at, coalesce(v_lease.open, false);
+  return query execute pg_catalog.format('select l.* from tock.glance_at_stream_%s($1, $2) l', v_epoch)
+    using p_stream, v_after;
 end $$;
 
-comment on function tock.glance_at_stream is 'Of a stream''s next 200 runs, those of its newest lease while that is open among them: the first that is ready and since when, how many, of how many tenants, when last claimed or ended, and one that has lost its workers.';
+comment on function tock.glance_at_stream is
+  'Of a stream''s next 200 runs, those of its newest lease while that is open among them: the first that is '
+  'ready and since when, how many, of how many tenants, when last claimed or ended, and one '
+  'that has lost its workers.';
 
 -- Of each queue up to 32 streams: so it costs the same with any backlog.
 create or replace function tock.glance_at_queues()
-returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz, ready integer, tenants integer,
-  active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
+returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz, ready integer,
+  tenants integer, active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
 language sql
 volatile
 set enable_seqscan = off
@@ -65,7 +39,8 @@ as $$
   with recursive awake (queue, n) as (
     (select s.queue, 1 from tock.streams s where s.awake order by s.queue limit 1)
     union all
-    select (select s.queue from tock.streams s where s.awake and s.queue > a.queue order by s.queue limit 1), a.n + 1
+    select (select s.queue from tock.streams s where s.awake and s.queue > a.queue order by s.queue
+      limit 1), a.n + 1
     from awake a where a.queue is not null and a.n < 1000
   ), chosen as materialized (
     select s.* from awake a
@@ -73,8 +48,11 @@ as $$
       select s.queue, s.lane & 1023 as lane, s.number from tock.streams s
       where s.awake and s.queue = a.queue order by s.queue, s.priority limit 32) s
     limit 2000)
-  select c.queue, c.lane, l.ready_run, l.ready_at, l.ready, l.tenants, l.active_at, l.at_work, l.lost_id, l.lost
+  select c.queue, c.lane, l.ready_run, l.ready_at, l.ready, l.tenants, l.active_at, l.at_work,
+    l.lost_id, l.lost
   from chosen c cross join lateral tock.glance_at_stream(c.number) l
 $$;
 
-comment on function tock.glance_at_queues is 'glance_at_stream() of up to 2,000 streams of the first 1,000 queues that have any awake, with their queue and lane.';
+comment on function tock.glance_at_queues is
+  'glance_at_stream() of up to 2,000 streams of the first 1,000 queues that have any awake, with their queue '
+  'and lane.';

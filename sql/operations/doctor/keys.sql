@@ -5,8 +5,11 @@ language sql
 volatile
 as $$
   select 'a key is about to expire', 'warning',
-    pg_catalog.format('%s (%s) at %s; it was last used at %s', e.prefix, e.name, tock.utc(e.expires_at), tock.utc(e.last_used_at)),
-    pg_catalog.format('tock key rotate %s makes one that replaces it, tock key change %s --expires-in gives it longer', e.prefix, e.prefix)
+    pg_catalog.format('%s (%s) at %s; it was last used at %s', e.prefix, e.name, tock.utc(e.expires_at),
+      tock.utc(e.last_used_at)),
+    pg_catalog.format(
+      'tock key rotate %s makes one that replaces it, tock key change %s --expires-in gives it longer',
+      e.prefix, e.prefix)
   from (
     select k.prefix, k.name, k.expires_at, u.last_used_at
     from tock.keys k join tock.key_uses u on u.prefix = k.prefix
@@ -17,11 +20,15 @@ as $$
     order by k.expires_at limit 20) e
   union all
   select 'a key for tenants has no rate', 'warning',
-    pg_catalog.format('%s %s without a rate: %s', n.keys, case when n.keys = 1 then 'key is' else 'keys are' end, n.named),
-    pg_catalog.format('tock key change %s --rate-limit 50: one tenant''s calls then leave the others their share of the database', n.first)
+    pg_catalog.format('%s %s without a rate: %s', n.keys, case when n.keys = 1 then 'key is'
+      else 'keys are' end, n.named),
+    pg_catalog.format(
+      'tock key change %s --rate-limit 50: one tenant''s calls then leave the others their share of the '
+      'database', n.first)
   from (
     select count(*) as keys, min(k.prefix) as first,
-      pg_catalog.string_agg(pg_catalog.format('%s (%s)', k.prefix, k.name), ', ' order by k.prefix) filter (where k.n <= 5) as named
+      pg_catalog.string_agg(pg_catalog.format('%s (%s)', k.prefix, k.name), ', ' order by k.prefix)
+        filter (where k.n <= 5) as named
     from (
       select k.prefix, k.name, row_number() over (order by k.prefix) as n from tock.keys k
       where k.tenants is not null and k.rate_limit is null and k.revoked_at is null
@@ -29,4 +36,6 @@ as $$
   where n.keys > 0
 $$;
 
-comment on function tock.doctor_of_keys is 'What doctor() says of keys: those in use that end within seven days, and those for tenants that have no rate.';
+comment on function tock.doctor_of_keys is
+  'What doctor() says of keys: those in use that end within seven days, and those for tenants '
+  'that have no rate.';

@@ -5,10 +5,13 @@ volatile
 as $$
   select 'tasks wait though their parents have ended', 'warning',
     pg_catalog.format('%s that nothing has told so, and task %s among them looks at its parents again at %s',
-      tock.some_tasks(pg_catalog.cardinality(p_children), 'waits', 'wait'), coalesce(w.task_id, w.position << 20),
+      tock.some_tasks(pg_catalog.cardinality(p_children), 'waits', 'wait'),
+      coalesce(w.task_id, w.position << 20),
       pg_catalog.to_char(w.due_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    'the sweep of the duty promote finds such tasks: see with tock duties that it is done; select tock.promote(1000, true) does it now'
+    'the sweep of the duty promote finds such tasks: see with tock duties that it is done; select '
+    'tock.promote(1000, true) does it now'
   from tock.waiting w where w.position = p_children[1]
 $$;
 
-comment on function tock.finding_of_left_behind is 'What doctor() and why() say of children that left_behind() found.';
+comment on function tock.finding_of_left_behind is
+  'What doctor() and why() say of children that left_behind() found.';

@@ -1,6 +1,7 @@
--- By the minute (pg_cron 1.4) nothing comes sooner; what was installed just now has its time, and so has pg_cron where the
--- server has just started, as after a sleep. The alarm of a database that sleeps ticks when something is due, and
--- never otherwise: where nothing has been due for two minutes it is no fault that nobody ticked.
+-- By the minute (pg_cron 1.4) nothing comes sooner; what was installed just now has its time, and so has
+-- pg_cron where the server has just started, as after a sleep. The alarm of a database that sleeps ticks when
+-- something is due, and never otherwise: where nothing has been due for two minutes it is no fault
+-- that nobody ticked.
 create or replace function tock.doctor_of_duties()
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
@@ -13,28 +14,35 @@ begin
     pg_catalog.format('mend what it says; select tock.run_duty(%L) tries again', d.name)
   from tock.duties d where d.failures > 0
   union all
-  select 'duties are late', case when c.runs or tock.next_wake_at() < pg_catalog.clock_timestamp() - interval '2 minutes'
+  select 'duties are late', case when c.runs
+    or tock.next_wake_at() < pg_catalog.clock_timestamp() - interval '2 minutes'
       then 'warning' else 'note' end,
     pg_catalog.string_agg(d.name || ' (' || coalesce('last done at '
-      || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never done') || ')', ', ' order by d.name),
+      || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never done')
+      || ')', ', ' order by d.name),
     case when pg_catalog.to_regclass('cron.job') is not null
         then 'see that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job'
       when tock.cron_home() <> pg_catalog.current_database()
-        then pg_catalog.format('pg_cron works in database %s: set cron.database_name to this one, restart, create extension pg_cron, '
+        then pg_catalog.format(
+          'pg_cron works in database %s: set cron.database_name to this one, restart, create extension '
+          'pg_cron, '
           'tock migrate; or call POST /v1/tick', coalesce(nullif(tock.cron_home(), '?'), 'of another name'))
       else 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick' end
   from tock.duties d
   cross join (select pg_catalog.to_regclass('cron.job') is not null as runs) c
   where d.failures = 0
-    and greatest(d.last_ok_at, (select max(m.applied_at) from tock.migrations m), case when c.runs then pg_catalog.pg_postmaster_start_time() end)
+    and greatest(d.last_ok_at, (select max(m.applied_at) from tock.migrations m),
+      case when c.runs then pg_catalog.pg_postmaster_start_time() end)
       < pg_catalog.clock_timestamp() - (3 * d.every_seconds + 120) * interval '1 second'
   group by c.runs;
 end $$;
 
-comment on function tock.doctor_of_duties is 'What doctor() says of the duties: those that fail, and those that are late, a note while nothing waits for them.';
+comment on function tock.doctor_of_duties is
+  'What doctor() says of the duties: those that fail, and those that are late, a note while nothing waits '
+  'for them.';
 
--- 'new' is the guard's first look at a server, no finding; 'restored' its first after a restore, a failover or a branch, where it did
--- what it is for.
+-- 'new' is the guard's first look at a server, no finding; 'restored' its first after a restore, a failover
+-- or a branch, where it did what it is for.
 create or replace function tock.doctor_of_reports()
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -64,7 +72,8 @@ language sql
 volatile
 as $$
   select 'schedules fail', 'warning',
-    pg_catalog.string_agg(f.schedule || ' (' || tock.some(f.failures, 'time') || ' in a row: ' || pg_catalog.left(f.last_error, 200) || ')',
+    pg_catalog.string_agg(f.schedule || ' (' || tock.some(f.failures, 'time') || ' in a row: '
+      || pg_catalog.left(f.last_error, 200) || ')',
       ', ' order by f.schedule),
     'mend what it says, or drop_schedule(); last_fires() has what was not fired'
   from (select n.* from tock.fires n where n.failures > 0 order by n.schedule limit 5) f

@@ -1,5 +1,5 @@
--- A worker that has not joined is in no place between two tasks: so what nobody takes is looked at three times, and
--- whoever has taken in between has taken the oldest.
+-- A worker that has not joined is in no place between two tasks: so what nobody takes is looked at three
+-- times, and whoever has taken in between has taken the oldest.
 create or replace function tock.deserted_pools()
 returns setof tock.places
 language plpgsql
@@ -14,7 +14,8 @@ begin
     with recursive every (pool, n) as (
       (select p.pool, 1 from tock.places p where p.worker is null order by p.pool limit 1)
       union all
-      select (select p.pool from tock.places p where p.worker is null and p.pool > e.pool order by p.pool limit 1), e.n + 1
+      select (select p.pool from tock.places p where p.worker is null and p.pool > e.pool order by p.pool
+        limit 1), e.n + 1
       from every e where e.pool is not null and e.n < 1000)
     select tock.oldest_in_line(e.pool) from every e where e.pool is not null);
   for v_look in 1 .. 3 loop
@@ -28,7 +29,9 @@ begin
   return query select * from unnest(v_oldest);
 end $$;
 
-comment on function tock.deserted_pools is 'The oldest tasks of pools, among the first 1,000, where it has waited for over ten minutes while no worker holds any.';
+comment on function tock.deserted_pools is
+  'The oldest tasks of pools, among the first 1,000, where it has waited '
+  'for over ten minutes while no worker holds any.';
 
 create or replace function tock.oldest_in_line(p_pool text)
 returns tock.places
@@ -47,7 +50,8 @@ begin
   return v_place;
 end $$;
 
-comment on function tock.oldest_in_line is 'The task that has waited for longest in a pool, as take() reads them, and locks nothing.';
+comment on function tock.oldest_in_line is
+  'The task that has waited for longest in a pool, as take() reads them, and locks nothing.';
 
 create or replace function tock.somebody_works(p_pool text)
 returns boolean
@@ -64,7 +68,8 @@ begin
     where w.task is not null and w.leased_until > pg_catalog.clock_timestamp());
 end $$;
 
-comment on function tock.somebody_works is 'Whether one of a pool''s workers, among the first 1,000 by name, holds a task.';
+comment on function tock.somebody_works is
+  'Whether one of a pool''s workers, among the first 1,000 by name, holds a task.';
 
 create or replace function tock.doctor_of_pools()
 returns table (finding text, severity text, detail text, hint text)
@@ -76,23 +81,28 @@ as $$
   with recursive every (pool, n) as (
     (select p.pool, 1 from tock.places p where p.look_at < 'infinity' order by p.pool limit 1)
     union all
-    select (select p.pool from tock.places p where p.look_at < 'infinity' and p.pool > e.pool order by p.pool limit 1), e.n + 1
+    select (select p.pool from tock.places p where p.look_at < 'infinity' and p.pool > e.pool order by p.pool
+      limit 1), e.n + 1
     from every e where e.pool is not null and e.n < 1000
   ), late as (
     select e.pool, tock.left_behind_in(e.pool) as workers from every e where e.pool is not null)
   (select 'nobody takes from a pool', 'warning',
-    pg_catalog.format('task %s of pool %s has waited since %s, and no worker of the pool holds any', d.task, d.pool,
-      pg_catalog.to_char(d.since at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    pg_catalog.format('a worker that has joined has to take as well: tock pool take %s WORKER; to take the task out: select tock.unassign(%L, %L)',
+    pg_catalog.format('task %s of pool %s has waited since %s, and no worker of the pool holds any',
+      d.task, d.pool, pg_catalog.to_char(d.since at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+    pg_catalog.format(
+      'a worker that has joined has to take as well: tock pool take %s WORKER; to take the task out: select '
+      'tock.unassign(%L, %L)',
       d.pool, d.pool, d.task)
   from tock.deserted_pools() d order by d.since limit 5)
   union all
   select 'workers that have vanished are not let go', 'warning',
-    pg_catalog.string_agg(pg_catalog.format('%s%s of pool %s', case when l.workers = 1000 then 'at least ' end, l.workers, l.pool), ', ' order by l.pool),
+    pg_catalog.string_agg(pg_catalog.format('%s%s of pool %s',
+      case when l.workers = 1000 then 'at least ' end, l.workers, l.pool), ', ' order by l.pool),
     'select tock.run_duty(''pools''), and see in tock.duties why it was not done'
   from late l where l.workers > 0
   having count(*) > 0
 $$;
 
 comment on function tock.doctor_of_pools is
-  'What doctor() says of pools, the first 1,000: where a task waits and nobody takes, and whose workers are past their end for longer than the duty should need.';
+  'What doctor() says of pools, the first 1,000: where a task waits and nobody takes, and whose workers are '
+  'past their end for longer than the duty should need.';

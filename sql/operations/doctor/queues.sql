@@ -1,5 +1,5 @@
--- Who pushes comes within seconds, who claims perhaps by the minute; and with a rate both may have to wait for it. One tenant
--- alone in its lane harms nobody, and needs no other lane.
+-- Who pushes comes within seconds, who claims perhaps by the minute; and with a rate both may have to wait
+-- for it. One tenant alone in its lane harms nobody, and needs no other lane.
 create or replace function tock.doctor_of_queues()
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -8,10 +8,13 @@ as $$
   with looked as materialized (
     select * from tock.glance_at_queues()
   ), queues as materialized (
-    select q.name as queue, q.push is not null as pushed, tock.is_paused(q) as paused, sum(l.ready) as ready, min(l.ready_at) as ready_at,
-      (pg_catalog.array_agg(l.ready_run order by l.ready_at))[1] as ready_run, max(l.active_at) as active_at, bool_or(l.at_work) as at_work,
-      pg_catalog.clock_timestamp() - case when q.push is null then interval '10 minutes' else interval '5 minutes' end
-        - case when q.rate_limit is null then interval '0 s' else q.rate_seconds * interval '1 second' end as since
+    select q.name as queue, q.push is not null as pushed, tock.is_paused(q) as paused, sum(l.ready) as ready,
+      min(l.ready_at) as ready_at,
+      (pg_catalog.array_agg(l.ready_run order by l.ready_at))[1] as ready_run, max(l.active_at) as active_at,
+      bool_or(l.at_work) as at_work, pg_catalog.clock_timestamp() - case when q.push is null
+        then interval '10 minutes' else interval '5 minutes' end
+        - case when q.rate_limit is null then interval '0 s'
+          else q.rate_seconds * interval '1 second' end as since
     from looked l join tock.queues q on q.name = l.queue group by q.name
   ), deserted as materialized (
     select q.* from (
@@ -20,21 +23,26 @@ as $$
       order by q.ready_at limit 20) q
     where not tock.somebody_leases(q.queue) and not tock.just_promoted(q.ready_run, q.since))
   (select 'nobody claims from a queue', 'warning',
-    pg_catalog.format('a task of queue %s is ready since %s, and none was claimed since %s', d.queue, tock.utc(d.ready_at),
+    pg_catalog.format('a task of queue %s is ready since %s, and none was claimed since %s', d.queue,
+      tock.utc(d.ready_at),
       coalesce(tock.utc(d.active_at), 'it is there')),
-    pg_catalog.format('start a worker for it, or, where the Worker consumes it, see that its alarm, its scheduled handler or POST /v1/tick is called; '
+    pg_catalog.format(
+      'start a worker for it, or, where the Worker consumes it, see that its alarm, its scheduled handler '
+      'or POST /v1/tick is called; '
       'if it is no longer wanted: tock drop %s --force', d.queue)
   from deserted d where not d.pushed order by d.ready_at limit 5)
   union all
   select 'nobody pushes', 'warning',
     pg_catalog.string_agg(pg_catalog.format('%s (%s%s ready, the oldest since %s)', d.queue,
-      case when d.ready >= 200 then 'at least ' end, d.ready, tock.utc(d.ready_at)), ', ' order by d.ready_at),
+      case when d.ready >= 200 then 'at least ' end, d.ready, tock.utc(d.ready_at)), ', '
+    order by d.ready_at),
     'give the Worker its TOCK_PUSH_SECRET, and see that its scheduled handler or POST /v1/tick is called'
   from (select * from deserted d where d.pushed order by d.ready_at limit 5) d
   having count(*) > 0
   union all
   (select 'a paused queue keeps tasks', 'warning',
-    pg_catalog.format('queue %s is paused, and a task in it is ready since %s', q.queue, tock.utc(q.ready_at)),
+    pg_catalog.format('queue %s is paused, and a task in it is ready since %s', q.queue,
+      tock.utc(q.ready_at)),
     pg_catalog.format('select tock.put_queue(%L, ''{"paused": false}''), or tock purge %s', q.queue, q.queue)
   from queues q
   where q.ready_at < pg_catalog.clock_timestamp() - interval '1 day' and q.paused
@@ -42,20 +50,27 @@ as $$
   union all
   (select 'tasks lose their workers again and again', 'warning',
     pg_catalog.format('task %s of queue %s: %s runs whose worker vanished', l.lost_id, l.queue, l.lost),
-    pg_catalog.format('see whether it ends its worker (memory, a crash) or takes longer than its lease: tock task %1$s; to give it up: tock cancel %1$s', l.lost_id)
+    pg_catalog.format(
+      'see whether it ends its worker (memory, a crash) or takes longer than its lease: tock task %1$s; to '
+      'give it up: tock cancel %1$s', l.lost_id)
   from looked l where l.lost_id is not null order by l.lost desc, l.lost_id limit 5)
   union all
   (select 'a lane has nearly all of a queue', 'warning',
-    pg_catalog.format('lane %s of queue %s has at least %s tasks ready of several tenants, all the others together %s', l.lane, l.queue,
-      l.ready, l.others),
-    pg_catalog.format('tenants that share a lane wait for each other: select tock.put_queue(%L, ''{"lanes": %s}'')', l.queue,
+    pg_catalog.format(
+      'lane %s of queue %s has at least %s tasks ready of several tenants, all the others together %s',
+      l.lane, l.queue, l.ready, l.others),
+    pg_catalog.format(
+      'tenants that share a lane wait for each other: select tock.put_queue(%L, ''{"lanes": %s}'')', l.queue,
       least(64, 4 * (l.policy).lanes))
   from (
-    select l.queue, l.lane, sum(l.ready) as ready, max(l.tenants) as tenants, sum(sum(l.ready)) over (partition by l.queue) - sum(l.ready) as others,
+    select l.queue, l.lane, sum(l.ready) as ready, max(l.tenants) as tenants,
+      sum(sum(l.ready)) over (partition by l.queue) - sum(l.ready) as others,
       q as policy
     from looked l join tock.queues q on q.name = l.queue group by l.queue, l.lane, q) l
   where l.tenants > 1 and l.ready >= 200 and 20 * l.others < l.ready and (l.policy).lanes < 64
   order by l.ready desc, l.queue limit 5)
 $$;
 
-comment on function tock.doctor_of_queues is 'What doctor() says of queues with tasks that nobody takes, be it to claim or to push them, of tasks that end their workers, and of lanes.';
+comment on function tock.doctor_of_queues is
+  'What doctor() says of queues with tasks that nobody takes, be it to claim or to push them, of tasks that '
+  'end their workers, and of lanes.';

@@ -6,9 +6,11 @@ volatile
 as $$
   select 'an epoch does not settle', 'warning',
     pg_catalog.format('epoch %s, over since %s, as %s; %s kept', o.number,
-      pg_catalog.to_char(o.over_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), w.why, tock.some(o.epochs, 'epoch is', 'epochs are')), w.hint
+      pg_catalog.to_char(o.over_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), w.why,
+      tock.some(o.epochs, 'epoch is', 'epochs are')), w.hint
   from (
-    select e.number, n.started_at as over_at, e as epoch, (select count(*) from tock.epochs c where c.number <= n.number) as epochs
+    select e.number, n.started_at as over_at, e as epoch,
+      (select count(*) from tock.epochs c where c.number <= n.number) as epochs
     from tock.epochs e join tock.epochs n on n.number = e.number + 1
     where e.settled_at is null and n.started_at < pg_catalog.clock_timestamp() - interval '1 day'
     order by e.number limit 1) o
@@ -16,16 +18,20 @@ as $$
   union all
   (select 'history is not dropped', 'warning',
     pg_catalog.format('epoch %s, settled since %s, tried %s', e.number,
-      pg_catalog.to_char(e.settled_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), tock.some(e.drop_tries, 'time')),
-    'somebody reads Tock''s tables all the time, in long transactions: find out who in pg_locks, then select tock.run_duty(''retain'')'
+      pg_catalog.to_char(e.settled_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+      tock.some(e.drop_tries, 'time')),
+    'somebody reads Tock''s tables all the time, in long transactions: find out who in pg_locks, then '
+    'select tock.run_duty(''retain'')'
   from tock.epochs e
-  where e.settled_at is not null and tock.may_be_dropped(e.number) and (e.drop_tries >= 8 or e.settled_at < pg_catalog.clock_timestamp() - interval '1 day' - (
+  where e.settled_at is not null and tock.may_be_dropped(e.number)
+    and (e.drop_tries >= 8 or e.settled_at < pg_catalog.clock_timestamp() - interval '1 day' - (
     select max((tock.policy(q)).retention_seconds) from unnest(e.queues) q) * interval '1 second')
   order by e.number limit 1)
 $$;
 
 comment on function tock.doctor_of_epochs is
-  'What doctor() says of epochs behind: the oldest that is over for a day and not settled, and the oldest that is not dropped a day past its retention, or by eight tries.';
+  'What doctor() says of epochs behind: the oldest that is over for a day and not settled, and the oldest '
+  'that is not dropped a day past its retention, or by eight tries.';
 
 -- Asked in the order in which settle() asks.
 create or replace function tock.why_unsettled(p_epoch tock.epochs)
@@ -41,7 +47,9 @@ declare
   v_stream tock.streams;
 begin
   if exists (select from unnest(tock.writers()) w where w like '-1/%') then
-    return query select 'a prepared transaction was writing', 'commit prepared or rollback prepared it: see pg_prepared_xacts';
+    return query
+      select 'a prepared transaction was writing',
+        'commit prepared or rollback prepared it: see pg_prepared_xacts';
     return;
   end if;
   select l.pid into v_writer from pg_catalog.pg_locks l
@@ -55,7 +63,9 @@ begin
   execute pg_catalog.format('select l.stream, l.worker, l.leased_until from tock.leases_%s l
     where l.closed_at is null order by l.leased_until limit 1', p_epoch.number) into v_lease;
   if v_lease.stream is not null then
-    return query select pg_catalog.format('worker %s holds a lease of queue %s until %s', coalesce(v_lease.worker, 'unknown'),
+    return query
+      select pg_catalog.format('worker %s holds a lease of queue %s until %s',
+        coalesce(v_lease.worker, 'unknown'),
         (select s.queue from tock.streams s where s.number = v_lease.stream),
         pg_catalog.to_char(v_lease.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
       'let it end its task; when that time is past: select tock.run_duty(''reap'')';
@@ -70,7 +80,11 @@ begin
       pg_catalog.format('start its workers, resume it if it is paused, or tock purge %s', v_stream.queue);
     return;
   end if;
-  return query select 'nothing', 'select tock.run_duty(''rest''), then select tock.run_duty(''rotate''), and see in tock.duties why they were not done';
+  return query
+    select 'nothing',
+      'select tock.run_duty(''rest''), then select tock.run_duty(''rotate''), and see in tock.duties why '
+      'they were not done';
 end $$;
 
-comment on function tock.why_unsettled is 'Who or what keeps an epoch that is over from being settled, the first there is, and what to do.';
+comment on function tock.why_unsettled is
+  'Who or what keeps an epoch that is over from being settled, the first there is, and what to do.';

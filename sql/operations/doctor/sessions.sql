@@ -1,6 +1,7 @@
--- Tock's keys are of two numbers, and clash with none of 64 bits. A call of Tock's that has one of these locks is in a transaction,
--- and has read a table of Tock's in it, whose lock it keeps too; a role that may only connect can take the first and not the
--- second. A transaction that ends lets its locks go one after the other: so what looks like a stranger's is looked at three times.
+-- Tock's keys are of two numbers, and clash with none of 64 bits. A call of Tock's that has one of these
+-- locks is in a transaction, and has read a table of Tock's in it, whose lock it keeps too; a role that may
+-- only connect can take the first and not the second. A transaction that ends lets its locks go one after the
+-- other: so what looks like a stranger's is looked at three times.
 create or replace function tock.strangers()
 returns table (pid integer, locks integer)
 language plpgsql
@@ -15,14 +16,17 @@ begin
       with l as materialized (
         select k.* from pg_catalog.pg_locks k
         where k.granted and k.pid is not null
-          and k.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+          and k.database = (select d.oid from pg_catalog.pg_database d
+            where d.datname = pg_catalog.current_database())
       ), users as materialized (
-        select l.pid from l join pg_catalog.pg_class c on c.oid = l.relation and c.relnamespace = 'tock'::regnamespace
+        select l.pid from l join pg_catalog.pg_class c on c.oid = l.relation
+          and c.relnamespace = 'tock'::regnamespace
         where l.locktype = 'relation')
       select l.pid || ' ' || l.objid from l
       where l.locktype = 'advisory' and l.classid = 'tock'::regnamespace and l.objsubid = 2
         and (l.virtualtransaction ~ '/0$' or l.pid not in (select u.pid from users u)));
-    v_seen := case when v_look = 1 then v_now else array(select s from unnest(v_seen) s where s in (select unnest(v_now))) end;
+    v_seen := case when v_look = 1 then v_now
+      else array(select s from unnest(v_seen) s where s in (select unnest(v_now))) end;
     exit when pg_catalog.cardinality(v_seen) = 0;
     perform pg_catalog.pg_sleep(0.05);
   end loop;
@@ -30,7 +34,9 @@ begin
     select pg_catalog.split_part(s, ' ', 1)::integer, count(*)::integer from unnest(v_seen) s group by 1;
 end $$;
 
-comment on function tock.strangers is 'Processes that hold advisory locks of Tock''s outside of any transaction, or in one that has read no table of Tock''s, and how many.';
+comment on function tock.strangers is
+  'Processes that hold advisory locks of Tock''s outside of any transaction, or in one that has read no '
+  'table of Tock''s, and how many.';
 
 -- Words only, no values: whoever asks need not be allowed to read what others write.
 create or replace function tock.described_session(p_pid integer)
@@ -39,14 +45,17 @@ language sql
 volatile
 as $$
   select pg_catalog.concat_ws(', ',
-    pg_catalog.format('process %s (%s)', a.pid, pg_catalog.concat_ws(' ', a.usename, 'as ' || nullif(a.application_name, ''),
+    pg_catalog.format('process %s (%s)', a.pid,
+      pg_catalog.concat_ws(' ', a.usename, 'as ' || nullif(a.application_name, ''),
       'from ' || pg_catalog.host(a.client_addr))),
-    a.state || ' since ' || pg_catalog.to_char(a.state_change at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    a.state || ' since ' || pg_catalog.to_char(a.state_change at time zone 'utc',
+      'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'last: ' || substring(a.query from '^\s*([A-Za-z]\w*(\s+[A-Za-z_][\w.]*){0,3})') || ' ...')
   from pg_catalog.pg_stat_activity a where a.pid = p_pid
 $$;
 
-comment on function tock.described_session is 'Who a session is, what it does, and the first words of its statement, as far as the owner may see.';
+comment on function tock.described_session is
+  'Who a session is, what it does, and the first words of its statement, as far as the owner may see.';
 
 create or replace function tock.doctor_of_sessions(p_age interval default '10 minutes')
 returns table (finding text, severity text, detail text, hint text)
@@ -58,8 +67,11 @@ as $$
     pg_catalog.format('%s of Tock''s advisory locks%s, and no call of Tock''s: %s', l.locks,
       case when a.xact_start is not null then ', in a transaction for ' || tock.ago(a.xact_start)
         when a.state is not null then ' outside of any transaction' end, tock.described_session(l.pid)),
-    pg_catalog.format('where it still has them in a minute: select pg_terminate_backend(%s). A pooler must not let session locks leak; and only who works here '
-      'should be let in: revoke connect, temporary on database %I from public, then grant connect on it to those roles',
+    pg_catalog.format(
+      'where it still has them in a minute: select pg_terminate_backend(%s). A pooler must not let session '
+      'locks leak; and only who works here '
+      'should be let in: revoke connect, temporary on database %I from public, then grant connect on it to '
+      'those roles',
       l.pid, pg_catalog.current_database())
   from tock.strangers() l
   left join pg_catalog.pg_stat_activity a on a.pid = l.pid
@@ -67,7 +79,8 @@ as $$
   select 'a transaction is open for long', 'warning',
     pg_catalog.format('%s, since %s', tock.described_session(a.pid),
       pg_catalog.to_char(a.xact_start at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    pg_catalog.format('end it, or select pg_terminate_backend(%s): until then vacuum cleans nothing newer', a.pid)
+    pg_catalog.format('end it, or select pg_terminate_backend(%s): until then vacuum cleans nothing newer',
+      a.pid)
   from (
     select a.* from pg_catalog.pg_stat_activity a
     where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid()
@@ -78,7 +91,8 @@ as $$
   select 'a prepared transaction is open for long', 'warning',
     pg_catalog.format('%s (%s), since %s', p.gid, p.owner,
       pg_catalog.to_char(p.prepared at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    pg_catalog.format('commit prepared %1$L, or rollback prepared %1$L: until then no epoch is settled', p.gid)
+    pg_catalog.format('commit prepared %1$L, or rollback prepared %1$L: until then no epoch is settled',
+      p.gid)
   from (
     select p.* from pg_catalog.pg_prepared_xacts p
     where p.database = pg_catalog.current_database()
@@ -86,4 +100,6 @@ as $$
     order by p.prepared limit 1) p
 $$;
 
-comment on function tock.doctor_of_sessions is 'What doctor() says of sessions: who holds locks of Tock''s without a call of Tock''s, and the oldest open transactions, where they are of such an age.';
+comment on function tock.doctor_of_sessions is
+  'What doctor() says of sessions: who holds locks of Tock''s without a call of Tock''s, and the oldest open '
+  'transactions, where they are of such an age.';

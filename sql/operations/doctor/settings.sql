@@ -1,13 +1,15 @@
--- What endangers a promise; data checksums endanger none. reset_val is what a session of this role begins with: a claim
--- sets synchronous_commit for itself; what was set for a role or a database is looked for by itself. Neon and Aurora
--- keep the log elsewhere than on the server's disk, and their owners can't set this.
+-- What endangers a promise; data checksums endanger none. reset_val is what a session of this role begins
+-- with: a claim sets synchronous_commit for itself; what was set for a role or a database is looked for by
+-- itself. Neon and Aurora keep the log elsewhere than on the server's disk, and their owners can't set this.
 create or replace function tock.doctor_of_settings()
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
-  select 'a setting loses tasks in a crash', 'critical', pg_catalog.string_agg(s.name || ' is off', ', ' order by s.name),
-    pg_catalog.string_agg(pg_catalog.format('alter system set %s = on', s.name), '; ' order by s.name) || '; select pg_reload_conf()'
+  select 'a setting loses tasks in a crash', 'critical',
+    pg_catalog.string_agg(s.name || ' is off', ', ' order by s.name),
+    pg_catalog.string_agg(pg_catalog.format('alter system set %s = on', s.name), '; ' order by s.name)
+      || '; select pg_reload_conf()'
   from pg_catalog.pg_settings s
   where s.name in ('fsync', 'full_page_writes', 'synchronous_commit') and s.reset_val = 'off'
     and (s.name = 'synchronous_commit' or not tock.stores_elsewhere())
@@ -15,44 +17,55 @@ as $$
   having count(*) > 0
   union all
   select 'a role loses tasks in a crash', 'critical',
-    pg_catalog.string_agg(r.who || ' has synchronous_commit = off', ', ' order by r.who), pg_catalog.string_agg(r.mend, '; ' order by r.who)
+    pg_catalog.string_agg(r.who || ' has synchronous_commit = off', ', ' order by r.who),
+    pg_catalog.string_agg(r.mend, '; ' order by r.who)
   from (
     select coalesce('role ' || o.rolname, 'every role') || coalesce(' in ' || d.datname, '') as who,
-      pg_catalog.format('alter %s%s reset synchronous_commit', case when o.oid is null and d.oid is null then 'role all'
+      pg_catalog.format('alter %s%s reset synchronous_commit',
+        case when o.oid is null and d.oid is null then 'role all'
         when o.oid is null then 'database ' || pg_catalog.quote_ident(d.datname)
-        else 'role ' || pg_catalog.quote_ident(o.rolname) end, case when o.oid is not null then ' in database ' || pg_catalog.quote_ident(d.datname) end) as mend
+        else 'role ' || pg_catalog.quote_ident(o.rolname) end,
+          case when o.oid is not null then ' in database ' || pg_catalog.quote_ident(d.datname) end) as mend
     from pg_catalog.pg_db_role_setting s
     left join pg_catalog.pg_roles o on o.oid = s.setrole
     left join pg_catalog.pg_database d on d.oid = s.setdatabase
-    where exists (select from unnest(s.setconfig) c where c ~* '^synchronous_commit=(off|of|false|f|no|n|0)$') and (d.oid is null or d.datname = pg_catalog.current_database())
+    where exists (select from unnest(s.setconfig) c where c ~* '^synchronous_commit=(off|of|false|f|no|n|0)$')
+      and (d.oid is null or d.datname = pg_catalog.current_database())
       and (o.oid is null or pg_catalog.has_schema_privilege(o.oid, 'tock', 'usage'))) r
   having count(*) > 0
   union all
   select 'the edge''s role has no time limit', 'warning',
     pg_catalog.string_agg(l.setting, ', ' order by l.setting),
-    pg_catalog.string_agg(pg_catalog.format('alter role tock_edge set %s = %L', l.setting, l.value), '; ' order by l.setting)
+    pg_catalog.string_agg(pg_catalog.format('alter role tock_edge set %s = %L', l.setting, l.value), '; '
+      order by l.setting)
   from (values ('lock_timeout', '2s'), ('statement_timeout', '30s')) l (setting, value)
   join pg_catalog.pg_roles e on e.rolname = 'tock_edge'
   where not exists (
     select from pg_catalog.pg_db_role_setting s cross join lateral unnest(s.setconfig) c
     where s.setrole = e.oid and c ~ ('^' || l.setting || '=') and c !~ '=0+\.?0*\s*[a-z]*$'
-      and s.setdatabase in (0, (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())))
+      and s.setdatabase in (0, (select d.oid from pg_catalog.pg_database d
+        where d.datname = pg_catalog.current_database())))
   having count(*) > 0
 $$;
 
-comment on function tock.doctor_of_settings is 'What doctor() says of settings that lose what was accepted when the server crashes, and of the edge''s role without time limits.';
+comment on function tock.doctor_of_settings is
+  'What doctor() says of settings that lose what was accepted when the server crashes, and of the edge''s '
+  'role without time limits.';
 
 create or replace function tock.doctor_of_vacuum(p_age integer default 1000000000)
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
-  select 'autovacuum is off', 'warning', pg_catalog.string_agg(o.what, ', ' order by o.what), pg_catalog.string_agg(o.mend, '; ' order by o.what)
+  select 'autovacuum is off', 'warning', pg_catalog.string_agg(o.what, ', ' order by o.what),
+    pg_catalog.string_agg(o.mend, '; ' order by o.what)
   from (
-    select s.name || ' is off' as what, pg_catalog.format('alter system set %s = on; select pg_reload_conf()', s.name) as mend
+    select s.name || ' is off' as what,
+      pg_catalog.format('alter system set %s = on; select pg_reload_conf()', s.name) as mend
     from pg_catalog.pg_settings s where s.name in ('autovacuum', 'track_counts') and s.reset_val = 'off'
     union all
-    (select 'for tock.' || c.relname, pg_catalog.format('alter table tock.%I reset (autovacuum_enabled)', c.relname)
+    (select 'for tock.' || c.relname,
+      pg_catalog.format('alter table tock.%I reset (autovacuum_enabled)', c.relname)
     from pg_catalog.pg_class c
     where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r'
       and exists (select from unnest(c.reloptions) r where r ~* '^autovacuum_enabled=(off|false|no|0)$')
@@ -60,7 +73,9 @@ as $$
   having count(*) > 0
   union all
   (select 'transaction numbers run out', 'critical',
-    pg_catalog.format('tock.%s was frozen %s transactions ago; at 2,147 million nothing can be written any more', t.relname, t.age),
+    pg_catalog.format(
+      'tock.%s was frozen %s transactions ago; at 2,147 million nothing can be written any more',
+      t.relname, t.age),
     pg_catalog.format('end whatever holds vacuum back, then vacuum (freeze) tock.%I', t.relname)
   from (
     select c.relname, greatest(age(c.relfrozenxid), pg_catalog.mxid_age(c.relminmxid)) as age
@@ -68,9 +83,11 @@ as $$
   where t.age > p_age order by t.age desc limit 1)
 $$;
 
-comment on function tock.doctor_of_vacuum is 'What doctor() says of vacuum: where it is off, and of tables frozen over p_age transactions ago.';
+comment on function tock.doctor_of_vacuum is
+  'What doctor() says of vacuum: where it is off, and of tables frozen over p_age transactions ago.';
 
--- Nine in ten: what is left is what one pool opens in a moment. Of the last ones superusers keep some for themselves.
+-- Nine in ten: what is left is what one pool opens in a moment. Of the last ones superusers keep some
+-- for themselves.
 create or replace function tock.doctor_of_connections()
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -78,14 +95,18 @@ volatile
 as $$
   select 'connections run out', 'warning',
     pg_catalog.format('%s of %s are taken, %s of them by %s', c.taken, c.most, c.mine, c.usename),
-    'put a transaction pooler between, with pools smaller than that (PgBouncer: pool_mode = transaction), or raise max_connections'
+    'put a transaction pooler between, with pools smaller than that (PgBouncer: pool_mode = transaction), '
+    'or raise max_connections'
   from (
     select sum(count(*)) over () as taken, count(*) as mine, a.usename,
-      pg_catalog.current_setting('max_connections')::integer - pg_catalog.current_setting('superuser_reserved_connections')::integer as most
+      pg_catalog.current_setting('max_connections')::integer - pg_catalog.current_setting(
+        'superuser_reserved_connections')::integer as most
     from pg_catalog.pg_stat_activity a
-    where a.usesysid is not null and a.datid is not null and a.application_name !~ '^pg_cron' group by a.usename
+    where a.usesysid is not null and a.datid is not null and a.application_name !~ '^pg_cron'
+    group by a.usename
     order by count(*) desc, a.usename limit 1) c
   where c.taken >= 0.9 * c.most
 $$;
 
-comment on function tock.doctor_of_connections is 'What doctor() says when nearly all connections are taken, and by whom most.';
+comment on function tock.doctor_of_connections is
+  'What doctor() says when nearly all connections are taken, and by whom most.';

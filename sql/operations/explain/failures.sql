@@ -1,5 +1,5 @@
--- What has failed twice and more, among the next thousand that wait and the newest two hundred that are ready of each
--- stream: what is tried again at once comes to stand there.
+-- What has failed twice and more, among the next thousand that wait and the newest two hundred that are ready
+-- of each stream: what is tried again at once comes to stand there.
 create or replace function tock.tried_again(p_queue text)
 returns table (id bigint, failed integer)
 language sql
@@ -8,11 +8,13 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
   select coalesce(n.task_id, n.position << 20), n.attempt - 1 - n.lost
-  from (select * from tock.waiting o where o.queue = p_queue order by o.queue, o.due_at, o.position limit 1000) n
+  from (select * from tock.waiting o where o.queue = p_queue
+    order by o.queue, o.due_at, o.position limit 1000) n
   where n.attempt - 1 - n.lost >= 2
   union all
   select r.task_id, r.attempt - 1 - r.lost
-  from (select s.number from tock.streams s where s.queue = p_queue and s.awake order by s.queue, s.priority limit 32) s
+  from (select s.number from tock.streams s where s.queue = p_queue and s.awake
+    order by s.queue, s.priority limit 32) s
   cross join lateral (select tock.cursor_of(s.number) as cursor offset 0) c
   cross join lateral (
     select r.* from tock.runs r where r.stream = s.number and r.position > c.cursor
@@ -20,7 +22,8 @@ as $$
   where r.attempt - 1 - r.lost >= 2
 $$;
 
-comment on function tock.tried_again is 'Tasks of a queue that have failed twice and more, and are to run again.';
+comment on function tock.tried_again is
+  'Tasks of a queue that have failed twice and more, and are to run again.';
 
 create or replace function tock.why_of_poison(p_queue text)
 returns table (finding text, severity text, detail text, hint text)
@@ -33,29 +36,38 @@ as $$
     pg_catalog.format('task %s has failed %s times, the last time: %s%s', t.id, w.failed,
       coalesce((
         select tock.error_text(r.run -> 'error')
-        from pg_catalog.jsonb_array_elements(t.runs) with ordinality r(run, n) where r.run ->> 'state' = 'failed' order by r.n desc limit 1),
+        from pg_catalog.jsonb_array_elements(t.runs) with ordinality r(run, n)
+        where r.run ->> 'state' = 'failed' order by r.n desc limit 1),
         'without an error'),
       case when w.others > 0 then pg_catalog.format('; %s, too', tock.some(w.others, 'other')) else '' end),
-    tock.how_to_end((t.runs -> 0 ->> 'started_at')::timestamptz, 'mend what it says', pg_catalog.format('give it up: tock cancel %s', t.id))
+    tock.how_to_end((t.runs -> 0 ->> 'started_at')::timestamptz, 'mend what it says',
+      pg_catalog.format('give it up: tock cancel %s', t.id))
   from (
-    select a.*, count(*) over () - 1 as others from tock.tried_again(p_queue) a order by a.failed desc, a.id limit 1) w
+    select a.*, count(*) over () - 1 as others from tock.tried_again(p_queue) a
+    order by a.failed desc, a.id limit 1) w
   cross join lateral tock.task(w.id) t where t.state in ('ready', 'waiting', 'running'))
   union all
   (select 'a task ends its workers', 'warning',
-    pg_catalog.format('%s runs of task %s were lost: its worker vanished, or its lease ran out', l.lost, l.lost_id),
+    pg_catalog.format('%s runs of task %s were lost: its worker vanished, or its lease ran out',
+      l.lost, l.lost_id),
     tock.how_to_end((select (t.runs -> 0 ->> 'started_at')::timestamptz from tock.task(l.lost_id) t),
-      pg_catalog.format('see whether it takes more memory or time than its worker or lease has: tock task %s', l.lost_id),
+      pg_catalog.format('see whether it takes more memory or time than its worker or lease has: tock task %s',
+        l.lost_id),
       pg_catalog.format('give it up: tock cancel %s', l.lost_id))
   from (
-    select s.number from tock.streams s where s.queue = p_queue and s.awake order by s.queue, s.priority limit 32) s
+    select s.number from tock.streams s where s.queue = p_queue and s.awake
+    order by s.queue, s.priority limit 32) s
   cross join lateral tock.glance_at_stream(s.number) l
   where l.lost_id is not null order by l.lost desc limit 1)
   union all
   (select 'tasks die', 'warning',
     pg_catalog.format('%s%s died, the last %s ago, of: %s', case when not g.counted_all then 'at least ' end,
       tock.some_tasks(g.tasks, 'has', 'have'), tock.ago(g.newest_at), coalesce(g.error, 'no error')),
-    pg_catalog.format('tock task %s says more; when it is mended run them again: tock redrive %s', g.newest_id, p_queue)
-  from tock.dead_groups(p_queue, 1, 1000) g where g.tasks > 0 and g.newest_at > pg_catalog.clock_timestamp() - interval '1 hour')
+    pg_catalog.format('tock task %s says more; when it is mended run them again: tock redrive %s',
+      g.newest_id, p_queue)
+  from tock.dead_groups(p_queue, 1, 1000) g where g.tasks > 0
+    and g.newest_at > pg_catalog.clock_timestamp() - interval '1 hour')
 $$;
 
-comment on function tock.why_of_poison is 'Tasks of a queue that fail, end their workers or die, again and again.';
+comment on function tock.why_of_poison is
+  'Tasks of a queue that fail, end their workers or die, again and again.';

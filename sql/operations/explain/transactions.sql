@@ -1,6 +1,6 @@
--- Why tasks of one queue are late, as of now: without doctor()'s patience, as somebody looks at this very queue. Each
--- part asks as much as a page that is open may ask again and again. What ends a session or a task is advised only once that has
--- been there for a minute: a look meets much that is over in a moment.
+-- Why tasks of one queue are late, as of now: without doctor()'s patience, as somebody looks at this very
+-- queue. Each part asks as much as a page that is open may ask again and again. What ends a session or a task
+-- is advised only once that has been there for a minute: a look meets much that is over in a moment.
 
 create or replace function tock.how_to_end(p_since timestamptz, p_mild text, p_end text)
 returns text
@@ -11,34 +11,44 @@ as $$
     then p_mild || '; or, as that has lasted for over 60 s, ' || p_end else p_mild end
 $$;
 
-comment on function tock.how_to_end is 'A hint, with what would end a session or a task only where that has lasted for over 60 seconds.';
+comment on function tock.how_to_end is
+  'A hint, with what would end a session or a task only where that has lasted for over 60 seconds.';
 
--- Who has written or claims in a transaction that is still open: others see nothing of what it enqueued, and the streams
--- that it claims from are its own until it ends.
+-- Who has written or claims in a transaction that is still open: others see nothing of what it enqueued, and
+-- the streams that it claims from are its own until it ends.
 create or replace function tock.why_of_transactions(p_age interval default '5 seconds')
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
   with held as materialized (
-    select l.pid, l.virtualtransaction as number from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation
-    where l.granted and l.mode in ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+    select l.pid, l.virtualtransaction as number from pg_catalog.pg_locks l
+    join pg_catalog.pg_class c on c.oid = l.relation
+    where l.granted and l.mode in ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock',
+      'AccessExclusiveLock')
+      and l.database = (select d.oid from pg_catalog.pg_database d
+        where d.datname = pg_catalog.current_database())
       and c.relnamespace = 'tock'::regnamespace
   )
   (select 'an open transaction holds tasks back', 'warning',
-    pg_catalog.format('%s has been in a transaction for %s, and has written to Tock in it', tock.described_session(a.pid), tock.ago(a.xact_start)),
-    tock.how_to_end(a.xact_start, 'have it commit: what it has enqueued is seen by no other until then, and what it has claimed or completed is held',
+    pg_catalog.format('%s has been in a transaction for %s, and has written to Tock in it',
+      tock.described_session(a.pid), tock.ago(a.xact_start)),
+    tock.how_to_end(a.xact_start,
+      'have it commit: what it has enqueued is seen by no other until then, and what it has claimed or '
+      'completed is held',
       pg_catalog.format('end it: select pg_terminate_backend(%s)', a.pid))
   from pg_catalog.pg_stat_activity a
-  where a.pid in (select h.pid from held h) and a.pid <> pg_catalog.pg_backend_pid() and a.backend_type = 'client backend'
+  where a.pid in (select h.pid from held h) and a.pid <> pg_catalog.pg_backend_pid()
+    and a.backend_type = 'client backend'
     and a.xact_start < pg_catalog.clock_timestamp() - p_age
   order by a.xact_start limit 3)
   union all
   -- its locks have no process, but one is on its number
   (select 'a prepared transaction holds tasks back', 'warning',
     pg_catalog.format('%s has been prepared for %s, and has written to Tock', x.gid, tock.ago(x.prepared)),
-    tock.how_to_end(x.prepared, pg_catalog.format('have who prepared it end it; in this database: commit prepared %L', x.gid), pg_catalog.format('rollback prepared %L', x.gid))
+    tock.how_to_end(x.prepared,
+      pg_catalog.format('have who prepared it end it; in this database: commit prepared %L', x.gid),
+      pg_catalog.format('rollback prepared %L', x.gid))
   from pg_catalog.pg_prepared_xacts x
   where x.database = pg_catalog.current_database() and x.prepared < pg_catalog.clock_timestamp() - p_age
     and exists (
@@ -48,11 +58,12 @@ as $$
   order by x.prepared limit 3)
 $$;
 
-comment on function tock.why_of_transactions is 'Transactions that have written to Tock and have been open, or prepared, for so long.';
+comment on function tock.why_of_transactions is
+  'Transactions that have written to Tock and have been open, or prepared, for so long.';
 
--- Of other roles' sessions the owner sees when their transaction began only as a member of pg_read_all_stats; their locks it
--- sees. A call of Tock's is over between two looks, on a busy machine between more: so what stays is looked at five times. For how
--- long is not known, so nothing is said of ending it.
+-- Of other roles' sessions the owner sees when their transaction began only as a member of pg_read_all_stats;
+-- their locks it sees. A call of Tock's is over between two looks, on a busy machine between more: so what
+-- stays is looked at five times. For how long is not known, so nothing is said of ending it.
 create or replace function tock.why_of_hidden(p_seconds double precision default 0.3)
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
@@ -64,7 +75,8 @@ declare
     from pg_catalog.pg_stat_activity a
     join pg_catalog.pg_locks l on l.pid = a.pid
     join pg_catalog.pg_class c on c.oid = l.relation and c.relnamespace = 'tock'::regnamespace
-    where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid() and a.backend_type is null
+    where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid()
+      and a.backend_type is null
       and a.xact_start is null and l.granted and l.mode = 'RowExclusiveLock'$q$;
   v_seen text[];
   v_again text[];
@@ -81,9 +93,13 @@ begin
   end loop;
   return query
     select 'an open transaction holds tasks back', 'note',
-      pg_catalog.format('%s has written to Tock in a transaction that stays open', tock.described_session(pg_catalog.split_part(n, ' ', 1)::integer)),
-      pg_catalog.format('have it commit. For how long it has been open is seen after: grant pg_read_all_stats to %I', current_user)
+      pg_catalog.format('%s has written to Tock in a transaction that stays open',
+        tock.described_session(pg_catalog.split_part(n, ' ', 1)::integer)),
+      pg_catalog.format(
+        'have it commit. For how long it has been open is seen after: grant pg_read_all_stats to %I',
+        current_user)
     from unnest(v_seen) n order by n limit 3;
 end $$;
 
-comment on function tock.why_of_hidden is 'why_of_transactions() for those whose beginning the owner may not see: by several looks.';
+comment on function tock.why_of_hidden is
+  'why_of_transactions() for those whose beginning the owner may not see: by several looks.';

@@ -9,7 +9,8 @@ as $$
   with due as (
     select count(*) as tasks, min(w.due_at) as since from (
       select w.due_at from tock.waiting w
-      where w.queue = p_queue and w.due_at < pg_catalog.clock_timestamp() - interval '3 seconds' and w.due_at > '-infinity' and w.ticket is null
+      where w.queue = p_queue and w.due_at < pg_catalog.clock_timestamp() - interval '3 seconds'
+        and w.due_at > '-infinity' and w.ticket is null
       order by w.queue, w.due_at, w.position limit 1000) w
   ), said as (
     select d.since < pg_catalog.clock_timestamp() - interval '70 seconds' as late,
@@ -23,11 +24,13 @@ as $$
   union all
   select 'pg_cron knows no seconds', 'note',
     pg_catalog.format('%s: pg_cron %s comes by the minute', s.detail, tock.cron_version()),
-    'a claim makes them ready before, as do the Worker''s alarm and POST /v1/tick; or install pg_cron 1.5 or newer, alter extension pg_cron update, tock migrate'
+    'a claim makes them ready before, as do the Worker''s alarm and POST /v1/tick; or install pg_cron 1.5 '
+    'or newer, alter extension pg_cron update, tock migrate'
   from said s where not s.late and tock.cron_version() is not null and tock.cron_interval(5) = '* * * * *'
 $$;
 
-comment on function tock.why_of_time is 'Whether tasks of a queue are due and still wait, and where pg_cron comes by the minute, that it does.';
+comment on function tock.why_of_time is
+  'Whether tasks of a queue are due and still wait, and where pg_cron comes by the minute, that it does.';
 
 create or replace function tock.why_of_duties()
 returns table (finding text, severity text, detail text, hint text)
@@ -36,15 +39,17 @@ volatile
 as $$
   select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron() d where d.severity <> 'note'
   union all
-  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron_jobs() d where d.finding = 'a job of pg_cron is not as it should be'
+  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron_jobs() d
+  where d.finding = 'a job of pg_cron is not as it should be'
   union all
   select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_duties() d where d.severity <> 'note'
 $$;
 
 comment on function tock.why_of_duties is 'Whether time does what it must: pg_cron, and late duties.';
 
--- In the order of how well each explains that tasks are late: first why ready ones are not taken, then why others do not come to be
--- ready, then what takes workers away, and last what is not as it should be but need not be the reason.
+-- In the order of how well each explains that tasks are late: first why ready ones are not taken, then why
+-- others do not come to be ready, then what takes workers away, and last what is not as it should be but need
+-- not be the reason.
 create or replace function tock.why(p_queue text, p_sessions boolean default true)
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
@@ -59,16 +64,19 @@ begin
   return query
     select r.* from (
       select 'there is no queue of this name' as finding, 'warning' as severity,
-        'nobody has made it, or enqueued to it' as detail, 'look how it is spelt: tock queue list' as hint, 1 as n
+        'nobody has made it, or enqueued to it' as detail,
+        'look how it is spelt: tock queue list' as hint, 1 as n
       where not exists (select from tock.queues q where q.name = p_queue)
       union all select t.*, 1 from tock.why_of_takers(p_queue) t
       union all select d.*, 2 from tock.why_of_time(p_queue) d
       union all select s.* from (
         select x.*, 3 from tock.why_of_transactions() x
         union all select h.*, 3 from tock.why_of_hidden() h) s where p_sessions
-      union all select distinct o.finding, o.severity, 'a session has written to Tock in a transaction that stays open',
+      union all select distinct o.finding, o.severity,
+        'a session has written to Tock in a transaction that stays open',
         'have it commit: a key for all queues is told whose it is', 3
-      from (select * from tock.why_of_transactions() union all select * from tock.why_of_hidden()) o where p_sessions is not true
+      from (select * from tock.why_of_transactions() union all select * from tock.why_of_hidden()) o
+      where p_sessions is not true
       union all select p.*, 4 from tock.why_of_parents(p_queue) p
       union all select g.*, 5 from tock.why_of_gates(p_queue) g
       union all select p.*, 6 from tock.why_of_poison(p_queue) p
@@ -78,4 +86,7 @@ begin
 end $$;
 
 comment on function tock.why is
-  'Why tasks of a queue are late at this moment, what explains it best first, and what to do about each: paused, no worker, a limit, what is due and not made ready, an open transaction, parents, gates, tasks that fail, or time that stands still. No row when nothing holds it up. Without p_sessions whose sessions those are is left out.';
+  'Why tasks of a queue are late at this moment, what explains it best first, and what to do about each: '
+  'paused, no worker, a limit, what is due and not made ready, an open transaction, parents, gates, tasks '
+  'that fail, or time that stands still. No row when nothing holds it up. '
+  'Without p_sessions whose sessions those are is left out.';

@@ -1,6 +1,7 @@
--- Streams are looked at that are awake, or were since they were counted last. A call that is cut short leaves its round to the
--- next call. What happens behind the round's place is the next round's: all that was committed before counting.finished_at
--- is counted, which is when the last whole round began; that a round is over says no more.
+-- Streams are looked at that are awake, or were since they were counted last. A call that is cut short leaves
+-- its round to the next call. What happens behind the round's place is the next round's: all that was
+-- committed before counting.finished_at is counted, which is when the last whole round began; that a round is
+-- over says no more.
 create or replace function tock.minutes(p_limit integer default 100000, p_seconds double precision default 2)
 returns integer
 language plpgsql
@@ -72,7 +73,9 @@ begin
 end $$;
 
 comment on function tock.minutes is
-  'Counts what has happened since the last call into tock.minutes and tock.totals, in batches of p_limit for up to p_seconds; returns how many runs, leases and open leases it read. What is left the next call goes on with.';
+  'Counts what has happened since the last call into tock.minutes and tock.totals, in batches of p_limit for '
+  'up to p_seconds; returns how many runs, leases and open leases it read. '
+  'What is left the next call goes on with.';
 
 create or replace function tock.leave_round(p_round tock.counting, p_amount integer)
 returns integer
@@ -99,4 +102,5 @@ as $$
     order by s.number limit p_limit)
 $$;
 
-comment on function tock.uncounted is 'The next streams in which something may have happened since they were counted.';
+comment on function tock.uncounted is
+  'The next streams in which something may have happened since they were counted.';

@@ -1,9 +1,11 @@
--- One statement, so that all is of one snapshot: what is visible of a stream's runs, and of its leases, is a prefix, and a
--- closed lease's results are all visible. What is read once is never read again: next time it begins behind that. It
--- goes by the parents of runs, leases and results, as a round may have to go on in another epoch than it began in, and
--- asks of each stream and lease by the primary key alone. Of a claim its first run tells for all how long it waited.
+-- One statement, so that all is of one snapshot: what is visible of a stream's runs, and of its leases, is a
+-- prefix, and a closed lease's results are all visible. What is read once is never read again: next time it
+-- begins behind that. It goes by the parents of runs, leases and results, as a round may have to go on in
+-- another epoch than it began in, and asks of each stream and lease by the primary key alone. Of a claim its
+-- first run tells for all how long it waited.
 create or replace function tock.count_some(
-  p_streams integer[], p_open tock.open_counts[], p_limit integer, out unfinished integer[], out amount integer)
+  p_streams integer[], p_open tock.open_counts[], p_limit integer, out unfinished integer[],
+  out amount integer)
 language plpgsql
 volatile
 set enable_seqscan = off
@@ -34,7 +36,8 @@ begin
     select b.number as stream, b.queue, l.*
     from batch b
     cross join lateral (
-      select l.after_position, l.last_position, l.claimed_at, l.closed_at, l.runs, l.skipped, l.skips from tock.leases l
+      select l.after_position, l.last_position, l.claimed_at, l.closed_at, l.runs, l.skipped, l.skips
+      from tock.leases l
       where l.stream = b.number and l.after_position >= b.leases_to
       order by l.stream, l.after_position limit p_limit) l
   ), looked as materialized (
@@ -42,7 +45,8 @@ begin
       '{}'::bigint[] as counted, true as is_new
     from new_leases n where n.runs > 0
     union all
-    select o.stream, s.queue, o.after_position, l.last_position, l.claimed_at, l.closed_at, o.runs, l.skips, o.counted, false
+    select o.stream, s.queue, o.after_position, l.last_position, l.claimed_at, l.closed_at, o.runs, l.skips,
+      o.counted, false
     from unnest(p_open) o
     join tock.streams s on s.number = o.stream
     cross join lateral (
@@ -57,10 +61,12 @@ begin
         and (k.skips is null or e.position <> all (k.skips))
       offset 0) e
   ), ends as materialized (
-    select o.stream, o.after_position, count(*)::integer as number, pg_catalog.array_agg(o.position) as positions
+    select o.stream, o.after_position, count(*)::integer as number,
+      pg_catalog.array_agg(o.position) as positions
     from own o group by o.stream, o.after_position
   ), facts as (
-    select n.queue, coalesce(p.promoted_at, n.created_at) as at, 'enqueued' as what, 1::bigint as n, null::float8 as seconds
+    select n.queue, coalesce(p.promoted_at, n.created_at) as at, 'enqueued' as what, 1::bigint as n,
+      null::float8 as seconds
     from new_runs n
     left join lateral (
       select p.promoted_at from tock.promotions p
@@ -76,14 +82,16 @@ begin
     select l.queue, l.claimed_at, 'wait', l.runs, extract(epoch from l.claimed_at - w.since)
     from new_leases l
     cross join lateral (
-      select case when r.task_id is null then r.created_at else tock.ready_since(r.stream, r.position, r.task_id) end as since
+      select case when r.task_id is null then r.created_at
+        else tock.ready_since(r.stream, r.position, r.task_id) end as since
       from tock.runs r
       where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
         and (l.skips is null or r.position <> all (l.skips))
       order by r.stream, r.position limit 1) w
     where l.runs > 0 and w.since is not null
     union all
-    select e.queue, e.ended_at, w.what, 1, case w.what when 'run' then extract(epoch from e.ended_at - e.claimed_at) end
+    select e.queue, e.ended_at, w.what, 1, case w.what
+      when 'run' then extract(epoch from e.ended_at - e.claimed_at) end
     from (
       select o.* from own o
       left join (select k.stream, unnest(k.counted) as position from looked k where k.counted <> '{}') c
@@ -127,40 +135,45 @@ begin
     from placed p cross join lateral (values (p.queue), ('*')) q(queue)
     group by grouping sets ((q.queue, p.width, p.at), (q.queue))
   ), by_minute as (
-    insert into tock.minutes as m (queue, at, width_seconds, enqueued, started, passed, done, failed, lost, dead, cancelled,
-      returned, wait_seconds, run_seconds, wait, run)
-    select s.queue, s.at, s.width, s.enqueued, s.started, s.passed, s.done, s.failed, s.lost, s.dead, s.cancelled,
-      s.returned, s.wait_seconds, s.run_seconds, s.wait, s.run
+    insert into tock.minutes as m (queue, at, width_seconds, enqueued, started, passed, done, failed, lost,
+      dead, cancelled, returned, wait_seconds, run_seconds, wait, run)
+    select s.queue, s.at, s.width, s.enqueued, s.started, s.passed, s.done, s.failed, s.lost,
+      s.dead, s.cancelled, s.returned, s.wait_seconds, s.run_seconds, s.wait, s.run
     from sums s where not s.in_all
     on conflict (queue, at, width_seconds) do update set enqueued = m.enqueued + excluded.enqueued,
-      started = m.started + excluded.started, passed = m.passed + excluded.passed, done = m.done + excluded.done,
-      failed = m.failed + excluded.failed, lost = m.lost + excluded.lost, dead = m.dead + excluded.dead,
-      cancelled = m.cancelled + excluded.cancelled, returned = m.returned + excluded.returned,
-      wait_seconds = m.wait_seconds + excluded.wait_seconds, run_seconds = m.run_seconds + excluded.run_seconds,
+      started = m.started + excluded.started, passed = m.passed + excluded.passed,
+      done = m.done + excluded.done, failed = m.failed + excluded.failed, lost = m.lost + excluded.lost,
+      dead = m.dead + excluded.dead, cancelled = m.cancelled + excluded.cancelled,
+      returned = m.returned + excluded.returned, wait_seconds = m.wait_seconds + excluded.wait_seconds,
+        run_seconds = m.run_seconds + excluded.run_seconds,
       wait = tock.add_counts(m.wait, excluded.wait), run = tock.add_counts(m.run, excluded.run)
   ), in_all as (
-    insert into tock.totals as t (queue, enqueued, started, passed, done, failed, lost, dead, cancelled, returned,
-      wait_seconds, run_seconds, wait, run)
-    select s.queue, s.enqueued, s.started, s.passed, s.done, s.failed, s.lost, s.dead, s.cancelled, s.returned,
-      s.wait_seconds, s.run_seconds, s.wait, s.run
+    insert into tock.totals as t (queue, enqueued, started, passed, done, failed, lost, dead,
+      cancelled, returned, wait_seconds, run_seconds, wait, run)
+    select s.queue, s.enqueued, s.started, s.passed, s.done, s.failed, s.lost, s.dead,
+      s.cancelled, s.returned, s.wait_seconds, s.run_seconds, s.wait, s.run
     from sums s where s.in_all and s.queue <> '*'
     on conflict (queue) do update set enqueued = t.enqueued + excluded.enqueued,
-      started = t.started + excluded.started, passed = t.passed + excluded.passed, done = t.done + excluded.done,
-      failed = t.failed + excluded.failed, lost = t.lost + excluded.lost, dead = t.dead + excluded.dead,
-      cancelled = t.cancelled + excluded.cancelled, returned = t.returned + excluded.returned,
-      wait_seconds = t.wait_seconds + excluded.wait_seconds, run_seconds = t.run_seconds + excluded.run_seconds,
+      started = t.started + excluded.started, passed = t.passed + excluded.passed,
+      done = t.done + excluded.done, failed = t.failed + excluded.failed, lost = t.lost + excluded.lost,
+      dead = t.dead + excluded.dead, cancelled = t.cancelled + excluded.cancelled,
+      returned = t.returned + excluded.returned, wait_seconds = t.wait_seconds + excluded.wait_seconds,
+        run_seconds = t.run_seconds + excluded.run_seconds,
       wait = tock.add_counts(t.wait, excluded.wait), run = tock.add_counts(t.run, excluded.run)
   ), read as materialized (
-    select b.*, r.n as runs, l.n as leases, coalesce(r.n, 0) < p_limit and coalesce(l.n, 0) < p_limit as whole,
+    select b.*, r.n as runs, l.n as leases, coalesce(r.n, 0) < p_limit
+      and coalesce(l.n, 0) < p_limit as whole,
       greatest(b.runs_to, r.upto) as next_run, greatest(b.leases_to, l.upto) as next_lease,
       b.ready + coalesce(r.n, 0) - coalesce(l.over, 0) as next_ready
     from batch b
-    left join (select n.number, count(*) as n, max(n.position) as upto from new_runs n group by n.number) r using (number)
+    left join (select n.number, count(*) as n, max(n.position) as upto from new_runs n group by n.number) r
+    using (number)
     left join (
       select n.stream as number, count(*) as n, max(n.last_position) as upto, sum(n.runs + n.skipped) as over
       from new_leases n group by n.stream) l using (number)
   ), moved as (
-    -- where all was read the cursors are as far as start_after at least: a stream that sleeps is not looked at again
+    -- where all was read the cursors are as far as start_after at least: a stream
+    -- that sleeps is not looked at again
     insert into tock.counted as c (stream, runs_to, leases_to, ready)
     select r.number, case when r.whole then greatest(r.next_run, r.start_after) else r.next_run end,
       case when r.whole then greatest(r.next_lease, r.start_after) else r.next_lease end, r.next_ready
@@ -183,9 +196,11 @@ begin
       select from open n where n.stream = p.stream and n.after_position = p.after_position)
   )
   select array(select r.number from read r where not r.whole order by r.number),
-    (select coalesce(sum(coalesce(r.runs, 0) + coalesce(r.leases, 0)), 0) from read r)::integer + coalesce(pg_catalog.cardinality(p_open), 0)
+    (select coalesce(sum(coalesce(r.runs, 0) + coalesce(r.leases, 0)), 0) from read r)::integer
+      + coalesce(pg_catalog.cardinality(p_open), 0)
     into unfinished, amount;
 end $$;
 
 comment on function tock.count_some is
-  'Counts up to p_limit new runs and leases of each of some streams, and what has ended of leases that were open; says which streams have more, and how much it read.';
+  'Counts up to p_limit new runs and leases of each of some streams, and what has ended of leases that were '
+  'open; says which streams have more, and how much it read.';

@@ -1,17 +1,21 @@
--- The upper bounds of the histograms' buckets, in seconds; one more bucket holds what lies above the last. Each is at most
--- 1.6 times the one before, for the sake of percentile(). The arrays in minutes and totals are of this length: a change of it needs a migration that converts them, as in 0033.
+-- The upper bounds of the histograms' buckets, in seconds; one more bucket holds what lies above the last.
+-- Each is at most 1.6 times the one before, for the sake of percentile(). The arrays in minutes and totals
+-- are of this length: a change of it needs a migration that converts them, as in 0033.
 create or replace function tock.bounds()
 returns double precision[]
 language sql
 immutable
 as $$
   select array[
-    0.005, 0.007, 0.01, 0.016, 0.025, 0.035, 0.05, 0.07, 0.1, 0.16, 0.25, 0.35, 0.5, 0.7, 1, 1.6, 2.5, 3.5, 5, 7, 10, 15, 20, 30, 45,
+    0.005, 0.007, 0.01, 0.016, 0.025, 0.035, 0.05, 0.07, 0.1, 0.16, 0.25, 0.35, 0.5, 0.7, 1, 1.6, 2.5, 3.5, 5,
+      7, 10, 15, 20, 30, 45,
     60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700,
     3600, 5400, 7200, 10800, 14400, 21600, 28800, 43200, 57600, 86400]::float8[]
 $$;
 
-comment on function tock.bounds is 'The upper bounds of the buckets in which waits and runs are counted, in seconds; what is above the last has a bucket of its own.';
+comment on function tock.bounds is
+  'The upper bounds of the buckets in which waits and runs are counted, in seconds; what is above the last '
+  'has a bucket of its own.';
 
 -- A value that equals a bound lies below it, as Prometheus's `le` says; width_bucket() counts it above.
 create or replace function tock.bucket_of(p_seconds double precision)
@@ -49,8 +53,9 @@ $$;
 
 comment on function tock.add_counts is 'Two arrays of counts added up; null is none.';
 
--- created_at is the task's. A run that goes on with one came by a promotion, which says when it was due (or, where a gate
--- let it in or its last parent ended, when it was promoted), or at once, when the run before ended; so its task is followed from its first run, 16 steps at most. Changed and run beyond that: unknown.
+-- created_at is the task's. A run that goes on with one came by a promotion, which says when it was due (or,
+-- where a gate let it in or its last parent ended, when it was promoted), or at once, when the run before
+-- ended; so its task is followed from its first run, 16 steps at most. Changed and run beyond that: unknown.
 create or replace function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
 returns timestamptz
 language plpgsql
@@ -65,7 +70,8 @@ declare
 begin
   for v_step in 1 .. 16 loop
     if v_id & 1048575 = 0 then
-      select p.run_id, case when pg_catalog.isfinite(p.due_at) then p.due_at else p.promoted_at end into v_id, v_at
+      select p.run_id, case when pg_catalog.isfinite(p.due_at) then p.due_at else p.promoted_at end
+      into v_id, v_at
       from tock.promotions p where p.position = v_id >> 20;
     else
       select e.next_id, e.ended_at into v_id, v_at
@@ -78,7 +84,9 @@ begin
   return null;
 end $$;
 
-comment on function tock.ready_since is 'Since when a run of a task that waited, or that goes on, has been ready or due; null when that can''t be seen.';
+comment on function tock.ready_since is
+  'Since when a run of a task that waited, or that goes on, has been ready or due; null when '
+  'that can''t be seen.';
 
 -- As arrays of one length make one of two dimensions, what adds them up takes them apart by its row.
 create or replace function tock.sum_counts(p_counts bigint[])
@@ -92,7 +100,8 @@ as $$
     order by (c.place - 1) % (1 + pg_catalog.cardinality(tock.bounds()))) end
 $$;
 
-comment on function tock.sum_counts is 'Arrays of counts, one after the other in one, added up; null when there are none.';
+comment on function tock.sum_counts is
+  'Arrays of counts, one after the other in one, added up; null when there are none.';
 
 create or replace function tock.hours_until()
 returns timestamptz
@@ -102,4 +111,5 @@ as $$
   select pg_catalog.date_trunc('hour', pg_catalog.clock_timestamp() - interval '48 hours', 'UTC')
 $$;
 
-comment on function tock.hours_until is 'Up to when what happened is kept by the hour; from then on by the minute.';
+comment on function tock.hours_until is
+  'Up to when what happened is kept by the hour; from then on by the minute.';

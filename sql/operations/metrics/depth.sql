@@ -1,5 +1,6 @@
--- What has been counted and not handed out, less what is marked above the cursor, up to 10,000 marks a stream: what a bulk
--- cancelled beyond that counts as ready until it is passed over. Up to 100,000 of a queue's waiting tasks are counted.
+-- What has been counted and not handed out, less what is marked above the cursor, up to 10,000 marks a
+-- stream: what a bulk cancelled beyond that counts as ready until it is passed over. Up to 100,000 of a
+-- queue's waiting tasks are counted.
 create or replace function tock.depths()
 returns setof tock.depth
 language plpgsql
@@ -46,7 +47,8 @@ begin
       where e.settled_at is not null) k
     group by k.queue
   )
-  select q.name, coalesce(r.runs, 0)::bigint, coalesce(u.runs, 0)::bigint, w.tasks, coalesce(d.tasks, 0)::bigint,
+  select q.name, coalesce(r.runs, 0)::bigint, coalesce(u.runs, 0)::bigint, w.tasks,
+    coalesce(d.tasks, 0)::bigint,
     coalesce(u.leases, 0)::bigint, r.oldest
   from tock.queues q
   left join ready r on r.queue = q.name
@@ -57,7 +59,9 @@ begin
   where q.name <> '*';
 end $$;
 
-comment on function tock.depths is 'How much there is of each queue as far as it has been counted: a look at each stream that has something, and at each open lease.';
+comment on function tock.depths is
+  'How much there is of each queue as far as it has been counted: a look at each stream that has something, '
+  'and at each open lease.';
 
 -- The row of '*' says that there was a round in this minute, be there anything or not.
 create or replace function tock.note_depth()
@@ -73,15 +77,18 @@ begin
   ), noted as (
     insert into tock.totals as t (queue, ready, running, waiting, dead_now, leases, oldest_ready_at)
     select d.queue, d.ready, d.running, d.waiting, d.dead, d.leases, d.oldest_ready_at from depths d
-    on conflict (queue) do update set ready = excluded.ready, running = excluded.running, waiting = excluded.waiting,
-      dead_now = excluded.dead_now, leases = excluded.leases, oldest_ready_at = excluded.oldest_ready_at
+    on conflict (queue) do update set ready = excluded.ready, running = excluded.running,
+      waiting = excluded.waiting, dead_now = excluded.dead_now, leases = excluded.leases,
+      oldest_ready_at = excluded.oldest_ready_at
     where (t.ready, t.running, t.waiting, t.dead_now, t.leases, t.oldest_ready_at) is distinct from
-      (excluded.ready, excluded.running, excluded.waiting, excluded.dead_now, excluded.leases, excluded.oldest_ready_at)
+      (excluded.ready, excluded.running, excluded.waiting, excluded.dead_now, excluded.leases,
+        excluded.oldest_ready_at)
   ), dropped as (
     delete from tock.totals t where not exists (select from tock.queues q where q.name = t.queue)
   )
   insert into tock.minutes as m (queue, at, width_seconds, ready, running, waiting, oldest_ready_seconds)
-  select coalesce(d.queue, '*'), pg_catalog.date_trunc('minute', v_at), 60, coalesce(sum(d.ready), 0), coalesce(sum(d.running), 0),
+  select coalesce(d.queue, '*'), pg_catalog.date_trunc('minute', v_at), 60, coalesce(sum(d.ready), 0),
+    coalesce(sum(d.running), 0),
     coalesce(sum(d.waiting), 0), greatest(0, extract(epoch from v_at - min(d.oldest_ready_at)))
   from depths d
   group by grouping sets ((d.queue), ())
@@ -92,7 +99,8 @@ end $$;
 
 comment on function tock.note_depth is 'Keeps how much there is now, in all and for this minute.';
 
--- An hour at a time, the oldest first, and one a call; more when one has been added to since. Depths become the highest.
+-- An hour at a time, the oldest first, and one a call; more when one has been added to since.
+-- Depths become the highest.
 create or replace function tock.minutes_to_hours()
 returns void
 language plpgsql
@@ -109,27 +117,33 @@ begin
       where m.width_seconds = 60 and m.at >= v_hour and m.at < v_hour + interval '1 hour'
       returning m.*
     ), sums as (
-      select g.queue, sum(g.enqueued) as enqueued, sum(g.started) as started, sum(g.passed) as passed, sum(g.done) as done,
+      select g.queue, sum(g.enqueued) as enqueued, sum(g.started) as started, sum(g.passed) as passed,
+        sum(g.done) as done,
         sum(g.failed) as failed, sum(g.lost) as lost, sum(g.dead) as dead, sum(g.cancelled) as cancelled,
-        sum(g.returned) as returned, max(g.ready) as ready, max(g.running) as running, max(g.waiting) as waiting,
-        max(g.oldest_ready_seconds) as oldest, sum(g.wait_seconds) as wait_seconds, sum(g.run_seconds) as run_seconds,
+        sum(g.returned) as returned, max(g.ready) as ready, max(g.running) as running,
+        max(g.waiting) as waiting, max(g.oldest_ready_seconds) as oldest, sum(g.wait_seconds) as wait_seconds,
+        sum(g.run_seconds) as run_seconds,
         tock.sum_counts(pg_catalog.array_agg(g.wait) filter (where g.wait is not null)) as wait,
         tock.sum_counts(pg_catalog.array_agg(g.run) filter (where g.run is not null)) as run
       from gone g group by g.queue
     )
-    insert into tock.minutes as m (queue, at, width_seconds, enqueued, started, passed, done, failed, lost, dead, cancelled,
-      returned, ready, running, waiting, oldest_ready_seconds, wait_seconds, run_seconds, wait, run)
-    select s.queue, v_hour, 3600, s.enqueued, s.started, s.passed, s.done, s.failed, s.lost, s.dead, s.cancelled,
-      s.returned, s.ready, s.running, s.waiting, s.oldest, s.wait_seconds, s.run_seconds, s.wait, s.run
+    insert into tock.minutes as m (queue, at, width_seconds, enqueued, started, passed, done, failed, lost,
+      dead, cancelled, returned, ready, running, waiting, oldest_ready_seconds, wait_seconds,
+      run_seconds, wait, run)
+    select s.queue, v_hour, 3600, s.enqueued, s.started, s.passed, s.done, s.failed, s.lost,
+      s.dead, s.cancelled, s.returned, s.ready, s.running, s.waiting, s.oldest, s.wait_seconds,
+      s.run_seconds, s.wait, s.run
     from sums s
     on conflict (queue, at, width_seconds) do update set enqueued = m.enqueued + excluded.enqueued,
-      started = m.started + excluded.started, passed = m.passed + excluded.passed, done = m.done + excluded.done,
-      failed = m.failed + excluded.failed, lost = m.lost + excluded.lost, dead = m.dead + excluded.dead,
-      cancelled = m.cancelled + excluded.cancelled, returned = m.returned + excluded.returned,
-      ready = greatest(m.ready, excluded.ready), running = greatest(m.running, excluded.running),
+      started = m.started + excluded.started, passed = m.passed + excluded.passed,
+      done = m.done + excluded.done, failed = m.failed + excluded.failed, lost = m.lost + excluded.lost,
+      dead = m.dead + excluded.dead, cancelled = m.cancelled + excluded.cancelled,
+      returned = m.returned + excluded.returned, ready = greatest(m.ready, excluded.ready),
+        running = greatest(m.running, excluded.running),
       waiting = greatest(m.waiting, excluded.waiting),
       oldest_ready_seconds = greatest(m.oldest_ready_seconds, excluded.oldest_ready_seconds),
-      wait_seconds = m.wait_seconds + excluded.wait_seconds, run_seconds = m.run_seconds + excluded.run_seconds,
+      wait_seconds = m.wait_seconds + excluded.wait_seconds,
+      run_seconds = m.run_seconds + excluded.run_seconds,
       wait = tock.add_counts(m.wait, excluded.wait), run = tock.add_counts(m.run, excluded.run);
   end if;
   delete from tock.minutes m where (m.queue, m.at, m.width_seconds) in (
@@ -137,4 +151,5 @@ begin
     where o.width_seconds = 3600 and o.at < pg_catalog.now() - interval '400 days' order by o.at limit 10000);
 end $$;
 
-comment on function tock.minutes_to_hours is 'Makes an hour of the oldest minutes that are past two days, and deletes hours older than 400 days.';
+comment on function tock.minutes_to_hours is
+  'Makes an hour of the oldest minutes that are past two days, and deletes hours older than 400 days.';

@@ -3,7 +3,8 @@ returns text
 language sql
 immutable
 as $$
-  select '"' || pg_catalog.replace(pg_catalog.replace(pg_catalog.replace(p_value, '\', '\\'), '"', '\"'), e'\n', '\n') || '"'
+  select '"' || pg_catalog.replace(pg_catalog.replace(pg_catalog.replace(p_value, '\', '\\'), '"', '\"'),
+    e'\n', '\n') || '"'
 $$;
 
 comment on function tock.label is 'A label''s value as OpenMetrics has it.';
@@ -20,29 +21,35 @@ $$;
 
 comment on function tock.metric is 'A family of metrics: its description, type and unit before its samples.';
 
--- In OpenMetrics a bucket holds all up to its bound, and bounds have a point. One format() makes a whole histogram: with
--- one for each of its 48 buckets the metrics of 2,000 queues took 360 ms instead of 240.
+-- In OpenMetrics a bucket holds all up to its bound, and bounds have a point. One format() makes a whole
+-- histogram: with one for each of its 48 buckets the metrics of 2,000 queues took 360 ms instead of 240.
 create or replace function tock.histogram_form(p_name text)
 returns text
 language sql
 immutable
 as $$
   select pg_catalog.string_agg(pg_catalog.format(e'%s_bucket{queue=%%1$s,le="%s"} %%%s$s\n', p_name,
-      case when h.bound is null then '+Inf' when h.bound = pg_catalog.trunc(h.bound) then h.bound || '.0' else h.bound::text end,
+      case when h.bound is null then '+Inf' when h.bound = pg_catalog.trunc(h.bound) then h.bound || '.0'
+        else h.bound::text end,
       h.place + 1), '' order by h.place)
-    || pg_catalog.format(e'%1$s_count{queue=%%1$s} %%%2$s$s\n%1$s_sum{queue=%%1$s} %%%3$s$s\n', p_name, max(h.place) + 1, max(h.place) + 2)
+    || pg_catalog.format(e'%1$s_count{queue=%%1$s} %%%2$s$s\n%1$s_sum{queue=%%1$s} %%%3$s$s\n', p_name,
+      max(h.place) + 1, max(h.place) + 2)
   from unnest(tock.bounds() || null::float8) with ordinality h(bound, place)
 $$;
 
-comment on function tock.histogram_form is 'The samples of a histogram as format() takes them: of the queue, what is counted up to each bound, and the sum.';
+comment on function tock.histogram_form is
+  'The samples of a histogram as format() takes them: of the queue, what is counted up to each bound, '
+  'and the sum.';
 
-create or replace function tock.histogram_samples(p_form text, p_queue text, p_counts bigint[], p_sum double precision)
+create or replace function tock.histogram_samples(
+  p_form text, p_queue text, p_counts bigint[], p_sum double precision)
 returns text
 language plpgsql
 immutable
 as $$
 declare
-  v_upto bigint[] := coalesce(p_counts, pg_catalog.array_fill(0::bigint, array[1 + pg_catalog.cardinality(tock.bounds())]));
+  v_upto bigint[] := coalesce(p_counts,
+    pg_catalog.array_fill(0::bigint, array[1 + pg_catalog.cardinality(tock.bounds())]));
 begin
   for v_n in 2 .. pg_catalog.cardinality(v_upto) loop
     v_upto[v_n] := v_upto[v_n - 1] + v_upto[v_n];
@@ -57,19 +64,22 @@ returns text
 language sql
 volatile
 as $$
-  select tock.metric('tock_duty_late_seconds', 'gauge', 'How much later than its interval a duty was done last.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_duty_late_seconds{duty=%s} %s\n', tock.label(d.name), greatest(0,
-        extract(epoch from pg_catalog.clock_timestamp()
-          - coalesce(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))) - d.every_seconds)), '' order by d.name))
+  select tock.metric('tock_duty_late_seconds', 'gauge',
+    'How much later than its interval a duty was done last.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_duty_late_seconds{duty=%s} %s\n',
+        tock.label(d.name), greatest(0, extract(epoch from pg_catalog.clock_timestamp()
+          - coalesce(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))) - d.every_seconds)), ''
+        order by d.name))
     || tock.metric('tock_duty_failures', 'gauge', 'How many times in a row a duty has failed.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_duty_failures{duty=%s} %s\n', tock.label(d.name), d.failures), '' order by d.name))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_duty_failures{duty=%s} %s\n', tock.label(d.name),
+        d.failures), '' order by d.name))
   from tock.duties d
 $$;
 
 comment on function tock.duty_metrics is 'The metrics of duties.';
 
--- Totals and a few small tables: what there is in a queue is not looked at. The text of 2,000 queues is 10 MB, and sorted: with
--- a work_mem of 4 MB, PostgreSQL's default, by way of files.
+-- Totals and a few small tables: what there is in a queue is not looked at. The text of 2,000 queues is 10
+-- MB, and sorted: with a work_mem of 4 MB, PostgreSQL's default, by way of files.
 create or replace function tock.metrics()
 returns text
 language sql
@@ -81,77 +91,99 @@ set work_mem = '64MB'
 as $$
   with totals as materialized (
     select tock.label(q.name) as queue, tock.is_paused(q)::integer as paused, coalesce(t.ready, 0) as ready,
-      coalesce(t.running, 0) as running, coalesce(t.waiting, 0) as waiting, coalesce(t.dead_now, 0) as dead_now,
+      coalesce(t.running, 0) as running, coalesce(t.waiting, 0) as waiting,
+      coalesce(t.dead_now, 0) as dead_now,
       coalesce(t.leases, 0) as leases, t.oldest_ready_at, coalesce(t.enqueued, 0) as enqueued,
       coalesce(t.started, 0) as started, coalesce(t.passed, 0) as passed, coalesce(t.done, 0) as done,
       coalesce(t.failed, 0) as failed, coalesce(t.lost, 0) as lost, coalesce(t.cancelled, 0) as cancelled,
-      coalesce(t.returned, 0) as returned, coalesce(t.dead, 0) as dead, t.wait, coalesce(t.wait_seconds, 0) as wait_seconds,
-      t.run, coalesce(t.run_seconds, 0) as run_seconds
+      coalesce(t.returned, 0) as returned, coalesce(t.dead, 0) as dead, t.wait,
+      coalesce(t.wait_seconds, 0) as wait_seconds, t.run, coalesce(t.run_seconds, 0) as run_seconds
     from tock.queues q left join tock.totals t on t.queue = q.name
     where q.name <> '*'
   ), families as (
     select 1 as n, tock.metric('tock_queue_ready', 'gauge', 'Tasks that are ready.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_ready{queue=%s} %s\n', t.queue, t.ready), '' order by t.queue)) as text
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_ready{queue=%s} %s\n', t.queue, t.ready), ''
+        order by t.queue)) as text
     from totals t
     union all
     select 2, tock.metric('tock_queue_running', 'gauge', 'Runs that a worker has.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_running{queue=%s} %s\n', t.queue, t.running), '' order by t.queue))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_running{queue=%s} %s\n', t.queue, t.running), ''
+        order by t.queue))
     from totals t
     union all
-    select 3, tock.metric('tock_queue_waiting', 'gauge', 'Tasks that wait for their time, a gate or a parent, up to 100000.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_waiting{queue=%s} %s\n', t.queue, t.waiting), '' order by t.queue))
+    select 3, tock.metric('tock_queue_waiting', 'gauge',
+      'Tasks that wait for their time, a gate or a parent, up to 100000.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_waiting{queue=%s} %s\n', t.queue, t.waiting), ''
+        order by t.queue))
     from totals t
     union all
     select 4, tock.metric('tock_queue_dead', 'gauge', 'Tasks that are dead and kept.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_dead{queue=%s} %s\n', t.queue, t.dead_now), '' order by t.queue))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_dead{queue=%s} %s\n', t.queue, t.dead_now), ''
+        order by t.queue))
     from totals t
     union all
-    select 5, tock.metric('tock_queue_oldest_ready_age_seconds', 'gauge', 'For how long the oldest ready task has been so.',
+    select 5, tock.metric('tock_queue_oldest_ready_age_seconds', 'gauge',
+      'For how long the oldest ready task has been so.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_oldest_ready_age_seconds{queue=%s} %s\n', t.queue,
-        coalesce(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - t.oldest_ready_at)), 0)), '' order by t.queue))
+        coalesce(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - t.oldest_ready_at)), 0)), ''
+      order by t.queue))
     from totals t
     union all
     select 6, tock.metric('tock_queue_paused', 'gauge', 'Whether a queue is paused.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_paused{queue=%s} %s\n', t.queue, t.paused), '' order by t.queue))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_paused{queue=%s} %s\n', t.queue, t.paused), ''
+        order by t.queue))
     from totals t
     union all
     select 7, tock.metric('tock_leases_open', 'gauge', 'Leases that workers have, by stream.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_leases_open{queue=%s} %s\n', t.queue, t.leases), '' order by t.queue))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_leases_open{queue=%s} %s\n', t.queue, t.leases), ''
+        order by t.queue))
     from totals t
     union all
     select 8, tock.metric('tock_tasks_enqueued', 'counter', 'Tasks that became ready for the first time.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_enqueued_total{queue=%s} %s\n', t.queue, t.enqueued), '' order by t.queue))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_enqueued_total{queue=%s} %s\n', t.queue,
+        t.enqueued), '' order by t.queue))
     from totals t
     union all
     select 9, tock.metric('tock_tasks_dead', 'counter', 'Tasks that died.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_dead_total{queue=%s} %s\n', t.queue, t.dead), '' order by t.queue))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_dead_total{queue=%s} %s\n', t.queue, t.dead), ''
+        order by t.queue))
     from totals t
     union all
     select 10, tock.metric('tock_runs_started', 'counter', 'Runs that were claimed.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_started_total{queue=%s} %s\n', t.queue, t.started), '' order by t.queue))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_started_total{queue=%s} %s\n', t.queue, t.started),
+        '' order by t.queue))
     from totals t
     union all
-    select 11, tock.metric('tock_runs_passed', 'counter', 'Runs that no worker was given: cancelled, replaced, expired or purged.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_passed_total{queue=%s} %s\n', t.queue, t.passed), '' order by t.queue))
+    select 11, tock.metric('tock_runs_passed', 'counter',
+      'Runs that no worker was given: cancelled, replaced, expired or purged.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_passed_total{queue=%s} %s\n', t.queue, t.passed), ''
+        order by t.queue))
     from totals t
     union all
     select 12, tock.metric('tock_runs_finished', 'counter', 'Runs that ended, by how.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_finished_total{queue=%s,outcome=%s} %s\n',
         t.queue, tock.label(o.name), o.n), '' order by t.queue, o.name))
     from totals t
-    cross join lateral (values ('done', t.done), ('failed', t.failed), ('lost', t.lost), ('cancelled', t.cancelled),
+    cross join lateral (values ('done', t.done), ('failed', t.failed), ('lost', t.lost),
+      ('cancelled', t.cancelled),
       ('returned', t.returned)) o(name, n)
     union all
     select 13, tock.metric('tock_runs_lost', 'counter', 'Runs whose lease ran out.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_lost_total{queue=%s} %s\n', t.queue, t.lost), '' order by t.queue))
+      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_lost_total{queue=%s} %s\n', t.queue, t.lost), ''
+        order by t.queue))
     from totals t
     union all
-    select 14, tock.metric('tock_run_wait_seconds', 'histogram', 'How long runs were ready before they were claimed: since they were enqueued or due, let in by their gate, or since their last parent ended.',
-      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_wait_seconds'), t.queue, t.wait, t.wait_seconds), '' order by t.queue))
+    select 14, tock.metric('tock_run_wait_seconds', 'histogram',
+      'How long runs were ready before they were claimed: since they were enqueued or due, let in by their '
+      'gate, or since their last parent ended.',
+      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_wait_seconds'), t.queue,
+        t.wait, t.wait_seconds), '' order by t.queue))
     from totals t
     union all
-    select 15, tock.metric('tock_run_duration_seconds', 'histogram', 'How long it took from the claim until a run was done or failed.',
-      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_duration_seconds'), t.queue, t.run, t.run_seconds), '' order by t.queue))
+    select 15, tock.metric('tock_run_duration_seconds', 'histogram',
+      'How long it took from the claim until a run was done or failed.',
+      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_duration_seconds'), t.queue,
+        t.run, t.run_seconds), '' order by t.queue))
     from totals t
     union all
     select 16, tock.duty_metrics()
@@ -160,10 +192,13 @@ as $$
       pg_catalog.format(e'tock_epochs %s\n', (select count(*) from tock.epochs)))
     union all
     select 18, tock.metric('tock_counted_age_seconds', 'gauge', 'How old the figures of queues are.',
-      (select pg_catalog.format(e'tock_counted_age_seconds %s\n', greatest(0, extract(epoch from pg_catalog.clock_timestamp() - g.finished_at)))
+      (select pg_catalog.format(e'tock_counted_age_seconds %s\n',
+        greatest(0, extract(epoch from pg_catalog.clock_timestamp() - g.finished_at)))
       from tock.counting g where g.finished_at is not null))
   )
   select pg_catalog.string_agg(f.text, '' order by f.n) || e'# EOF\n' from families f
 $$;
 
-comment on function tock.metrics is 'What Prometheus reads, in OpenMetrics text: every queue as of the last round of the duty minutes, and duties as they are.';
+comment on function tock.metrics is
+  'What Prometheus reads, in OpenMetrics text: every queue as of the last round of the duty minutes, '
+  'and duties as they are.';

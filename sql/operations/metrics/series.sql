@@ -1,5 +1,5 @@
--- The middle of the bucket, by ratio: off by no more than the root of the ratio of its bounds, also where all that was
--- counted there took equally long.
+-- The middle of the bucket, by ratio: off by no more than the root of the ratio of its bounds, also where all
+-- that was counted there took equally long.
 create or replace function tock.percentile(p_counts bigint[], p_share double precision)
 returns double precision
 language plpgsql
@@ -20,20 +20,23 @@ begin
   return case when v_rank > 0 then v_bounds[pg_catalog.cardinality(v_bounds)] end;
 end $$;
 
-comment on function tock.percentile is 'What a share of what a histogram counts was at most, to about a quarter: the middle of its bucket, and the last bound (a day) where it is above that; null of nothing.';
+comment on function tock.percentile is
+  'What a share of what a histogram counts was at most, to about a quarter: the middle of its bucket, and '
+  'the last bound (a day) where it is above that; null of nothing.';
 
 create or replace function tock.percentiles(p_counts bigint[])
 returns jsonb
 language sql
 immutable
 as $$
-  select pg_catalog.jsonb_build_object('p50', tock.percentile(p_counts, 0.5), 'p95', tock.percentile(p_counts, 0.95),
-    'p99', tock.percentile(p_counts, 0.99))
+  select pg_catalog.jsonb_build_object('p50', tock.percentile(p_counts, 0.5),
+    'p95', tock.percentile(p_counts, 0.95), 'p99', tock.percentile(p_counts, 0.99))
 $$;
 
 comment on function tock.percentiles is 'The p50, p95 and p99 of a histogram.';
 
--- Where minutes have become hours there is no finer step; where none is asked for it is one that 1,500 points do for.
+-- Where minutes have become hours there is no finer step; where none is asked for it is one
+-- that 1,500 points do for.
 create or replace function tock.step_of(p_from timestamptz, p_to timestamptz, p_step_seconds integer)
 returns integer
 language plpgsql
@@ -57,11 +60,13 @@ begin
   if p_step_seconds is null then
     v_step := coalesce((
       select s from unnest(array[60, 300, 900, 3600, 21600, 86400]) s
-      where s >= v_least and s * 1498.0 >= (extract(epoch from p_to) - extract(epoch from p_from)) order by s limit 1), 31536000);
+      where s >= v_least and s * 1498.0 >= (extract(epoch from p_to) - extract(epoch from p_from)) order by s
+      limit 1), 31536000);
   end if;
   v_step := ((v_step + v_least - 1) / v_least) * v_least;
   if (extract(epoch from p_to) - extract(epoch from p_from)) / v_step > 1499 then
-    perform tock.refuse(422, 'these are more than 1,500 points', 'step_seconds', 'a longer step, or a shorter time');
+    perform tock.refuse(422, 'these are more than 1,500 points', 'step_seconds',
+      'a longer step, or a shorter time');
   end if;
   return v_step;
 end $$;
@@ -70,10 +75,12 @@ comment on function tock.step_of is 'The seconds between the points of a series.
 
 -- What was not looked at isn't known: of a time without a round, how much there was is null.
 create or replace function tock.series(
-  p_queue text default null, p_from timestamptz default null, p_to timestamptz default null, p_step_seconds integer default null)
+  p_queue text default null, p_from timestamptz default null, p_to timestamptz default null,
+  p_step_seconds integer default null)
 returns table (
-  step_seconds integer, at timestamptz, enqueued bigint, started bigint, done bigint, failed bigint, lost bigint, dead bigint,
-  ready bigint, running bigint, waiting bigint, oldest_ready_seconds double precision, wait jsonb, run jsonb)
+  step_seconds integer, at timestamptz, enqueued bigint, started bigint, done bigint, failed bigint,
+  lost bigint, dead bigint, ready bigint, running bigint, waiting bigint,
+  oldest_ready_seconds double precision, wait jsonb, run jsonb)
 language plpgsql
 volatile
 security definer
@@ -85,7 +92,8 @@ as $$
 declare
   v_to timestamptz := coalesce(p_to, pg_catalog.clock_timestamp());
   -- what is earlier is refused below, and may have nothing before it
-  v_from timestamptz := coalesce(p_from, case when v_to < '1970-01-02T00:00:00Z' then v_to else v_to - interval '1 hour' end);
+  v_from timestamptz := coalesce(p_from, case when v_to < '1970-01-02T00:00:00Z' then v_to
+    else v_to - interval '1 hour' end);
   v_step integer;
   v_width interval;
 begin
@@ -100,19 +108,22 @@ begin
     select distinct pg_catalog.date_bin(v_width, m.at, '2000-01-01T00:00:00Z') as at from tock.minutes m
     where m.queue = '*' and m.at >= v_from and m.at < v_to and m.ready is not null
   ), sums as (
-    select pg_catalog.date_bin(v_width, m.at, '2000-01-01T00:00:00Z') as at, sum(m.enqueued)::bigint as enqueued,
+    select pg_catalog.date_bin(v_width, m.at, '2000-01-01T00:00:00Z') as at,
+      sum(m.enqueued)::bigint as enqueued,
       sum(m.started)::bigint as started, sum(m.done)::bigint as done, sum(m.failed)::bigint as failed,
-      sum(m.lost)::bigint as lost, sum(m.dead)::bigint as dead, max(m.ready) as ready, max(m.running) as running,
-      max(m.waiting) as waiting, max(m.oldest_ready_seconds) as oldest,
+      sum(m.lost)::bigint as lost, sum(m.dead)::bigint as dead, max(m.ready) as ready,
+      max(m.running) as running, max(m.waiting) as waiting, max(m.oldest_ready_seconds) as oldest,
       tock.sum_counts(pg_catalog.array_agg(m.wait) filter (where m.wait is not null)) as wait,
       tock.sum_counts(pg_catalog.array_agg(m.run) filter (where m.run is not null)) as run
     from tock.minutes m
     where m.queue = coalesce(p_queue, '*') and m.at >= v_from and m.at < v_to
     group by 1
   )
-  select v_step, g.at, coalesce(s.enqueued, 0), coalesce(s.started, 0), coalesce(s.done, 0), coalesce(s.failed, 0),
+  select v_step, g.at, coalesce(s.enqueued, 0), coalesce(s.started, 0), coalesce(s.done, 0),
+    coalesce(s.failed, 0),
     coalesce(s.lost, 0), coalesce(s.dead, 0), coalesce(s.ready, case when r.at is not null then 0 end),
-    coalesce(s.running, case when r.at is not null then 0 end), coalesce(s.waiting, case when r.at is not null then 0 end),
+    coalesce(s.running, case when r.at is not null then 0 end),
+    coalesce(s.waiting, case when r.at is not null then 0 end),
     s.oldest, tock.percentiles(s.wait), tock.percentiles(s.run)
   from pg_catalog.generate_series(v_from, v_to - interval '1 microsecond', v_width) g(at)
   left join sums s on s.at = g.at
@@ -121,14 +132,17 @@ begin
 end $$;
 
 comment on function tock.series is
-  'What happened in a queue, or in all together, from p_from (an hour ago) to before p_to, in points of p_step_seconds: up to 1,500, by the hour where it is more than two days ago. Depths are the highest in each, null where nobody counted.';
+  'What happened in a queue, or in all together, from p_from (an hour ago) to before p_to, in points of '
+  'p_step_seconds: up to 1,500, by the hour where it is more than two days ago. Depths are the highest in '
+  'each, null where nobody counted.';
 
 -- Rates are of the five minutes before the one of the last round, which is not over when it is counted.
 create or replace function tock.overview()
 returns table (
-  name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamptz,
-  counted_at timestamptz, enqueued_per_second double precision, started_per_second double precision,
-  done_per_second double precision, failed_per_second double precision, wait_p95 double precision, run_p95 double precision,
+  name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
+  oldest_ready_at timestamptz, counted_at timestamptz, enqueued_per_second double precision,
+  started_per_second double precision, done_per_second double precision, failed_per_second double precision,
+  wait_p95 double precision, run_p95 double precision,
   spark jsonb)
 language plpgsql
 volatile
@@ -148,20 +162,27 @@ begin
       sum(m.started) filter (where m.at >= v_minute - interval '5 minutes') as started,
       sum(m.done) filter (where m.at >= v_minute - interval '5 minutes') as done,
       sum(m.failed) filter (where m.at >= v_minute - interval '5 minutes') as failed,
-      pg_catalog.array_agg(m.wait) filter (where m.at >= v_minute - interval '5 minutes' and m.wait is not null) as wait,
-      pg_catalog.array_agg(m.run) filter (where m.at >= v_minute - interval '5 minutes' and m.run is not null) as run,
-      pg_catalog.jsonb_object_agg(extract(epoch from v_minute - m.at)::integer / 60, array[coalesce(m.ready, 0), m.done]) as marks
+      pg_catalog.array_agg(m.wait)
+        filter (where m.at >= v_minute - interval '5 minutes' and m.wait is not null) as wait,
+      pg_catalog.array_agg(m.run)
+        filter (where m.at >= v_minute - interval '5 minutes' and m.run is not null) as run,
+      pg_catalog.jsonb_object_agg(extract(epoch from v_minute - m.at)::integer / 60,
+        array[coalesce(m.ready, 0), m.done]) as marks
     from tock.minutes m
-    where m.width_seconds = 60 and m.at >= v_minute - interval '30 minutes' and m.at < v_minute and m.queue <> '*'
+    where m.width_seconds = 60 and m.at >= v_minute - interval '30 minutes' and m.at < v_minute
+      and m.queue <> '*'
     group by m.queue
   )
   select q.name, tock.is_paused(q), coalesce(t.ready, 0), coalesce(t.running, 0), coalesce(t.waiting, 0),
     coalesce(t.dead_now, 0), t.oldest_ready_at, v_counted, (coalesce(r.enqueued, 0) / 300)::float8,
-    (coalesce(r.started, 0) / 300)::float8, (coalesce(r.done, 0) / 300)::float8, (coalesce(r.failed, 0) / 300)::float8,
+    (coalesce(r.started, 0) / 300)::float8, (coalesce(r.done, 0) / 300)::float8,
+    (coalesce(r.failed, 0) / 300)::float8,
     tock.percentile(tock.sum_counts(r.wait), 0.95), tock.percentile(tock.sum_counts(r.run), 0.95),
     case when r.queue is null then '{"ready": [], "done": []}' else pg_catalog.jsonb_build_object(
-      'ready', array(select coalesce((r.marks -> n::text -> 0)::bigint, 0) from pg_catalog.generate_series(30, 1, -1) n),
-      'done', array(select coalesce((r.marks -> n::text -> 1)::bigint, 0) from pg_catalog.generate_series(30, 1, -1) n)) end
+      'ready', array(select coalesce((r.marks -> n::text -> 0)::bigint, 0)
+        from pg_catalog.generate_series(30, 1, -1) n),
+      'done', array(select coalesce((r.marks -> n::text -> 1)::bigint, 0)
+        from pg_catalog.generate_series(30, 1, -1) n)) end
   from tock.queues q
   left join tock.totals t on t.queue = q.name
   left join recent r on r.queue = q.name
@@ -170,4 +191,6 @@ begin
 end $$;
 
 comment on function tock.overview is
-  'Each queue as of the last round of the duty minutes: how much there is, rates of five minutes, p95 of waits and runs, and by the minute, oldest first, what was ready and done in the last 30 (nothing where nothing was).';
+  'Each queue as of the last round of the duty minutes: how much there is, rates of five minutes, p95 of '
+  'waits and runs, and by the minute, oldest first, what was ready and done in the last 30 (nothing '
+  'where nothing was).';

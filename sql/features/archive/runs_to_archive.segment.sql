@@ -1,0 +1,36 @@
+-- A run as the archive has it: texts, in this order, which functions/archive/columns.ts has too. JSON is
+-- PostgreSQL's own text, times are microseconds. A retry that waited stays what waited:
+-- what it became may be gone by now.
+create or replace function tock.runs_to_archive_{segment}(
+  p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer)
+returns table (stream integer, "position" bigint, begun bigint, created_at timestamptz,
+  queue text, texts text[])
+language sql
+stable
+as $$
+  select r.stream, r.position, r.task_id, r.created_at, s.queue, array[
+    (r.position << 20 | r.stream)::text, coalesce(r.task_id, r.position << 20 | r.stream)::text,
+    d.next_id::text, s.queue, d.state, s.priority::text, r.tenant, r.attempt::text,
+    r.max_attempts::text, r.lost::text, tock.micros(r.created_at), tock.micros(d.claimed_at),
+    tock.micros(d.leased_until), tock.micros(d.ended_at), d.worker, r.payload::text, d.result::text,
+    nullif(d.error, 'null')::text, r.options::text, g.progress::text, g.note, d.cancel_requested::text,
+    (select x.of_id from tock.reruns x where x.id = coalesce(r.task_id, r.position << 20 | r.stream)
+     limit 1)::text]
+  from (
+    select u.* from tock.runs_{segment} u
+    where (u.stream, u.position) > (p_stream, p_position)
+      and (u.stream, u.position) <= (p_last_stream, p_last_position)
+    order by u.stream, u.position limit p_limit) r
+  join tock.streams s on s.number = r.stream
+  cross join lateral tock.run_state_{segment}(r.stream, r.position, r.options) d
+  left join lateral (
+    select g.progress, g.note from tock.progress g
+    where g.position = any (array[r.position, d.lease_after + 1]) and g.stream = r.stream
+      and (g.of_all or g.position = r.position)
+    order by g.told_at desc limit 1) g on d.lease_after is not null
+  order by r.stream, r.position
+$$;
+
+comment on function tock.runs_to_archive_{segment} is
+  'Runs of the segment as the archive has them, after a place in it and up to another, in the order '
+  'of stream and position.';

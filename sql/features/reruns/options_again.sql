@@ -1,0 +1,22 @@
+-- expires_at is kept while it is to come. A unique key stays with the first task, and what that one came
+-- after. A pipeline goes on from the stage where the task is run again. What others gave stays, and so does
+-- what says that.
+create or replace function tock.options_again(p_options jsonb, p_policy tock.queues, p_now timestamptz)
+returns jsonb
+language sql
+stable
+as $$
+  select nullif(pg_catalog.jsonb_strip_nulls((coalesce(p_options, '{}')
+        - '{unique_key,expires_at,after,on_parent_failure,gather,names,cancelled_for}'::text[])
+      #- '{stage,after}'
+      #- case when (p_options #>> '{stage,expires_at}')::timestamptz <= p_now
+        then array['stage', 'expires_at'] else '{}' end
+    || pg_catalog.jsonb_build_object(
+      'timeout_seconds', coalesce((p_options ->> 'timeout_seconds')::integer, p_policy.timeout_seconds),
+      'expires_at', case when (p_options ->> 'expires_at')::timestamptz > p_now
+        then (p_options ->> 'expires_at')::timestamptz
+        else p_now + p_policy.max_wait_seconds * interval '1 second' end)), '{}')
+$$;
+
+comment on function tock.options_again is
+  'The options of a task that runs again in a queue, from those it had.';

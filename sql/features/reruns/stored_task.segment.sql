@@ -1,0 +1,17 @@
+create or replace function tock.stored_task_{segment}(p_current_id bigint)
+returns table (
+  priority smallint, tenant text, max_attempts smallint, bytes integer, payload jsonb, options jsonb)
+language sql
+stable
+as $$
+  select s.priority, r.tenant, r.max_attempts, r.bytes, r.payload, r.options
+  from tock.runs_{segment} r join tock.streams s on s.number = r.stream
+  where p_current_id & 1048575 <> 0
+    and r.stream = (p_current_id & 1048575)::integer and r.position = p_current_id >> 20
+  union all
+  select w.priority, w.tenant, w.max_attempts, w.bytes, w.payload, w.options
+  from tock.waiting w where p_current_id & 1048575 = 0 and w.position = p_current_id >> 20
+$$;
+
+comment on function tock.stored_task_{segment} is
+  'What is kept of a task with a run of the segment, or with a waiting entry.';

@@ -1,0 +1,30 @@
+-- Step by step for all at once, as far as the chains go within the segment.
+create or replace function tock.follow_runs_{segment}(p_open tock.whereabout[])
+returns setof tock.whereabout
+language sql
+stable
+as $$
+  with recursive walk as (
+    select o.n, o.current_id as next_id, 0 as steps, null::bigint as id, null::bigint as task_id,
+      null::text as state, null::text collate "C" as queue
+    from unnest(p_open) o
+    union all
+    select w.n, d.next_id, w.steps + 1, w.next_id, coalesce(r.task_id, w.next_id), d.state, s.queue
+    from walk w
+    cross join lateral (
+      select r.stream, r.position, r.task_id, r.options from tock.runs_{segment} r
+      where r.stream = (w.next_id & 1048575)::integer and r.position = w.next_id >> 20 offset 0) r
+    join tock.streams s on s.number = r.stream
+    cross join lateral tock.run_state_{segment}(r.stream, r.position, r.options) d
+    where w.next_id >= {first_position}::bigint << 20 and w.next_id < {end_position}::bigint << 20
+      and w.next_id & 1048575 <> 0)
+  select l.n, l.task_id, coalesce(l.next_id, l.id),
+    case when l.next_id is null then
+      case when l.state in ('failed', 'lost', 'superseded') then 'dead' else l.state end end, l.queue
+  from (select distinct on (w.n) w.* from walk w order by w.n, w.steps desc) l
+  where l.steps > 0
+$$;
+
+comment on function tock.follow_runs_{segment} is
+  'The last run of each chain within the segment; one that goes on elsewhere has no state, '
+  'and current_id says where.';

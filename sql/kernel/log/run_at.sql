@@ -1,0 +1,38 @@
+create or replace function tock.run_at(p_id bigint)
+returns tock.found_run
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_epoch integer := tock.epoch_of(p_id >> 20);
+  v_run tock.found_run;
+begin
+  if v_epoch is null or p_id & 1048575 = 0 then
+    return null;
+  end if;
+  execute pg_catalog.format('select r.* from tock.run_at_%s($1) r', v_epoch) into v_run using p_id;
+  return v_run;
+end $$;
+
+comment on function tock.run_at is 'A run and how it stands, by its id; null when there is none.';
+
+create or replace function tock.cancelled_for(p_options jsonb)
+returns jsonb
+language sql
+immutable
+as $$
+  select pg_catalog.jsonb_build_object('name', case p_options -> 'cancelled_for' ->> 'state'
+    when 'waiting for it' then 'WaitsForItself'
+    else 'ParentFailed' end, 'message',
+    pg_catalog.format('%s is %s',
+      coalesce('task ' || (p_options -> 'cancelled_for' ->> 'id') || ', which it comes after,',
+        'a task that it comes after'),
+      p_options -> 'cancelled_for' ->> 'state'))
+  where p_options ? 'cancelled_for'
+$$;
+
+comment on function tock.cancelled_for is
+  'The error of a task that was cancelled for one of its parents; null of another.';

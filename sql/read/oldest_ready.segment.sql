@@ -1,0 +1,28 @@
+-- Since when the oldest is ready: when it came, was due last, or the run before it ended.
+create or replace function tock.oldest_ready_{segment}(p_stream integer, p_cursor bigint)
+returns table (marked bigint, oldest timestamptz)
+language sql
+stable
+as $$
+  select (
+      select count(distinct m.position) from tock.marks_{segment} m
+      where m.stream = p_stream and m.position > p_cursor and m.kind in ('cancelled', 'superseded')),
+    (select coalesce(case
+        when r.task_id is null then r.created_at
+        when r.attempt = 1 and r.lost = 0 and r.task_id & 1048575 = 0 then (
+          select case when p.due_at > '-infinity' then p.due_at else p.promoted_at end
+          from tock.promotions p where p.position = r.task_id >> 20)
+        else coalesce((
+            select max(case when p.due_at > '-infinity' then p.due_at else p.promoted_at end)
+            from tock.promotions p where p.run_id = r.position << 20 | r.stream),
+          tock.ready_since(r.stream, r.position, r.task_id)) end,
+        r.created_at)
+     from (
+       select r.* from tock.runs_{segment} r where r.stream = p_stream and r.position > p_cursor
+       order by r.stream, r.position limit 1) r)
+  offset 0
+$$;
+
+comment on function tock.oldest_ready_{segment} is
+  'How many runs of the segment above a stream''s cursor are cancelled or replaced, and since '
+  'when the first is ready.';
