@@ -56,7 +56,8 @@ grant execute on function
 
 -- what a key hides; without a key, which is how a role asks, nothing
 grant execute on function
-  tock.reach, tock.readable, tock.readable_links, tock.own_tenant, tock.own_request_id, tock.tenants_of_key, tock.queues_of_key
+  tock.reach, tock.readable, tock.readable_links, tock.own_tenant, tock.own_request_id, tock.tenants_of_key,
+  tock.queues_of_key
   to tock_producer, tock_worker, tock_admin;
 
 -- a claim's answer as JSON

@@ -7,7 +7,6 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare

@@ -53,7 +53,8 @@ declare
 begin
   if p_runs = '{}' then
     select s.* into v_state from tock.claim_state(p_queues) s;
-    return pg_catalog.format('{"leases":[],"state":"%s","retry_after_seconds":%s}', v_state.state, v_state.retry_after_seconds);
+    return pg_catalog.format('{"leases":[],"state":"%s","retry_after_seconds":%s}', v_state.state,
+      v_state.retry_after_seconds);
   end if;
   v_leases := (
     select pg_catalog.json_agg(pg_catalog.json_build_object(

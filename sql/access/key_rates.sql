@@ -37,11 +37,11 @@ end $$;
 comment on function tock.keep_to_rate is
   'Counts a call of a key that has a rate, once a transaction; raises TK429 when it has made all it may.';
 
--- The sequence holds a window's number << 20 | what was counted in it. nextval() gives each call a number of
--- its own, so no more than p_limit pass in a window. Whoever first comes in a new one sets the sequence
--- forward, alone by a lock of that window's, and looks again under it; the others wait a moment. Only who is
--- stopped between that look and setting it, for longer than the window lasts, sets it back: the next window's
--- count begins anew then.
+-- The sequence holds a window's tock.id_at(number, what) was counted in it. nextval() gives each call a
+-- number of its own, so no more than p_limit pass in a window. Whoever first comes in a new one sets the
+-- sequence forward, alone by a lock of that window's, and looks again under it; the others wait a moment.
+-- Only who is stopped between that look and setting it, for longer than the window lasts, sets it back: the
+-- next window's count begins anew then.
 create or replace function tock.take_request(p_prefix text, p_limit integer, p_seconds integer)
 returns integer
 language plpgsql
@@ -62,8 +62,8 @@ begin
     v_window := pg_catalog.floor(v_now / p_seconds);
     v_seen := pg_catalog.pg_sequence_last_value(v_counter);
     -- the next one as well: a clock may be set back a little
-    if v_seen >> 20 between v_window and v_window + 1 then
-      exit when v_seen & 1048575 >= p_limit;
+    if tock.position_of(v_seen) between v_window and v_window + 1 then
+      exit when tock.stream_of(v_seen) >= p_limit;
       if pg_catalog.nextval(v_counter) & 1048575 <= p_limit then
         return null;
       end if;

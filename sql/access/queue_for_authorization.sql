@@ -3,9 +3,6 @@ create or replace function tock.stages_of_task(p_id bigint)
 returns jsonb
 language plpgsql
 stable
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_id bigint := p_id;
@@ -13,18 +10,19 @@ declare
   v_rows integer := 0;
   v_stages jsonb;
 begin
-  if v_id & 1048575 = 0 then
-    select w.options -> 'pipeline' into v_stages from tock.waiting w where w.position = p_id >> 20;
+  if tock.stream_of(v_id) = 0 then
+    select w.options -> 'pipeline' into v_stages from tock.waiting w
+    where w.position = tock.position_of(p_id);
     if found then
       return coalesce(nullif(v_stages, 'null'), '[]');
     end if;
-    v_id := (select p.run_id from tock.promotions p where p.position = p_id >> 20);
+    v_id := (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id));
   end if;
-  v_epoch := tock.epoch_of(v_id >> 20);
+  v_epoch := tock.epoch_of(tock.position_of(v_id));
   if v_epoch is not null then
     execute pg_catalog.format(
       'select r.options -> ''pipeline'' from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      v_epoch) into v_stages using (v_id & 1048575)::integer, v_id >> 20;
+      v_epoch) into v_stages using tock.stream_of(v_id), tock.position_of(v_id);
     get diagnostics v_rows = row_count;
   end if;
   if v_rows = 0 then
@@ -45,6 +43,9 @@ language plpgsql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
   v_queue text := tock.queue_of_task(p_id);

@@ -7,6 +7,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
   v_key record;
@@ -37,6 +40,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
   v_ids bigint[];
@@ -44,7 +50,9 @@ declare
   v_many boolean;
 begin
   options := p_options; error := p_error; rerun_of := p_rerun_of; reruns := p_reruns;
-  if p_key is null or p_rerun_of is null and p_reruns = '[]' and (p_options ?| '{after,parent,cancelled_for}') is not true then
+  if p_key is null or p_rerun_of is null and p_reruns = '[]'
+    and (p_options ?| '{after,parent,cancelled_for}') is not true
+  then
     return;
   elsif exists (
     select from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))

@@ -39,18 +39,18 @@ declare
   v_epoch integer;
   v_found record;
 begin
-  if v_id & 1048575 = 0 then
-    select w.tenant into v_found from tock.waiting w where w.position = p_id >> 20;
+  if tock.stream_of(v_id) = 0 then
+    select w.tenant into v_found from tock.waiting w where w.position = tock.position_of(p_id);
     if found then
       return v_found.tenant;
     end if;
-    v_id := (select p.run_id from tock.promotions p where p.position = p_id >> 20);
+    v_id := (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id));
   end if;
-  v_epoch := tock.epoch_of(v_id >> 20);
+  v_epoch := tock.epoch_of(tock.position_of(v_id));
   if v_epoch is not null then
     execute pg_catalog.format('select r.tenant from tock.runs_%s r where r.stream = $1 and r.position = $2',
       v_epoch)
-      into v_found using (v_id & 1048575)::integer, v_id >> 20;
+      into v_found using tock.stream_of(v_id), tock.position_of(v_id);
     return v_found.tenant;
   end if;
   return (select t.tenant from tock.task(p_id) t);
@@ -64,6 +64,9 @@ language plpgsql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
   v_key record;

@@ -92,7 +92,7 @@ create or replace function tock.on_runs_ended(p_epoch integer, p_ended tock.endi
 returns void language plpgsql volatile
 as $$
 begin
-  perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));
+  perform tock.parents_moved(array(select tock.id_at(e.position, e.stream) from unnest(p_ended) e));
   -- a call ends what is done or what isn't, never both
   if (p_ended[1]).state <> 'done' then
     perform tock.note_deaths(p_epoch, p_ended);

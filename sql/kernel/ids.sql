@@ -1,3 +1,36 @@
+-- A task's and a run's id say where it lies: the position in 43 bits, the stream in 20. The three functions
+-- are inlined.
+create or replace function tock.id_at(p_position bigint, p_stream bigint)
+returns bigint
+language sql
+immutable
+as $$
+  select p_position << 20 | p_stream
+$$;
+
+comment on function tock.id_at is
+  'The id of what lies at a position in a stream; stream 0 is for what waits.';
+
+create or replace function tock.position_of(p_id bigint)
+returns bigint
+language sql
+immutable
+as $$
+  select p_id >> 20
+$$;
+
+comment on function tock.position_of is 'The position that an id holds.';
+
+create or replace function tock.stream_of(p_id bigint)
+returns integer
+language sql
+immutable
+as $$
+  select (p_id & 1048575)::integer
+$$;
+
+comment on function tock.stream_of is 'The stream that an id holds; 0 for what started out waiting.';
+
 create or replace function tock.is_id(p_text text)
 returns boolean
 language sql

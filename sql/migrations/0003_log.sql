@@ -197,12 +197,14 @@ create type tock.candidate as (stream integer, priority smallint, after_position
 create type tock.look as (epoch integer, due boolean, streams tock.candidate[]);
 
 -- How far a claim comes past marked runs, and the time limit of the runs that it takes together.
-create type tock.passed as (after_position bigint, skips bigint[], upto bigint, timeout_seconds integer, passed integer);
+create type tock.passed as (
+  after_position bigint, skips bigint[], upto bigint, timeout_seconds integer, passed integer);
 
--- What a claim leases from one stream: up to `most` runs and `bytes` of payload above a cursor, or `one` run of any size.
+-- What a claim leases from one stream: up to `most` runs and `bytes` of payload above a cursor, or `one` run
+-- of any size.
 create type tock.claim_range as (
-  epoch integer, stream integer, after_position bigint, most integer, bytes integer, one boolean, token uuid, worker text,
-  leased_until timestamptz, max_attempts smallint, priority smallint);
+  epoch integer, stream integer, after_position bigint, most integer, bytes integer, one boolean, token uuid,
+  worker text, leased_until timestamptz, max_attempts smallint, priority smallint);
 
 -- The rows that claim() and claim_any() return, one for each run.
 create type tock.claimed as (

@@ -129,8 +129,8 @@ create type tock.allowance as (
 
 -- What a claim may take, and what it has to record.
 create type tock.claiming as (
-  repeated uuid, allowed integer, bytes integer, leased_until timestamptz, max_attempts smallint, digest bigint,
-  allowance tock.allowance, late boolean);
+  repeated uuid, allowed integer, bytes integer, leased_until timestamptz, max_attempts smallint,
+  digest bigint, allowance tock.allowance, late boolean);
 
 create type tock.dependent as (
   position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text);

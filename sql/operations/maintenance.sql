@@ -6,6 +6,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 set lock_timeout = '1s'
 as $$
 declare
@@ -122,6 +125,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
   v_requests integer;
@@ -135,10 +141,11 @@ begin
   -- what is named by them lies in epochs that are gone, or in the archive
   delete from tock.reruns r where r.id = any (array(
     select o.id from tock.reruns o
-    where o.id < v_oldest << 20 and not tock.is_archiving() and not exists (select from tock.archives)
+    where o.id < tock.id_at(v_oldest, 0) and not tock.is_archiving()
+      and not exists (select from tock.archives)
     order by o.id limit p_limit));
   delete from tock.moves m where m.id = any (array(
-    select o.id from tock.moves o where o.id < v_oldest << 20 order by o.id limit p_limit));
+    select o.id from tock.moves o where o.id < tock.id_at(v_oldest, 0) order by o.id limit p_limit));
   delete from tock.requests r where (r.queue, r.verb, r.request_id) in (
     select o.queue, o.verb, o.request_id from tock.requests o
     where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit);

@@ -5,12 +5,9 @@ create or replace function tock.list_tasks(
   out cursor text, out looked_at integer)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_material = off
-set jit = off
 as $$
 declare
   v_below bigint := tock.list_below(p_cursor);

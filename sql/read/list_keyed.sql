@@ -3,9 +3,6 @@ create or replace function tock.list_keyed(p_filter jsonb, p_limit integer)
 returns jsonb
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_queue text := p_filter ->> 'queue';
@@ -17,7 +14,7 @@ begin
     v_ids := v_ids || array(
       select i from tock.gates(v_queue, p_filter ->> 'gate') g, unnest(g.inside) i limit p_limit);
     v_ids := v_ids || array(
-      select coalesce(w.task_id, w.position << 20) from tock.waiting w
+      select coalesce(w.task_id, tock.id_at(w.position, 0)) from tock.waiting w
       where w.queue = v_queue and w.gate = p_filter ->> 'gate' and w.ticket is not null
       order by w.queue, w.gate, w.ticket limit p_limit);
   end if;

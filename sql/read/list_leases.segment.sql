@@ -23,7 +23,7 @@ as $$
           where e.stream = c.stream and e.position > c.after_position and e.position <= c.last_position
             and e.position <> all (coalesce(c.skips, '{}'))),
         'tasks', (
-          select pg_catalog.jsonb_agg(coalesce(r.task_id, r.position << 20 | r.stream)::text
+          select pg_catalog.jsonb_agg(coalesce(r.task_id, tock.id_at(r.position, r.stream))::text
             order by r.position)
           from (
             select r.task_id, r.position, r.stream from tock.runs_{segment} r

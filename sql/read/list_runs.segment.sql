@@ -51,7 +51,7 @@ as $$
   ), found as materialized (
     select j.* from (
       select v.position, v.stream, v.queue, v.priority,
-        coalesce(r.task_id, v.position << 20 | v.stream) as task_id,
+        coalesce(r.task_id, tock.id_at(v.position, v.stream)) as task_id,
         t.state, r.tenant, r.attempt, r.created_at, d.ended_at, d.worker,
         case when t.state = 'dead' then tock.error_text(d.error) end as error
       from (
@@ -82,7 +82,7 @@ as $$
   )
   select coalesce((
       select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-        'id', f.task_id::text, 'run_id', (f.position << 20 | f.stream)::text, 'queue', f.queue,
+        'id', f.task_id::text, 'run_id', tock.id_at(f.position, f.stream)::text, 'queue', f.queue,
         'state', f.state, 'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt,
         'created_at', f.created_at, 'run_at', null, 'ended_at', f.ended_at, 'worker', f.worker,
         'error', f.error, 'rerun',

@@ -2,10 +2,7 @@ create or replace function tock.list_waiting(p_filter jsonb, p_below bigint, p_l
 returns table (tasks jsonb, looked_at integer, horizon bigint)
 language plpgsql
 stable
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
-set jit = off
 as $$
 begin
   if p_filter ->> 'state' not in ('waiting', 'expired')
@@ -40,9 +37,9 @@ begin
     )
     select coalesce((
         select pg_catalog.jsonb_agg(
-          pg_catalog.jsonb_build_object('id', coalesce(f.task_id, f.position << 20)::text,
-          'run_id', (f.position << 20)::text, 'queue', f.queue, 'state', f.state, 'priority', f.priority,
-          'tenant', f.tenant, 'attempt', f.attempt, 'created_at', f.created_at,
+          pg_catalog.jsonb_build_object('id', coalesce(f.task_id, tock.id_at(f.position, 0))::text,
+          'run_id', (tock.id_at(f.position, 0))::text, 'queue', f.queue, 'state', f.state,
+          'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt, 'created_at', f.created_at,
           'run_at', case when pg_catalog.isfinite(coalesce(f.after_due, f.due_at))
             then coalesce(f.after_due, f.due_at) end,
           'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,

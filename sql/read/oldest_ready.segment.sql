@@ -9,12 +9,12 @@ as $$
       where m.stream = p_stream and m.position > p_cursor and m.kind in ('cancelled', 'superseded')),
     (select coalesce(case
         when r.task_id is null then r.created_at
-        when r.attempt = 1 and r.lost = 0 and r.task_id & 1048575 = 0 then (
+        when r.attempt = 1 and r.lost = 0 and tock.stream_of(r.task_id) = 0 then (
           select case when p.due_at > '-infinity' then p.due_at else p.promoted_at end
-          from tock.promotions p where p.position = r.task_id >> 20)
+          from tock.promotions p where p.position = tock.position_of(r.task_id))
         else coalesce((
             select max(case when p.due_at > '-infinity' then p.due_at else p.promoted_at end)
-            from tock.promotions p where p.run_id = r.position << 20 | r.stream),
+            from tock.promotions p where p.run_id = tock.id_at(r.position, r.stream)),
           tock.ready_since(r.stream, r.position, r.task_id)) end,
         r.created_at)
      from (

@@ -10,9 +10,6 @@ returns table (
   reruns jsonb, missing jsonb)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -29,8 +26,8 @@ begin
   v_next := coalesce(v_run.task_id, p_id);
   -- where the epoch of its first run is gone, the history begins with what that one led on to, or else with
   -- the run that was asked for
-  if v_run.task_id <> p_id and tock.epoch_of(v_run.task_id >> 20) is null
-    and not exists (select from tock.promotions p where p.position = v_run.task_id >> 20)
+  if v_run.task_id <> p_id and tock.epoch_of(tock.position_of(v_run.task_id)) is null
+    and not exists (select from tock.promotions p where p.position = tock.position_of(v_run.task_id))
     and (p_archived is null
       or v_run.task_id = any (p_looked)
       and (tock.archived_run(p_archived, v_run.task_id, v_run.task_id)).id is null
@@ -42,16 +39,18 @@ begin
   while v_next is not null loop
     v_run := case when v_next = v_first.id then v_first else tock.run_at(v_next) end;
     -- which of a task's runs comes next isn't known before all that may be it have been read
-    if v_run.id is null and p_archived <> '{}' and (v_next & 1048575 <> 0 or v_next = any (p_looked)) then
+    if v_run.id is null and p_archived <> '{}' and (tock.stream_of(v_next) <> 0 or v_next = any (p_looked))
+    then
       v_run := tock.archived_run(p_archived, v_next, coalesce(id, v_next));
       v_next := coalesce(v_run.id, v_next);
     end if;
     if v_run.id is null then
       -- in this order, as it may become ready in between
       select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at,
-        w.due_at, w.after_due, w.payload, w.max_attempts, coalesce(w.task_id, w.position << 20) as task_id,
+        w.due_at, w.after_due, w.payload, w.max_attempts,
+        coalesce(w.task_id, tock.id_at(w.position, 0)) as task_id,
         w.options into v_waits
-      from tock.waiting w where w.position = v_next >> 20;
+      from tock.waiting w where w.position = tock.position_of(v_next);
       if not found then
         if p_archived is not null and v_next <> all (p_looked) then
           missing := tock.missing_run(v_next, coalesce(id, v_next));
@@ -60,7 +59,7 @@ begin
             return;
           end if;
         end if;
-        v_next := (select p.run_id from tock.promotions p where p.position = v_next >> 20);
+        v_next := (select p.run_id from tock.promotions p where p.position = tock.position_of(v_next));
         continue when v_next is not null;
         return;  -- unknown, or gone on into an epoch that is gone
       end if;
@@ -124,6 +123,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 begin

@@ -5,9 +5,9 @@ export const bulkChanges: Mutant[] = [
   {
     name: 'each redrive of a dead task makes another task',
     in: 'tock.run_again',
-    find: 'limit 1), 0) else 1 end, p.next_position << 20 | p.next_stream',
+    find: 'limit 1), 0) else 1 end, tock.id_at(p.next_position, p.next_stream)',
     replace:
-      'limit 1), 0) else (p.next_position & 2147483647)::integer end, p.next_position << 20 | p.next_stream',
+      'limit 1), 0) else (p.next_position & 2147483647)::integer end, tock.id_at(p.next_position, p.next_stream)',
     caught: ['sql/minds-races.test.ts', 'a dead task that two callers redrive at once'],
   },
   {

@@ -12,7 +12,7 @@ export const dependencies: Mutant[] = [
   {
     name: 'the end of a single run tells no child',
     in: 'tock.end_runs',
-    find: 'perform tock.parents_moved(array(select e.position << 20 | e.stream from unnest(p_ended) e));',
+    find: 'perform tock.parents_moved(array(select tock.id_at(e.position, e.stream) from unnest(p_ended) e));',
     replace: '',
     caught: ['sql/after.test.ts', 'a task is ready when its parent is completed'],
   },
@@ -54,7 +54,7 @@ export const dependencies: Mutant[] = [
   {
     name: 'a task waits for itself',
     in: 'tock.refuse_waiting_for_itself',
-    find: 'if v_at.current_id >> 20 = p_position then',
+    find: 'if tock.position_of(v_at.current_id) = p_position then',
     replace: 'if false then',
     caught: ['sql/spawn-cycles.test.ts', 'a completion is refused'],
   },

@@ -15,10 +15,10 @@ returns setof tock.archived_files
 language sql
 stable
 as $$
-  select f.* from tock.files_of_begun(p_erasure.task_id >> 20) f where f.number > p_erasure.file
+  select f.* from tock.files_of_begun(tock.position_of(p_erasure.task_id)) f where f.number > p_erasure.file
   union
   select f.* from tock.file_of_run(p_erasure.task_id) f
-  where f.number > p_erasure.file and p_erasure.task_id & 1048575 <> 0
+  where f.number > p_erasure.file and tock.stream_of(p_erasure.task_id) <> 0
 $$;
 
 comment on function tock.files_to_erase is

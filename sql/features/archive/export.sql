@@ -5,12 +5,9 @@ create or replace function tock.archive_rows(
 returns tock.archive_rows
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_material = off
-set jit = off
 as $$
 declare
   v_row record;
@@ -37,7 +34,7 @@ begin
       v_rows.queues := v_rows.queues || v_row.queue;
     end if;
     if v_row.begun is not null then
-      v_rows.begun := v_rows.begun || (v_row.begun >> 20);
+      v_rows.begun := v_rows.begun || tock.position_of(v_row.begun);
     end if;
     v_bytes := v_bytes + pg_catalog.octet_length(v_text);
     exit when v_bytes >= p_bytes;
@@ -60,6 +57,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare

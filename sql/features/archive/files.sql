@@ -26,6 +26,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 set lock_timeout = '5s'
 as $$
 declare

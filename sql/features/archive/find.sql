@@ -61,10 +61,10 @@ stable
 as $$
   select l.* from (
     select f.* from tock.archived_files f
-    where f.epoch = tock.archive_epoch_of(p_id >> 20)
-      and (f.first_stream, f.first_position) < ((p_id & 1048575)::integer, p_id >> 20)
+    where f.epoch = tock.archive_epoch_of(tock.position_of(p_id))
+      and (f.first_stream, f.first_position) < (tock.stream_of(p_id), tock.position_of(p_id))
     order by f.first_stream desc, f.first_position desc limit 1) l
-  where (l.last_stream, l.last_position) >= ((p_id & 1048575)::integer, p_id >> 20)
+  where (l.last_stream, l.last_position) >= (tock.stream_of(p_id), tock.position_of(p_id))
 $$;
 
 comment on function tock.file_of_run is 'The archive''s file in whose range a run lies.';
@@ -77,10 +77,11 @@ language plpgsql
 stable
 as $$
 begin
-  if p_id & 1048575 = 0 then
+  if tock.stream_of(p_id) = 0 then
     return query
-      select f.* from tock.files_of_begun(p_task_id >> 20) f
-      join tock.archives a on a.epoch = f.epoch and a.state = 'dropped' and a.end_position > p_id >> 20
+      select f.* from tock.files_of_begun(tock.position_of(p_task_id)) f
+      join tock.archives a on a.epoch = f.epoch and a.state = 'dropped'
+        and a.end_position > tock.position_of(p_id)
       order by f.epoch, f.part limit 101;
   else
     return query select f.* from tock.file_of_run(p_id) f;

@@ -8,7 +8,7 @@ declare
   v_run tock.found_run;
 begin
   select a.* into v_run from unnest(p_archived) a
-  where case when p_id & 1048575 = 0 then a.task_id = p_task_id and a.id > p_id else a.id = p_id end
+  where case when tock.stream_of(p_id) = 0 then a.task_id = p_task_id and a.id > p_id else a.id = p_id end
   order by a.id limit 1;
   -- erased since it was written, maybe since it was read
   if exists (select from tock.archive_erasures e where e.task_id = v_run.task_id) then

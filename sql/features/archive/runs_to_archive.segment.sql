@@ -9,12 +9,12 @@ language sql
 stable
 as $$
   select r.stream, r.position, r.task_id, r.created_at, s.queue, array[
-    (r.position << 20 | r.stream)::text, coalesce(r.task_id, r.position << 20 | r.stream)::text,
+    tock.id_at(r.position, r.stream)::text, coalesce(r.task_id, tock.id_at(r.position, r.stream))::text,
     d.next_id::text, s.queue, d.state, s.priority::text, r.tenant, r.attempt::text,
     r.max_attempts::text, r.lost::text, tock.micros(r.created_at), tock.micros(d.claimed_at),
     tock.micros(d.leased_until), tock.micros(d.ended_at), d.worker, r.payload::text, d.result::text,
     nullif(d.error, 'null')::text, r.options::text, g.progress::text, g.note, d.cancel_requested::text,
-    (select x.of_id from tock.reruns x where x.id = coalesce(r.task_id, r.position << 20 | r.stream)
+    (select x.of_id from tock.reruns x where x.id = coalesce(r.task_id, tock.id_at(r.position, r.stream))
      limit 1)::text]
   from (
     select u.* from tock.runs_{segment} u

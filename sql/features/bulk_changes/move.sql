@@ -7,6 +7,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 set lock_timeout = '2s'
 set plan_cache_mode = auto
 as $$
@@ -65,28 +68,26 @@ create or replace function tock.keyed(p_ids bigint[])
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_epoch integer;
   v_part bigint[];
   v_keyed bigint[] := array(
-    select w.position << 20 from tock.waiting w
-    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+    select tock.id_at(w.position, 0) from tock.waiting w
+    where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
+      where tock.stream_of(i) = 0))
       and w.options ?| array['gate', 'unique_key', 'pipeline']);
 begin
   for v_epoch in
-    select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i
-    where i & 1048575 <> 0 and tock.stream_asks((i & 1048575)::integer)
+    select distinct tock.epoch_of(tock.position_of(i)) from unnest(p_ids) i
+    where tock.stream_of(i) <> 0 and tock.stream_asks(tock.stream_of(i))
   loop
     execute pg_catalog.format($q$
       select array(
         select i.id from unnest($1) i (id)
         cross join lateral (
           select r.options from tock.runs_%s r
-          where r.stream = (i.id & 1048575)::integer and r.position = i.id >> 20 offset 0) r
+          where r.stream = tock.stream_of(i.id) and r.position = tock.position_of(i.id) offset 0) r
         where r.options ?| array['gate', 'unique_key', 'pipeline'])$q$, v_epoch) into v_part using p_ids;
     v_keyed := v_keyed || v_part;
   end loop;
@@ -103,14 +104,17 @@ language sql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
   select coalesce(
     (select (select w.queue from tock.whereabouts(array[m.id]) w) from tock.moves m
      where m.id in (p_id, case when exists (select from tock.moves) then tock.first_id(p_id) end) limit 1),
-    (select s.queue from tock.streams s where s.number = p_id & 1048575),
-    (select w.queue from tock.waiting w where w.position = p_id >> 20),
-    (select s.queue from tock.promotions p join tock.streams s on s.number = p.run_id & 1048575
-     where p.position = p_id >> 20))
+    (select s.queue from tock.streams s where s.number = tock.stream_of(p_id)),
+    (select w.queue from tock.waiting w where w.position = tock.position_of(p_id)),
+    (select s.queue from tock.promotions p join tock.streams s on s.number = tock.stream_of(p.run_id)
+     where p.position = tock.position_of(p_id)))
 $$;
 
 comment on function tock.queue_of_task is

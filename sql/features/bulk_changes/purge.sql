@@ -4,9 +4,6 @@ create or replace function tock.purge_stream(
   p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_at tock.place;
@@ -42,8 +39,6 @@ create or replace function tock.open_standing(p_queue text, p_limit integer defa
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_gates text[];

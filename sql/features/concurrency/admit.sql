@@ -9,11 +9,8 @@ create or replace function tock.turn_gates(p_locked tock.gates[], p_sweep boolea
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
-set jit = off
 as $$
 declare
   v_turns tock.turns[] := array(
@@ -135,7 +132,7 @@ begin
         select max(w.ticket) from tock.waiting w where w.position = any (v_more)));
       v_next.inside := v_next.inside || array(
         select t.id from (
-          select distinct coalesce(w.task_id, w.position << 20) as id from tock.waiting w
+          select distinct coalesce(w.task_id, tock.id_at(w.position, 0)) as id from tock.waiting w
           where w.position = any (v_more)) t
         where t.id <> all (v_next.inside));
       v_next.level := v_next.level - pg_catalog.cardinality(v_more);

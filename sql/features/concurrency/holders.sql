@@ -5,17 +5,15 @@ create or replace function tock.never_starts(p_id bigint, p_lock boolean)
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
-  v_stream integer := (p_id & 1048575)::integer;
-  v_epoch integer := tock.epoch_of(p_id >> 20);
+  v_stream integer := tock.stream_of(p_id);
+  v_epoch integer := tock.epoch_of(tock.position_of(p_id));
   v_locked boolean := false;
   v_running boolean;
 begin
   if v_stream = 0 then
-    perform from tock.waiting w where w.position = p_id >> 20 for update skip locked;
+    perform from tock.waiting w where w.position = tock.position_of(p_id) for update skip locked;
     return found;
   elsif v_epoch is null then
     return true;
@@ -28,7 +26,7 @@ begin
         select c.* from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
         order by c.stream desc, c.after_position desc limit 1) l
       where l.last_position >= $2$q$, v_epoch)
-      into v_running using v_stream, p_id >> 20;
+      into v_running using v_stream, tock.position_of(p_id);
     if v_running is not null or v_locked then
       return coalesce(not v_running, true);
     elsif not (p_lock and tock.take_stream(v_stream)
@@ -67,12 +65,12 @@ begin
       continue when tock.never_starts(v_at.current_id, p_lock);
     elsif v_at.state = 'waiting' then
       select w.due_at, w.after_due, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits
-      from tock.waiting w where w.position = v_at.current_id >> 20;
+      from tock.waiting w where w.position = tock.position_of(v_at.current_id);
       -- who waited for its children has not failed
       if not (p_keep or v_waits.goes_on) then
         continue;
       elsif v_waits.due_at = 'infinity' and v_waits.after_due is null then
-        back := back || (v_at.current_id >> 20);
+        back := back || tock.position_of(v_at.current_id);
       else
         v_ids := v_ids || v_at.task_id;
         v_dues := v_dues || v_waits.due_at;

@@ -24,9 +24,6 @@ create or replace function tock.leave_gates_of(p_leases uuid[], p_epoch integer,
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_lease uuid;
@@ -51,9 +48,6 @@ create or replace function tock.leave_gates_at(p_epoch integer, p_ended tock.end
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_names text[] := tock.ended_gates_current(p_epoch, p_ended);
@@ -72,7 +66,6 @@ create or replace function tock.give_up_turns(p_ids bigint[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
 as $$
 declare
   v_queues text[];
@@ -80,7 +73,7 @@ declare
 begin
   select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.gate) into v_queues, v_gates
   from tock.waiting w
-  where w.position = any (array(select i >> 20 from unnest(p_ids) i)) and w.gate is not null
+  where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i)) and w.gate is not null
     and w.task_id is not null
     and w.due_at < 'infinity';
   if v_gates is not null then

@@ -8,8 +8,6 @@ create or replace function tock.lock_gates(p_queues text[], p_gates text[], p_wa
 returns tock.gates[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -64,7 +62,6 @@ create or replace function tock.make_gates(p_queues text[], p_gates text[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
 as $$
 declare
   v_queues text[];

@@ -3,8 +3,6 @@ create or replace function tock.is_idle_gate(p_gate tock.gates)
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   return p_gate.created_at <= pg_catalog.now() - interval '1 day' and not p_gate.paused
@@ -29,8 +27,6 @@ create or replace function tock.tidy_gates(p_limit integer)
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$

@@ -4,8 +4,6 @@ create or replace function tock.come_to_gates(p_positions bigint[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_queues text[];
@@ -37,8 +35,6 @@ create or replace function tock.read_on_from(p_positions bigint[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   insert into tock.promotions (position, run_id, due_at)
@@ -70,9 +66,6 @@ create or replace function tock.sweep_gates(p_limit integer default 500)
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_after text[] := (select d.reached_gate from tock.duties d where d.name = 'promote');
@@ -116,8 +109,6 @@ create or replace function tock.behind_others(p_positions bigint[], p_from times
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   if p_positions is null then

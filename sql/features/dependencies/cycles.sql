@@ -6,8 +6,6 @@ create or replace function tock.waited_for(p_positions bigint[])
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_seen bigint[] := '{}';
@@ -42,8 +40,6 @@ create or replace function tock.inside_alone(p_queue text, p_gate text)
 returns bigint
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_inside bigint[] := (
@@ -57,7 +53,8 @@ begin
     return null;
   end if;
   return (
-    select case when count(*) = 1 then max(w.current_id >> 20) filter (where w.state = 'waiting') end
+    select case when count(*) = 1 then max(tock.position_of(w.current_id))
+      filter (where w.state = 'waiting') end
     from tock.whereabouts(v_inside) w where w.state in ('waiting', 'ready', 'running'));
 end $$;
 
@@ -68,8 +65,6 @@ create or replace function tock.waits_on(p_position bigint)
 returns bigint
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_row tock.waiting := (select w from tock.waiting w where w.position = p_position);
@@ -93,8 +88,6 @@ create or replace function tock.closing_cycles(p_watch tock.dependent[])
 returns tock.dependent[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_one tock.dependent;
@@ -150,8 +143,6 @@ create or replace function tock.refuse_waiting_for_itself(
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_row tock.waiting;
@@ -172,12 +163,12 @@ begin
       order by s.k)) w
     where w.state = 'waiting' order by w.n);
   foreach v_at in array v_ats loop
-    if v_at.current_id >> 20 = p_position then
+    if tock.position_of(v_at.current_id) = p_position then
       perform tock.refuse(422, 'this task, by its unique_key, is the one that is to wait for it',
         pg_catalog.format('%s[%s].unique_key', p_field, v_some[v_at.n] - 1),
         'leave out wait, or the unique_key');
     elsif exists (
-      select from tock.waiting w where w.position = v_at.current_id >> 20 and w.gate = v_row.gate
+      select from tock.waiting w where w.position = tock.position_of(v_at.current_id) and w.gate = v_row.gate
         and w.queue = v_row.queue)
     then
       perform tock.refuse(422, 'this task stands at the gate that the task is inside which is to wait for it',
@@ -185,14 +176,15 @@ begin
         'a task that waits keeps its place inside its gate: leave out wait, or name another gate');
     end if;
   end loop;
-  if not p_position = any (tock.waited_for(array(select a.current_id >> 20 from unnest(v_ats) a))) then
+  if not p_position = any (tock.waited_for(array(select tock.position_of(a.current_id) from unnest(v_ats) a)))
+  then
     return;
   end if;
   -- which of them, by halves: each may have a thousand before it
   while pg_catalog.cardinality(v_ats) > 1 loop
     v_half := v_ats[1 : pg_catalog.cardinality(v_ats) / 2];
     v_ats := case when p_position
-      = any (tock.waited_for(array(select a.current_id >> 20 from unnest(v_half) a)))
+      = any (tock.waited_for(array(select tock.position_of(a.current_id) from unnest(v_half) a)))
       then v_half else v_ats[pg_catalog.cardinality(v_half) + 1 :] end;
   end loop;
   perform tock.refuse(422, 'this task waits for the one that is to wait for it',

@@ -7,12 +7,12 @@ as $$
   select i from unnest(p_ids) i
   left join lateral (
     select l.last_position, l.closed_at, l.xmax as changed_by from tock.leases_{segment} l
-    where l.stream = (i & 1048575)::integer and l.after_position < i >> 20
-    order by l.stream, l.after_position desc limit 1) c on c.last_position >= i >> 20
-  where i & 1048575 <> 0 and tock.epoch_of(i >> 20) = {segment}
-    and case when c.last_position is null then i & 1048575 <> all (p_claiming) and not p_marking and (
+    where l.stream = tock.stream_of(i) and l.after_position < tock.position_of(i)
+    order by l.stream, l.after_position desc limit 1) c on c.last_position >= tock.position_of(i)
+  where tock.stream_of(i) <> 0 and tock.epoch_of(tock.position_of(i)) = {segment}
+    and case when c.last_position is null then tock.stream_of(i) <> all (p_claiming) and not p_marking and (
         select m.position from tock.marks_{segment} m
-        where m.stream = (i & 1048575)::integer and m.position = i >> 20
+        where m.stream = tock.stream_of(i) and m.position = tock.position_of(i)
           and m.kind in ('superseded', 'cancelled')
         limit 1) is null
       else coalesce(c.closed_at, 'infinity') = 'infinity'
@@ -21,7 +21,7 @@ as $$
             select pg_catalog.age(k.relfrozenxid) from pg_catalog.pg_class k
             where k.oid = 'tock.leases_{segment}'::regclass)))
         and (select e.position from tock.results_{segment} e
-          where e.stream = (i & 1048575)::integer and e.position = i >> 20) is null end
+          where e.stream = tock.stream_of(i) and e.position = tock.position_of(i)) is null end
 $$;
 
 comment on function tock.free_runs_{segment} is

@@ -4,9 +4,6 @@ create or replace function tock.look_at_parents(p_children bigint[], p_lock bool
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
@@ -64,8 +61,6 @@ create or replace function tock.set_free(p_children bigint[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
@@ -112,8 +107,6 @@ create or replace function tock.cancel_children(p_off tock.dependent[])
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_children bigint[] := array(select o.position from unnest(p_off) o);
@@ -132,7 +125,7 @@ begin
     join tock.promotions p on p.position = c
     cross join lateral (
       select x.child from tock.watches x
-      where x.stream = (p.run_id & 1048575)::integer and x.position = p.run_id >> 20 offset 0) x));
+      where x.stream = tock.stream_of(p.run_id) and x.position = tock.position_of(p.run_id) offset 0) x));
 end $$;
 
 comment on function tock.cancel_children is
@@ -144,8 +137,6 @@ create or replace function tock.still_wanted(p_children bigint[])
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_tasks bigint[] := array(

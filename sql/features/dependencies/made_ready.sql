@@ -2,8 +2,6 @@ create or replace function tock.parents_made_ready(p_positions bigint[], p_cance
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   if p_cancelled then
@@ -20,7 +18,7 @@ begin
       and x.position <= (select max(p) from unnest(p_positions) p)
     order by x.stream, x.position limit 1) is not null
   then
-    update tock.watches x set stream = p.run_id & 1048575, position = p.run_id >> 20
+    update tock.watches x set stream = tock.stream_of(p.run_id), position = tock.position_of(p.run_id)
     from (
       select w.position from tock.waiting w
       where w.position = any (array(
@@ -31,7 +29,8 @@ begin
     perform tock.look_soon(array(
       select y.child from tock.watches y where y.stream = 0 and y.position = any (p_positions)));
     if p_cancelled then
-      perform tock.parents_passed((p.run_id & 1048575)::integer, (p.run_id >> 20) - 1, p.run_id >> 20)
+      perform tock.parents_passed(tock.stream_of(p.run_id), tock.position_of(p.run_id) - 1,
+        tock.position_of(p.run_id))
       from tock.promotions p where p.position = any (p_positions);
     end if;
   end if;

@@ -3,8 +3,6 @@ create or replace function tock.look_again(p_children bigint[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   if p_children = '{}' then
@@ -26,21 +24,19 @@ create or replace function tock.parents_moved(p_ids bigint[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   if not tock.sees_all() then
     insert into tock.nudges (stream, after_position, upto)
-    select (i & 1048575)::integer, (i >> 20) - 1, i >> 20 from unnest(p_ids) i;
+    select tock.stream_of(i), tock.position_of(i) - 1, tock.position_of(i) from unnest(p_ids) i;
     return;
   end if;
   perform tock.look_again(array(
     select distinct x.child
     from unnest(p_ids) i
     cross join lateral (
-      select x.child from tock.watches x where x.stream = (i & 1048575)::integer
-        and x.position = i >> 20 offset 0) x));
+      select x.child from tock.watches x where x.stream = tock.stream_of(i)
+        and x.position = tock.position_of(i) offset 0) x));
 end $$;
 
 comment on function tock.parents_moved is
@@ -52,8 +48,6 @@ create or replace function tock.parents_passed(p_stream integer, p_after bigint,
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_children bigint[] := array(
@@ -75,8 +69,6 @@ create or replace function tock.lease_parents_moved(p_lease uuid, p_epoch intege
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_children bigint[];

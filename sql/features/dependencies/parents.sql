@@ -76,8 +76,6 @@ create or replace function tock.next_parents(p_open tock.dependent[], p_count in
 returns tock.dependent[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_parents bigint[] := array(
@@ -122,9 +120,6 @@ create or replace function tock.ends_in_order(p_ids bigint[])
 returns tock.whereabout[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 begin
   return tock.put_in_order(p_ids, array(select row(null, e.id, e.current_id, e.state, null)::tock.whereabout
@@ -154,13 +149,12 @@ create or replace function tock.watched_runs(p_parents bigint[], p_children bigi
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_watched bigint[] := array(
-    select distinct x.position << 20 | x.stream from tock.watches x
-    where x.child = any (p_children) and x.stream <> 0 and x.position << 20 | x.stream <> all (p_parents));
+    select distinct tock.id_at(x.position, x.stream) from tock.watches x
+    where x.child = any (p_children) and x.stream <> 0
+      and tock.id_at(x.position, x.stream) <> all (p_parents));
   v_links tock.whereabout[] := '{}';
   v_part tock.whereabout[];
   v_epoch integer;
@@ -169,14 +163,15 @@ begin
     return null;
   end if;
   for v_epoch in
-    select distinct tock.epoch_of(i >> 20) from unnest(v_watched) i where tock.epoch_of(i >> 20) is not null
+    select distinct tock.epoch_of(tock.position_of(i)) from unnest(v_watched) i
+    where tock.epoch_of(tock.position_of(i)) is not null
   loop
     execute pg_catalog.format($q$
       select array(
         select row(null, r.task_id, i, null, null)::tock.whereabout from unnest($1) i
         cross join lateral (
-          select r.task_id from tock.runs_%s r where r.stream = (i & 1048575)::integer
-            and r.position = i >> 20 offset 0) r)$q$, v_epoch)
+          select r.task_id from tock.runs_%s r where r.stream = tock.stream_of(i)
+            and r.position = tock.position_of(i) offset 0) r)$q$, v_epoch)
       into v_part using v_watched;
     v_links := v_links || v_part;
   end loop;

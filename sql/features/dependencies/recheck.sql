@@ -4,8 +4,6 @@ create or replace function tock.look_soon(p_children bigint[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_told bigint[];
@@ -45,8 +43,6 @@ create or replace function tock.heed_nudges(p_sweep boolean)
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_children bigint[];
@@ -76,8 +72,6 @@ create or replace function tock.lock_children(p_children bigint[])
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_locked bigint[] := array(

@@ -4,8 +4,6 @@ create or replace function tock.gather(p_children bigint[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_child bigint;
@@ -71,9 +69,6 @@ create or replace function tock.results_fit(p_ends tock.whereabout[], p_bytes bi
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_ends bigint[] := array(select e.current_id from unnest(p_ends) e where e.state = 'done');
@@ -86,12 +81,13 @@ begin
   foreach v_size in array array['pg_catalog.pg_column_size(r.result)',
     'pg_catalog.octet_length(r.result::text)'] loop
     v_sum := 0;
-    for v_epoch in select distinct tock.epoch_of(e >> 20) from unnest(v_ends) e loop
+    for v_epoch in select distinct tock.epoch_of(tock.position_of(e)) from unnest(v_ends) e loop
       execute pg_catalog.format($q$
         select coalesce(sum(%1$s), 0) from unnest($1) e
         cross join lateral (
           select r.result from tock.results_%2$s r
-          where r.stream = (e & 1048575)::integer and r.position = e >> 20 offset 0) r$q$, v_size, v_epoch)
+          where r.stream = tock.stream_of(e) and r.position = tock.position_of(e) offset 0) r$q$,
+          v_size, v_epoch)
         into v_part using v_ends;
       v_sum := v_sum + v_part;
     end loop;
@@ -112,24 +108,22 @@ returns setof record
 language plpgsql
 volatile
 rows 1000
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_epoch integer;
 begin
   for v_epoch in
-    select distinct tock.epoch_of(e.current_id >> 20) from unnest(p_ends) e where e.state = 'done'
+    select distinct tock.epoch_of(tock.position_of(e.current_id)) from unnest(p_ends) e where e.state = 'done'
   loop
     return query execute pg_catalog.format($q$
       select e.n, e.task_id, e.state, r.result
       from unnest($1) e
       left join lateral (
         select case when $2 then r.result end as result from tock.results_%1$s r
-        where r.stream = (e.current_id & 1048575)::integer and r.position = e.current_id >> 20 offset 0) r
+        where r.stream = tock.stream_of(e.current_id)
+          and r.position = tock.position_of(e.current_id) offset 0) r
         on true
-      where e.state = 'done' and tock.epoch_of(e.current_id >> 20) = %1$s$q$, v_epoch)
+      where e.state = 'done' and tock.epoch_of(tock.position_of(e.current_id)) = %1$s$q$, v_epoch)
     using p_ends, p_results;
   end loop;
   return query select e.n, e.task_id, e.state, null::jsonb from unnest(p_ends) e where e.state <> 'done';

@@ -7,7 +7,7 @@ declare
   v_digest bigint := (
     select r.digest from tock.requests r
     where r.verb = 'spawn' and r.queue = p_run.queue
-      and r.request_id = (p_run.position << 20 | p_run.stream)::text);
+      and r.request_id = tock.id_at(p_run.position, p_run.stream)::text);
 begin
   return v_digest is not distinct from pg_catalog.hashtextextended(p_spawn::text, 0);
 end $$;
@@ -99,17 +99,18 @@ begin
     v_spawn := v_item -> 'spawn';
     v_next := null;
     insert into tock.requests (verb, queue, request_id, digest, ids)
-      values ('spawn', v_run.queue, (v_run.position << 20 | v_run.stream)::text,
+      values ('spawn', v_run.queue, tock.id_at(v_run.position, v_run.stream)::text,
         pg_catalog.hashtextextended(v_spawn::text, 0), '{}')
       on conflict do nothing;
     continue when not found;
     if coalesce((v_spawn ->> 'wait')::boolean, false) then
       execute pg_catalog.format(
-        'select e.next_id >> 20 from tock.results_%s e where e.stream = $1 and e.position = $2', p_epoch)
+        'select tock.position_of(e.next_id) from tock.results_%s e where e.stream = $1 and e.position = $2',
+        p_epoch)
         into v_next using v_run.stream, v_run.position;
       continue when v_next is null;  -- somebody wanted it cancelled
-      perform tock.begin_wait(v_next, v_run.position << 20 | v_run.stream, nullif(v_item -> 'result', 'null'),
-        pg_catalog.format('results[%s].result', v_run.n - 1));
+      perform tock.begin_wait(v_next, tock.id_at(v_run.position, v_run.stream),
+        nullif(v_item -> 'result', 'null'), pg_catalog.format('results[%s].result', v_run.n - 1));
     end if;
     v_runs := v_runs || v_run;
     v_nexts := v_nexts || v_next;
@@ -134,7 +135,7 @@ stable
 as $$
   select r.ids from tock.requests r
   where r.verb = 'spawn' and r.queue = p_run.queue
-    and r.request_id = (p_run.position << 20 | p_run.stream)::text
+    and r.request_id = tock.id_at(p_run.position, p_run.stream)::text
 $$;
 
 comment on function tock.spawned_ids is 'The ids of the tasks that a run left behind, in order.';

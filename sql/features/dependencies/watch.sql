@@ -5,22 +5,23 @@ returns setof record
 language plpgsql
 volatile
 rows 100
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_epoch integer;
 begin
   return query
-    select w.position << 20, (w.options ->> 'expires_at')::timestamptz from tock.waiting w
-    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+    select tock.id_at(w.position, 0), (w.options ->> 'expires_at')::timestamptz from tock.waiting w
+    where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
+      where tock.stream_of(i) = 0))
       and w.options ? 'expires_at';
-  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
+  for v_epoch in
+    select distinct tock.epoch_of(tock.position_of(i)) from unnest(p_ids) i where tock.stream_of(i) <> 0
+  loop
     return query execute pg_catalog.format($q$
       select i, r.expires_at from unnest($1) i
       cross join lateral (
         select (r.options ->> 'expires_at')::timestamptz as expires_at from tock.runs_%s r
-        where r.stream = (i & 1048575)::integer and r.position = i >> 20
+        where r.stream = tock.stream_of(i) and r.position = tock.position_of(i)
           and r.options ? 'expires_at' offset 0) r$q$, v_epoch)
       using p_ids;
   end loop;
@@ -41,8 +42,6 @@ create or replace function tock.being_ended(p_ids bigint[], p_own bigint[])
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_oldest integer := pg_catalog.age(pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::xid);
@@ -59,8 +58,9 @@ begin
   v_frozen := (select pg_catalog.age(c.relfrozenxid) from pg_catalog.pg_class c
     where c.oid = 'tock.waiting'::regclass);
   v_free := array(
-    select w.position << 20 from tock.waiting w
-    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+    select tock.id_at(w.position, 0) from tock.waiting w
+    where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
+      where tock.stream_of(i) = 0))
       and (w.xmax = '0'::xid or (pg_catalog.age(w.xmax) > v_oldest and pg_catalog.age(w.xmax) <= v_frozen)
         or w.position = any (p_own)));
   -- before leases and marks are read: who commits in between is seen there
@@ -77,7 +77,9 @@ begin
     and l.pid is distinct from pg_catalog.pg_backend_pid()
     and l.database = (select d.oid from pg_catalog.pg_database d
       where d.datname = pg_catalog.current_database());
-  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(p_ids) i where i & 1048575 <> 0 loop
+  for v_epoch in
+    select distinct tock.epoch_of(tock.position_of(i)) from unnest(p_ids) i where tock.stream_of(i) <> 0
+  loop
     continue when v_epoch is null;
     execute pg_catalog.format('select array(select f from tock.free_runs_%s($1, $2, $3, $4) f)', v_epoch)
       into v_part using p_ids, v_oldest, v_claiming, v_marking;
@@ -94,8 +96,6 @@ create or replace function tock.watch(p_watch tock.dependent[])
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
@@ -106,9 +106,10 @@ begin
     return;
   end if;
   delete from tock.watches x using unnest(p_watch) o
-  where x.child = o.position and (x.position <> o.current_id >> 20 or x.stream <> o.current_id & 1048575);
+  where x.child = o.position
+    and (x.position <> tock.position_of(o.current_id) or x.stream <> tock.stream_of(o.current_id));
   insert into tock.watches (stream, position, child, n, held_up)
-  select o.current_id & 1048575, o.current_id >> 20, o.position, o.upto,
+  select tock.stream_of(o.current_id), tock.position_of(o.current_id), o.position, o.upto,
     o.state in ('dead', 'cancelled', 'expired')
   from unnest(p_watch) o
   on conflict do nothing;
@@ -152,8 +153,6 @@ create or replace function tock.left_behind(p_children bigint[] default null)
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -178,11 +177,11 @@ begin
     from unnest(v_watches) with ordinality x (position, child, watched_at, stream, n, held_up, k)
     join tock.waiting w on w.position = x.child and w.after_due is not null
     left join tock.whereabouts(array(
-      select x.position << 20 | x.stream
+      select tock.id_at(x.position, x.stream)
       from unnest(v_watches) with ordinality x (position, child, watched_at, stream, n, held_up, k)
       order by x.k)) p on p.n = x.k
     where w.due_at > pg_catalog.clock_timestamp() + interval '2 s'
-      and (p.state = 'done' or p.current_id <> x.position << 20 | x.stream
+      and (p.state = 'done' or p.current_id <> tock.id_at(x.position, x.stream)
         or (p.state in ('dead', 'cancelled', 'expired') and (not x.held_up
           or (select r.id from tock.reruns r where r.of_id = p.task_id limit 1) is not null))));
 end $$;

@@ -114,7 +114,8 @@ comment on function tock.claim_any is
   'claim() from several queues, up to 20: from the first what it has, then from the next what is left of '
   'p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the '
   'shares follow the weights while all have work. Each queue''s runs have a lease of their own. '
-  'claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).';
+  'claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same '
+  'leases (TK409 when nothing is).';
 
 create or replace function tock.claimed_of(p_queue text, p_run tock.claimed)
 returns tock.claimed_from

@@ -4,8 +4,6 @@ create or replace function tock.tidy_own(p_limit integer)
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_own tock.own_leases;

@@ -138,8 +138,6 @@ create or replace function tock.pair_all(p_pool text, p_tasks tock.places[], p_l
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set lock_timeout = '50ms'
 as $$
 declare

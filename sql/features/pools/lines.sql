@@ -35,8 +35,6 @@ create or replace function tock.in_line(
 returns tock.places[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   if p_line = 'free' then
@@ -136,8 +134,6 @@ create or replace function tock.let_go_from(p_pool text, p_turn bigint)
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_next bigint[] := array(

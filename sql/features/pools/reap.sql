@@ -38,8 +38,6 @@ create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_due tock.places[] := array(

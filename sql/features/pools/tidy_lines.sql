@@ -2,8 +2,6 @@ create or replace function tock.tidy_lines()
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_mark tock.line_marks;
@@ -38,8 +36,6 @@ create or replace function tock.is_left(p_pool text)
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   return not exists (select from tock.places p where p.pool = p_pool and p.worker is not null)
@@ -55,8 +51,6 @@ create or replace function tock.move_start(p_pool text, p_line text)
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();

@@ -9,7 +9,8 @@ begin
   insert into tock.deaths (queue, error, deaths, ids)
   select d.queue, d.error, count(*), (pg_catalog.array_agg(d.id order by d.id))[1:10]
   from (
-    select s.queue, tock.error_text(r.error) as error, coalesce(t.task_id, e.position << 20 | e.stream) as id
+    select s.queue, tock.error_text(r.error) as error,
+      coalesce(t.task_id, tock.id_at(e.position, e.stream)) as id
     from unnest(p_ended) e
     join tock.streams s on s.number = e.stream and s.queue = any (p_queues)
     cross join lateral (

@@ -65,7 +65,6 @@ create or replace function tock.tell_deaths(p_limit integer default 50000)
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
 as $$
 declare
   v_upto bigint := (select s.last_value from tock.death_numbers s);

@@ -2,9 +2,6 @@ create or replace function tock.allowance_of(p_queue text, p_policy tock.queues)
 returns tock.allowance
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_row tock.allowances;
@@ -146,9 +143,6 @@ create or replace function tock.open_leases(p_queue text)
 returns uuid[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_epoch integer;

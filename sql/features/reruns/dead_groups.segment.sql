@@ -17,7 +17,7 @@ as $$
       select e.* from tock.results_{segment} e
       where e.stream = v.stream and e.position = v.position offset 0) e
     cross join lateral (
-      select coalesce(r.task_id, v.position << 20 | v.stream) as id from tock.runs_{segment} r
+      select coalesce(r.task_id, tock.id_at(v.position, v.stream)) as id from tock.runs_{segment} r
       where r.stream = v.stream and r.position = v.position offset 0) r
     where e.ended_at >= p_since and (select x.of_id from tock.reruns x where x.of_id = r.id limit 1) is null
     group by 1)

@@ -34,35 +34,36 @@ begin
   while v_n < pg_catalog.cardinality(v_ids) loop
     v_n := v_n + 1;
     v_id := v_ids[v_n];
-    v_epoch := tock.epoch_of(v_id >> 20);
+    v_epoch := tock.epoch_of(tock.position_of(v_id));
     if v_epoch is not null then
       execute pg_catalog.format($q$
         update tock.marks_%s m set changes = m.changes - 'payload' - 'bytes'
         where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, v_epoch)
-      using (v_id & 1048575)::integer, v_id >> 20;
+      using tock.stream_of(v_id), tock.position_of(v_id);
     end if;
-    if v_id & 1048575 = 0 then
+    if tock.stream_of(v_id) = 0 then
       -- at no gate any more: promoted, and passed over
       update tock.waiting w set payload = null, bytes = -1,
         options = tock.without_secrets(w.options), gate = null,
         ticket = null, due_at = least(w.due_at, pg_catalog.clock_timestamp())
-      where w.position = v_id >> 20;
-      v_others := array(select p.run_id from tock.promotions p where p.position = v_id >> 20);
+      where w.position = tock.position_of(v_id);
+      v_others := array(select p.run_id from tock.promotions p where p.position = tock.position_of(v_id));
     elsif v_epoch is null then
       continue when v_searched;
       -- nothing leads on from a run whose epoch is gone: a long look, at all runs
       v_searched := true;
-      v_others := array(select r.position << 20 | r.stream from tock.runs r where r.task_id = v_task.task_id);
+      v_others := array(select tock.id_at(r.position, r.stream) from tock.runs r
+        where r.task_id = v_task.task_id);
     else
       execute pg_catalog.format('select tock.erase_run_%s($1, $2)', v_epoch)
-        into v_others using (v_id & 1048575)::integer, v_id >> 20;
+        into v_others using tock.stream_of(v_id), tock.position_of(v_id);
       v_erased := v_erased + 1;
     end if;
     v_ids := v_ids || array(select distinct o from unnest(v_others) o where o <> all (v_ids));
   end loop;
   if exists (
-    select from unnest(v_ids) i join tock.archives a on i >> 20 >= a.first_position
-      and i >> 20 < a.end_position)
+    select from unnest(v_ids) i join tock.archives a on tock.position_of(i) >= a.first_position
+      and tock.position_of(i) < a.end_position)
   then
     perform tock.note_erasure(v_task.task_id, v_task.queue);
   end if;

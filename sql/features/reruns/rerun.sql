@@ -96,15 +96,13 @@ create or replace function tock.is_erased(p_id bigint)
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set jit = off
 as $$
 declare
-  v_bytes integer := (select w.bytes from tock.waiting w where w.position = p_id >> 20);
+  v_bytes integer := (select w.bytes from tock.waiting w where w.position = tock.position_of(p_id));
 begin
-  if p_id & 1048575 <> 0 then
+  if tock.stream_of(p_id) <> 0 then
     execute pg_catalog.format('select r.bytes from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      tock.epoch_of(p_id >> 20)) into v_bytes using (p_id & 1048575)::integer, p_id >> 20;
+      tock.epoch_of(tock.position_of(p_id))) into v_bytes using tock.stream_of(p_id), tock.position_of(p_id);
   end if;
   return coalesce(v_bytes < 0, true);
 end $$;
@@ -131,7 +129,8 @@ begin
   v_slot := tock.take_slot();
   for v_part in
     select coalesce(p_queue, f.queue) as queue,
-      case when f.current_id & 1048575 <> 0 then tock.epoch_of(f.current_id >> 20) end as epoch,
+      case when tock.stream_of(f.current_id) <> 0
+        then tock.epoch_of(tock.position_of(f.current_id)) end as epoch,
       pg_catalog.array_agg(f order by f.n) as found
     from unnest(p_found) f group by 1, 2 order by 1, 2
   loop

@@ -6,9 +6,6 @@ create or replace function tock.run_again_{segment}(
 returns tock.whereabout[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 set plan_cache_mode = force_custom_plan
 as $$
 declare
@@ -50,12 +47,12 @@ begin
     select p.task_id, case when p_again then 1 + coalesce((
         select x.number from tock.reruns x where x.of_id = p.task_id order by x.number desc limit 1), 0)
         else 1 end,
-      p.next_position << 20 | p.next_stream, p_kind, p_reason
+      tock.id_at(p.next_position, p.next_stream), p_kind, p_reason
     from placed p order by p.task_id
     on conflict do nothing
     returning id
   ), again as materialized (
-    select p.* from placed p join taken t on t.id = p.next_position << 20 | p.next_stream
+    select p.* from placed p join taken t on t.id = tock.id_at(p.next_position, p.next_stream)
   ), ready as (
     insert into tock.runs (stream, position, max_attempts, tenant, bytes, payload, options)
     select a.next_stream, a.next_position, a.max_attempts, a.tenant, a.bytes, r.payload, a.options
@@ -72,7 +69,7 @@ begin
     where a.next_stream = 0
   )
   select array(
-      select row(a.n, a.task_id, a.next_position << 20 | a.next_stream, null, p_queue)::tock.whereabout
+      select row(a.n, a.task_id, tock.id_at(a.next_position, a.next_stream), null, p_queue)::tock.whereabout
       from again a order by a.n),
     exists (select from again a where a.next_stream = 0)
     into v_made, v_waits;

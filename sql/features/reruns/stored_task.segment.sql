@@ -6,11 +6,11 @@ stable
 as $$
   select s.priority, r.tenant, r.max_attempts, r.bytes, r.payload, r.options
   from tock.runs_{segment} r join tock.streams s on s.number = r.stream
-  where p_current_id & 1048575 <> 0
-    and r.stream = (p_current_id & 1048575)::integer and r.position = p_current_id >> 20
+  where tock.stream_of(p_current_id) <> 0
+    and r.stream = tock.stream_of(p_current_id) and r.position = tock.position_of(p_current_id)
   union all
   select w.priority, w.tenant, w.max_attempts, w.bytes, w.payload, w.options
-  from tock.waiting w where p_current_id & 1048575 = 0 and w.position = p_current_id >> 20
+  from tock.waiting w where tock.stream_of(p_current_id) = 0 and w.position = tock.position_of(p_current_id)
 $$;
 
 comment on function tock.stored_task_{segment} is

@@ -20,8 +20,6 @@ create or replace function tock.fire_all(p_fires tock.fires[], p_now timestamptz
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_unended bigint[] := tock.unended_tasks(p_fires);

@@ -121,8 +121,6 @@ create or replace function tock.fires_from()
 returns table (due_at timestamptz, schedule text)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   return query

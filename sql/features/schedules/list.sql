@@ -4,6 +4,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 begin
   return query select (tock.shown_schedule(s)).* from tock.schedules s where s.name = p_schedule;
@@ -21,6 +24,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
+set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 begin

@@ -7,6 +7,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 set lock_timeout = '2s'
 as $$
 declare
@@ -85,8 +88,6 @@ create or replace function tock.take_fire(p_schedule text)
 returns tock.fires
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_fire tock.fires;
@@ -139,8 +140,6 @@ create or replace function tock.shown_schedule(p_schedule tock.schedules)
 returns tock.shown_schedule
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   s tock.schedules := p_schedule;

@@ -3,9 +3,6 @@ create or replace function tock.append_round(
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_tasks jsonb[] := array(

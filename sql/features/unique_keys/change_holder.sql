@@ -48,7 +48,7 @@ begin
   if p_at.queue is null then
     return tock.counts(p_task, p_at.state, p_key.created_at, pg_catalog.clock_timestamp());
   elsif v_policy = 'pending' then
-    perform from tock.waiting w where w.position = p_at.current_id >> 20
+    perform from tock.waiting w where w.position = tock.position_of(p_at.current_id)
       and p_at.state = 'waiting' for update;
     if not found then
       return false;
@@ -74,14 +74,14 @@ declare
   v_waits tock.waiting;
 begin
   if p_at.state = 'waiting' then
-    select w.* into v_waits from tock.waiting w where w.position = p_at.current_id >> 20;
+    select w.* into v_waits from tock.waiting w where w.position = tock.position_of(p_at.current_id);
     if not found then
       p_at := (select w from tock.whereabouts(array[p_key.task_id]) w);
     end if;
   end if;
   return p_task - 'delay_seconds' - 'run_at'
     || pg_catalog.jsonb_build_object('priority', coalesce(v_waits.priority,
-      (select s.priority from tock.streams s where s.number = (p_at.current_id & 1048575)::integer)))
+      (select s.priority from tock.streams s where s.number = tock.stream_of(p_at.current_id))))
     || case when v_waits.due_at > pg_catalog.clock_timestamp() and v_waits.due_at < 'infinity'
       then pg_catalog.jsonb_build_object('run_at', v_waits.due_at) else '{}' end
     || tock.key_changes(p_key, p_task);
@@ -103,7 +103,7 @@ begin
     v_at := (select w from tock.whereabouts(array[p_id]) w);
     exit when v_at.state is distinct from 'waiting';
     select tock.own_payload(w.payload, w.options) into v_payload from tock.waiting w
-    where w.position = v_at.current_id >> 20;
+    where w.position = tock.position_of(v_at.current_id);
     if found then
       return v_payload;
     end if;

@@ -31,8 +31,6 @@ create or replace function tock.led_on(p_ids bigint[])
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_led bigint[];
@@ -44,22 +42,23 @@ begin
     return p_ids;
   end if;
   v_led := array(
-    select w.position << 20 from tock.waiting w
-    where w.position = any (array(select i >> 20 from unnest(p_ids) i where i & 1048575 = 0))
+    select tock.id_at(w.position, 0) from tock.waiting w
+    where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
+      where tock.stream_of(i) = 0))
       and w.options #> '{stage,after}' is not null);
   -- in this order, as an entry may be promoted in between
   v_runs := array(
-    select case when i & 1048575 <> 0 then i
-      else (select p.run_id from tock.promotions p where p.position = i >> 20) end
+    select case when tock.stream_of(i) <> 0 then i
+      else (select p.run_id from tock.promotions p where p.position = tock.position_of(i)) end
     from unnest(p_ids) with ordinality i (i, n) order by i.n);
-  for v_epoch in select distinct tock.epoch_of(i >> 20) from unnest(v_runs) i loop
+  for v_epoch in select distinct tock.epoch_of(tock.position_of(i)) from unnest(v_runs) i loop
     continue when v_epoch is null;
     execute pg_catalog.format($q$
       select array(
         select i.id from unnest($1, $2) i (id, run_id)
         cross join lateral (
           select from tock.runs_%s r
-          where r.stream = (i.run_id & 1048575)::integer and r.position = i.run_id >> 20
+          where r.stream = tock.stream_of(i.run_id) and r.position = tock.position_of(i.run_id)
             and r.options #> '{stage,after}' is not null
           offset 0) r)$q$, v_epoch) into v_part using p_ids, v_runs;
     v_led := v_led || v_part;
@@ -75,19 +74,16 @@ create or replace function tock.options_at(p_id bigint)
 returns jsonb
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_options jsonb;
 begin
-  if p_id & 1048575 = 0 then
-    return (select w.options from tock.waiting w where w.position = p_id >> 20);
-  elsif tock.epoch_of(p_id >> 20) is not null then
+  if tock.stream_of(p_id) = 0 then
+    return (select w.options from tock.waiting w where w.position = tock.position_of(p_id));
+  elsif tock.epoch_of(tock.position_of(p_id)) is not null then
     execute pg_catalog.format('select r.options from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      tock.epoch_of(p_id >> 20))
-      into v_options using (p_id & 1048575)::integer, p_id >> 20;
+      tock.epoch_of(tock.position_of(p_id)))
+      into v_options using tock.stream_of(p_id), tock.position_of(p_id);
   end if;
   return v_options;
 end $$;

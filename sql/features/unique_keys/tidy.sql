@@ -5,8 +5,6 @@ create or replace function tock.tidy_keys(p_limit integer)
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$

@@ -9,8 +9,10 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '2s'
 set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set lock_timeout = '2s'
 set plan_cache_mode = auto
 as $$
 #variable_conflict use_column
@@ -32,7 +34,7 @@ begin
     v_found := array(select f from unnest(v_found) f where f.state in ('waiting', 'ready', 'running'));
     v_waiting := array(
       select w.position from tock.waiting w
-      where w.position = any (array(select f.current_id >> 20 from unnest(v_found) f
+      where w.position = any (array(select tock.position_of(f.current_id) from unnest(v_found) f
         where f.state = 'waiting'))
       order by w.position for update);
     if pg_catalog.cardinality(v_waiting) > 0 then
@@ -40,27 +42,28 @@ begin
     end if;
     with taken as (
       insert into tock.marks (stream, position, kind, other_id)
-      select f.current_id & 1048575, f.current_id >> 20, 'superseded', 0 from unnest(v_found) f
+      select tock.stream_of(f.current_id), tock.position_of(f.current_id), 'superseded', 0
+      from unnest(v_found) f
       where f.state = 'ready'
       order by 2, 1
       on conflict do nothing
-      returning position << 20 | stream as id)
+      returning tock.id_at(position, stream) as id)
     select array(select t.id from taken t
       union all select f.current_id from unnest(v_found) f where f.state = 'running'
-      union all select p << 20 from unnest(v_waiting) p) into v_stopped;
+      union all select tock.id_at(p, 0) from unnest(v_waiting) p) into v_stopped;
     with marked as (
       insert into tock.marks (stream, position, kind)
-      select distinct m.id & 1048575, m.id >> 20, 'cancelled'
+      select distinct tock.stream_of(m.id), tock.position_of(m.id), 'cancelled'
       from unnest(v_found) f
       cross join lateral (
         select f.current_id where f.state <> 'waiting' union all select f.task_id
         where f.task_id <> f.current_id) m (id)
       where f.current_id = any (v_stopped)
-        and exists (select from tock.epochs e where m.id >> 20 >= e.first_position
-          and m.id >> 20 < e.end_position)
+        and exists (select from tock.epochs e where tock.position_of(m.id) >= e.first_position
+          and tock.position_of(m.id) < e.end_position)
       order by 2, 1
       on conflict do nothing
-      returning position << 20 | stream as id)
+      returning tock.id_at(position, stream) as id)
     select v_marked || array(select m.id from marked m) into v_marked;
     -- told as it is now: one may have started, ended, or gone on with another run meanwhile
     v_now := array(select w from tock.whereabouts(array(

@@ -13,11 +13,11 @@ as $$
     from walk w
     cross join lateral (
       select r.stream, r.position, r.task_id, r.options from tock.runs_{segment} r
-      where r.stream = (w.next_id & 1048575)::integer and r.position = w.next_id >> 20 offset 0) r
+      where r.stream = tock.stream_of(w.next_id) and r.position = tock.position_of(w.next_id) offset 0) r
     join tock.streams s on s.number = r.stream
     cross join lateral tock.run_state_{segment}(r.stream, r.position, r.options) d
     where w.next_id >= {first_position}::bigint << 20 and w.next_id < {end_position}::bigint << 20
-      and w.next_id & 1048575 <> 0)
+      and tock.stream_of(w.next_id) <> 0)
   select l.n, l.task_id, coalesce(l.next_id, l.id),
     case when l.next_id is null then
       case when l.state in ('failed', 'lost', 'superseded') then 'dead' else l.state end end, l.queue

@@ -8,13 +8,13 @@ language sql
 volatile
 as $$
   insert into tock.marks (stream, position, kind, changes)
-  select i.id & 1048575, i.id >> 20, 'amended', p_changes
+  select tock.stream_of(i.id), tock.position_of(i.id), 'amended', p_changes
     || case when p_changes ? 'bytes' then pg_catalog.jsonb_build_object('at', i.current_id) else '{}' end
   from (
     select f.task_id as id, f.current_id from unnest(p_found) f
     union select f.current_id, f.current_id from unnest(p_found) f where f.state <> 'waiting') i
-  where exists (select from tock.epochs e where i.id >> 20 >= e.first_position
-    and i.id >> 20 < e.end_position)
+  where exists (select from tock.epochs e where tock.position_of(i.id) >= e.first_position
+    and tock.position_of(i.id) < e.end_position)
   order by 2, 1
   on conflict (stream, position, kind) do update set changes = tock.marks.changes || excluded.changes
 $$;
@@ -26,9 +26,6 @@ create or replace function tock.wishes(p_ids bigint[])
 returns tock.wish[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_wishes tock.wish[] := tock.wishes_in_use(p_ids);
@@ -41,9 +38,10 @@ begin
   v_wishes := '{}';
   for v_epoch in
     select e.number from tock.epochs e
-    where e.end_position > (select min(i >> 20) from unnest(p_ids) i)
-      and e.first_position <= (select max(i >> 20) from unnest(p_ids) i)
-      and exists (select from unnest(p_ids) i where i >> 20 >= e.first_position and i >> 20 < e.end_position)
+    where e.end_position > (select min(tock.position_of(i)) from unnest(p_ids) i)
+      and e.first_position <= (select max(tock.position_of(i)) from unnest(p_ids) i)
+      and exists (select from unnest(p_ids) i where tock.position_of(i) >= e.first_position
+        and tock.position_of(i) < e.end_position)
   loop
     begin
       execute pg_catalog.format('select tock.wishes_%s($1)', v_epoch) into v_part using p_ids;
@@ -63,16 +61,14 @@ create or replace function tock.changed_payload(p_id bigint)
 returns jsonb
 language plpgsql
 volatile
-set enable_seqscan = off
-set jit = off
 as $$
 declare
   v_payload jsonb;
 begin
   execute pg_catalog.format($q$
     select nullif(m.changes -> 'payload', 'null') from tock.marks_%s m
-    where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, tock.epoch_of(p_id >> 20))
-    into v_payload using (p_id & 1048575)::integer, p_id >> 20;
+    where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, tock.epoch_of(tock.position_of(p_id)))
+    into v_payload using tock.stream_of(p_id), tock.position_of(p_id);
   return v_payload;
 end $$;
 

@@ -4,9 +4,6 @@ create or replace function tock.supersede(p_found tock.whereabout[], p_changes j
 returns tock.whereabout[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
@@ -19,14 +16,15 @@ begin
   if pg_catalog.cardinality(p_found) = 0 then
     return v_replaced;
   end if;
-  perform tock.hold_streams(array(select (f.current_id & 1048575)::integer from unnest(p_found) f));
+  perform tock.hold_streams(array(select tock.stream_of(f.current_id) from unnest(p_found) f));
   if v_due <= v_now then
     v_slot := tock.take_slot();
   else
     perform tock.check_waiting_ids();
   end if;
   for v_epoch in
-    select distinct tock.epoch_of(f.current_id >> 20) as epoch from unnest(p_found) f order by epoch
+    select distinct tock.epoch_of(tock.position_of(f.current_id)) as epoch from unnest(p_found) f
+    order by epoch
   loop
     continue when v_epoch is null;
     execute pg_catalog.format('select tock.replace_runs_%s($1, $2, $3, $4)', v_epoch)

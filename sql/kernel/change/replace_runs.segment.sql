@@ -21,7 +21,8 @@ begin
     from unnest(p_found) f
     cross join lateral (
       select r.* from tock.runs_{segment} r
-      where r.stream = (f.current_id & 1048575)::integer and r.position = f.current_id >> 20 offset 0) r
+      where r.stream = tock.stream_of(f.current_id)
+        and r.position = tock.position_of(f.current_id) offset 0) r
     join tock.streams s on s.number = r.stream
     where coalesce((
       select l.last_position from tock.leases_{segment} l
@@ -40,7 +41,7 @@ begin
       order by r.n) o
   ), marked as (
     insert into tock.marks (stream, position, kind, other_id)
-    select p.stream, p.position, 'superseded', p.next_position << 20 | p.next_stream from placed p
+    select p.stream, p.position, 'superseded', tock.id_at(p.next_position, p.next_stream) from placed p
     order by p.position, p.stream
     on conflict do nothing
     returning stream, position
@@ -70,8 +71,8 @@ begin
     from replacing p where p.next_stream = 0
   )
   select array(
-    select row(p.next_position << 20 | p.next_stream, p.task_id, p.position << 20 | p.stream, 'ready',
-      p.queue)::tock.whereabout
+    select row(tock.id_at(p.next_position, p.next_stream), p.task_id,
+      tock.id_at(p.position, p.stream), 'ready', p.queue)::tock.whereabout
     from placed p join marked m using (stream, position)) into v_replaced;
   return v_replaced;
 end $$;

@@ -4,11 +4,8 @@ create or replace function tock.whereabouts(p_ids bigint[])
 returns setof tock.whereabout
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
-set jit = off
 as $$
 declare
   v_open tock.whereabout[] := array(
@@ -30,20 +27,21 @@ begin
           else 'waiting' end end,
         w.queue)::tock.whereabout
       from unnest(v_open) s
-      left join tock.waiting w on w.position = s.current_id >> 20
-      left join tock.promotions p on p.position = s.current_id >> 20
-      where s.current_id & 1048575 = 0 and (w.position is not null or p.position is not null));
+      left join tock.waiting w on w.position = tock.position_of(s.current_id)
+      left join tock.promotions p on p.position = tock.position_of(s.current_id)
+      where tock.stream_of(s.current_id) = 0 and (w.position is not null or p.position is not null));
     return query select s.* from unnest(v_step) s where s.state is not null;
     v_next := array(select s from unnest(v_step) s where s.state is null);
-    v_here := array(select o from unnest(v_open) o where o.current_id & 1048575 <> 0);
+    v_here := array(select o from unnest(v_open) o where tock.stream_of(o.current_id) <> 0);
     for v_epoch in
       select e.* from tock.epochs e
-      where e.end_position > (select min(o.current_id >> 20) from unnest(v_here) o)
-        and e.first_position <= (select max(o.current_id >> 20) from unnest(v_here) o)
+      where e.end_position > (select min(tock.position_of(o.current_id)) from unnest(v_here) o)
+        and e.first_position <= (select max(tock.position_of(o.current_id)) from unnest(v_here) o)
     loop
       v_step := array(
         select o from unnest(v_here) o
-        where o.current_id >> 20 >= v_epoch.first_position and o.current_id >> 20 < v_epoch.end_position);
+        where tock.position_of(o.current_id) >= v_epoch.first_position
+          and tock.position_of(o.current_id) < v_epoch.end_position);
       continue when pg_catalog.cardinality(v_step) = 0;
       v_found := v_found + pg_catalog.cardinality(v_step);
       execute pg_catalog.format('select array(select w from tock.follow_runs_%s($1) w)', v_epoch.number)
@@ -55,8 +53,8 @@ begin
       -- their epoch is gone; a task that still waits is known by its first id
       v_next := v_next || array(
         select row(o.n, o.task_id, p.run_id, null, null)::tock.whereabout
-        from unnest(v_here) o join tock.promotions p on p.position = o.current_id >> 20
-        where tock.epoch_of(o.current_id >> 20) is null);
+        from unnest(v_here) o join tock.promotions p on p.position = tock.position_of(o.current_id)
+        where tock.epoch_of(tock.position_of(o.current_id)) is null);
     end if;
     v_open := v_next;
   end loop;
@@ -77,7 +75,7 @@ begin
   return array(
     select t.w from (
       select distinct on (w.task_id) w from tock.whereabouts(p_ids) w
-      order by w.task_id, w.current_id >> 20 desc) t
+      order by w.task_id, tock.position_of(w.current_id) desc) t
     order by (t.w).current_id);
 end $$;
 
@@ -106,19 +104,17 @@ create or replace function tock.first_id(p_id bigint)
 returns bigint
 language plpgsql
 stable
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
-  v_run_id bigint := case when p_id & 1048575 <> 0 then p_id
-    else (select p.run_id from tock.promotions p where p.position = p_id >> 20) end;
-  v_epoch integer := tock.epoch_of(v_run_id >> 20);
+  v_run_id bigint := case when tock.stream_of(p_id) <> 0 then p_id
+    else (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id)) end;
+  v_epoch integer := tock.epoch_of(tock.position_of(v_run_id));
   v_first bigint;
 begin
   if v_epoch is not null then
     execute pg_catalog.format('select r.task_id from tock.runs_%s r where r.stream = $1 and r.position = $2',
       v_epoch)
-      into v_first using (v_run_id & 1048575)::integer, v_run_id >> 20;
+      into v_first using tock.stream_of(v_run_id), tock.position_of(v_run_id);
   end if;
   return coalesce(v_first, p_id);
 end $$;

@@ -2,12 +2,11 @@ create or replace function tock.change_waiting(p_found tock.whereabout[], p_chan
 returns bigint[]
 language plpgsql
 volatile
-set enable_seqscan = off
 as $$
 declare
   v_positions bigint[] := array(
     select w.position from tock.waiting w
-    where w.position = any (array(select f.current_id >> 20 from unnest(p_found) f))
+    where w.position = any (array(select tock.position_of(f.current_id) from unnest(p_found) f))
     order by w.position for update);
   v_ready bigint[];
   v_at_once boolean := coalesce((p_changes ->> 'run_at')::timestamptz <= pg_catalog.clock_timestamp(), false);
@@ -43,7 +42,7 @@ begin
       perform tock.make_ready(v_ready);
     end if;
   end if;
-  return array(select p << 20 from unnest(v_positions) p);
+  return array(select tock.id_at(p, 0) from unnest(v_positions) p);
 end $$;
 
 comment on function tock.change_waiting is

@@ -10,7 +10,7 @@ begin
       select bool_or(k.kind = 'cancelled') as cancelled,
         (pg_catalog.array_agg(k.changes - 'payload') filter (where k.kind = 'amended'))[1] as changes
       from tock.marks_{segment} k
-      where k.stream = (i.id & 1048575)::integer and k.position = i.id >> 20
+      where k.stream = tock.stream_of(i.id) and k.position = tock.position_of(i.id)
         and k.kind in ('cancelled', 'amended')
       offset 0) m
     where m.cancelled is not null);

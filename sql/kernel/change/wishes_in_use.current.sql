@@ -5,7 +5,8 @@ volatile
 as $$
 begin
   return (
-    select case when min(i >> 20) >= {first_position} and max(i >> 20) < {end_position}
+    select case when min(tock.position_of(i)) >= {first_position}
+      and max(tock.position_of(i)) < {end_position}
       then tock.wishes_{segment}(p_ids) end
     from unnest(p_ids) i);
 end $$;

@@ -68,8 +68,9 @@ begin
     return null;
   end if;
   return row(v_next.token, v_next.leased_until,
-    coalesce(v_next.task_id, v_next.position << 20 | v_next.stream), v_next.position << 20 | v_next.stream,
-    v_next.attempt, coalesce(v_next.own_attempts, v_next.max_attempts),
+    coalesce(v_next.task_id, tock.id_at(v_next.position, v_next.stream)),
+    tock.id_at(v_next.position, v_next.stream), v_next.attempt,
+    coalesce(v_next.own_attempts, v_next.max_attempts),
     v_next.priority, v_next.tenant, v_next.created_at, v_next.payload)::tock.claimed;
 end $$;
 

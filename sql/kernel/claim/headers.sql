@@ -2,9 +2,6 @@ create or replace function tock.told_of(p_lease uuid, p_epoch integer)
 returns jsonb
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_told jsonb := tock.run_headers_current(p_lease, p_epoch);
@@ -27,6 +24,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
   v_epoch integer;

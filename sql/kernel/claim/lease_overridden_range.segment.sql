@@ -39,8 +39,8 @@ begin
         from picked p) p
       where p.runs > 0
     )
-    select p_range.token, p_range.leased_until, coalesce(p.task_id, p.position << 20 | p_range.stream),
-      p.position << 20 | p_range.stream, p.attempt::integer,
+    select p_range.token, p_range.leased_until, coalesce(p.task_id, tock.id_at(p.position, p_range.stream)),
+      tock.id_at(p.position, p_range.stream), p.attempt::integer,
       coalesce(p.max_attempts, p_range.max_attempts)::integer, p_range.priority::integer, p.tenant,
       p.created_at, p.payload
     from picked p;

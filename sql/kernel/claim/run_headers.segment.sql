@@ -11,7 +11,7 @@ begin
   end if;
   return (
     select coalesce(pg_catalog.jsonb_object_agg(
-      (r.position << 20 | l.stream)::text, pg_catalog.jsonb_build_object(
+      tock.id_at(r.position, l.stream)::text, pg_catalog.jsonb_build_object(
         'headers', r.options -> 'headers', 'push_url', r.options -> 'push_url')), '{}')
     from tock.leases_{segment} l
     cross join lateral (

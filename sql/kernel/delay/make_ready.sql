@@ -4,9 +4,6 @@ create or replace function tock.make_ready(p_positions bigint[], p_cancelled boo
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -33,7 +30,7 @@ begin
   ), ready as (
     insert into tock.runs (stream, position, task_id, attempt, lost, max_attempts, tenant, created_at, bytes,
       payload, options)
-    select p.stream, p.next_position, coalesce(p.task_id, p.position << 20), p.attempt, p.lost,
+    select p.stream, p.next_position, coalesce(p.task_id, tock.id_at(p.position, 0)), p.attempt, p.lost,
       p.max_attempts, p.tenant, p.created_at, p.bytes, p.payload, p.options
     from placed p
   ), marked as (
@@ -41,7 +38,7 @@ begin
     select p.stream, p.next_position, 'cancelled' from placed p where p_cancelled
   )
   insert into tock.promotions (position, run_id, due_at)
-  select p.position, p.next_position << 20 | p.stream, case when p_cancelled
+  select p.position, tock.id_at(p.next_position, p.stream), case when p_cancelled
     or p.due_at = 'infinity' then '-infinity' else p.due_at end
   from placed p
   on conflict (position) do update set run_id = excluded.run_id;  -- known by the first id of a dropped epoch

@@ -17,7 +17,7 @@ begin
       from pg_catalog.jsonb_array_elements(p_tasks) t (task) offset 0) g
     returning position, bytes
   )
-  select pg_catalog.array_agg(a.position << 20 | v_stream order by a.position), max(a.bytes)
+  select pg_catalog.array_agg(tock.id_at(a.position, v_stream) order by a.position), max(a.bytes)
   into v_ids, v_bytes from added a;
   if v_bytes > p_policy.max_payload_bytes then
     perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
@@ -87,8 +87,8 @@ begin
         on s.priority = g.priority and s.lane = g.lane and s.slot = g.slot
       order by g.n) o
   ), call as materialized (
-    select pg_catalog.array_agg(p.position << 20 | p.stream order by p.n) as ids,
-      coalesce(pg_catalog.jsonb_object_agg(p.task ->> 'name', (p.position << 20 | p.stream)::text)
+    select pg_catalog.array_agg(tock.id_at(p.position, p.stream) order by p.n) as ids,
+      coalesce(pg_catalog.jsonb_object_agg(p.task ->> 'name', tock.id_at(p.position, p.stream)::text)
         filter (where p.task ->> 'name' is not null), '{}') as names
     from placed p
   ), ready as (

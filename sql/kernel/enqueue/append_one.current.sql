@@ -30,7 +30,7 @@ begin
         and {is_current}
       offset 0) n
     where n.position < {end_position}
-    returning position << 20 | stream into v_id;
+    returning tock.id_at(position, stream) into v_id;
   return v_id;
 end $$;
 

@@ -5,26 +5,44 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_policy tock.queues;
-  v_digest bigint;
-  v_seen tock.requests;
-  v_count integer;
-  v_ids bigint[];
   v_id bigint;
-  v_read_committed boolean := pg_catalog.current_setting('transaction_isolation') = 'read committed';
 begin
   -- the commonest call
-  if v_read_committed and p_request_id is null and tock.is_plain_one(p_tasks) then
+  if p_request_id is null and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+    and tock.is_plain_one(p_tasks)
+  then
     v_id := tock.append_one(p_queue, nullif(p_tasks -> 0 -> 'payload', 'null'));
     if v_id is not null then
       return array[v_id];
     end if;
   end if;
-  v_policy := tock.policy(p_queue);
+  return tock.enqueue_any(p_queue, p_tasks, p_request_id);
+end $$;
+
+comment on function tock.enqueue is
+  'Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in '
+  'order, inside your transaction if you like. A call repeated '
+  'with its request_id within 24 hours gives the same ids.';
+
+-- The planner settings stand here: on enqueue() they would cost the commonest call some microseconds.
+create or replace function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text)
+returns bigint[]
+language plpgsql
+volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+  v_policy tock.queues := tock.policy(p_queue);
+  v_digest bigint;
+  v_seen tock.requests;
+  v_count integer;
+  v_ids bigint[];
+begin
   perform tock.check_not_webhooks(p_queue, 'queue');
   if pg_catalog.jsonb_typeof(p_tasks) is distinct from 'array' then
     perform tock.refuse(422, 'tasks is an array of tasks', 'tasks');
@@ -63,10 +81,7 @@ begin
   return v_ids;
 end $$;
 
-comment on function tock.enqueue is
-  'Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in '
-  'order, inside your transaction if you like. A call repeated '
-  'with its request_id within 24 hours gives the same ids.';
+comment on function tock.enqueue_any is 'enqueue() for any tasks.';
 
 -- What a request id's digest is made of is the same whatever time zone and extra_float_digits a session has.
 create or replace function tock.enqueue_task(

@@ -8,9 +8,6 @@ create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[],
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -97,7 +94,7 @@ as $$
 declare
   v_wishes tock.wish[] := tock.wishes(array(
     select a.task_id from unnest(p_again) a where a.cancelled is null
-    union select a.position << 20 | a.stream from unnest(p_again) a where a.cancelled is null));
+    union select tock.id_at(a.position, a.stream) from unnest(p_again) a where a.cancelled is null));
 begin
   return array(
     select row(a.n, a.stream, a.position, a.task_id, a.attempt, a.max_attempts, a.tenant, a.created_at,
@@ -108,7 +105,7 @@ begin
       a.lost, a.stage_after)::tock.going
     from unnest(p_again) a
     left join unnest(v_wishes) t on t.id = a.task_id
-    left join unnest(v_wishes) o on o.id = a.position << 20 | a.stream
+    left join unnest(v_wishes) o on o.id = tock.id_at(a.position, a.stream)
     cross join lateral (
       select coalesce(o.changes, '{}') || coalesce(t.changes, '{}') as changes) c
     left join lateral (

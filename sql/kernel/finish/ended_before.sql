@@ -4,10 +4,10 @@ language sql
 stable
 as $$
   select coalesce(
-    (select s.queue from tock.streams s where s.number = p_next_id & 1048575),
-    (select w.queue from tock.waiting w where w.position = p_next_id >> 20),
-    (select s.queue from tock.promotions p join tock.streams s on s.number = p.run_id & 1048575
-     where p.position = p_next_id >> 20))
+    (select s.queue from tock.streams s where s.number = tock.stream_of(p_next_id)),
+    (select w.queue from tock.waiting w where w.position = tock.position_of(p_next_id)),
+    (select s.queue from tock.promotions p join tock.streams s on s.number = tock.stream_of(p.run_id)
+     where p.position = tock.position_of(p_next_id)))
 $$;
 
 comment on function tock.led_to is

@@ -28,7 +28,7 @@ begin
       into leased_until, runs, v_rows from extended e;
   end if;
   cancel := array(
-    select coalesce(r.task_id, r.position << 20 | r.stream)
+    select coalesce(r.task_id, tock.id_at(r.position, r.stream))
     from unnest(v_rows) x
     cross join lateral (
       select m.* from tock.marks_{segment} m

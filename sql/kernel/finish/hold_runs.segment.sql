@@ -32,7 +32,7 @@ begin
     return (
       with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l)
       select array(
-        select row(r.position, coalesce(r.task_id, r.position << 20 | r.stream), r.stream, r.position,
+        select row(r.position, coalesce(r.task_id, tock.id_at(r.position, r.stream)), r.stream, r.position,
           s.queue, r.attempt, r.lost, r.max_attempts, coalesce(e.state, l.outcome), e.result, e.error,
           e.next_id)::tock.leased_run
         from leased l
@@ -53,11 +53,11 @@ begin
         r.lost, r.max_attempts, coalesce(e.state, l.outcome), e.result, e.error, e.next_id)::tock.leased_run
       from leased l
       join tock.streams s on s.number = l.stream
-      join unnest(p_ids) with ordinality g(id, n) on l.stream = (g.id & 1048575)::integer
+      join unnest(p_ids) with ordinality g(id, n) on l.stream = tock.stream_of(g.id)
       cross join lateral (
         select r.stream, r.position, r.task_id, r.attempt, r.lost, r.max_attempts from tock.runs_{segment} r
         where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
-          and r.position = g.id >> 20 and r.position <> all (coalesce(l.skips, '{}'))
+          and r.position = tock.position_of(g.id) and r.position <> all (coalesce(l.skips, '{}'))
         offset 0) r
       left join lateral (
         select e.state, e.result, e.error, e.next_id from tock.results_{segment} e

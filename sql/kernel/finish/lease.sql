@@ -27,9 +27,6 @@ create or replace function tock.is_open(p_lease uuid, p_epoch integer)
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_open boolean;
@@ -50,11 +47,8 @@ create or replace function tock.close_lease(p_lease uuid, p_epoch integer)
 returns void
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
-set jit = off
 as $$
 begin
   if tock.close_ended_current(p_lease, p_epoch) is null then

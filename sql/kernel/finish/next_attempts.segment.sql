@@ -29,12 +29,15 @@ begin
     from unnest(p_ended) with ordinality
       e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
     left join lateral (
-      select r.*, s.queue, s.priority, s.lane, coalesce(r.task_id, r.position << 20 | r.stream) as first_id,
+      select r.*, s.queue, s.priority, s.lane,
+        coalesce(r.task_id, tock.id_at(r.position, r.stream)) as first_id,
         (select m.position from tock.marks_{segment} m where m.stream = r.stream and m.position = r.position
          limit 1) is null
-          and case when r.task_id is null then true when r.task_id >> 20 >= {first_position} then (
+          and case when r.task_id is null then true
+            when tock.position_of(r.task_id) >= {first_position} then (
             select m.position from tock.marks_{segment} m
-            where m.stream = (r.task_id & 1048575)::integer and m.position = r.task_id >> 20 limit 1) is null
+            where m.stream = tock.stream_of(r.task_id) and m.position = tock.position_of(r.task_id)
+            limit 1) is null
           end as untouched
       from tock.runs_{segment} r
       cross join lateral (select s.* from tock.streams s where s.number = r.stream offset 0) s

@@ -83,8 +83,6 @@ create or replace function tock.forget_progress(p_limit integer)
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_oldest bigint := (select min(e.first_position) from tock.epochs e);

@@ -83,8 +83,6 @@ create or replace function tock.options_of(p_epoch integer, p_runs tock.leased_r
 returns jsonb
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_options jsonb;

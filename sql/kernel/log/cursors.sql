@@ -58,9 +58,6 @@ create or replace function tock.move_up(p_limit integer default 1000)
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_hot tock.epochs;

@@ -6,8 +6,8 @@ as $$
   with leased as materialized (
     select l.* from tock.lease_rows_{segment}(p_lease) l
     where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp())
-  select l.token, l.leased_until, coalesce(r.task_id, r.position << 20 | r.stream),
-    r.position << 20 | r.stream, r.attempt::integer,
+  select l.token, l.leased_until, coalesce(r.task_id, tock.id_at(r.position, r.stream)),
+    tock.id_at(r.position, r.stream), r.attempt::integer,
     coalesce(r.max_attempts, (tock.policy(s.queue)).max_attempts)::integer,
     s.priority::integer, r.tenant, r.created_at, r.payload
   from leased l

@@ -2,9 +2,6 @@ create or replace function tock.leased_runs(p_lease uuid)
 returns setof tock.claimed
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_epoch integer := tock.lease_epoch(p_lease);

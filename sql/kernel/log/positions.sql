@@ -42,14 +42,14 @@ language plpgsql
 volatile
 as $$
 declare
-  v_least bigint := (select min(i >> 20) from unnest(p_ids) i where i & 1048575 = 0);
+  v_least bigint := (select min(tock.position_of(i)) from unnest(p_ids) i where tock.stream_of(i) = 0);
   v_taken bigint;
 begin
   if v_least <= (select p.position from tock.promotions p order by p.position desc limit 1) then
     v_taken := (
-      select min(i >> 20) from unnest(p_ids) i
-      where i & 1048575 = 0 and (select p.position from tock.promotions p
-        where p.position = i >> 20) is not null);
+      select min(tock.position_of(i)) from unnest(p_ids) i
+      where tock.stream_of(i) = 0 and (select p.position from tock.promotions p
+        where p.position = tock.position_of(i)) is not null);
     if v_taken is not null then
       perform tock.refuse(503,
         pg_catalog.format('the sequence tock.positions gave out %s once more', v_taken), null,

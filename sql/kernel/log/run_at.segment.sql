@@ -14,7 +14,7 @@ as $$
     where g.position = any (array[r.position, d.lease_after + 1]) and g.stream = r.stream
       and (g.of_all or g.position = r.position)
     order by g.told_at desc limit 1) g on d.lease_after is not null
-  where r.stream = (p_id & 1048575)::integer and r.position = p_id >> 20
+  where r.stream = tock.stream_of(p_id) and r.position = tock.position_of(p_id)
 $$;
 
 comment on function tock.run_at_{segment} is 'run_at() for one segment.';

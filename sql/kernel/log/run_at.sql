@@ -2,15 +2,12 @@ create or replace function tock.run_at(p_id bigint)
 returns tock.found_run
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
-  v_epoch integer := tock.epoch_of(p_id >> 20);
+  v_epoch integer := tock.epoch_of(tock.position_of(p_id));
   v_run tock.found_run;
 begin
-  if v_epoch is null or p_id & 1048575 = 0 then
+  if v_epoch is null or tock.stream_of(p_id) = 0 then
     return null;
   end if;
   execute pg_catalog.format('select r.* from tock.run_at_%s($1) r', v_epoch) into v_run using p_id;

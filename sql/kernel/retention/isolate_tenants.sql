@@ -60,9 +60,6 @@ create or replace function tock.heavy_tenant(p_stream integer)
 returns text
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_after bigint := tock.cursor_of(p_stream);

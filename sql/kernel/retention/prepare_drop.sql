@@ -19,8 +19,6 @@ create or replace function tock.forget_promotions(p_epoch integer, p_limit integ
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set jit = off
 as $$
 declare
   v_done integer;
@@ -28,11 +26,12 @@ begin
   with pointing as materialized (
     select p.position, n.run_id as next_id
     from tock.epochs e
-    join tock.promotions p on p.run_id >= e.first_position << 20 and p.run_id < e.end_position << 20
-    left join tock.promotions n on n.position = p.run_id >> 20
+    join tock.promotions p on p.run_id >= tock.id_at(e.first_position, 0)
+      and p.run_id < tock.id_at(e.end_position, 0)
+    left join tock.promotions n on n.position = tock.position_of(p.run_id)
     where e.number = p_epoch
       and (n.position is not null or not exists (
-        select from tock.waiting w where w.position = p.run_id >> 20))
+        select from tock.waiting w where w.position = tock.position_of(p.run_id)))
     limit p_limit
   ), sent_on as (
     update tock.promotions p set run_id = f.next_id from pointing f

@@ -5,9 +5,6 @@ create or replace function tock.send_on_{segment}(p_limit integer)
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 set plan_cache_mode = force_custom_plan
 as $$
 declare

@@ -74,9 +74,6 @@ create or replace function tock.requeue_missing(
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_missing tock.ending[];

@@ -5,9 +5,6 @@ create or replace function tock.settle()
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_reached bigint := (select s.last_value from tock.positions s);

@@ -89,6 +89,9 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
   v_seen bigint := (select i.last_value from tock.identity i);
@@ -146,9 +149,6 @@ create or replace function tock.highest_position(p_all boolean default true)
 returns bigint
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
 as $$
 declare
   v_epoch integer;

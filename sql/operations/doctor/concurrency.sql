@@ -3,8 +3,6 @@ create or replace function tock.doctor_of_gates()
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_queue text;

@@ -3,8 +3,6 @@ create or replace function tock.queues_with_dead()
 returns text[]
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_epoch integer;

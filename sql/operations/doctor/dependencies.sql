@@ -4,8 +4,6 @@ create or replace function tock.doctor_of_parents()
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_stream integer := 0;
@@ -20,12 +18,12 @@ begin
     order by x.stream, x.position limit 1;
     exit when not found or v_found = 5;
     v_children := array(
-      select coalesce(w.task_id, w.position << 20)
+      select coalesce(w.task_id, tock.id_at(w.position, 0))
       from (
         select x.child from tock.watches x
         where x.held_up and x.stream = v_stream and x.position = v_position limit 1000) x
       join tock.waiting w on w.position = x.child and w.after_due is not null);
-    v_parent := tock.run_at(v_position << 20 | v_stream);
+    v_parent := tock.run_at(tock.id_at(v_position, v_stream));
     continue when v_children = '{}' or v_parent.task_id is null;
     v_found := v_found + 1;
     return query select 'tasks wait for one that ended otherwise', 'warning',
@@ -59,8 +57,6 @@ create or replace function tock.left_behind_in(p_pool text)
 returns integer
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_late timestamptz := pg_catalog.clock_timestamp() - (

@@ -2,8 +2,6 @@ create or replace function tock.somebody_leases(p_queue text)
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -34,8 +32,6 @@ create or replace function tock.just_promoted(p_run bigint, p_since timestamptz)
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   return exists (

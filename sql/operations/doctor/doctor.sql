@@ -5,7 +5,6 @@ returns table (finding text, severity text, detail text, hint text)
 language plpgsql
 volatile
 set lock_timeout = '2s'
-set jit = off
 as $$
 declare
   -- half of what the edge's role is given
@@ -47,6 +46,9 @@ language sql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
   select f.finding, f.severity, f.detail, f.hint from tock.examine() f
   order by pg_catalog.array_position(array['critical', 'warning', 'note'], f.severity), f.finding, f.detail

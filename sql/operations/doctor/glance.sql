@@ -6,8 +6,6 @@ returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants in
   at_work boolean, lost_id bigint, lost integer)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_after bigint := tock.cursor_of(p_stream);
@@ -31,8 +29,6 @@ returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz,
   tenants integer, active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
 language sql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$

@@ -30,14 +30,16 @@ begin
       select n.* from next n where n.position not in (select o.position from over o)
     ), first as (
       select n.* from live n where n.ready order by n.position limit 1)
-    select (select f.position << 20 | p_stream from first f),
+    select (select tock.id_at(f.position, p_stream) from first f),
       (select coalesce((
-          select p.promoted_at from tock.promotions p where p.position = f.task_id >> 20 and f.attempt = 1),
+          select p.promoted_at from tock.promotions p
+          where p.position = tock.position_of(f.task_id) and f.attempt = 1),
           tock.ready_since(p_stream, f.position, f.task_id), f.created_at)
         from first f),
       (count(*) filter (where n.ready))::integer, (count(distinct n.tenant) filter (where n.ready))::integer,
       v_lease.active_at, coalesce(v_lease.open, false),
-      max(coalesce(n.task_id, n.position << 20 | p_stream)) filter (where n.lost >= 3), max(n.lost)::integer
+      max(coalesce(n.task_id, tock.id_at(n.position, p_stream))) filter (where n.lost >= 3),
+      max(n.lost)::integer
     from live n;
 end $$;
 

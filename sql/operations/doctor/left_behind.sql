@@ -6,7 +6,7 @@ as $$
   select 'tasks wait though their parents have ended', 'warning',
     pg_catalog.format('%s that nothing has told so, and task %s among them looks at its parents again at %s',
       tock.some_tasks(pg_catalog.cardinality(p_children), 'waits', 'wait'),
-      coalesce(w.task_id, w.position << 20),
+      coalesce(w.task_id, tock.id_at(w.position, 0)),
       pg_catalog.to_char(w.due_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
     'the sweep of the duty promote finds such tasks: see with tock duties that it is done; select '
     'tock.promote(1000, true) does it now'

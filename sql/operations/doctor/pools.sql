@@ -4,8 +4,6 @@ create or replace function tock.deserted_pools()
 returns setof tock.places
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_oldest tock.places[];
@@ -37,8 +35,6 @@ create or replace function tock.oldest_in_line(p_pool text)
 returns tock.places
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_start bigint := tock.line_start(p_pool, 'waiting');
@@ -57,8 +53,6 @@ create or replace function tock.somebody_works(p_pool text)
 returns boolean
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 begin
   return exists (
@@ -75,8 +69,6 @@ create or replace function tock.doctor_of_pools()
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
   with recursive every (pool, n) as (
     (select p.pool, 1 from tock.places p where p.look_at < 'infinity' order by p.pool limit 1)

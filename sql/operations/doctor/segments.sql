@@ -38,8 +38,6 @@ create or replace function tock.why_unsettled(p_epoch tock.epochs)
 returns table (why text, hint text)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
   v_writer integer;

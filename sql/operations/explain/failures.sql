@@ -4,10 +4,8 @@ create or replace function tock.tried_again(p_queue text)
 returns table (id bigint, failed integer)
 language sql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
-  select coalesce(n.task_id, n.position << 20), n.attempt - 1 - n.lost
+  select coalesce(n.task_id, tock.id_at(n.position, 0)), n.attempt - 1 - n.lost
   from (select * from tock.waiting o where o.queue = p_queue
     order by o.queue, o.due_at, o.position limit 1000) n
   where n.attempt - 1 - n.lost >= 2
@@ -29,8 +27,6 @@ create or replace function tock.why_of_poison(p_queue text)
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
   (select 'a task fails again and again', 'warning',
     pg_catalog.format('task %s has failed %s times, the last time: %s%s', t.id, w.failed,

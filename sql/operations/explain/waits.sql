@@ -7,8 +7,6 @@ returns table (gate text, waiting bigint, gate_limit integer, paused boolean, id
   since timestamptz, inside text)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
@@ -119,13 +117,12 @@ create or replace function tock.why_of_parents(p_queue text)
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
   with next as materialized (
     select * from tock.waiting w where w.queue = p_queue order by w.queue, w.due_at, w.position limit 1000
   ), oldest as (
-    select coalesce(n.task_id, n.position << 20) as id, n.created_at, n.options, count(*) over () as tasks
+    select coalesce(n.task_id, tock.id_at(n.position, 0)) as id, n.created_at, n.options,
+      count(*) over () as tasks
     from next n
     where n.after_due is not null and n.created_at < pg_catalog.clock_timestamp() - interval '5 seconds'
     order by n.created_at, n.position limit 1)

@@ -3,8 +3,6 @@ create or replace function tock.why_of_time(p_queue text)
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
   with due as (
     select count(*) as tasks, min(w.due_at) as since from (
@@ -56,8 +54,10 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '1s'
+set enable_seqscan = off
+set enable_bitmapscan = off
 set jit = off
+set lock_timeout = '1s'
 as $$
 begin
   perform tock.check_queue_name(p_queue);

@@ -8,10 +8,7 @@ create or replace function tock.count_some(
   out amount integer)
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = on
-set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -70,8 +67,8 @@ begin
     from new_runs n
     left join lateral (
       select p.promoted_at from tock.promotions p
-      where n.task_id & 1048575 = 0 and n.attempt = 1 and p.position = n.task_id >> 20
-        and p.run_id = n.position << 20 | n.number
+      where tock.stream_of(n.task_id) = 0 and n.attempt = 1 and p.position = tock.position_of(n.task_id)
+        and p.run_id = tock.id_at(n.position, n.number)
       offset 0) p on true
     where n.task_id is null or p.promoted_at is not null
     union all

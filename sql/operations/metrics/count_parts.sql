@@ -60,22 +60,20 @@ create or replace function tock.ready_since(p_stream integer, p_position bigint,
 returns timestamptz
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 as $$
 declare
-  v_run bigint := p_position << 20 | p_stream;
+  v_run bigint := tock.id_at(p_position, p_stream);
   v_id bigint := p_task_id;
   v_at timestamptz;
 begin
   for v_step in 1 .. 16 loop
-    if v_id & 1048575 = 0 then
+    if tock.stream_of(v_id) = 0 then
       select p.run_id, case when pg_catalog.isfinite(p.due_at) then p.due_at else p.promoted_at end
       into v_id, v_at
-      from tock.promotions p where p.position = v_id >> 20;
+      from tock.promotions p where p.position = tock.position_of(v_id);
     else
       select e.next_id, e.ended_at into v_id, v_at
-      from tock.results e where e.stream = (v_id & 1048575)::integer and e.position = v_id >> 20;
+      from tock.results e where e.stream = tock.stream_of(v_id) and e.position = tock.position_of(v_id);
     end if;
     if coalesce(v_id = v_run, true) then
       return case when v_id = v_run then v_at end;

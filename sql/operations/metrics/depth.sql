@@ -5,10 +5,7 @@ create or replace function tock.depths()
 returns setof tock.depth
 language plpgsql
 volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
 set enable_hashjoin = on
-set jit = off
 as $$
 declare
   v_dead jsonb := '[]';
