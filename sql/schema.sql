@@ -1270,7 +1270,7 @@ function tock.claim_own(p_queue text, p_worker text, p_lease_seconds integer DEF
   -- Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one again, with a later end.
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.claim_state(VARIADIC p_queues text[], OUT state text, OUT retry_after_seconds integer)
+function tock.claim_state(p_queues text[], OUT state text, OUT retry_after_seconds integer)
   returns record
   -- Why a claim from these queues finds nothing now: empty, paused, limited (as many are running, or were started, as the queue's limits allow), busy (there is something, which others hold, or which has just come) or passing (there are more cancelled runs than the 10,000 that one claim passes over: claim again at once); and when to come back, in seconds: 0 when passing, 1 when busy, those to the next start that a rate allows when limited, else those to the next waiting task, 1 to 30. Of several queues, the best of their states and the soonest time.
   -- for tock_admin, tock_edge, tock_worker
@@ -1649,6 +1649,10 @@ function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NUL
   -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text)
+  returns bigint[]
+  -- enqueue() for any tasks.
+
 function tock.enqueue_spawned(p_runs leased_run[], p_results jsonb)
   returns void
   -- Enqueues what runs leave behind, and notes the ids with each run.
@@ -1988,6 +1992,10 @@ function tock.http_task(p_key text, p_id bigint, p_whole boolean, p_rows jsonb, 
   returns text
   -- GET /v1/tasks/:id where there is an archive: authorize() and task(), with the runs that were read from there; the answer's body, {missing} when more is to be read, null when there is no such task.
   -- for tock_edge
+
+function tock.id_at(p_position bigint, p_stream bigint)
+  returns bigint
+  -- The id of what lies at a position in a stream; stream 0 is for what waits.
 
 function tock.ids_left(p_ids bigint[], p_found bigint[], OUT id bigint, OUT n bigint)
   returns SETOF record
@@ -2870,6 +2878,10 @@ function tock.pools()
   -- All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each pool's workers and tasks at most.
   -- for tock_admin, tock_edge
 
+function tock.position_of(p_id bigint)
+  returns bigint
+  -- The position that an id holds.
+
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
   -- Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.
@@ -3341,6 +3353,10 @@ function tock.strangers()
 function tock.stream_asks(p_stream integer)
   returns boolean
   -- Whether a stream is of runs with options.
+
+function tock.stream_of(p_id bigint)
+  returns integer
+  -- The stream that an id holds; 0 for what started out waiting.
 
 function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_late boolean)
   returns look

@@ -13,7 +13,6 @@ const allowed: Record<string, string[]> = {
   'functions/database': ['functions/env.ts', 'functions/timeouts.ts'],
 };
 
-
 const folders = Object.keys(allowed).filter((folder) => !folder.includes('/'));
 const imports = importsOf(checkout, folders);
 

@@ -40,8 +40,8 @@ export const restore: Mutant[] = [
   {
     name: 'a queue that pauses after a restore gives tasks',
     in: 'tock.begin_claim',
-    find: 'if tock.is_paused(v_policy) then',
-    replace: 'if v_policy.paused then',
+    find: 'if tock.is_paused(v_policy) then v_claim.allowed := 0;',
+    replace: 'if v_policy.paused then v_claim.allowed := 0;',
     caught: ['faults/point-in-time.test.ts', 'a queue that pauses after a restore'],
   },
   {

@@ -4,7 +4,7 @@ import { type Database, freshDatabase } from '../database.ts';
 import { expectWhole } from './audit.ts';
 import { pass } from './history.ts';
 import { watchPlans } from './plans.ts';
-import { claim, drain, enqueue, numbered, value } from './support.ts';
+import { claim, complete, drain, enqueue, leaseOf, numbered, value } from './support.ts';
 import { cancel, change, claimAnswer } from './wishes.ts';
 
 let db: Database;
@@ -130,6 +130,21 @@ test('three thousand replaced ones are passed over, and what replaces them is cl
   expect(new Set(got.map((run) => run.payload))).toEqual(new Set(['new']));
   await expectWhole(client);
 });
+
+test.each([1, 9])(
+  'a claim of %i in a transaction goes on behind what is cancelled at the edge of an epoch',
+  async (limit) => {
+    await enqueue(client, 'q', numbered(1));
+    await complete(client, leaseOf(await claim(client, 'q')));
+    await pass(client);
+    const [gone, next] = (await enqueue(client, 'q', numbered(2))) as [string, string];
+    await cancel(client, [gone]);
+    await client.query('begin');
+    expect((await claim(client, 'q', { limit })).map((run) => run.id)).toEqual([next]);
+    await client.query('commit');
+    await expectWhole(client);
+  },
+);
 
 test('an answer says what its own claim met, not an earlier one', async () => {
   const ids = await inARow(2);
