@@ -25,6 +25,7 @@ declare
   v_left integer := p_claim.allowed;
   v_passed integer := 0;
   v_place tock.place;
+  v_fresh boolean;  -- the place was read with the stream's lock held
   v_overridden tock.passed;
   v_got integer;
 begin
@@ -56,11 +57,13 @@ begin
         case v_streams when 0 then least(p_claim.bytes, 4194304) when 1 then 524288 else 6144 end;
       v_range.one := v_first and v_streams = 0;
       v_place := row(v_look.epoch, v_next.after_position);
+      v_fresh := false;
       v_got := 0;
-      -- again where runs were passed over and nothing was left behind them
+      -- again where others have claimed since the look, or nothing was left behind the runs passed over
       loop
         if v_place.after_position is null then
           v_place := tock.next_place(v_next.stream, v_look.epoch, p_alone);
+          v_fresh := true;
         end if;
         exit when v_place.epoch is null or (v_streams > 0 and v_place.epoch <> v_range.epoch);
         v_range.epoch := v_place.epoch;
@@ -81,13 +84,15 @@ begin
             exit when v_got > 0;
           end if;
         end if;
-        v_overridden := tock.pass_overridden(v_range, 10000 - v_passed);
-        v_passed := v_passed + v_overridden.passed;
-        if v_overridden.upto > v_overridden.after_position then
-          return query select * from tock.lease_overridden_range(v_range, v_overridden);
-          get diagnostics v_got = row_count;
+        if v_fresh then
+          v_overridden := tock.pass_overridden(v_range, 10000 - v_passed);
+          v_passed := v_passed + v_overridden.passed;
+          if v_overridden.upto > v_overridden.after_position then
+            return query select * from tock.lease_overridden_range(v_range, v_overridden);
+            get diagnostics v_got = row_count;
+          end if;
+          exit when v_got > 0 or v_overridden.passed = 0 or v_passed = 10000;
         end if;
-        exit when v_got > 0 or v_overridden.passed = 0 or v_passed = 10000;
         v_place := null;
       end loop;
       v_left := v_left - v_got;
