@@ -190,8 +190,7 @@ test.each(statistics)(
     const bad = await badScans(
       on,
       async () => {
-        await on.query('select * from tock.doctor_of_parents()');
-        await on.query('select * from tock.doctor_of_pools()');
+        await on.query('select * from tock.doctor()');
       },
       { tables: /places|watches|waiting/, most: 1200, least: 5 },
     );
