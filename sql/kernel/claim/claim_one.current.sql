@@ -1,6 +1,7 @@
 -- The first run above a cursor whose stream this session can lock, in the order of find_streams(). The
 -- lock is asked for once the run was found, so it hangs on the run's position, and the snapshot is older
--- than the lock: the insert of the lease asks again for what may have changed between them. A stream of
+-- than the lock: the insert of the lease asks again for what may have changed between them. tock.busy is a
+-- flag of this function alone: the query sets it where a stream has something and is locked. A stream of
 -- runs with options comes without a position, for claim_streams().
 create or replace function tock.claim_one(
   p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
@@ -36,7 +37,8 @@ begin
       when c.after_position is null then true
       when r.unread is null then false
       when s.lane >= 1024 then true
-      else pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), s.number) end
+      when pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), s.number) then true
+      else pg_catalog.set_config('tock.busy', 'on', true) is null end
     limit 1) n on true
   where q.name = p_queue and not q.paused and not q.pause_after_restore
     and q.max_running is null and q.rate_limit is null
@@ -48,9 +50,11 @@ begin
       order by w.due_at limit 1) is not null)
   limit 1;
   if v_next.position is null then
-    -- streams that are awake may have something, and be locked
+    if pg_catalog.current_setting('tock.busy', true) = 'on' then
+      perform pg_catalog.set_config('tock.busy', '', true);
+      return null;
+    end if;
     return case when v_next.max_attempts is not null and v_next.stream is null
-        and not exists (select from tock.streams t where t.queue = p_queue and t.awake)
       then row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed end;
   end if;
   -- with the lock held, and in a new snapshot: a claim since is a conflict, the stream may have slept and
