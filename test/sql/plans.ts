@@ -120,3 +120,10 @@ export async function badScans(
     .map((scan) => `${scan.node} ${scan.table} ${scan.rows}: ${scan.query}`);
   return [...new Set(told)];
 }
+
+/** Calls an inner function with the planner settings of the verbs that call it. */
+export async function asVerb(on: pg.Client, sql: string, values: unknown[] = []): Promise<void> {
+  await on.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off');
+  await on.query(sql, values);
+  await on.query('commit');
+}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { client, db, oneDatabase } from './own.ts';
-import { badScans, planning, statistics, stopAutovacuum } from './plans.ts';
+import { asVerb, badScans, planning, statistics, stopAutovacuum } from './plans.ts';
 import { value } from './support.ts';
 
 oneDatabase();
@@ -66,7 +66,8 @@ test.each(statistics)(
         await on.query(
           "select tock.assign_all('p', '{z2,a1,a2}'), tock.unassign('p', 'some'), tock.leave_pool('p', 'me'), tock.leave_pool('p', 'you')",
         );
-        await on.query(
+        await asVerb(
+          on,
           "select tock.move_start('p', 'free'), tock.move_start('p', 'waiting'), tock.is_left('p')",
         );
         await on.query(
