@@ -219,7 +219,7 @@ test('one long word makes no table of blanks, on a phone neither', async () => {
 
 test('a pool shows its workers, and the tasks that wait for one', async () => {
   const { client } = made;
-  await client.query("select tock.join_pool('crew', 'ann')");
+  await client.query("select tock.join_pool('crew', 'ann', 86400)");
   for (const name of ['first', 'second'])
     await client.query("select tock.assign('crew', $1, p_wait => true)", [name]);
   const page = await made.open(read);
@@ -232,10 +232,11 @@ test('long lists go on: schedules, workers of a pool, who runs what in a queue',
   const { client } = made;
   await client.query(
     `select tock.put_schedule('s' || lpad(n::text, 3, '0'), '{"queue": "timed", "every_seconds": 9000}'),
-       tock.join_pool('crowd', 'w' || lpad(n::text, 3, '0')) from generate_series(1, 101) n`,
+       tock.join_pool('crowd', 'w' || lpad(n::text, 3, '0'), 86400) from generate_series(1, 101) n`,
   );
   await enqueue(client, 'crowded', numbered(21));
-  for (let n = 0; n < 21; n++) await claim(client, 'crowded', { worker: `w${n}`, limit: 1 });
+  for (let n = 0; n < 21; n++)
+    await claim(client, 'crowded', { worker: `w${n}`, lease_seconds: 86_400 });
   const page = await made.open(read);
   await goTo(page, 'schedules');
   await button(page, 'Go on').click();

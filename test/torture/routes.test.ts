@@ -53,15 +53,16 @@ test('the load calls every route but those named here', async () => {
   expect(left.sort()).toEqual(apart);
 });
 
-/** Verbs of SQL that the load does not call: pools, the archive, settings, and those that others are made of. */
+/** Verbs of SQL that the load does not call: pools, the archive, settings, and those that others, and the HTTP API, are made of. */
 const apartInSql = `
   archive archive_abandoned archive_deleted archive_emptied archive_erased archive_erasing archive_part
   archive_rewriting archive_rewritten archive_search archive_stepped archive_unwanted archived assign
-  assign_all audit balance claim_own drop_queue drop_schedule end_epoch enqueue_task erase
-  fire_schedules guard has_push join_pool lease_headers leave_pool minutes offer parents pause_schedule pool
-  promote push_queues push_secret put_archive queue queue_of_lease queue_of_schedule queue_of_task reap
-  reap_pools reset_gate reset_limits rest resume_schedule retain rotate rotate_push_secret run_duty schedule
-  take tick_by tidy unassign update_key want_archive`;
+  assign_all audit balance claim_own drop_queue drop_schedule end_epoch enqueue_task erase fire_schedules
+  guard has_push http_claimed http_claimed_any join_pool lease_headers leave_pool minutes offer
+  own_request_id own_tenant parents pause_schedule pool promote push_queues push_secret put_archive queue
+  queue_of_lease queue_of_schedule queue_of_task queues_of_key reach readable readable_links reap
+  reap_pools reset_gate reset_limits rest resume_schedule retain rotate rotate_push_secret run_duty
+  schedule take tenants_of_key tick_by tidy unassign update_key want_archive`;
 
 test('the load calls every verb of SQL but those named here', () => {
   const called = new Set(verbs.match(/(?<=tock\.|ofMany\(')\w+(?=\()/g));

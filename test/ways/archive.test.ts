@@ -30,7 +30,8 @@ test.each(ways)(
     await longAgo(owner);
     const env = { ...made.env(way), ARCHIVE: new Memory() };
     await wantArchive(connect, env);
-    expect(await toArchive(connect, env)).toBe(false);
+    // a step that runs out of time says that there is more
+    for (let steps = 0; await toArchive(connect, env); steps++) expect(steps).toBeLessThan(20);
     const { rows } = await owner.query('select waiting, failures, last_error from tock.archive()');
     expect(rows).toEqual([{ waiting: 0, failures: 0, last_error: null }]);
     await retain(owner);

@@ -47,5 +47,7 @@ export function planted(driver: Driver, name: string): Driver {
   const plant = plants[name];
   if (!plant) throw new Error(`There is no plant ${name}: ${plantNames.join(', ')}.`);
   let calls = 0;
-  return { ...driver, attempt: plant(driver.attempt, () => ++calls % share === 1) };
+  // Each plant its own call, or one could undo another.
+  const own = 1 + plantNames.indexOf(name);
+  return { ...driver, attempt: plant(driver.attempt, () => ++calls % share === own) };
 }

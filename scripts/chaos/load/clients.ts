@@ -121,15 +121,16 @@ function rerunner({ journal, ledger }: Chaos): Step {
     if (!run || !again(run.n)) return;
     const verb = random(2) ? 'rerun' : 'redrive';
     const args = { request_id, id: run.id, queue: 'broken', limit: 1 + random(5) };
-    let ids: string[] | null = null;
+    let ids: string[] = [];
     for (let times = 1 + random(2); times > 0; times--) {
       const answer = await call(client, verb, args, patience);
       if (!answer) ledger.differ('a call that was never answered', 0, `${verb} ${request_id}`);
       if (answer?.status !== 200) return;
       const { rerun_id, ids: given = rerun_id ? [rerun_id] : [] } = answer.body;
-      if (ids && !sameIds(ids, given))
+      // A call that found nothing to run again is not kept, and its repetition may find something.
+      if (ids.length > 0 && !sameIds(ids, given))
         ledger.differ('a repeated call gave other ids', 0, `${verb}: ${ids} and ${given}`);
-      if (!ids) for (const id of given) journal.rerun({ of: run.id, id });
+      if (ids.length === 0) for (const id of given) journal.rerun({ of: run.id, id });
       ids = given;
     }
   };
