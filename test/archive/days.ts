@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { expect, vi } from 'vitest';
 import { age, audit, pass, settle } from '../sql/history.ts';
 import {
   claim,
@@ -76,3 +77,16 @@ export async function longAgo(client: pg.Client): Promise<void> {
 }
 
 export const allTasks = (ids: Record<string, string>) => [...new Set(Object.values(ids))];
+
+/** What a task reads as. On a loaded machine an answer may be 503, which is asked again. */
+export async function taskText(
+  send: (route: string) => Promise<{ status: number; text: string }>,
+  id: string,
+): Promise<string> {
+  const answered = async () => {
+    const { status, text } = await send(`GET /v1/tasks/${id}`);
+    expect(status, text).toBe(200);
+    return text;
+  };
+  return vi.waitFor(answered, { timeout: 60_000 });
+}

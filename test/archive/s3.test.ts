@@ -8,7 +8,7 @@ import { checkout } from '../../scripts/stack/place.ts';
 import { type Service, service } from '../http/service.ts';
 import { retain } from '../sql/history.ts';
 import { value } from '../sql/support.ts';
-import { allTasks, longAgo, secret, twoDays } from './days.ts';
+import { allTasks, longAgo, secret, taskText, twoDays } from './days.ts';
 import { type S3, startS3 } from './s3.ts';
 
 let store: S3;
@@ -22,7 +22,7 @@ beforeAll(async () => {
   tock = await service(store.settings);
   ids = await twoDays(tock.owner);
   before = new Map();
-  for (const id of allTasks(ids)) before.set(id, (await tock.send(`GET /v1/tasks/${id}`)).text);
+  for (const id of allTasks(ids)) before.set(id, await taskText(tock.send, id));
   await longAgo(tock.owner);
 });
 
@@ -67,7 +67,7 @@ test('an S3-compatible server keeps the archive, and gives it back to the letter
   await retain(tock.owner);
   expect(await value(tock.owner, 'select count(*)::int from tock.runs')).toBe(0);
   for (const [id, text] of before) {
-    expect((await tock.send(`GET /v1/tasks/${id}`)).text).toBe(text);
+    expect(await taskText(tock.send, id)).toBe(text);
   }
   const { body } = await tock.send('GET /v1/archive/tasks?queue=many&limit=1000');
   expect(body.tasks).toHaveLength(50);
