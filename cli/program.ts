@@ -13,7 +13,6 @@ import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
 import { addExport } from './commands/export.ts';
 import { addGate } from './commands/gate.ts';
-import { addHours } from './commands/hours.ts';
 import { addKey } from './commands/key.ts';
 import { addLease } from './commands/lease.ts';
 import { addLimits } from './commands/limits.ts';
@@ -92,17 +91,7 @@ export function program(): Command {
   ];
   const work = [addClaim, addLease, addPool, addSchedule];
   const many = [addDead, addRerun, addWhere, addPurge, addExport];
-  const looks = [
-    addStatus,
-    addQueue,
-    addTail,
-    addLooks,
-    addSeries,
-    addHours,
-    addLimits,
-    addDoctor,
-    addTick,
-  ];
+  const looks = [addStatus, addQueue, addTail, addLooks, addSeries, addLimits, addDoctor, addTick];
   for (const add of [
     addUp,
     addMigrate,

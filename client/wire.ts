@@ -1014,29 +1014,6 @@ export type Routes = {
       }[];
     };
   };
-  /** What ended in a queue by the hour */
-  'GET /v1/queues/{queue}/hours': {
-    path: {
-      queue: string;
-    };
-    query: {
-      from?: string;
-      to?: string;
-    };
-    body: undefined;
-    answer: {
-      hours: {
-        hour: string;
-        done: number;
-        failed: number;
-        lost: number;
-        total_seconds: number;
-        mean_seconds: number | null;
-        /** Whether there were more than could be read at once. */
-        partial: boolean;
-      }[];
-    };
-  };
   /** The secret that signs a queue's pushes */
   'GET /v1/queues/{queue}/push-secret': {
     path: {
@@ -1705,11 +1682,13 @@ export type Routes = {
         waiting: number | null;
         oldest_ready_seconds: number | null;
         wait: {
+          mean: number | null;
           p50: number | null;
           p95: number | null;
           p99: number | null;
         };
         run: {
+          mean: number | null;
           p50: number | null;
           p95: number | null;
           p99: number | null;
@@ -1741,11 +1720,13 @@ export type Routes = {
         waiting: number | null;
         oldest_ready_seconds: number | null;
         wait: {
+          mean: number | null;
           p50: number | null;
           p95: number | null;
           p99: number | null;
         };
         run: {
+          mean: number | null;
           p50: number | null;
           p95: number | null;
           p99: number | null;

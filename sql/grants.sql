@@ -73,7 +73,7 @@ grant execute on function
 -- governing
 grant execute on function
   tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits,
-  tock.queue_stats, tock.hourly_stats, tock.series, tock.overview, tock.metrics, tock.running, tock.why,
+  tock.queue_stats, tock.series, tock.overview, tock.metrics, tock.running, tock.why,
   tock.duties_list, tock.cron_jobs_list, tock.epochs_list, tock.purge_queue, tock.drop_queue, tock.doctor,
   tock.erase, tock.create_key, tock.keys_list, tock.revoke_key, tock.rotate_key, tock.update_key, tock.acts,
   tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,

@@ -241,17 +241,6 @@ table tock.gates
   constraint gate_rate_is_by_up_to_a_day CHECK (((gate_rate_seconds >= 1) AND (gate_rate_seconds <= 86400)))
   constraint gates_pkey PRIMARY KEY (queue, gate)
 
-table tock.hours
-  hour timestamp with time zone not null
-  done bigint not null
-  failed bigint not null
-  lost bigint not null
-  done_seconds double precision not null
-  queue text not null
-  constraint ends_are_counted CHECK (((done >= 0) AND (failed >= 0) AND (lost >= 0)))
-  constraint hours_pkey PRIMARY KEY (queue, hour)
-  CREATE INDEX hours_by_hour ON tock.hours USING btree (hour)
-
 table tock.key_uses
   prefix text not null
   uses bigint not null default 0
@@ -790,10 +779,6 @@ function tock.add_dead_task_events_1(p_ended ending[], p_queues text[])
   returns void
   -- Notes the last runs of tasks of these queues that failed or were lost in this transaction, by their error.
 
-function tock.add_hours(p_epoch integer, p_stream integer)
-  returns void
-  -- Adds what ended in a stream of a settled epoch to tock.hours.
-
 function tock.after_append(p_children bigint[])
   returns void
   -- Called with the positions of tasks that come after others.
@@ -971,7 +956,7 @@ function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer DE
 
 function tock.audit(p_limit integer DEFAULT 1000000)
   returns integer
-  -- Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, about p_limit a call, and goes on from there the next time; returns how many it looked at.
+  -- Counts the runs of the oldest settled epoch against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.
   -- for tock_admin
 
 function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::text, p_own boolean DEFAULT false, p_again boolean DEFAULT false)
@@ -1578,6 +1563,10 @@ function tock.due_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns timestamp with time zone
   -- When a fire of a schedule is due: at its instant, or up to its jitter after it.
 
+function tock.durations(p_counts bigint[], p_seconds double precision)
+  returns jsonb
+  -- The mean, p50, p95 and p99 of what a histogram counts, which took p_seconds in all.
+
 function tock.duties_list()
   returns TABLE(name text, every_seconds integer, last_started_at timestamp with time zone, last_ok_at timestamp with time zone, late_seconds double precision, last_amount bigint, last_seconds double precision, last_error text, failures integer)
   -- Each duty: when it was last done and how that went; late_seconds where it should have been done long ago.
@@ -1623,14 +1612,6 @@ function tock.ended_gates_1(p_epoch integer, p_ended ending[])
 function tock.ended_gates_current(p_epoch integer, p_ended ending[])
   returns text[]
   -- The queues and gates of runs that ended, in turn; null when another segment is meant.
-
-function tock.ended_in(p_epoch integer, p_stream integer, p_queue text, p_limit integer)
-  returns TABLE(hour timestamp with time zone, done bigint, failed integer, lost integer, done_seconds double precision, n bigint)
-  -- ended_runs_N() of a segment, in the snapshot of the statement that asks.
-
-function tock.ended_runs_1(p_stream integer, p_queue text, p_limit integer)
-  returns TABLE(hour timestamp with time zone, done bigint, failed integer, lost integer, done_seconds double precision, n bigint)
-  -- How runs of a stream, or of a queue, ended in the segment: hour, done, failed, lost, done_seconds.
 
 function tock.ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
@@ -1949,11 +1930,6 @@ function tock.hold_runs_current(p_lease uuid, p_epoch integer, p_ids bigint[])
 function tock.hold_streams(p_streams integer[])
   returns void
   -- Takes the locks of up to 1,000 streams' claims to the end of the transaction, waiting up to 2 s in all; TK503 when that was not enough.
-
-function tock.hourly_stats(p_queue text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_limit integer DEFAULT 250000)
-  returns TABLE(hour timestamp with time zone, done bigint, failed bigint, lost bigint, total_seconds double precision, mean_seconds double precision, partial boolean)
-  -- What ended in a queue by hour of UTC, from p_from (by default a day ago) to before p_to: runs that were done, with their total and mean duration in seconds, failed and lost. partial: more than p_limit leases or results were not added up yet, and those beyond are missing.
-  -- for tock_admin, tock_edge
 
 function tock.hours_until()
   returns timestamp with time zone
@@ -2655,10 +2631,6 @@ function tock.on_segment_dropped(p_epoch integer)
   returns void
   -- Called when the tables of a segment have gone.
 
-function tock.on_stream_verified(p_epoch integer, p_stream integer)
-  returns void
-  -- Called when the audit has counted all runs of a stream in a segment.
-
 function tock.on_tasks_put_off(p_ids bigint[])
   returns void
   -- Called when waiting tasks have been given a later time.
@@ -2823,10 +2795,6 @@ function tock.payload_of(p_id bigint)
 function tock.percentile(p_counts bigint[], p_share double precision)
   returns double precision
   -- What a share of what a histogram counts was at most, to about a quarter: the middle of its bucket, and the last bound (a day) where it is above that; null of nothing.
-
-function tock.percentiles(p_counts bigint[])
-  returns jsonb
-  -- The p50, p95 and p99 of a histogram.
 
 function tock.piggyback_maintenance()
   returns boolean
@@ -3443,7 +3411,7 @@ function tock.tick_by()
 
 function tock.tidy(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up to p_limit of each.
+  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, and acts older than a year, up to p_limit of each.
   -- for tock_admin
 
 function tock.tidy_acts(p_limit integer)

@@ -14,7 +14,7 @@ const short = (seconds: number | null) =>
 function row(point: Point) {
   const { at, enqueued, done, failed, lost, dead, ready, running, waiting, wait, run } = point;
   const counts = [enqueued, done, failed, lost, dead, ready, running, waiting];
-  return [moment(at)?.slice(0, 16), ...counts, short(wait.p95), short(run.p95)];
+  return [moment(at)?.slice(0, 16), ...counts, short(wait.p95), short(run.mean), short(run.p95)];
 }
 
 const counted = [
@@ -27,7 +27,7 @@ const counted = [
   'running',
   'waiting',
 ] as const;
-const heading = ['time (UTC)', ...counted, 'wait p95', 'run p95'];
+const heading = ['time (UTC)', ...counted, 'wait p95', 'run mean', 'run p95'];
 
 const isAny = (point: Point) => counted.some((name) => point[name]);
 

@@ -48,16 +48,6 @@ const stats = {
   oldest_ready_at: s.moment.nullable(),
 };
 
-const hour = z.strictObject({
-  hour: s.moment,
-  done: s.count,
-  failed: s.count,
-  lost: s.count,
-  total_seconds: z.number(),
-  mean_seconds: z.number().nullable(),
-  partial: s.flag.openapi({ description: 'Whether there were more than could be read at once.' }),
-});
-
 const policyColumns = Object.keys(row.shape)
   .map((name) => `q.${name}`)
   .join(', ');
@@ -129,24 +119,5 @@ export function queues(app: App, connect: Connect): void {
     answer: z.strictObject({
       queues: z.array(z.strictObject({ name: s.queueName, paused: s.flag, ...stats })),
     }),
-  });
-
-  serve(app, connect, {
-    method: 'get',
-    path: '/v1/queues/{queue}/hours',
-    summary: 'What ended in a queue by the hour',
-    description:
-      'Runs by the hour (UTC) in which they ended, from the one that `from` lies in (a day ago, where it is left out) to before `to`; seconds are from claim to end of those that were done.',
-    params: s.queueParams,
-    query: s.options({ from: s.instant.optional(), to: s.instant.optional() }),
-    statement: authorized(
-      'read',
-      '$2',
-      "coalesce(json_agg(h order by h.hour), '[]') as hours",
-      `(select n.hour, n.done, n.failed, n.lost, n.total_seconds, n.mean_seconds, n.partial
-        from tock.hourly_stats(p_queue => $2, p_from => $3::timestamptz, p_to => $4::timestamptz) as n) as h`,
-    ),
-    values: ({ params, query }) => [params.queue, query.from, query.to],
-    answer: z.strictObject({ hours: z.array(hour) }),
   });
 }

@@ -4,7 +4,8 @@ import { authorized, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
-const percentiles = z.strictObject({
+const durations = z.strictObject({
+  mean: z.number().nullable(),
   p50: z.number().nullable(),
   p95: z.number().nullable(),
   p99: z.number().nullable(),
@@ -22,8 +23,8 @@ const point = z.strictObject({
   running: s.count.nullable(),
   waiting: s.count.nullable(),
   oldest_ready_seconds: z.number().nullable(),
-  wait: percentiles,
-  run: percentiles,
+  wait: durations,
+  run: durations,
 });
 
 const answer = z.strictObject({ step_seconds: s.whole(60, 31_536_000), points: z.array(point) });

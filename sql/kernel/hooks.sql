@@ -241,10 +241,3 @@ returns void language sql volatile
 as $$ select tock.archive_dropped(p_epoch) $$;
 
 comment on function tock.on_segment_dropped is 'Called when the tables of a segment have gone.';
-
-create or replace function tock.on_stream_verified(p_epoch integer, p_stream integer)
-returns void language sql volatile
-as $$ select tock.add_hours(p_epoch, p_stream) $$;
-
-comment on function tock.on_stream_verified is
-  'Called when the audit has counted all runs of a stream in a segment.';

@@ -130,21 +130,6 @@ create table tock.deaths (
   constraint deaths_are_counted check (deaths > 0)
 );
 
--- What ended in each hour (UTC), by queue. The audit adds whole streams of settled epochs. The rows
--- outlive their epochs, by 400 days.
-create table tock.hours (
-  hour timestamptz not null,
-  done bigint not null,
-  failed bigint not null,
-  lost bigint not null,
-  done_seconds double precision not null,
-  queue text collate "C" not null,
-  primary key (queue, hour),
-  constraint ends_are_counted check (done >= 0 and failed >= 0 and lost >= 0)
-);
-
-create index hours_by_hour on tock.hours (hour);
-
 -- What happened by the minute, and how much there was then. The duty minutes counts it from the
 -- log. The queue '*' is all queues. After two days minutes become hours. The arrays are histograms.
 create table tock.minutes (

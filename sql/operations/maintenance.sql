@@ -159,9 +159,6 @@ begin
     get diagnostics v_details = row_count;
   end if;
   perform tock.tidy_own(least(p_limit, 1000));
-  delete from tock.hours h where (h.queue, h.hour) in (
-    select o.queue, o.hour from tock.hours o where o.hour < pg_catalog.now() - interval '400 days'
-    order by o.hour limit p_limit);
   delete from tock.fired d where d.number = any (array(
     select o.number from (select f.number, f.fired_at from tock.fired f order by f.number limit p_limit) o
     where o.fired_at < pg_catalog.now() - interval '7 days'));
@@ -175,5 +172,4 @@ end $$;
 comment on function tock.tidy is
   'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and '
   'gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 '
-  'at most), what became of fires seven days ago, acts older than a year, and hours older than 400 days, up '
-  'to p_limit of each.';
+  'at most), what became of fires seven days ago, and acts older than a year, up to p_limit of each.';

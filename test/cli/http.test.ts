@@ -60,33 +60,6 @@ test("a wait over HTTP is the server's, by up to 30 seconds a call", async () =>
   expect(server.calls).toContain(`GET /v1/tasks/${other}?wait_seconds=1`);
 });
 
-test.each([
-  ['over HTTP', () => ({})],
-  ['in SQL', () => ({ TOCK_URL: undefined, TOCK_KEY: undefined, DATABASE_URL: db.url })],
-])('what ended by the hour is shown %s', async (_, env) => {
-  const client = await db.connect();
-  await client.query(
-    `insert into tock.hours (queue, hour, done, failed, lost, done_seconds)
-     values ('shop', '2026-01-02T03:00Z', 4, 1, 2, 10) on conflict do nothing`,
-  );
-  const span = ['--from', '2026-01-02T04:00:00+01:00', '--to', '2026-01-02T04:00:00Z'];
-  const shown = await cli(['hours', 'shop', ...span], { env: env() });
-  expect(shown).toMatchObject({ code: 0, err: '' });
-  expect(shown.out).toBe(
-    'hour (UTC)        done  in all  mean   failed  lost\n2026-01-02 03:00     4  10 s    2.5 s       1     2\n',
-  );
-  expect(
-    JSON.parse((await cli(['hours', 'shop', ...span, '--json'], { env: env() })).out),
-  ).toMatchObject([
-    { done: 4, failed: 1, lost: 2, total_seconds: 10, mean_seconds: 2.5, partial: false },
-  ]);
-  await cli(['enqueue', 'shop', '1']);
-  expect((await cli(['hours', 'shop'], { env: env() })).err).toBe(
-    'Nothing ended in shop in these hours.\n',
-  );
-  expect((await cli(['hours', 'no shop'], { env: env() })).code).toBe(2);
-});
-
 test('a status that has a database too also shows duties', async () => {
   const { out } = await cli(['status', '--json'], { env: { DATABASE_URL: db.url } });
   expect(JSON.parse(out).duties.length).toBeGreaterThan(3);

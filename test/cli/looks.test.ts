@@ -112,7 +112,6 @@ test('queues are listed, made, changed, paused and resumed', async () => {
     'tasks',
     'dead',
     'gates',
-    'hours',
     'tasks --worker w',
     'purge',
     'redrive',

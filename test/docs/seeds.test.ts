@@ -15,7 +15,7 @@ const variants: Record<string, RegExp> = {
   'postgres-task-queue: Metrics': /\bqueue_stats\b/,
   'postgres-task-queue: Hung tasks': /\breap\b/,
   'postgres-task-queue: Deletion': /\bretention_seconds\b/,
-  'postgres-task-queue: Statistics': /\bhourly_stats\b/,
+  'postgres-task-queue: Statistics': /\bseries\b/,
   'postgres-task-queue: Rerun': /\bon_conflict\b/,
   'postgres-task-queue: Pipeline': /\bpipeline\b/,
   'postgres-task-queue: Schedule': /\bput_schedule\b/,

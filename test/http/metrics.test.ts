@@ -124,8 +124,8 @@ test('the overview has each queue with rates, and its last half hour by the minu
   const ago = "date_trunc('minute', finished_at) - interval '2 minutes' from tock.counting";
   await tock.owner.query("delete from tock.minutes where queue in ('shop', '*')");
   await tock.owner.query(
-    `insert into tock.minutes (queue, at, width_seconds, enqueued, started, done, failed, ready, wait, run)
-     select 'shop', at, 60, 300, 150, 60, 30, 4, 
+    `insert into tock.minutes (queue, at, width_seconds, enqueued, started, done, failed, ready, wait_seconds, run_seconds, wait, run)
+     select 'shop', at, 60, 300, 150, 60, 30, 4, 60, 420,
        tock.histogram(array[tock.bucket_of(0.6)], '{100}'),
        tock.histogram(array[tock.bucket_of(4), tock.bucket_of(6)], '{90, 10}')
      from (select ${ago}) as m (at)`,
@@ -152,6 +152,9 @@ test('the overview has each queue with rates, and its last half hour by the minu
   const minutes = (at: number, value: number) =>
     Array.from({ length: 30 }, (_, n) => (n === at ? value : 0));
   expect(shop.spark).toEqual({ ready: minutes(28, 4), done: minutes(28, 60) });
+  const { points } = (await tock.send('GET /v1/queues/shop/series')).body;
+  const point = points.find(({ done }: { done: number }) => done === 60);
+  expect([point.wait.mean, point.run.mean]).toEqual([0.6, 4.2]);
 });
 
 const folder = join(import.meta.dirname, '../../monitoring');

@@ -53,7 +53,6 @@ test('every request is one statement: check and work together', async () => {
     await statements('GET /v1/doctor'),
     await statements('PUT /v1/queues/one', {}),
     await statements('GET /v1/queues/one'),
-    await statements('GET /v1/queues/one/hours'),
     await statements('GET /v1/queues/one/series'),
     await statements('GET /v1/series'),
     await statements('GET /v1/overview'),

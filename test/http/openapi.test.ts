@@ -43,7 +43,6 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'GET /v1/queues/{queue}/dead',
     'GET /v1/queues/{queue}/gates',
     'GET /v1/queues/{queue}/gates/{gate}',
-    'GET /v1/queues/{queue}/hours',
     'GET /v1/queues/{queue}/limits',
     'GET /v1/queues/{queue}/push-secret',
     'GET /v1/queues/{queue}/series',

@@ -96,24 +96,3 @@ test('a tick does what is due and says when to come again', async () => {
   );
   expect(rows[0].n).toBeGreaterThan(0);
 });
-
-test('what ended is told by the hour', async () => {
-  await tock.send('POST /v1/queues/hourly/tasks', { body: { tasks: [{}, {}, {}] } });
-  const { lease, tasks } = (await tock.send('POST /v1/queues/hourly/claim', { body: { limit: 3 } }))
-    .body;
-  const failures = [{ id: tasks[0].id, fatal: true }];
-  await tock.send(`POST /v1/leases/${lease}/fail`, { body: { failures } });
-  await tock.send(`POST /v1/leases/${lease}/complete`);
-  const { status, body } = await tock.send('GET /v1/queues/hourly/hours');
-  expect(status).toBe(200);
-  const sum = (name: string) =>
-    body.hours.reduce((all: number, one: Record<string, number>) => all + (one[name] ?? 0), 0);
-  expect([sum('done'), sum('failed'), sum('lost')]).toEqual([2, 1, 0]);
-  expect(sum('total_seconds')).toBeGreaterThan(0);
-  const [{ hour }] = body.hours;
-  expect(hour).toMatch(/:00:00\+00:00$/);
-  const query = new URLSearchParams({ from: '2020-01-01T00:00:00+01:00', to: hour });
-  expect((await tock.send(`GET /v1/queues/hourly/hours?${query}`)).body).toEqual({ hours: [] });
-  const key = await tock.makeKey(['read'], ['other']);
-  expect(await tock.send('GET /v1/queues/hourly/hours', { key })).toMatchObject({ status: 403 });
-});

@@ -167,7 +167,7 @@ test("an act says whose key it was, and another role can't say it was somebody's
 
 // What governs and is in neither list needs its line here, or a call of act().
 const looks =
-  `queue gates limits queue_stats hourly_stats doctor keys_list acts pools queue_of_schedule push_queues has_push
+  `queue gates limits queue_stats doctor keys_list acts pools queue_of_schedule push_queues has_push
   push_secret pause_schedule resume_schedule running why series overview metrics duties_list cron_jobs_list epochs_list`.split(
     /\s+/,
   );

@@ -256,11 +256,6 @@ export const impossible: Impossible[] = [
     broken: { width_is_a_minute_or_an_hour: { width_seconds: 61 } },
   },
   {
-    table: 'hours',
-    row: { hour: at, done: 0, failed: 0, lost: 0, done_seconds: 0, queue: 'a' },
-    broken: { ends_are_counted: { lost: -1 } },
-  },
-  {
     table: 'duties',
     row: { name: 'd', every_seconds: 1, failures: 0, writers: [] },
     broken: { duty_comes_again: { every_seconds: 0 } },

@@ -53,7 +53,6 @@ begin
       if v_leased <> v_epoch.audit_runs then
         perform tock.requeue_missing(v_epoch.number, v_epoch.audit_stream, v_epoch.audit_runs, v_leased);
       end if;
-      perform tock.on_stream_verified(v_epoch.number, v_epoch.audit_stream);
       v_epoch.audit_position := null;
     end if;
     v_looked := v_looked + v_count + 1;
@@ -66,7 +65,7 @@ begin
 end $$;
 
 comment on function tock.audit is
-  'Counts the runs of the oldest settled epoch against its leases and adds up what ended there by hour, '
+  'Counts the runs of the oldest settled epoch against its leases, '
   'about p_limit a call, and goes on from there the next time; returns how many it looked at.';
 
 create or replace function tock.requeue_missing(

@@ -24,16 +24,18 @@ comment on function tock.percentile is
   'What a share of what a histogram counts was at most, to about a quarter: the middle of its bucket, and '
   'the last bound (a day) where it is above that; null of nothing.';
 
-create or replace function tock.percentiles(p_counts bigint[])
+create or replace function tock.durations(p_counts bigint[], p_seconds double precision)
 returns jsonb
 language sql
 immutable
 as $$
-  select pg_catalog.jsonb_build_object('p50', tock.percentile(p_counts, 0.5),
+  select pg_catalog.jsonb_build_object('mean', p_seconds / nullif((select sum(n) from unnest(p_counts) n), 0),
+    'p50', tock.percentile(p_counts, 0.5),
     'p95', tock.percentile(p_counts, 0.95), 'p99', tock.percentile(p_counts, 0.99))
 $$;
 
-comment on function tock.percentiles is 'The p50, p95 and p99 of a histogram.';
+comment on function tock.durations is
+  'The mean, p50, p95 and p99 of what a histogram counts, which took p_seconds in all.';
 
 -- Where minutes have become hours there is no finer step; where none is asked for it is one
 -- that 1,500 points do for.
@@ -114,7 +116,8 @@ begin
       sum(m.lost)::bigint as lost, sum(m.dead)::bigint as dead, max(m.ready) as ready,
       max(m.running) as running, max(m.waiting) as waiting, max(m.oldest_ready_seconds) as oldest,
       tock.sum_counts(pg_catalog.array_agg(m.wait) filter (where m.wait is not null)) as wait,
-      tock.sum_counts(pg_catalog.array_agg(m.run) filter (where m.run is not null)) as run
+      tock.sum_counts(pg_catalog.array_agg(m.run) filter (where m.run is not null)) as run,
+      sum(m.wait_seconds) as wait_seconds, sum(m.run_seconds) as run_seconds
     from tock.minutes m
     where m.queue = coalesce(p_queue, '*') and m.at >= v_from and m.at < v_to
     group by 1
@@ -124,7 +127,7 @@ begin
     coalesce(s.lost, 0), coalesce(s.dead, 0), coalesce(s.ready, case when r.at is not null then 0 end),
     coalesce(s.running, case when r.at is not null then 0 end),
     coalesce(s.waiting, case when r.at is not null then 0 end),
-    s.oldest, tock.percentiles(s.wait), tock.percentiles(s.run)
+    s.oldest, tock.durations(s.wait, s.wait_seconds), tock.durations(s.run, s.run_seconds)
   from pg_catalog.generate_series(v_from, v_to - interval '1 microsecond', v_width) g(at)
   left join sums s on s.at = g.at
   left join rounds r on r.at = g.at
