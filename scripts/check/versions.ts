@@ -19,7 +19,7 @@ export type Version = { major: number } & (Outcome | { cannot: string });
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
 const sql = `acts after audit audit-duty cancel change claim claim-any claim-transactions complete conventions dead doctor
-  doctor-queues drop duties enqueue erase fail gates hours impossible key-life key-rates let-go limits locks
+  doctor-queues drop duties enqueue erase fail gates impossible key-life key-rates let-go limits locks
   minds-plans move overlap pipelines plans pools progress promote purge reap release-extend rerun rest results retention
   retry roles schema schedules settle spawn task tasks time-limits unique verbs where`;
 /** Of that, on a version between the oldest and the newest: what asks the planner, the catalogs or the locks. */

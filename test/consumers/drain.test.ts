@@ -208,7 +208,8 @@ describe('where a way has but so many statements, those left are kept to tell of
     ['of many handlers', { batch: 40, concurrency: 40 }, 1000, 45],
   ] as const)('%s', async ([name, options, ms, most], { expect }) => {
     const queue = name.replaceAll(' ', '-');
-    await there.tock.enqueueMany(queue, payloads(100));
+    // More than can be done by so many statements, however many results one of them takes.
+    await there.tock.enqueueMany(queue, payloads(2500));
     let asked = 0;
     const drained = await drain(
       (env, use) =>
@@ -224,7 +225,7 @@ describe('where a way has but so many statements, those left are kept to tell of
     expect(asked).toBeLessThanOrEqual(most);
     expect(drained).toMatchObject({ lost: 0, again_seconds: 0 });
     expect(drained.done).toBeGreaterThan(10);
-    expect(drained.done).toBeLessThan(100);
+    expect(drained.done).toBeLessThan(2500);
   });
 });
 
