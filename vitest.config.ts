@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { slow } from './scripts/check/slow.ts';
-import { patience } from './test/patience.ts';
 import { report } from './test/report.ts';
+import { patience } from './test/timeout.ts';
 
 // test/mutants/run.ts changes a copy.
 const copied = ['client', 'functions'].flatMap((part) => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { epochs, pass, retain, settle } from '../sql/history.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, promote, value } from '../sql/support.ts';
-import { allTasks, longAgo, secret, twoDays } from './days.ts';
+import { epochs, pass, retain, settle } from '../sql/kernel/segment/segments.ts';
+import { claim, complete, drain, enqueue, fail, leaseOf, promote, value } from '../sql/verbs.ts';
 import {
   answers,
   archive,
@@ -12,7 +11,8 @@ import {
   standing,
   task,
   tock,
-} from './world.ts';
+} from './test_archive.ts';
+import { allTasks, longAgo, secret, twoDays } from './two_days.ts';
 
 archiveEach();
 

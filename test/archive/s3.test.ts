@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { s3 } from '../../functions/archive/s3.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { type Service, service } from '../http/service.ts';
-import { retain } from '../sql/history.ts';
-import { value } from '../sql/support.ts';
-import { allTasks, longAgo, secret, taskText, twoDays } from './days.ts';
+import { retain } from '../sql/kernel/segment/segments.ts';
+import { value } from '../sql/verbs.ts';
 import { type S3, startS3 } from './s3.ts';
+import { allTasks, longAgo, secret, taskText, twoDays } from './two_days.ts';
 
 let store: S3;
 let tock: Service;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended, run } from '../../scripts/stack/run.ts';
-import { until } from '../sql/support.ts';
+import { until } from '../sql/verbs.ts';
 
 export type S3 = {
   /** With the bucket. */

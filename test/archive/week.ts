@@ -10,7 +10,7 @@ import { migrate } from '../../migrate/migrate.ts';
 import { makeDatabase, openEdge } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { testCluster } from '../../scripts/stack/test_cluster.ts';
-import { age, audit, pass, retain, settle } from '../sql/history.ts';
+import { age, audit, pass, retain, settle } from '../sql/kernel/segment/segments.ts';
 import { startS3 } from './s3.ts';
 
 const DAYS = 7;

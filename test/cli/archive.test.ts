@@ -2,10 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Memory } from '../archive/bucket.ts';
-import { longAgo, twoDays } from '../archive/days.ts';
+import { longAgo, twoDays } from '../archive/two_days.ts';
 import { type Service, service } from '../http/service.ts';
-import { retain } from '../sql/history.ts';
-import { enqueue } from '../sql/support.ts';
+import { retain } from '../sql/kernel/segment/segments.ts';
+import { enqueue } from '../sql/verbs.ts';
 import { tock } from './tock.ts';
 
 let made: Service;

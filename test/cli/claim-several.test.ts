@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { put } from '../sql/limits.ts';
-import { enqueue, until, value } from '../sql/support.ts';
+import { put } from '../sql/features/queue_limits/limits.ts';
+import { enqueue, until, value } from '../sql/verbs.ts';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { enqueue, numbered } from '../sql/support.ts';
+import { enqueue, numbered } from '../sql/verbs.ts';
 import { execute, main, tockAlone } from './tock.ts';
 import { transports } from './transports.ts';
 

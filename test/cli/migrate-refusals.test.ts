@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { migrate } from '../../migrate/migrate.ts';
 import { checkServer, type Server } from '../../migrate/server.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
-import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
+import { addSql, emptyDatabase, toyFiles, toySql } from './sample_sql.ts';
 
 const things = 'migrations/0001_things.sql';
 

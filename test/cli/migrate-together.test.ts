@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { watchBlockers } from '../../migrate/blockers.ts';
 import { migrate } from '../../migrate/migrate.ts';
-import { emptyDatabase, toyFiles, toySql } from './toy.ts';
+import { emptyDatabase, toyFiles, toySql } from './sample_sql.ts';
 
 test('of migrators at once one does the work, the others wait and find it done', async () => {
   const db = await emptyDatabase();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readSql } from '../../migrate/files.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { cronDatabase, freshDatabase, stackInfo } from '../database.ts';
-import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
+import { addSql, emptyDatabase, toyFiles, toySql } from './sample_sql.ts';
 
 const marks = `
   select 'function ' || p.oid::regprocedure || md5(pg_get_functiondef(p.oid)) as mark

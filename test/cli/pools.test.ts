@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { vanish } from '../sql/pools.ts';
+import { vanish } from '../sql/features/pools/pools.ts';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { program } from '../../cli/program.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { freshDatabase } from '../database.ts';
-import { until } from '../sql/support.ts';
+import { until } from '../sql/verbs.ts';
 import { tock, tockAlone } from './tock.ts';
 
 /** Every command that does something, as it is typed. */

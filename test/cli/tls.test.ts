@@ -10,8 +10,8 @@ import { migrate } from '../../migrate/migrate.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
-import { until } from '../sql/support.ts';
-import { toySql } from './toy.ts';
+import { until } from '../sql/verbs.ts';
+import { toySql } from './sample_sql.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-tls-'));
 const ca = join(folder, 'ca.pem');

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
-import { enqueue, expire, until, value } from '../sql/support.ts';
+import { enqueue, expire, until, value } from '../sql/verbs.ts';
 import { execute, tock } from './tock.ts';
 import { transports } from './transports.ts';
 

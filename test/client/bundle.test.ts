@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { clientBundle } from './bundle.ts';
 

@@ -6,7 +6,7 @@ import { createTock } from '../../client/index.ts';
 import { workSql } from '../../client/sql.ts';
 import { type Served, served } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 
 let db: Database;
 let owner: pg.Pool;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, LeaseLost, TaskCancelled, type Tock } from '../../client/index.ts';
-import { pace } from '../pace.ts';
+import { pace } from '../sleep.ts';
 import { aborted, gate, nothing, pastItsLease, payloads, type Way, way } from './service.ts';
 
 let there: Way;

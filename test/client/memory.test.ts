@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LeaseLost, RetryIn, type Tock } from '../../client/index.ts';
 import { createTestTock } from '../../client/testing.ts';
 import { type Way, way } from './service.ts';
-import { inDatabase, inMemory, type Subject } from './subjects.ts';
+import { inDatabase, inMemory, type Subject } from './stores.ts';
 
 let there: Way;
 let real: Subject;

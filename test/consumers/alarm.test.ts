@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { type Consuming, consumingWorker } from './served.ts';
 
 const storage = mkdtempSync(join(tmpdir(), 'tock-alarm-'));

@@ -8,7 +8,7 @@ import {
   createWorker,
   defineConsumer,
 } from '../../functions/worker.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { type Bench, consuming } from './service.ts';
 
 let there: Bench;

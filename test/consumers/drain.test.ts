@@ -5,7 +5,7 @@ import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
 import type { Connect } from '../../functions/database/types.ts';
 import { aborted, gate, payloads } from '../client/service.ts';
-import { pace } from '../pace.ts';
+import { pace } from '../sleep.ts';
 import { type Bench, consuming } from './service.ts';
 
 let there: Bench;

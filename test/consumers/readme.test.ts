@@ -7,7 +7,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { run } from '../../scripts/stack/run.ts';
 import { freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { serveBundle } from '../worker/workerd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-consumer-'));

@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { type Tapped, tapped } from '../worker/proxy.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 

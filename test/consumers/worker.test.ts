@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { type Consuming, consumingWorker } from './served.ts';
 
 let there: Consuming;

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { cronDatabase, type Database, stackInfo } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
+import { expectWhole } from '../sql/invariants.ts';
 import {
   claim,
   enqueue,
@@ -15,7 +15,7 @@ import {
   task,
   until,
   value,
-} from '../sql/support.ts';
+} from '../sql/verbs.ts';
 
 const { cron, name } = stackInfo();
 

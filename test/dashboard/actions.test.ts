@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, enqueue, fail, leaseOf, numbered, task, value } from '../sql/support.ts';
+import { claim, enqueue, fail, leaseOf, numbered, task, value } from '../sql/verbs.ts';
 import { type Dashboard, dashboard, goTo, signIn } from './browser.ts';
 
 let made: Dashboard;

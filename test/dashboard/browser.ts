@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { browserPath } from '../../scripts/stack/browser.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');

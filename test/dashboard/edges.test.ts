@@ -1,15 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  claim,
-  complete,
-  enqueue,
-  fail,
-  leaseOf,
-  numbered,
-  promote,
-  value,
-} from '../sql/support.ts';
+import { claim, complete, enqueue, fail, leaseOf, numbered, promote, value } from '../sql/verbs.ts';
 import { type Dashboard, dashboard, goTo, phone } from './browser.ts';
 
 let made: Dashboard;

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Dashboard, dashboard, desktop, goTo, phone, violations } from './browser.ts';
-import { fillWorld } from './world.ts';
+import { fillWorld } from './sample_data.ts';
 
 let made: Dashboard;
 let all: string;

@@ -4,8 +4,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ended } from '../../scripts/stack/run.ts';
-import { type Against, against, copied } from './copied.ts';
-import { type Web, web } from './web.ts';
+import { type Against, against, copied } from './copy.ts';
+import { type Web, web } from './sample_pages.ts';
 
 type Answer = { result?: Record<string, number>; error?: string; left?: number };
 

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Against, against, copied, started } from './copied.ts';
+import { type Against, against, copied, started } from './copy.ts';
 
 type Message = { MessageId: string; Body: string; Attributes?: Record<string, string> };
 

@@ -2,9 +2,9 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { patience } from '../patience.ts';
-import { type Against, against, copied, type Process, started } from './copied.ts';
-import { type Web, web } from './web.ts';
+import { patience } from '../timeout.ts';
+import { type Against, against, copied, type Process, started } from './copy.ts';
+import { type Web, web } from './sample_pages.ts';
 
 type Env = Record<string, string | number>;
 type Step = { run?: string; uses?: string; env?: Env };

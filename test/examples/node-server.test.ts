@@ -5,8 +5,8 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
-import { copied, type Process, started } from './copied.ts';
+import { patience } from '../timeout.ts';
+import { copied, type Process, started } from './copy.ts';
 
 let db: Database;
 let folder: string;

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { patience } from '../patience.ts';
-import { type Against, against, copied, type Process, started } from './copied.ts';
+import { patience } from '../timeout.ts';
+import { type Against, against, copied, type Process, started } from './copy.ts';
 
 type Span = {
   name: string;

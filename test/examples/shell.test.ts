@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { alive, mark } from '../../scripts/stack/processes.ts';
-import { patience } from '../patience.ts';
-import { type Against, against, copied, type Process, started } from './copied.ts';
+import { patience } from '../timeout.ts';
+import { type Against, against, copied, type Process, started } from './copy.ts';
 import { cannotHave } from './programs.ts';
 
 const queue = 'chores';

@@ -7,7 +7,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase, stackInfo } from '../database.ts';
 import { hasPsql } from '../docs/page.ts';
-import { copied, started } from './copied.ts';
+import { copied, started } from './copy.ts';
 
 let db: Database;
 let admin: pg.Client;

@@ -7,9 +7,9 @@ import { createTock, type Tock } from '../../client/index.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { run } from '../../scripts/stack/run.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
-import { copied } from './copied.ts';
+import { copied } from './copy.ts';
 
 let db: Database;
 let tock: Tock;

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { expectWhole } from '../sql/audit.ts';
-import { complete, rows, until, value } from '../sql/support.ts';
+import { expectWhole } from '../sql/invariants.ts';
+import { complete, rows, until, value } from '../sql/verbs.ts';
 import {
   expectDone,
   expectNothingBetween,

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
+import { expectWhole } from '../sql/invariants.ts';
 import {
   claim,
   complete,
@@ -12,7 +12,7 @@ import {
   reap,
   rows,
   value,
-} from '../sql/support.ts';
+} from '../sql/verbs.ts';
 
 let db: OwnCluster;
 

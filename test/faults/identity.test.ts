@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { enqueue, numbered, value } from '../sql/support.ts';
+import { enqueue, numbered, value } from '../sql/verbs.ts';
 import { findings, reached } from './aftermath.ts';
 import { expectDone, finish, newestStored, positionOf } from './ledger.ts';
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { brokenSentences } from '../sql/audit.ts';
-import { claim, complete, leaseOf, makeDue, promote, rows, task, value } from '../sql/support.ts';
+import { brokenSentences } from '../sql/invariants.ts';
+import { claim, complete, leaseOf, makeDue, promote, rows, task, value } from '../sql/verbs.ts';
 
 /** What clients were told, whatever the database says later. */
 export type Ledger = {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { pace } from '../pace.ts';
+import { pace } from '../sleep.ts';
 import { dice } from '../sql/load.ts';
-import { complete, enqueue, fail, release, rows, value } from '../sql/support.ts';
+import { complete, enqueue, fail, release, rows, value } from '../sql/verbs.ts';
 import { type Ledger, positionOf } from './ledger.ts';
 
 export type Working = {

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, complete, enqueue, leaseOf, numbered, until, value } from '../sql/support.ts';
+import { claim, complete, enqueue, leaseOf, numbered, until, value } from '../sql/verbs.ts';
 import { expectGoesOn, findings, more } from './aftermath.ts';
-import { type Fleet, fleet, type Member, type Settings } from './fleet.ts';
+import { type Fleet, fleet, type Member, type Settings } from './clusters.ts';
 import {
   copied,
   expectDone,

@@ -2,10 +2,10 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeDatabase } from '../../scripts/stack/roles.ts';
 import { prepare } from '../../scripts/stack/test_cluster.ts';
-import { expectWhole } from '../sql/audit.ts';
-import { enqueue, numbered, rows, until, value } from '../sql/support.ts';
+import { expectWhole } from '../sql/invariants.ts';
+import { enqueue, numbered, rows, until, value } from '../sql/verbs.ts';
 import { expectGoesOn, findings, more } from './aftermath.ts';
-import { type Fleet, fleet, type Member } from './fleet.ts';
+import { type Fleet, fleet, type Member } from './clusters.ts';
 import { copied, type Ledger, newestStored, openLedger } from './ledger.ts';
 import { startLoad } from './load.ts';
 

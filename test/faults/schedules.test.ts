@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
-import { fired, put, queued, stopped } from '../sql/schedules.ts';
-import { value } from '../sql/support.ts';
+import { fired, put, queued, stopped } from '../sql/features/schedules/schedules.ts';
+import { expectWhole } from '../sql/invariants.ts';
+import { value } from '../sql/verbs.ts';
 
 let cluster: OwnCluster;
 

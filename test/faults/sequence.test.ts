@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
-import { audit, pass, settle } from '../sql/history.ts';
+import { expectWhole } from '../sql/invariants.ts';
+import { audit, pass, settle } from '../sql/kernel/segment/segments.ts';
 import {
   blocked,
   complete,
@@ -16,11 +16,11 @@ import {
   rows,
   until,
   value,
-} from '../sql/support.ts';
+} from '../sql/verbs.ts';
 import { findings, more, reached } from './aftermath.ts';
-import { doors } from './doors.ts';
 import { expectDone, expectOwn, finish, newestStored, openLedger, positionOf } from './ledger.ts';
 import { startLoad } from './load.ts';
+import { doors } from './position_sources.ts';
 
 let db: Database;
 let client: pg.Client;

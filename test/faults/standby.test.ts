@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectWhole } from '../sql/audit.ts';
-import { task, until, value } from '../sql/support.ts';
+import { expectWhole } from '../sql/invariants.ts';
+import { task, until, value } from '../sql/verbs.ts';
 import { expectGoesOn, findings, more, reached } from './aftermath.ts';
-import { type Fleet, fleet, type Member } from './fleet.ts';
+import { type Fleet, fleet, type Member } from './clusters.ts';
 import { copied, finish, type Ledger, newestStored, openLedger } from './ledger.ts';
 import { startLoad } from './load.ts';
 

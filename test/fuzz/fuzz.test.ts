@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeSchema } from '../sql/describe_schema.ts';
+import { hold } from './check.ts';
 import type { Operation } from './document.ts';
-import { hold } from './hold.ts';
-import { cursors, wrongs } from './nasty.ts';
+import { cursors, wrongs } from './hostile_values.ts';
 import { garbageOf, type Plan, spoiledOf, validOf } from './requests.ts';
 import { runs, seeds } from './seeds.ts';
 import { type Target, target } from './target.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Operation, Parameter } from './document.ts';
-import { dates, injections, wrongs } from './nasty.ts';
+import { dates, injections, wrongs } from './hostile_values.ts';
 import { valuesOf, Written, written } from './values.ts';
 
 /** A request as it is generated: what it picks of earlier answers is filled in as it is sent. */

@@ -3,7 +3,7 @@ import type { Connect } from '../../functions/database/types.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 import { type Operation, operationsOf } from './document.ts';
-import { known } from './known.ts';
+import { known } from './known_ids.ts';
 import type { Plan } from './requests.ts';
 import { jsonOf } from './values.ts';
 

@@ -1,4 +1,4 @@
-import { json, raw, refuses, toBeRefused } from './refuses.ts';
+import { json, raw, refuses, toBeRefused } from './refusals.ts';
 import type { Send } from './service.ts';
 
 toBeRefused();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { objection } from '../../functions/push/guard.ts';
-import { json, refuses, toBeRefused } from './refuses.ts';
+import { json, refuses, toBeRefused } from './refusals.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;

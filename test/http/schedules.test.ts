@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { stopped } from '../sql/schedules.ts';
+import { stopped } from '../sql/features/schedules/schedules.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;

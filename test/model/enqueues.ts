@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { enqueue } from '../sql/support.ts';
+import { enqueue } from '../sql/verbs.ts';
 import { cancel, change, come, fresh, isUnended, type Model, type Task, tasksOf } from './model.ts';
 import type { Real } from './real.ts';
 import type { Asked, Step } from './steps.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import * as sql from '../sql/support.ts';
+import * as sql from '../sql/verbs.ts';
 import { made } from './enqueues.ts';
 import {
   complete,

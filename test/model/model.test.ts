@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { agree, settings, wholeAndPlausible } from './agree.ts';
+import * as wishes from './changes.ts';
+import { agree, settings, wholeAndPlausible } from './compare.ts';
 import { doEnqueue } from './enqueues.ts';
 import { doClaim, doComplete, doFail, doLease, doStale, lostLeases, pickLease } from './leases.ts';
 import { type Model, newModel } from './model.ts';
 import type { Real } from './real.ts';
-import { settle } from './settle.ts';
 import { type Step, steps } from './steps.ts';
-import * as wishes from './wishes.ts';
+import { settle } from './time.ts';
 
 let db: Database;
 let real: Real;

@@ -4,7 +4,7 @@ import type { Claimed } from '../../client/types.ts';
 import { deliver } from '../../functions/push/deliver.ts';
 import { postByFetch } from '../../functions/push/post.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { type Answering, type Receiver, receiver, claimed as task, verify } from './receiver.ts';
 
 let there: Receiver;

@@ -4,8 +4,8 @@ import { type DrainOptions, drain } from '../../functions/consumers/drain.ts';
 import { andPush } from '../../functions/push/consumers.ts';
 import { defineConsumer } from '../../functions/worker.ts';
 import { type Service, service } from '../http/service.ts';
-import { pace } from '../pace.ts';
-import { makeDue, promote, value } from '../sql/support.ts';
+import { pace } from '../sleep.ts';
+import { makeDue, promote, value } from '../sql/verbs.ts';
 import { type Receiver, receiver, verify } from './receiver.ts';
 
 let tock: Service;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliver } from '../../functions/push/deliver.ts';
 import { type Lookup, postGuarded } from '../../functions/push/node.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { claimed, type Receiver, receiver } from './receiver.ts';
 
 let there: Receiver;

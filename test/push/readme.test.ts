@@ -8,7 +8,7 @@ import { postByFetch } from '../../functions/push/post.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { claimed } from './receiver.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-readme-push-'));

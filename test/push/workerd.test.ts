@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
-import { expire, reap, rows, value } from '../sql/support.ts';
+import { expire, reap, rows, value } from '../sql/verbs.ts';
+import { patience } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { type Receiver, receiver, verify } from './receiver.ts';
 

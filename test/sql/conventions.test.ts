@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { mayCall, plainVerbs } from './roles.ts';
-import { rows, value } from './support.ts';
+import { rows, value } from './verbs.ts';
 
 let db: Database;
 let client: pg.Client;

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { expectWhole } from './audit.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, numbered, value } from './support.ts';
+import { expectWhole } from './invariants.ts';
+import { claim, complete, drain, enqueue, fail, leaseOf, numbered, value } from './verbs.ts';
 
 // Under a transaction held open nothing is cleaned up: what reads from a fixed end wades through ever
 // more dead entries. Pages read are counted, no time: the last calls against the first (finding H2).

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { pace } from '../pace.ts';
+import { pace } from '../sleep.ts';
 import {
   claim,
   complete,
@@ -10,7 +10,7 @@ import {
   numbered,
   type Run,
   release,
-} from './support.ts';
+} from './verbs.ts';
 
 export type Load = {
   queue: string;

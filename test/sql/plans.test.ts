@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { put, settle } from './limits.ts';
+import { put, settle } from './features/queue_limits/limits.ts';
 import { badScans, planning, statistics, stopAutovacuum } from './plans.ts';
 import {
   claim,
@@ -19,7 +19,7 @@ import {
   task,
   tell,
   value,
-} from './support.ts';
+} from './verbs.ts';
 
 let db: Database;
 let owner: pg.Client;

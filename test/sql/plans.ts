@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 import type { Database } from '../database.ts';
-import { rows } from './support.ts';
+import { rows } from './verbs.ts';
 
 type Scan = {
   node: string;

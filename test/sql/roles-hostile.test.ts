@@ -15,7 +15,7 @@ import {
   rows,
   task,
   value,
-} from './support.ts';
+} from './verbs.ts';
 
 let db: Database;
 let owner: pg.Client;

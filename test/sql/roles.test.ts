@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { dropMembers, type Member, makeMembers, mayCall, outcomes, routines } from './roles.ts';
-import { claim, complete, enqueue, leaseOf, numbered, rows, value } from './support.ts';
+import { claim, complete, enqueue, leaseOf, numbered, rows, value } from './verbs.ts';
 
 let db: Database;
 let owner: pg.Client;

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { withClient } from '../../scripts/stack/roles.ts';
 import type { Database } from '../database.ts';
-import { patience } from '../patience.ts';
-import { rows } from './support.ts';
+import { patience } from '../timeout.ts';
+import { rows } from './verbs.ts';
 
 const names = (text: string) => text.trim().split(/\s+/);
 

@@ -1,19 +1,9 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { expectWhole } from './audit.ts';
+import { expectWhole } from './invariants.ts';
 import { dice, goOn, type Load, startClaimers, startDuties, startWriters } from './load.ts';
-import {
-  claim,
-  complete,
-  enqueue,
-  leaseOf,
-  makeDue,
-  promote,
-  reap,
-  rows,
-  value,
-} from './support.ts';
+import { claim, complete, enqueue, leaseOf, makeDue, promote, reap, rows, value } from './verbs.ts';
 
 let db: Database;
 let client: pg.Client;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { cycles, reached } from './graph.ts';
-import { dependencies, files, functions, literals } from './source.ts';
+import { dependencies, files, functions, literals } from './source_files.ts';
 
 // What a hook calls is a feature's; that the feature calls the kernel in turn is the purpose of a hook.
 const isHooks = (file: string) => file === 'kernel/hooks.sql';

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { completeFolder } from '../../scripts/stack/complete.ts';
 import { softly } from '../../scripts/stack/say.ts';
-import { pace } from '../pace.ts';
+import { pace } from '../sleep.ts';
 
 let parent: string;
 let folder: string;

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { statusOf } from '../../functions/database/errors.ts';
-import { pace } from '../pace.ts';
+import { pace } from '../sleep.ts';
 
 /** Calls that go on whatever happens beside them, as the HTTP door makes them, and what came of them. */
 export type Load = {

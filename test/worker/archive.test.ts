@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
-import { allTasks, longAgo, secret, taskText, twoDays } from '../archive/days.ts';
+import { allTasks, longAgo, secret, taskText, twoDays } from '../archive/two_days.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { age, epochs, retain } from '../sql/history.ts';
-import { removeHome, temporaryHome } from '../stack/started.ts';
+import { age, epochs, retain } from '../sql/kernel/segment/segments.ts';
+import { removeHome, temporaryHome } from '../stack/start_process.ts';
 
 const home = temporaryHome();
 let database: Database;

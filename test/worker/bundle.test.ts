@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Bundle, bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { hold } from '../fuzz/hold.ts';
+import { hold } from '../fuzz/check.ts';
 import { garbageOf, spoiledOf } from '../fuzz/requests.ts';
 import { runs, seeds } from '../fuzz/seeds.ts';
 import { target } from '../fuzz/target.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import { wire } from './wire.ts';
 import { type Served, serveBundle } from './workerd.ts';
 

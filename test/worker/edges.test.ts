@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
-import { patience } from '../patience.ts';
-import { blackHole, type Hole } from '../ways/black_hole.ts';
+import { blackHole, type Hole } from '../drivers/silent_proxy.ts';
+import { patience } from '../timeout.ts';
 import { type Served, serveBundle } from './workerd.ts';
 
 let hole: Hole;

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { beforeAll, expect, test, vi } from 'vitest';
 import type { Database } from '../database.ts';
 import { rowCounts } from '../http/service.ts';
-import { patience } from '../patience.ts';
+import { patience } from '../timeout.ts';
 import type { Served } from './workerd.ts';
 
 type At = { served: Served; database: Database };

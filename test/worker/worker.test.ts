@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
-import { makeDutiesDue } from '../sql/support.ts';
-import { removeHome, temporaryHome } from '../stack/started.ts';
+import { makeDutiesDue } from '../sql/verbs.ts';
+import { removeHome, temporaryHome } from '../stack/start_process.ts';
+import { patience } from '../timeout.ts';
 
 const home = temporaryHome();
 let database: Database;

@@ -1,4 +1,4 @@
--- The grammar is croner's (sloppyRanges), without years; test/sql/cron-library.test.ts holds it to that.
+-- The grammar is croner's (sloppyRanges), without years; test/sql/features/schedules/cron-library.test.ts holds it to that.
 create or replace function tock.parse_cron(p_cron text)
 returns tock.cron_plan
 language plpgsql

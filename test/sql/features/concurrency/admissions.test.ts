@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { patience } from '../../../timeout.ts';
+import { client, db, oneDatabase } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  leaseOf,
+  passExpiry,
+  promote as sweep,
+  until,
+  value,
+} from '../../verbs.ts';
+import { gated, payloads, promote, take } from './concurrency_keys.ts';
+
+oneDatabase();
+
+describe('no wake-up is lost', () => {
+  test('when a task comes while the completion of the one inside is open', async () => {
+    const other = await db.connect();
+    await enqueue(client, 'late-end', gated('k', 0));
+    const first = await take(client, 'late-end');
+    await other.query('begin');
+    await complete(other, leaseOf(first));
+    await enqueue(client, 'late-end', gated('k', 1));
+    expect(await take(client, 'late-end')).toEqual([]);
+    await other.query('commit');
+    await sweep(client);
+    expect(payloads(await take(client, 'late-end'))).toEqual([1]);
+  });
+
+  test('when the one inside ends while the coming of the next is open', async () => {
+    const other = await db.connect();
+    await enqueue(client, 'late-come', gated('k', 0));
+    const first = await take(client, 'late-come');
+    await enqueue(client, 'late-come', gated('k', 1));
+    await other.query('begin');
+    expect(await promote(other)).toBe(1);
+    await complete(client, leaseOf(first));
+    await other.query('commit');
+    await sweep(client);
+    expect(payloads(await take(client, 'late-come'))).toEqual([1]);
+  });
+
+  test('beside other work that is due', async () => {
+    const other = await db.connect();
+    await enqueue(client, 'beside', gated('k', 0));
+    const first = await take(client, 'beside');
+    await enqueue(client, 'beside', gated('k', 1));
+    await other.query('begin');
+    expect(await promote(other)).toBe(1);
+    await complete(client, leaseOf(first));
+    await enqueue(client, 'beside', [{ payload: 'delayed', delay_seconds: 0.01 }]);
+    await other.query('commit');
+    const due = `select count(*) = 1 from tock.waiting where queue = 'beside' and due_at < clock_timestamp()`;
+    await until('the delayed task is due', () => value<boolean>(client, due));
+    await sweep(client);
+    const runs = [
+      ...(await claim(client, 'beside', { limit: 5 })),
+      ...(await claim(client, 'beside')),
+    ];
+    expect(payloads(runs).sort()).toEqual([1, 'delayed']);
+  });
+
+  test('when an enqueueing committed after later tasks were promoted', async () => {
+    const other = await db.connect();
+    await other.query('begin');
+    await enqueue(other, 'late', gated('late', 'late'));
+    const swept = (at: string) =>
+      client.query(`update tock.duties set last_started_at = ${at} where name = 'promote'`);
+    await swept("now() + interval '1 hour'");
+    await enqueue(client, 'late', [...gated('a', 1), ...gated('b', 2), ...gated('c', 3)]);
+    expect(payloads(await take(client, 'late')).sort()).toEqual([1, 2, 3]);
+    await other.query('commit');
+    const { rows: claimed } = await client.query(
+      `select c.payload from tock.claim('late', p_alone => true) as c`,
+    );
+    expect(payloads(claimed)).toEqual(['late']);
+    await swept('null');
+  });
+
+  test('when what committed late stands below what was let in', async () => {
+    const [holder, late] = [await db.connect(), await db.connect()];
+    await enqueue(client, 'below', gated('k', 0));
+    const first = await take(client, 'below');
+    await holder.query("begin; select from tock.gates where queue = 'below' for update");
+    await late.query('begin');
+    await enqueue(late, 'below', gated('k', -1));
+    await promote(late);
+    await holder.query('commit');
+    await enqueue(client, 'below', gated('k', 1, 5));
+    await promote(client);
+    await complete(client, leaseOf(first));
+    const second = await take(client, 'below');
+    expect(payloads(second)).toEqual([1]);
+    await late.query('commit');
+    await client.query("update tock.turns set looked_at = looked_at - interval '6 s'");
+    await complete(client, leaseOf(second));
+    expect(payloads(await take(client, 'below'))).toEqual([-1]);
+  });
+});
+
+describe('whose claim is not committed is inside still, though the task', () => {
+  const ways: [string, (id: string) => Promise<unknown>, object?][] = [
+    [
+      'was cancelled meanwhile',
+      (id) => client.query('select tock.cancel(array[$1::bigint])', [id]),
+    ],
+    ['has expired meanwhile', (id) => passExpiry(client, id), { expires_in_seconds: 1000 }],
+  ];
+  test.each(ways)('%s', async (name, change, options = {}) => {
+    const queue = name.replaceAll(' ', '-');
+    const [id] = await enqueue(client, queue, [...gated('k', 0, 1, options), ...gated('k', 1)]);
+    await promote(client);
+    const other = await db.connect();
+    await other.query('begin');
+    const claimed = await claim(other, queue);
+    expect(payloads(claimed)).toEqual([0]);
+    await change(id as string);
+    await sweep(client);
+    await sweep(client);
+    await other.query('commit');
+    expect(await take(client, queue)).toEqual([]);
+    expect(await sweep(client)).toBe(0);
+    await complete(client, leaseOf(claimed));
+    expect(payloads(await take(client, queue))).toEqual([1]);
+  });
+});
+
+test('settings left open in a transaction hold up no promotion', async () => {
+  const other = await db.connect();
+  await other.query("begin; select tock.put_gate('open', 'new', '{}')");
+  await enqueue(client, 'open', gated('new'));
+  await client.query(`set lock_timeout = ${patience}`);
+  expect(await promote(client)).toBe(1);
+  await other.query('commit');
+  await sweep(client);
+  expect(payloads(await take(client, 'open'))).toEqual([0]);
+});

@@ -1,0 +1,166 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  pidOf,
+  type Run,
+  release,
+  rows,
+  value,
+} from '../../verbs.ts';
+import { gated, payloads, promote, take } from './concurrency_keys.ts';
+
+// Who has the row of a gate keeps others from coming in: so nobody locks one that it doesn't open.
+let db: Database;
+let client: pg.Client;
+let other: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+  other = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+/** The gates of a queue whose rows nobody has. */
+const free = async (queue: string) =>
+  (
+    await rows<{ gate: string }>(
+      other,
+      'select gate from tock.gates where queue = $1 order by gate for update skip locked',
+      [queue],
+    )
+  ).map(({ gate }) => gate);
+
+describe('a part of a lease opens only the gates of what ended, when it is', () => {
+  const ends: [string, (lease: string, id: string) => Promise<unknown>][] = [
+    ['completed', (lease, id) => complete(client, lease, [{ id, result: 1 }])],
+    ['failed', (lease, id) => fail(client, lease, [{ id, fatal: true }])],
+    ['released', (lease, id) => release(client, lease, [id])],
+  ];
+  test.each(ends)('%s', async (queue, end) => {
+    await enqueue(client, queue, [...gated('a', 1), ...gated('b', 2), ...gated('c', 3)]);
+    const runs = await take(client, queue);
+    expect(payloads(runs)).toEqual([1, 2, 3]);
+    await enqueue(client, queue, gated('b', 4));
+    await promote(client);
+    await client.query('begin');
+    await end(leaseOf(runs), (runs[1] as Run).id);
+    expect(await free(queue)).toEqual(['a', 'c']);
+    await client.query('commit');
+    expect(payloads(await take(client, queue))).toEqual([queue === 'released' ? 2 : 4]);
+  });
+});
+
+describe('gates that nobody has used for long', () => {
+  /** Two gates that a task went through two days ago. */
+  const unused = async (queue: string) => {
+    await enqueue(client, queue, [...gated('a', 1), ...gated('b', 2)]);
+    await complete(client, leaseOf(await take(client, queue)));
+    for (const [table, column] of [
+      ['gates', 'created_at'],
+      ['turns', 'turned_at'],
+    ]) {
+      await client.query(
+        `update tock.${table} set ${column} = ${column} - interval '2 days' where queue = $1`,
+        [queue],
+      );
+    }
+  };
+
+  test('are forgotten, and none is locked that stays', async () => {
+    await unused('unused');
+    await enqueue(client, 'unused', gated('b', 3));
+    expect(payloads(await take(client, 'unused'))).toEqual([3]);
+    await client.query('begin');
+    expect(await value(client, 'select tock.tidy_gates(100)')).toBe(1);
+    expect(await free('unused')).toEqual(['b']);
+    await client.query('commit');
+    expect(await free('unused')).toEqual(['b']);
+  });
+
+  test('stay when somebody comes while others are forgotten', async () => {
+    await unused('come-back');
+    await other.query(
+      "begin; select from tock.turns where queue = 'come-back' and gate = 'a' for update",
+    );
+    const tidying = await db.connect();
+    const pid = await pidOf(tidying);
+    const tidied = value(tidying, 'select tock.tidy_gates(100)');
+    await blocked(client, pid);
+    await enqueue(client, 'come-back', gated('b', 3, 2));
+    expect(payloads(await take(client, 'come-back'))).toEqual([3]);
+    await other.query('commit');
+    expect(await tidied).toBe(1);
+    expect(await free('come-back')).toEqual(['b']);
+    expect(await take(client, 'come-back')).toEqual([]);
+  });
+});
+
+test('lost runs are taken back while somebody has the rows of their gates', async () => {
+  const leases: string[] = [];
+  await enqueue(client, 'lost', gated('k', 0, 4));
+  await client.query(`select tock.put_gate('lost', 'k', '{"gate_limit": 4}')`);
+  await promote(client);
+  for (let n = 0; n < 4; n++) {
+    leases.push(leaseOf(await claim(client, 'lost')));
+    await expire(client, leases[n] as string);
+  }
+  await other.query("begin; select from tock.gates where queue = 'lost' for update");
+  const [watcher, pid] = [await db.connect(), await pidOf(client)];
+  let [over, waited] = [false, false];
+  const all = (async () => {
+    for (const _ of leases) expect(await value(client, 'select tock.reap(1, true)')).toBe(1);
+  })().finally(() => {
+    over = true;
+  });
+  while (!over && !waited) {
+    waited = await value(watcher, 'select cardinality(pg_blocking_pids($1)) > 0', [pid]);
+  }
+  await all;
+  expect(waited).toBe(false);
+  expect(payloads(await take(client, 'lost')).sort()).toEqual([0, 1, 2, 3]);
+  await other.query('commit');
+});
+
+test('a call that makes many gates takes few locks', async () => {
+  await enqueue(
+    client,
+    'many',
+    Array.from({ length: 400 }, (_, n) => ({ gate: `key ${n}` })),
+  );
+  await client.query('begin');
+  await promote(client);
+  const locks = await value<number>(
+    client,
+    `select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
+  );
+  await client.query('commit');
+  expect(await value(client, `select count(*)::int from tock.gates where queue = 'many'`)).toBe(
+    400,
+  );
+  expect(locks).toBeLessThan(100);
+});
+
+test('an enqueue whose transaction is open opens no gate and shuts none; the next claim that is alone does', async () => {
+  const open = await db.connect();
+  await open.query('begin');
+  await enqueue(open, 'open', gated('g', 'open'));
+  await enqueue(client, 'open', gated('g', 'committed'));
+  const alone = () =>
+    rows<Run>(client, "select * from tock.claim('open', p_limit => 10, p_alone => true)");
+  const first = await alone();
+  expect(payloads(first)).toEqual(['committed']);
+  expect(await free('open')).toEqual(['g']);
+  await complete(client, leaseOf(first));
+  await open.query('commit');
+  expect(payloads(await alone())).toEqual(['open']);
+});

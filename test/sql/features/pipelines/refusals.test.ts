@@ -1,0 +1,115 @@
+import { beforeEach, expect, test } from 'vitest';
+import { client, databaseEach } from '../../test_database.ts';
+import { claim, complete, enqueue, leaseOf, refusal, value } from '../../verbs.ts';
+import { setQueue } from '../concurrency/concurrency_keys.ts';
+import { add, done, look, next, slowRetries } from './pipelines.ts';
+
+databaseEach();
+
+beforeEach(slowRetries);
+
+for (const [what, item, pipeline] of [
+  ['no stage of the pipeline', { stage: 'mail' }, true],
+  ['no name', { stage: 7 }, true],
+  ['a list', { stage: ['parse'] }, true],
+  ['a stage of a task without a pipeline', { stage: 'parse' }, false],
+  ['an end of a task without a pipeline', { stage: null }, false],
+] as const) {
+  test(`a stage is refused that is ${what}, and nothing is done`, async () => {
+    const good = await add();
+    const bad = pipeline
+      ? await add()
+      : ((await enqueue(client, 'fetch', [{ expires_in_seconds: 60 }]))[0] as string);
+    const runs = await claim(client, 'fetch', { limit: 2 });
+    const items = [{ id: good }, { id: bad, ...item }];
+    expect(await refusal(complete(client, leaseOf(runs), items))).toMatchObject({
+      code: 'TK422',
+      detail: 'results[1].stage',
+    });
+    expect(await look(good)).toMatchObject({ state: 'running', queue: 'fetch' });
+  });
+}
+
+test('a stage of a plain task is refused', async () => {
+  const [id] = await enqueue(client, 'fetch', [{}]);
+  const run = await next('fetch');
+  expect(await refusal(done(run, { stage: 'parse' }))).toMatchObject({
+    code: 'TK422',
+    detail: 'results[0].stage',
+  });
+  expect(await look(id as string)).toMatchObject({ state: 'running' });
+});
+
+test('a result that the next queue is too small for is refused; the last one is not asked', async () => {
+  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
+  const id = await add();
+  const run = await next('fetch');
+  const large = 'x'.repeat(2000);
+  expect(await refusal(done(run, { result: large }))).toMatchObject({
+    code: 'TK422',
+    detail: 'results[0].result',
+  });
+  expect(await look(id)).toMatchObject({ state: 'running' });
+  expect(await done(run, { result: large, stage: null })).toMatchObject({ completed: 1 });
+});
+
+test('a payload that goes on as it is, or as it was changed, is refused where the next queue is too small for it', async () => {
+  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
+  const large = 'x'.repeat(2000);
+  const small = await add();
+  const [id, changed] = [await add({ payload: large }), await add()];
+  const runs = await claim(client, 'fetch', { limit: 3 });
+  await client.query('select * from tock.change(array[$1::bigint], $2)', [
+    changed,
+    { payload: large },
+  ]);
+  for (const bad of [id, changed]) {
+    const items = [{ id: small }, { id: bad }];
+    expect(await refusal(complete(client, leaseOf(runs), items))).toMatchObject({
+      code: 'TK422',
+      detail: 'results[1].result',
+    });
+    expect(await look(small)).toMatchObject({ state: 'running', queue: 'fetch' });
+  }
+  expect(await refusal(complete(client, leaseOf(runs)))).toMatchObject({
+    code: 'TK422',
+    detail: 'results',
+    message: expect.stringContaining(`task ${id}`),
+  });
+  const good = [{ id: small }, { id, result: 'less' }, { id: changed, stage: 'index' }];
+  expect(await complete(client, leaseOf(runs), good)).toMatchObject({ completed: 3 });
+});
+
+test('a task that was cancelled may be too large for the next queue, as it doesn’t come there', async () => {
+  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
+  const id = await add({ payload: 'x'.repeat(2000) });
+  const run = await next('fetch');
+  await client.query('select * from tock.cancel(array[$1::bigint])', [id]);
+  expect(await done(run)).toMatchObject({ completed: 1 });
+  expect(await look(id)).toMatchObject({ state: 'cancelled' });
+});
+
+for (const [what, pipeline, field] of [
+  ['not a list', 'fetch', 'pipeline'],
+  ['of one stage', ['fetch'], 'pipeline'],
+  ['of 21 stages', Array.from({ length: 21 }, (_, n) => `q${n}`), 'pipeline'],
+  ['with a name that is none', ['fetch', 'a b'], 'pipeline[1]'],
+  ['with a number', ['fetch', 1], 'pipeline[1]'],
+  ['with a stage twice', ['fetch', 'parse', 'fetch'], 'pipeline[2]'],
+  ['of other queues', ['parse', 'index'], 'pipeline'],
+] as const) {
+  test(`a pipeline is refused that is ${what}`, async () => {
+    const given = (more = {}) => enqueue(client, 'fetch', [{}, { pipeline, ...more }]);
+    const refused = { code: 'TK422', detail: `tasks[1].${field}` };
+    expect(await refusal(given())).toMatchObject(refused);
+    expect(await refusal(given({ unique_key: 'k' }))).toMatchObject(refused);
+    expect(await value(client, 'select count(*)::integer from tock.runs')).toBe(0);
+  });
+}
+
+test('a pipeline is refused beside a key that reruns, as its gate is one queue’s', async () => {
+  expect(await refusal(add({ unique_key: 'k', on_conflict: 'rerun' }))).toMatchObject({
+    code: 'TK422',
+    detail: 'tasks[0].pipeline',
+  });
+});

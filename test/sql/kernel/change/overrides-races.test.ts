@@ -1,0 +1,249 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectWhole } from '../../invariants.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  pidOf,
+  promote,
+  reap,
+  refusal,
+  release,
+  task,
+} from '../../verbs.ts';
+import { pass } from '../segment/segments.ts';
+import { asked, cancel, change, nothingLeft } from './changes.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const begin = async () => {
+  const other = await db.connect();
+  await other.query('begin');
+  return other;
+};
+
+const one = async (options: object = {}) =>
+  (await enqueue(client, 'q', [{ payload: 'sent', ...options }]))[0] as string;
+
+/** The second call is made while the first one's transaction is open, and answered after it. */
+async function overlapping<A, B>(
+  first: (on: pg.Client) => Promise<A>,
+  second: (on: pg.Client) => Promise<B>,
+): Promise<[A, B]> {
+  const [one, two] = [await begin(), await db.connect()];
+  const answer = await first(one);
+  const pid = await pidOf(two);
+  const other = second(two);
+  await blocked(client, pid);
+  await one.query('commit');
+  return [answer, await other];
+}
+
+test('of a change and a cancel at once the cancel waits, and cancels what the change made', async () => {
+  const id = await one();
+  const [, answer] = await overlapping(
+    (on) => change(on, [id], { priority: 3 }),
+    (on) => cancel(on, [id]),
+  );
+  expect(answer).toEqual([{ id, state: 'cancelled', changed: true }]);
+  expect((await task(client, id))?.state).toBe('cancelled');
+  await nothingLeft(client);
+  await expectWhole(client);
+});
+
+test('of a cancel and a change at once the change waits, and finds the task cancelled', async () => {
+  const id = await one();
+  const [, answer] = await overlapping(
+    (on) => cancel(on, [id]),
+    (on) => change(on, [id], { priority: 3 }),
+  );
+  expect(answer).toEqual([{ id, state: 'cancelled', changed: false }]);
+  await nothingLeft(client);
+  await expectWhole(client);
+});
+
+test.each([
+  ['ready', {}],
+  ['waiting', { delay_seconds: 1000 }],
+])('two changes of a %s task at once both hold, the later one last', async (_, options) => {
+  const id = await one(options);
+  const [, answer] = await overlapping(
+    (on) => change(on, [id], { priority: 3, payload: 'one' }),
+    (on) => change(on, [id], { payload: 'two' }),
+  );
+  expect(answer).toMatchObject([{ id, changed: true }]);
+  await makeDue(client, 'q');
+  await promote(client);
+  expect(await claim(client, 'q', { limit: 9 })).toMatchObject([
+    { id, priority: 3, payload: 'two' },
+  ]);
+  await expectWhole(client);
+});
+
+test('two changes of a running task at once hold together for its next attempt', async () => {
+  const id = await one();
+  const lease = leaseOf(await claim(client, 'q'));
+  await overlapping(
+    (on) => change(on, [id], { priority: 3, payload: 'one' }),
+    (on) => change(on, [id], { payload: 'two' }),
+  );
+  await release(client, lease);
+  expect(await claim(client, 'q')).toMatchObject([{ id, priority: 3, payload: 'two' }]);
+});
+
+test('a change waits two seconds for another one that holds its stream, no more, and so does a cancel of the task', async () => {
+  const [id, other] = (await enqueue(client, 'q', [{}, {}])) as [string, string];
+  const open = await begin();
+  await change(open, [id], { priority: 3 });
+  expect((await refusal(change(client, [other], { priority: 4 }))).code).toBe('TK503');
+  expect((await refusal(cancel(client, [id]))).code).toBe('55P03');
+  expect(await cancel(client, [other])).toMatchObject([{ changed: true }]);
+  await open.query('rollback');
+  expect(await cancel(client, [id])).toEqual([{ id, state: 'cancelled', changed: true }]);
+});
+
+const ends: Record<string, (lease: string) => Promise<unknown>> = {
+  failed: (lease) => fail(client, lease, { retry_in_seconds: 0 }),
+  'failed, to be tried again later': (lease) => fail(client, lease, { retry_in_seconds: 60 }),
+  released: (lease) => release(client, lease),
+  lost: async (lease) => {
+    await expire(client, lease);
+    await reap(client);
+  },
+};
+
+test.each(Object.keys(ends))(
+  'a task cancelled in an open transaction, and meanwhile %s, is tried once more at most',
+  async (how) => {
+    for (const state of ['ready', 'running']) {
+      const id = await one();
+      const open = await begin();
+      const claimed = state === 'running' ? await claim(client, 'q') : undefined;
+      expect(await cancel(open, [id])).toMatchObject([{ changed: true }]);
+      await ends[how]?.(leaseOf(claimed ?? (await claim(client, 'q'))));
+      await open.query('commit');
+      const again = await claim(client, 'q', { limit: 9 });
+      if ((await task(client, id))?.state === 'waiting') {
+        expect(again).toEqual([]);
+      } else {
+        expect(again).toMatchObject([{ id }]);
+        expect(await cancel(client, [id])).toEqual([{ id, state: 'running', changed: true }]);
+        expect(await asked(client, leaseOf(again))).toEqual([id]);
+        await ends[how]?.(leaseOf(again));
+      }
+      await nothingLeft(client);
+      expect((await task(client, id))?.state).toBe('cancelled');
+    }
+    await expectWhole(client);
+  },
+);
+
+test('a running task changed in an open transaction, and meanwhile failed, is changed from its third attempt on', async () => {
+  const id = await one();
+  const open = await begin();
+  const claimed = await claim(client, 'q');
+  await change(open, [id], { payload: 'new', priority: 1 });
+  await fail(client, leaseOf(claimed), { retry_in_seconds: 0 });
+  await open.query('commit');
+  const second = await claim(client, 'q', { limit: 9 });
+  expect(second).toMatchObject([{ id, attempt: 2, payload: 'sent', priority: 5 }]);
+  await fail(client, leaseOf(second), { retry_in_seconds: 0 });
+  const third = await claim(client, 'q', { limit: 9 });
+  expect(third).toMatchObject([{ id, attempt: 3, payload: 'new', priority: 1 }]);
+  await complete(client, leaseOf(third));
+  await expectWhole(client);
+});
+
+test('a later change is not overruled by an earlier one that came between two attempts', async () => {
+  const id = await one();
+  const open = await begin();
+  await claim(client, 'q').then(async (got) => {
+    await change(open, [id], { payload: 'first', priority: 1 });
+    await fail(client, leaseOf(got), { retry_in_seconds: 60 });
+  });
+  await open.query('commit');
+  await change(client, [id], { payload: 'second' });
+  await makeDue(client, 'q');
+  await promote(client);
+  const second = await claim(client, 'q');
+  expect(second).toMatchObject([{ id, attempt: 2, payload: 'second', priority: 5 }]);
+  await change(client, [id], { delay_seconds: 0 });
+  await fail(client, leaseOf(second), { retry_in_seconds: 0 });
+  expect(await claim(client, 'q')).toMatchObject([{ id, payload: 'second', priority: 1 }]);
+  await expectWhole(client);
+});
+
+test('a cancel of a task that is being claimed stops the run that is handed out', async () => {
+  const id = await one();
+  const worker = await begin();
+  const lease = leaseOf(await claim(worker, 'q'));
+  expect(await cancel(client, [id])).toMatchObject([{ state: 'cancelled', changed: true }]);
+  await worker.query('commit');
+  expect((await task(client, id))?.state).toBe('running');
+  expect(await asked(client, lease)).toEqual([id]);
+  await fail(client, lease, { retry_in_seconds: 0 });
+  expect((await task(client, id))?.state).toBe('cancelled');
+  await nothingLeft(client);
+  await expectWhole(client);
+});
+
+test('a cancel and a change wait for no end of an attempt, and hold after the attempt that it decided on', async () => {
+  const ids = (await enqueue(client, 'q', [{}, {}, {}])) as [string, string, string];
+  const worker = await begin();
+  const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
+  await fail(worker, lease, { retry_in_seconds: 0 });
+  expect(await cancel(client, [ids[0]])).toMatchObject([{ state: 'running', changed: true }]);
+  expect(await change(client, [ids[1]], { payload: 'new' })).toMatchObject([{ changed: true }]);
+  await worker.query('commit');
+  const got = await claim(client, 'q', { limit: 9 });
+  expect(got.map((run) => run.id).toSorted()).toEqual(ids.toSorted());
+  await fail(client, leaseOf(got), { retry_in_seconds: 0 });
+  const last = await claim(client, 'q', { limit: 9 });
+  expect(last.map((run) => [run.id, run.payload]).toSorted()).toEqual(
+    [
+      [ids[1], 'new'],
+      [ids[2], null],
+    ].toSorted(),
+  );
+  expect((await task(client, ids[0]))?.state).toBe('cancelled');
+  await complete(client, leaseOf(last));
+  await nothingLeft(client);
+  await expectWhole(client);
+});
+
+test('a change and a cancel of tasks in two epochs lock them in one order', async () => {
+  await enqueue(client, 'x', [{}]);
+  await enqueue(client, 'y', [{}]);
+  const [a] = (await enqueue(client, 'y', [{}])) as [string];
+  await pass(client);
+  const [c, b] = (await enqueue(client, 'x', [{}, {}])) as [string, string];
+  const stop = await begin();
+  await cancel(stop, [c]);
+  const [changer, canceller] = [await db.connect(), await db.connect()];
+  const pids = [await pidOf(changer), await pidOf(canceller)] as [number, number];
+  const changing = change(changer, [a, b, c], { priority: 1 });
+  await blocked(client, pids[0]);
+  const cancelling = cancel(canceller, [a, b]);
+  await blocked(client, pids[1]);
+  await stop.query('rollback');
+  expect((await changing).filter((row) => row.changed)).toHaveLength(3);
+  expect((await cancelling).map((row) => row.state)).toEqual(['cancelled', 'cancelled']);
+  await expectWhole(client);
+});

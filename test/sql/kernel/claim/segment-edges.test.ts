@@ -1,0 +1,126 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectWhole } from '../../invariants.ts';
+import {
+  blocked,
+  claim,
+  drain,
+  enqueue,
+  numbered,
+  pidOf,
+  type Run,
+  until,
+  value,
+} from '../../verbs.ts';
+import { nearTheEnd, work } from '../segment/segments.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const payloads = (runs: Run[]) => runs.map((run) => run.payload);
+
+// The review's C2, held in the middle: what a claim sees of the later epoch comes after what is committed
+// meanwhile to the earlier.
+test('a claim that looks further up sees what came to its own epoch meanwhile', async () => {
+  await work(client, 'q', 1);
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'q', numbered(4));
+  await nearTheEnd(client, 0);
+  await enqueue(writer, 'q', numbered(5, 4));
+  await client.query('select tock.rotate()');
+  const holder = await db.connect();
+  await holder.query('begin');
+  await holder.query('lock table tock.runs_4 in access exclusive mode');
+  const worker = await db.connect();
+  const pid = await pidOf(worker);
+  const claimed = claim(worker, 'q', { limit: 9 });
+  await blocked(client, pid);
+  await writer.query('commit');
+  await holder.query('commit');
+  const seen = payloads(await claimed);
+  seen.push(...payloads((await drain(client, 'q')).flat()));
+  expect(seen).toEqual(numbered(9).map((one) => one.payload));
+  await expectWhole(client);
+});
+
+/** Whoever waits for a stream or a slot waits as long as it takes. */
+const waitForEver = () =>
+  client.query(`create or replace function tock.wait_for_lock(p_key integer) returns boolean
+    language plpgsql as $$
+    begin
+      perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), p_key);
+      return true;
+    end $$`);
+
+test('a claim whose stream slept and woke behind its cursor draws nothing from there', async () => {
+  await waitForEver();
+  await enqueue(client, 'q', numbered(1));
+  const [first, holder, second, old] = await Promise.all(
+    Array.from({ length: 4 }, () => db.connect()) as [
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+    ],
+  );
+  const [waiting, drawing] = [await pidOf(holder), await pidOf(second)];
+  await first.query('begin');
+  expect(payloads(await claim(first, 'q'))).toEqual([0]);
+  await holder.query('begin');
+  const held = holder.query('lock table tock.marks_1 in access exclusive mode');
+  await blocked(client, waiting);
+  const claimed = claim(second, 'q');
+  await blocked(client, drawing);
+  await first.query('commit');
+  await held;
+  // the second has the stream now, has read its cursor, and stands before its draw
+  await until('the second claim stands before the table', () =>
+    value<boolean>(
+      client,
+      `select exists (select from pg_locks
+       where pid = $1 and relation = 'tock.marks_1'::regclass and not granted)`,
+      [drawing],
+    ),
+  );
+  await client.query('select tock.rest()');
+  expect(await value(client, 'select count(*)::int from tock.streams where awake')).toBe(0);
+  await enqueue(client, 'q', numbered(1, 99));
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from tock.streams');
+  await holder.query('commit');
+  const seen = payloads(await claimed);
+  seen.push(...payloads(await claim(old, 'q').catch(() => [])));
+  await old.query('commit');
+  seen.push(...payloads((await drain(client, 'q')).flat()));
+  expect(seen).toEqual([99]);
+  await expectWhole(client);
+});
+
+test('rest judges streams by the epoch their writer left, not the one it came to', async () => {
+  await work(client, 'q', 2);
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'other', numbered(1));
+  await waitForEver();
+  const sleeper = await db.connect();
+  const pid = await pidOf(sleeper);
+  const rested = sleeper.query('select tock.rest()');
+  await blocked(client, pid);
+  await nearTheEnd(client, 0);
+  await enqueue(writer, 'q', numbered(3));
+  await writer.query('commit');
+  await rested;
+  expect(payloads((await drain(client, 'q')).flat())).toEqual([0, 1, 2]);
+  await expectWhole(client);
+});

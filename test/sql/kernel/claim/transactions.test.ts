@@ -1,0 +1,156 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectWhole } from '../../invariants.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  numbered,
+  pidOf,
+  refusal,
+  rows,
+  value,
+} from '../../verbs.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const open = async (how = '') => {
+  const other = await db.connect();
+  await other.query(`begin ${how}`);
+  await other.query('select count(*) from tock.leases');
+  return other;
+};
+
+test('a claim that had to wait delivers all that it leases, also what came meanwhile', async () => {
+  const holder = await open();
+  expect(await claim(holder, 'late', { limit: 9, request_id: 'same' })).toEqual([]);
+  const claimer = await db.connect();
+  const pid = await pidOf(claimer);
+  const waiting = claim(claimer, 'late', { limit: 9, request_id: 'same' });
+  await blocked(client, pid);
+  const ids = await enqueue(client, 'late', numbered(3));
+  await holder.query('commit');
+  const runs = await waiting;
+  expect(runs.map((run) => [run.id, run.payload])).toEqual(ids.map((id, n) => [id, n]));
+  expect(await value(client, 'select sum(runs)::int from tock.leases')).toBe(3);
+});
+
+test('a run claimed and completed in one transaction with other work is done with it', async () => {
+  await client.query('create table effects (payload jsonb)');
+  const ids = await enqueue(client, 'once', numbered(2));
+  const work = async (end: 'commit' | 'rollback') => {
+    await client.query('begin');
+    const runs = await claim(client, 'once', { limit: 2 });
+    await client.query('insert into effects select $1::jsonb', [JSON.stringify(runs[0]?.payload)]);
+    expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 2 });
+    await client.query(end);
+    return runs.map((run) => run.id);
+  };
+  expect(await work('rollback')).toEqual(ids);
+  expect(await value(client, 'select count(*)::int from effects')).toBe(0);
+  expect(await work('commit')).toEqual(ids);
+  expect(await value(client, 'select count(*)::int from effects')).toBe(1);
+  expect(await claim(client, 'once', { limit: 2 })).toEqual([]);
+});
+
+const commit = (on: pg.Client) => value<string>(on, "select current_setting('synchronous_commit')");
+
+test('a claim that is alone in its transaction, and says so, commits asynchronously', async () => {
+  await enqueue(client, 'own', numbered(2));
+  // The setting ends with the transaction: the same statement reads it, after the claim.
+  const setting = (alone: boolean) =>
+    rows<{ setting: string }>(
+      client,
+      `select c.id, current_setting('synchronous_commit') as setting
+       from tock.claim(p_queue => $1, p_alone => $2) c`,
+      ['own', alone],
+    );
+  expect((await setting(true))[0]?.setting).toBe('off');
+  expect(await commit(client)).toBe('on');
+  expect((await setting(false))[0]?.setting).toBe('on');
+});
+
+test('a claim that says it is alone but has a writer before it commits synchronously', async () => {
+  await enqueue(client, 'liar', numbered(1));
+  await client.query('begin');
+  await client.query('create temporary table work (id int)');
+  await client.query("select id from tock.claim(p_queue => 'liar', p_alone => true)");
+  expect(await commit(client)).toBe('on');
+  await client.query('commit');
+});
+
+test("a claim in a user's transaction leaves its commit as it was", async () => {
+  await enqueue(client, 'theirs', numbered(4));
+  const statement = 'select id from tock.claim(p_queue => $1)';
+  await client.query('begin');
+  await client.query('create temporary table work (id int)');
+  await client.query(statement, ['theirs']);
+  expect(await commit(client)).toBe('on');
+  await client.query('commit');
+  await client.query('begin');
+  await client.query(statement, ['theirs']);
+  expect(await commit(client)).toBe('on');
+  await client.query('commit');
+});
+
+test('nor does a claim beside other statements in one message, or inside a function', async () => {
+  await enqueue(client, 'beside', numbered(4));
+  const answers = (await client.query(
+    `create table if not exists other_work (id int); select id from tock.claim('beside');
+     select current_setting('synchronous_commit') as setting`,
+  )) as unknown as pg.QueryResult[];
+  expect(answers.at(-1)?.rows).toEqual([{ setting: 'on' }]);
+  const first = (await client.query(
+    `select id from tock.claim('beside'); select current_setting('synchronous_commit') as setting`,
+  )) as unknown as pg.QueryResult[];
+  expect(first.at(-1)?.rows).toEqual([{ setting: 'on' }]);
+  await client.query(`create function wrapped() returns text language plpgsql as $$
+    begin
+      perform id from tock.claim('beside');
+      return current_setting('synchronous_commit');
+    end $$`);
+  expect(await value(client, 'select wrapped()')).toBe('on');
+});
+
+test('a claim that stands open leaves other streams to others, and its own runs to nobody', async () => {
+  await enqueue(client, 'shared', numbered(4, 0, { priority: 1 }));
+  await enqueue(client, 'shared', numbered(4, 4, { priority: 2 }));
+  const other = await open();
+  expect((await claim(other, 'shared', { limit: 2 })).map((run) => run.payload)).toEqual([0, 1]);
+  expect((await claim(client, 'shared', { limit: 9 })).map((run) => run.payload)).toEqual([
+    4, 5, 6, 7,
+  ]);
+  expect(await claim(client, 'shared', { limit: 9 })).toEqual([]);
+  await other.query('commit');
+  const left = (await drain(client, 'shared')).flat();
+  expect(left.map((run) => run.payload)).toEqual([2, 3]);
+  await expectWhole(client);
+});
+
+test('without its lock a claim is still refused: the fence is the key of the leases', async () => {
+  await enqueue(client, 'fence', numbered(4));
+  const runs = await claim(client, 'fence', { limit: 2 });
+  const refused = await refusal(
+    client.query(
+      `insert into tock.leases (stream, after_position, last_position, runs, token, leased_until)
+       select stream, after_position, last_position + 1, runs, gen_random_uuid(), now()
+       from tock.leases where token = $1`,
+      [leaseOf(runs)],
+    ),
+  );
+  expect(refused.code).toBe('23505');
+});

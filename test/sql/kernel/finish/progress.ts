@@ -1,0 +1,25 @@
+import { expect } from 'vitest';
+import { client } from '../../test_database.ts';
+import { claim, enqueue, leaseOf, numbered, type TaskRow, task, value } from '../../verbs.ts';
+
+let queues = 0;
+export const freshQueue = () => `q${++queues}`;
+
+/** Running tasks in one lease. */
+export async function leased(count: number, options: object = {}) {
+  const queue = freshQueue();
+  const ids = await enqueue(client, queue, numbered(count, 0, options));
+  const runs = await claim(client, queue, { limit: count, worker: 'w' });
+  expect(runs).toHaveLength(count);
+  return { queue, lease: leaseOf(runs), ids, id: ids[0] as string };
+}
+
+/** A task as it stands. */
+export const look = async (id: string | undefined) => (await task(client, id as string)) as TaskRow;
+/** What a task shows: how far it is, and its note. */
+export const shown = async (id: string | undefined) => {
+  const { progress, note } = await look(id);
+  return [progress, note];
+};
+/** How many rows are kept. */
+export const kept = () => value<number>(client, 'select count(*)::int from tock.progress');

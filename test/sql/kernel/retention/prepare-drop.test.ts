@@ -1,0 +1,168 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectWhole } from '../../invariants.ts';
+import {
+  blocked,
+  claim,
+  complete,
+  enqueue,
+  fail,
+  makeDue,
+  numbered,
+  pidOf,
+  promote,
+  rows,
+  task,
+  value,
+} from '../../verbs.ts';
+import { age, audit, epochs, pass, retain, settle, take, work } from '../segment/segments.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+/** The oldest epochs go, whatever their retention; those named must be gone then. */
+async function dropped(...numbers: number[]): Promise<void> {
+  await settle(client);
+  await age(client, '1 year');
+  await retain(client);
+  const left = await epochs(client);
+  expect(numbers.filter((number) => left.includes(number))).toEqual([]);
+}
+
+const change = (id: string, changes: object) =>
+  client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
+const letGo = (epoch: number) => value<number | null>(client, 'select tock.let_go($1)', [epoch]);
+const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
+
+describe('a task that goes on after the epoch of its first run was dropped', () => {
+  /** A task whose one run in this epoch has failed; where it goes on is up to the test. */
+  async function failed(retry: number, delayed = false): Promise<string> {
+    const [id] = await enqueue(client, 'q', [delayed ? { delay_seconds: 50 } : {}]);
+    if (delayed) {
+      await makeDue(client, 'q');
+      await promote(client);
+    }
+    await pass(client);
+    const { lease } = await take(client, 'q');
+    await fail(client, lease, { retry_in_seconds: retry });
+    return id as string;
+  }
+
+  const known = async (id: string, state: string) => {
+    expect(await task(client, id)).toMatchObject({ id, state });
+    await expectWhole(client);
+  };
+
+  test.each([false, true])(
+    'waiting: is known and canceled by its id (delayed %s)',
+    async (late) => {
+      const id = await failed(5000, late);
+      await pass(client);
+      await dropped(1);
+      await known(id, 'waiting');
+      expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
+      await known(id, 'cancelled');
+    },
+  );
+
+  test.each([false, true])(
+    'ready, running and done: is known by its id (delayed %s)',
+    async (late) => {
+      const id = await failed(0, late);
+      await dropped(1);
+      await known(id, 'ready');
+      const { lease, ids } = await take(client, 'q');
+      expect(ids).toEqual([id]);
+      await known(id, 'running');
+      await complete(client, lease);
+      await known(id, 'done');
+    },
+  );
+
+  test('is known through a second and a third drop, by its id and its runs', async () => {
+    const id = await failed(5000, true);
+    for (let epoch = 2; epoch < 5; epoch++) {
+      await makeDue(client, 'q');
+      await promote(client);
+      await pass(client);
+      await fail(client, (await take(client, 'q')).lease, { retry_in_seconds: 5000 });
+      await dropped(epoch - 1);
+      await known(id, 'waiting');
+    }
+    await makeDue(client, 'q');
+    await promote(client);
+    const { runs } = await take(client, 'q');
+    await pass(client);
+    await settle(client);
+    expect(await task(client, runs[0]?.run_id as string)).toMatchObject({ id, attempt: 5 });
+    await known(id, 'running');
+  });
+
+  test('that is running is changed and canceled for its next attempt', async () => {
+    const id = await failed(0);
+    await dropped(1);
+    const second = await take(client, 'q');
+    await change(id, { priority: 1 });
+    await fail(client, second.lease, { retry_in_seconds: 0 });
+    const third = await take(client, 'q');
+    expect(third.runs).toMatchObject([{ id, priority: 1 }]);
+    expect(await cancel(id)).toMatchObject([{ id, state: 'running', changed: true }]);
+    await fail(client, third.lease, { retry_in_seconds: 0 });
+    await known(id, 'cancelled');
+  });
+
+  test('is not taken for dead when only the epoch in the middle is gone', async () => {
+    await enqueue(client, 'paused', numbered(1));
+    const id = await failed(0);
+    await fail(client, (await take(client, 'q')).lease, { retry_in_seconds: 5000 });
+    await pass(client);
+    await work(client, 'other', 1);
+    await pass(client);
+    await dropped(2);
+    expect(await epochs(client)).toContain(1);
+    await known(id, 'waiting');
+    expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
+    await known(id, 'cancelled');
+  });
+
+  test('that is changed meanwhile goes on under its id', async () => {
+    const [id] = await enqueue(client, 'q', numbered(1));
+    await change(id as string, { priority: 7 });
+    await pass(client);
+    await change(id as string, { delay_seconds: 500 });
+    expect(await claim(client, 'q')).toEqual([]);
+    await pass(client);
+    await dropped(1);
+    await known(id as string, 'waiting');
+  });
+
+  test('whose attempt ends while the epoch goes is tried again all the same', async () => {
+    const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+    const first = await take(client, 'q');
+    await pass(client);
+    await fail(client, first.lease, { retry_in_seconds: 0 });
+    const second = await take(client, 'q');
+    await settle(client);
+    await audit(client);
+    while (await letGo(1));
+    const dropper = await db.connect();
+    await dropper.query('begin; select tock.drop_epoch(1)');
+    const worker = await db.connect();
+    const pid = await pidOf(worker);
+    const failing = fail(worker, second.lease, { retry_in_seconds: 0 });
+    await blocked(client, pid);
+    await dropper.query('commit');
+    expect(await failing).toMatchObject({ failed: 1 });
+    expect(await claim(client, 'q')).toMatchObject([{ id, attempt: 3 }]);
+  });
+});
