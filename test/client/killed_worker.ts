@@ -1,5 +1,5 @@
 // A worker that kills itself at a point of its second task, in a process of its own.
-// usage: node victim.ts http|sql <point> <queue>, URLs and the key in the environment
+// usage: node killed_worker.ts http|sql <point> <queue>, URLs and the key in the environment
 import pg from 'pg';
 import type { SqlContext, SqlPool } from '../../client/sql.ts';
 

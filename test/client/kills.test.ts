@@ -30,8 +30,8 @@ afterAll(async () => {
 });
 
 /** The signal that ended it, or its exit code. */
-function victim(kind: string, point: string, queue: string): Promise<string | number | null> {
-  const script = fileURLToPath(new URL('victim.ts', import.meta.url));
+function killedWorker(kind: string, point: string, queue: string): Promise<string | number | null> {
+  const script = fileURLToPath(new URL('killed_worker.ts', import.meta.url));
   const urls = { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url };
   const child = spawn(process.execPath, [script, kind, point, queue], {
     env: { ...process.env, ...urls },
@@ -71,7 +71,7 @@ async function killed(kind: 'http' | 'sql', point: string) {
     queue,
     [1, 2, 3].map((payload) => ({ payload })),
   );
-  expect(await victim(kind, point, queue)).toBe('SIGKILL');
+  expect(await killedWorker(kind, point, queue)).toBe('SIGKILL');
   await takeBack(queue);
   const effect = 'insert into effects (task) values ($1)';
   if (kind === 'sql') {
