@@ -24,7 +24,7 @@ const reasons: Record<string, string> = {
 };
 
 test('no test waits for a fixed time, but for a reason', () => {
-  const wait = /\bsetTimeout\(|\bpg_sleep|\btimers\/promises|\bpace\(\d[\d_]{2,}\)/;
+  const wait = /\bsetTimeout\(|\bpg_sleep|\btimers\/promises|\bsleep\(\d[\d_]{2,}\)/;
   const files = globSync('test/**/*.ts', { cwd: checkout, exclude: ['test/mutants/**'] });
   const waiting = files.filter((file) => wait.test(readFileSync(`${checkout}/${file}`, 'utf8')));
   // Await what is to come (until, becomes, blocked, expect.poll), or move the data's time.

@@ -1,32 +1,39 @@
 import { expect, test } from 'vitest';
-import { age, audit, epochs, pass, retain, settle } from '../sql/kernel/segment/segments.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
+} from '../sql/kernel/segment/segments.ts';
 import {
   claim,
   complete,
   drain,
   enqueue,
+  extendWithProgress,
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
-  tell,
   value,
 } from '../sql/verbs.ts';
 import {
   answers,
   archive,
-  archiveEach,
+  archivePerTest,
+  archiveState,
   bucket,
+  enableArchive,
   everythingStored,
-  on,
-  standing,
   task,
   tock,
 } from './test_archive.ts';
-import { longAgo } from './two_days.ts';
+import { passAllRetentions } from './two_days.ts';
 
-archiveEach();
+archivePerTest();
 
 const take = async (queue: string) => leaseOf(await claim(tock.owner, queue));
 
@@ -49,28 +56,28 @@ test('what was about to be dropped when the archive was turned on is whole there
   await failLater('q', 'needle');
   await goesOn('q');
   const lease = await take('q');
-  await tell(tock.owner, lease, { progress: 50, note: 'half' });
+  await extendWithProgress(tock.owner, lease, { progress: 50, note: 'half' });
   await complete(tock.owner, lease, [{ id, result: 'needle' }]);
-  await pass(tock.owner);
-  await settle(tock.owner);
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
   const before = await answers([id]);
   expect(await states(id)).toEqual([
     ['failed', null],
     ['done', 'half'],
   ]);
-  await longAgo(tock.owner);
+  await passAllRetentions(tock.owner);
   // Whoever reads keeps it from being dropped, after all that would have gone before it has.
   const reader = await tock.database.connect();
   await reader.query('begin');
   await reader.query('select from tock.runs');
   expect(await value(tock.owner, 'select tock.retain()')).toBe(0);
-  expect(await epochs(tock.owner)).toContain(1);
+  expect(await segmentNumbers(tock.owner)).toContain(1);
   await reader.query('commit');
-  await on();
+  await enableArchive();
   await archive({ rows: 1 });
-  await age(tock.owner, '60 days');
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).not.toContain(1);
+  await ageClosedSegments(tock.owner, '60 days');
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).not.toContain(1);
   expect(await answers([id])).toEqual(before);
   await tock.send(`DELETE /v1/tasks/${id}/payload`);
   await archive();
@@ -86,29 +93,29 @@ test('epochs that are dropped in another order than they were made leave no gap'
   await keep();
   const [id = ''] = await enqueue(tock.owner, 'q', [{ payload: 'x' }]);
   await failLater('q', 'first');
-  await pass(tock.owner);
+  await startNextSegment(tock.owner);
   await goesOn('q');
   await failLater('q', 'second');
-  await pass(tock.owner);
+  await startNextSegment(tock.owner);
   await keep();
   await goesOn('q');
   await complete(tock.owner, await take('q'));
-  await pass(tock.owner);
-  await settle(tock.owner);
-  await settle(tock.owner);
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await closeSegments(tock.owner);
   const before = await answers([id]);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive();
-  await retain(tock.owner);
-  const here = await epochs(tock.owner);
+  await dropExpiredSegments(tock.owner);
+  const here = await segmentNumbers(tock.owner);
   expect([here.includes(1), here.includes(2), here.includes(3)]).toEqual([true, false, true]);
   expect(await answers([id])).toEqual(before);
-  await age(tock.owner, '120 days');
-  await audit(tock.owner);
+  await ageClosedSegments(tock.owner, '120 days');
+  await verifySegments(tock.owner);
   await archive();
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).not.toContain(3);
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).not.toContain(3);
   expect(await answers([id])).toEqual(before);
 });
 
@@ -122,13 +129,13 @@ test('a task that waited is found among the files of very many that did', async 
   await tock.owner.query("update tock.waiting set due_at = due_at - interval '1 day'");
   await promote(tock.owner);
   for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
-  await pass(tock.owner);
-  await settle(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive({ rows: 2 });
-  await retain(tock.owner);
-  expect((await standing()).files).toBe(128);
+  await dropExpiredSegments(tock.owner);
+  expect((await archiveState()).files).toBe(128);
   const reads: number[] = [];
   for (const id of ids) {
     bucket.reads = [];
@@ -143,14 +150,14 @@ test('a look-up that would have to read too many files says so', async () => {
   const [id = ''] = await enqueue(tock.owner, 'q', [{ delay_seconds: 1 }]);
   await goesOn('q');
   await complete(tock.owner, await take('q'));
-  await enqueue(tock.owner, 'q', numbered(100));
+  await enqueue(tock.owner, 'q', numberedTasks(100));
   for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
-  await pass(tock.owner);
-  await settle(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive({ rows: 1 });
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   // As those are of which it is not known which tasks they have.
   await tock.owner.query('delete from tock.archived_tasks');
   await tock.owner.query(

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { seeds } from '../fuzz/seeds.ts';
 import { type Service, service } from '../http/service.ts';
-import { age, audit, epochs, pass, retain, settle } from '../sql/kernel/segment/segments.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
+} from '../sql/kernel/segment/segments.ts';
 import {
   claim,
   complete,
@@ -15,11 +22,11 @@ import {
   rows,
   value,
 } from '../sql/verbs.ts';
-import { Memory } from './bucket.ts';
+import { MemoryBucket } from './bucket.ts';
 
 let tock: Service;
 beforeAll(async () => {
-  tock = await service({ ARCHIVE: new Memory() });
+  tock = await service({ ARCHIVE: new MemoryBucket() });
 });
 afterAll(() => tock.database.drop());
 
@@ -110,7 +117,7 @@ test.each(seeds)('lives over several epochs read as before, to the letter: %i', 
       else if (what < 5) await wish(random, known);
       else await goOn(random, false);
     }
-    await pass(tock.owner);
+    await startNextSegment(tock.owner);
   }
   // All of it comes to its end.
   for (let n = 0, idle = 0; idle < 30 && n < 1000; n++) {
@@ -121,9 +128,9 @@ test.each(seeds)('lives over several epochs read as before, to the letter: %i', 
   );
   await promote(tock.owner);
   for (let n = 0; n < 60; n++) await goOn(random, true);
-  await pass(tock.owner);
-  await settle(tock.owner);
-  await settle(tock.owner);
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await closeSegments(tock.owner);
   // Every task there is, those that others left behind among them, and each by the ids of its runs too.
   const all = await rows<{ id: string }>(
     tock.owner,
@@ -136,18 +143,18 @@ test.each(seeds)('lives over several epochs read as before, to the letter: %i', 
   const unchanged = async () => {
     for (const [id, text] of before) expect(await read(id)).toBe(text);
   };
-  await age(tock.owner, '60 days');
-  await audit(tock.owner);
+  await ageClosedSegments(tock.owner, '60 days');
+  await verifySegments(tock.owner);
   await tock.send('PUT /v1/archive', { body: { enabled: true } });
-  const there = (await epochs(tock.owner)).length;
+  const there = (await segmentNumbers(tock.owner)).length;
   let mixed = false;
   for (let more = true; more; ) {
     const { body, status, text } = await tock.send('POST /v1/archive/step', { body: { rows: 30 } });
     expect(status, text).toBe(200);
     more = body.more;
-    await retain(tock.owner);
+    await dropExpiredSegments(tock.owner);
     // Some of it here, and some of it there.
-    if (!mixed && (await epochs(tock.owner)).length === there - 2) {
+    if (!mixed && (await segmentNumbers(tock.owner)).length === there - 2) {
       mixed = true;
       await unchanged();
     }

@@ -1,32 +1,32 @@
 import { afterAll, beforeEach, expect } from 'vitest';
 import { rowsOf } from '../../functions/archive/parquet.ts';
 import { type Service, service } from '../http/service.ts';
-import { Memory } from './bucket.ts';
+import { MemoryBucket } from './bucket.ts';
 
 /** Of the test that runs: a Tock of its own, whose Worker has a bucket. */
 export let tock: Service;
-export let bucket: Memory;
+export let bucket: MemoryBucket;
 const used: Service[] = [];
 
 /** Each test of a file has these. */
-export function archiveEach(): void {
+export function archivePerTest(): void {
   beforeEach(async () => {
-    bucket = new Memory();
-    tock = await another({ ARCHIVE: bucket });
+    bucket = new MemoryBucket();
+    tock = await anotherWorker({ ARCHIVE: bucket });
   });
   afterAll(() => Promise.all(used.map(({ database }) => database.drop())));
 }
 
-export async function another(env = {}): Promise<Service> {
+export async function anotherWorker(env = {}): Promise<Service> {
   const made = await service(env);
   used.push(made);
   return made;
 }
 
-export const on = () => tock.send('PUT /v1/archive', { body: { enabled: true } });
+export const enableArchive = () => tock.send('PUT /v1/archive', { body: { enabled: true } });
 export const step = (body = {}) => tock.send('POST /v1/archive/step', { body });
 export const task = (id: string) => tock.send(`GET /v1/tasks/${id}`);
-export const standing = async () => (await tock.send('GET /v1/archive')).body;
+export const archiveState = async () => (await tock.send('GET /v1/archive')).body;
 
 /** Steps until nothing is left; what refused meanwhile is tried again. */
 export async function archive(body = {}): Promise<void> {

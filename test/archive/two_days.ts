@@ -1,6 +1,11 @@
 import type pg from 'pg';
 import { expect, vi } from 'vitest';
-import { age, audit, pass, settle } from '../sql/kernel/segment/segments.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  startNextSegment,
+  verifySegments,
+} from '../sql/kernel/segment/segments.ts';
 import {
   claim,
   complete,
@@ -9,7 +14,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   rows,
 } from '../sql/verbs.ts';
@@ -42,13 +47,13 @@ export async function twoDays(client: pg.Client): Promise<Record<string, string>
   await makeDue(client, 'later');
   await promote(client);
   await complete(client, await take('later'));
-  ids.many = (await enqueue(client, 'many', numbered(50)))[10] as string;
+  ids.many = (await enqueue(client, 'many', numberedTasks(50)))[10] as string;
   for (const runs of await drain(client, 'many')) await complete(client, leaseOf(runs));
   // Fails in the first epoch, and goes on in the second.
   ids.retried = await one('slow', { payload: { big: 1 }, tenant: 'b' });
   await fail(client, await take('slow'), { error: 'first', retry_in_seconds: 3600 });
   ids.waited = await one('slow', { payload: 'waited', delay_seconds: 7200 });
-  await pass(client);
+  await startNextSegment(client);
   await makeDue(client, 'slow');
   await promote(client);
   for (let n = 0; n < 2; n++) {
@@ -64,16 +69,16 @@ export async function twoDays(client: pg.Client): Promise<Record<string, string>
   );
   ids.rerun = again[0]?.rerun_id as string;
   await complete(client, await take('bills'));
-  await pass(client);
-  await settle(client);
-  await settle(client);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await closeSegments(client);
   return ids;
 }
 
 /** All retentions are long over. */
-export async function longAgo(client: pg.Client): Promise<void> {
-  await age(client, '60 days');
-  await audit(client);
+export async function passAllRetentions(client: pg.Client): Promise<void> {
+  await ageClosedSegments(client, '60 days');
+  await verifySegments(client);
 }
 
 export const allTasks = (ids: Record<string, string>) => [...new Set(Object.values(ids))];

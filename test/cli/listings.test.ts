@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, enqueue, fail, leaseOf, numbered } from '../sql/verbs.ts';
+import { claim, enqueue, fail, leaseOf, numberedTasks } from '../sql/verbs.ts';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
@@ -12,9 +12,9 @@ let dead: string[];
 
 beforeAll(async () => {
   const client = await connect();
-  await enqueue(client, 'shop', numbered(4, 0, { tenant: 'acme' }));
+  await enqueue(client, 'shop', numberedTasks(4, 0, { tenant: 'acme' }));
   await enqueue(client, 'shop', [{ payload: 1, unique_key: 'order-7' }]);
-  dead = await enqueue(client, 'bills', numbered(2, 0, { max_attempts: 1 }));
+  dead = await enqueue(client, 'bills', numberedTasks(2, 0, { max_attempts: 1 }));
   const lease = leaseOf(await claim(client, 'bills', { limit: 2, worker: 'clerk' }));
   await fail(client, lease, { error: { message: '=no "money", none' } });
   await claim(client, 'shop', { limit: 1, worker: 'ann' });

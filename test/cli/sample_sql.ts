@@ -7,14 +7,14 @@ import { onTestFinished } from 'vitest';
 import { makeDatabase, withClient } from '../../scripts/stack/roles.ts';
 import { stackInfo } from '../database.ts';
 
-export const toyFiles = {
+export const sampleFiles = {
   'migrations/0001_things.sql': 'create table tock.things (id integer primary key);\n',
   'kernel/things.sql':
     'create or replace function tock.two() returns integer language sql as $$ select 2 $$;\n',
 };
 
 /** A folder like sql/ with these files, gone with the test. */
-export function toySql(files: Record<string, string> = toyFiles): string {
+export function makeSampleSql(files: Record<string, string> = sampleFiles): string {
   const folder = mkdtempSync(join(tmpdir(), 'tock-sql-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   addSql(folder, files);
@@ -28,7 +28,7 @@ export function addSql(folder: string, files: Record<string, string>): void {
   }
 }
 
-export type Empty = {
+export type EmptyDatabase = {
   name: string;
   /** As tock, which owns the database. */
   url: string;
@@ -38,7 +38,7 @@ export type Empty = {
 };
 
 /** A database with nothing in it, without pg_cron, gone with the test. */
-export async function emptyDatabase(): Promise<Empty> {
+export async function emptyDatabase(): Promise<EmptyDatabase> {
   const stack = stackInfo();
   const name = `tock_empty_${randomBytes(5).toString('hex')}`;
   await makeDatabase(stack.superUrl, name);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { claim, complete, enqueue, leaseOf, until } from '../sql/verbs.ts';
+import { claim, complete, enqueue, leaseOf, waitUntil } from '../sql/verbs.ts';
 
 let db: Database;
 beforeAll(async () => {
@@ -24,7 +24,7 @@ function following(args: string[]) {
   });
   const ended = new Promise<number | null>((done) => child.on('close', done));
   return {
-    said: (words: RegExp) => until(`"${words}" in ${args}`, async () => words.test(out)),
+    said: (words: RegExp) => waitUntil(`"${words}" in ${args}`, async () => words.test(out)),
     async stop() {
       child.kill('SIGINT');
       return { code: await ended, out };

@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { createTock, RetryIn } from '../../client/index.ts';
 import { createTestTock } from '../../client/testing.ts';
-import { pace } from '../sleep.ts';
-import { nothing, payloads } from './service.ts';
+import { sleep } from '../sleep.ts';
+import { noTasksDone, payloadTasks } from './service.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -33,12 +33,12 @@ test.each(Object.entries(thrown))(
   'a handler may throw %s, and its task alone fails',
   async (_, odd) => {
     const tock = createTestTock();
-    const [id = ''] = await tock.enqueueMany('q', payloads(3));
+    const [id = ''] = await tock.enqueueMany('q', payloadTasks(3));
     const fails = async ({ id: own }: { id: string }) => {
       if (own === id) throw odd;
     };
     const worked = await tock.work('q', fails, { until: 'empty', prefetch: { low: 0, high: 3 } });
-    expect(worked).toEqual({ ...nothing, done: 2, failed: 1 });
+    expect(worked).toEqual({ ...noTasksDone, done: 2, failed: 1 });
     expect((await tock.task(id))?.runs[0]).toMatchObject({ state: 'failed', error: {} });
   },
 );
@@ -56,10 +56,10 @@ test.each(Object.entries(returned))(
   'a handler may return %s, and its task alone fails',
   async (_, odd) => {
     const tock = createTestTock();
-    const [id] = await tock.enqueueMany('q', payloads(3));
+    const [id] = await tock.enqueueMany('q', payloadTasks(3));
     const returns = (task: { id: string }) => (task.id === id ? odd : undefined);
     const worked = await tock.work('q', returns, { until: 'empty', prefetch: { low: 0, high: 3 } });
-    expect(worked).toEqual({ ...nothing, done: 2, failed: 1 });
+    expect(worked).toEqual({ ...noTasksDone, done: 2, failed: 1 });
   },
 );
 
@@ -97,13 +97,13 @@ test('those that run may have any time to end', async () => {
     'q',
     async (_, { signal }) => {
       stop.abort();
-      await pace(5000);
+      await sleep(5000);
       return signal.aborted;
     },
     { signal: stop.signal, stop_seconds: Number.POSITIVE_INFINITY },
   );
   await vi.runAllTimersAsync();
-  expect(await work).toEqual({ ...nothing, done: 1 });
+  expect(await work).toEqual({ ...noTasksDone, done: 1 });
   expect(await tock.task('1')).toMatchObject({ result: false });
 });
 
@@ -119,7 +119,7 @@ test('a worker comes again when a busy server said, and after five minutes at mo
   const tock = createTock({ url: 'http://tock', key: 'k', fetch, retries: 0 });
   const work = tock.work('q', () => {}, { for_seconds: 430 });
   await vi.runAllTimersAsync();
-  expect(await work).toEqual(nothing);
+  expect(await work).toEqual(noTasksDone);
   expect(asked.slice(0, 4).map((ms) => Math.round(ms / 1000))).toEqual([0, 120, 420, 421]);
 });
 
@@ -134,7 +134,7 @@ test('a worker on what is no Tock does not ask it all the time', async () => {
     for_seconds: 10,
   });
   await vi.runAllTimersAsync();
-  expect(await work).toEqual(nothing);
+  expect(await work).toEqual(noTasksDone);
   expect(asked).toBeLessThan(12);
 });
 
@@ -156,7 +156,7 @@ test('ten thousand tasks are in hand without a warning, or work for each one bes
   });
   const { user } = process.cpuUsage(before);
   process.off('warning', hear);
-  expect(worked).toEqual({ ...nothing, done: 10_000 });
+  expect(worked).toEqual({ ...noTasksDone, done: 10_000 });
   expect(warnings).toEqual([]);
   // 1.2 s where each looks at all the others, 0.1 s where none does.
   expect(user / 1e6).toBeLessThan(0.7);

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type SqlContext, type SqlPool, type WorkOptions, workSql } from '../../client/sql.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { nothing } from './service.ts';
+import { noTasksDone } from './service.ts';
 
 let db: Database;
 let owner: pg.Client;
@@ -64,7 +64,7 @@ test.each([undefined, null, Object.create(null)])(
       await add(n, context);
       if (n === first) throw odd;
     };
-    expect((await worked(queue, handle)).worked).toEqual({ ...nothing, done: 1, failed: 1 });
+    expect((await worked(queue, handle)).worked).toEqual({ ...noTasksDone, done: 1, failed: 1 });
     expect(await effects(first, second)).toEqual([second]);
   },
 );
@@ -76,7 +76,7 @@ test('a commit that is refused fails the task at once, with what was said', asyn
     await add(n, context);
   };
   const { worked: came, heard } = await worked(queue, twice);
-  expect(came).toEqual({ ...nothing, failed: 1 });
+  expect(came).toEqual({ ...noTasksDone, failed: 1 });
   expect(heard).toMatchObject([{ message: expect.stringMatching(/unique/) }]);
   expect(await runs(ids[0])).toMatchObject([
     { state: 'failed', error: { message: expect.stringMatching(/duplicate key/) } },
@@ -113,7 +113,7 @@ test('a handler that gives its connection back ends no worker', async () => {
     if (n === 1008) (context.client as pg.PoolClient).release();
   };
   const { worked: came, heard } = await worked(queue, handle);
-  expect(came).toMatchObject({ ...nothing, done: 2 });
+  expect(came).toMatchObject({ ...noTasksDone, done: 2 });
   expect(heard).toMatchObject([{ message: expect.stringMatching(/already been released/) }]);
 });
 
@@ -131,7 +131,7 @@ test('a task that got no connection, or a broken one, has not failed', async () 
     connect: () => (given.shift() as SqlPool['connect'])(),
   };
   const { worked: came, heard } = await worked(queue, add, poor);
-  expect(came).toEqual({ ...nothing, done: 1, released: 2 });
+  expect(came).toEqual({ ...noTasksDone, done: 1, released: 2 });
   expect(heard).toHaveLength(2);
   expect(released).toEqual([true]);
   expect((await runs(ids[0])).at(-1)).toMatchObject({ state: 'done', attempt: 1 });
@@ -165,7 +165,7 @@ const errors: [what: string, said: object][] = [
 test.each(errors)('a worker outlasts %s', async (_, said) => {
   const [queue] = await enqueue(++count);
   const from = onClaim(() => Promise.reject(Object.assign(new Error('no'), said)));
-  expect((await worked(queue, add, from)).worked).toEqual({ ...nothing, done: 1 });
+  expect((await worked(queue, add, from)).worked).toEqual({ ...noTasksDone, done: 1 });
 });
 
 test('a worker goes on when its claim came through, was not answered, and is over when it is repeated', async () => {
@@ -178,7 +178,7 @@ test('a worker goes on when its claim came through, was not answered, and is ove
     await owner.query('select tock.reap(p_sweep => true)');
     throw new Error('Connection terminated unexpectedly');
   });
-  expect((await worked(queue, add, from)).worked).toEqual({ ...nothing, done: 1 });
+  expect((await worked(queue, add, from)).worked).toEqual({ ...noTasksDone, done: 1 });
 });
 
 test('a worker outlasts idle connections that break in a pool that nobody listens to', async () => {
@@ -194,7 +194,7 @@ test('a worker outlasts idle connections that break in a pool that nobody listen
     if (n === 1005) expect((await owner.query(kill)).rows).toEqual([{ killed: true }]);
     await add(n, context);
   };
-  expect((await worked(queue, handle, own)).worked).toEqual({ ...nothing, done: 2 });
+  expect((await worked(queue, handle, own)).worked).toEqual({ ...noTasksDone, done: 2 });
   expect(own.listenerCount('error')).toBe(0);
   await own.end();
 });

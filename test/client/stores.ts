@@ -1,11 +1,11 @@
 import { createTock, type Tock } from '../../client/index.ts';
 import { createTestTock } from '../../client/testing.ts';
-import type { Way } from './service.ts';
+import type { ClientService } from './service.ts';
 
 /** Time goes on by a clock in memory, and by back-dated rows in the database. */
 export type Subject = { tock: Tock; advance(seconds: number): Promise<unknown> };
 
-export function inDatabase(there: Way): Subject {
+export function inDatabase(there: ClientService): Subject {
   const advance = async (seconds: number) => {
     const by = [`${seconds} seconds`];
     const { owner } = there;

@@ -3,13 +3,13 @@ import { type AlarmState, alarmOf } from '../../functions/alarm/alarm.ts';
 import type { Consumer } from '../../functions/consumers/define.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import type { Connect } from '../../functions/database/types.ts';
-import { gate, payloads } from '../client/service.ts';
-import { patience } from '../timeout.ts';
-import { type Bench, consuming } from './service.ts';
+import { deferred, payloadTasks } from '../client/service.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type ConsumerService, startConsumerService } from './service.ts';
 
-let there: Bench;
+let there: ConsumerService;
 beforeAll(async () => {
-  there = await consuming();
+  there = await startConsumerService();
 });
 afterAll(() => there.database.drop());
 beforeEach(() => {
@@ -155,7 +155,8 @@ test('while consumers work, what falls due is begun', async () => {
   const begun: string[] = [];
   const handler = async ({ queue }: { queue: string }) => {
     begun.push(queue);
-    if (queue === 'long') await vi.waitUntil(() => begun.includes('due'), { timeout: patience });
+    if (queue === 'long')
+      await vi.waitUntil(() => begun.includes('due'), { timeout: conditionTimeout });
   };
   const consumers = ['long', 'due'].map((queue) => defineConsumer({ queue, handler }));
   const ids = [
@@ -169,7 +170,7 @@ test('while consumers work, what falls due is begun', async () => {
 
 test('a tick that fails keeps no consumer from working, nor breaks off one that does', async () => {
   let ticks = 0;
-  const handler = () => vi.waitUntil(() => ticks > 1, { timeout: patience });
+  const handler = () => vi.waitUntil(() => ticks > 1, { timeout: conditionTimeout });
   const consumer = defineConsumer({ queue: 'beside', handler: async () => void (await handler()) });
   for (const spared of [1, 0]) {
     ticks = 0;
@@ -192,7 +193,7 @@ test('a consumer that can not claim puts off nothing that is due', async () => {
 });
 
 test('a ring that has sent all its statements is followed by another at once', async () => {
-  await there.tock.enqueueMany('statements', payloads(20));
+  await there.tock.enqueueMany('statements', payloadTasks(20));
   const few: Connect = (env, use) => {
     let left = 18;
     return there.connect(env, (query) =>
@@ -210,7 +211,7 @@ test('a ring that has sent all its statements is followed by another at once', a
 });
 
 test('killed at work it rings again', async () => {
-  const [begun, over] = [gate(), gate()];
+  const [begun, over] = [deferred(), deferred()];
   const handler = () => {
     begun.open();
     return over.opened;

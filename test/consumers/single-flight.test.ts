@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Hold } from '../../functions/consumers/single_flight.ts';
 import { singleFlight } from '../../functions/consumers/single_flight.ts';
-import { gate } from '../client/service.ts';
+import { deferred } from '../client/service.ts';
 
 const never = () => new Promise<void>(() => {});
 
@@ -13,7 +13,7 @@ function invocation() {
 }
 
 test('a thousand wakes make no thousand works: the one at work hears that there is more', async () => {
-  const { open, opened } = gate();
+  const { open, opened } = deferred();
   let works = 0;
   let heard = 0;
   const wake = singleFlight(async (_seconds, knocks) => {

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster, stackInfo } from '../database.ts';
-import { claim, enqueue, expire, leaseOf, numbered, reap } from '../sql/verbs.ts';
-import { patience } from '../timeout.ts';
+import { claim, enqueue, expire, leaseOf, numberedTasks, reap } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Dashboard, dashboard } from './browser.ts';
 
 // Each broken set-up is a real one; only how long ago it began is written into the tables.
@@ -55,17 +55,17 @@ async function expectReason(items: Locator, words: RegExp[]): Promise<void> {
   const texts = () => items.allInnerTexts();
   await expect
     .poll(async () => (await texts()).filter((text) => words.every((word) => word.test(text))), {
-      timeout: patience,
+      timeout: conditionTimeout,
     })
     .toHaveLength(1);
 }
 
 /** Besides it there may be, until the next look, a call of Tock's that takes a slow machine over five seconds. */
 const expectNoOther = (items: Locator) =>
-  expect.poll(() => items.count(), { timeout: patience }).toBe(1);
+  expect.poll(() => items.count(), { timeout: conditionTimeout }).toBe(1);
 
 test('no consumer', async () => {
-  await enqueue(client, 'orders', numbered(20));
+  await enqueue(client, 'orders', numberedTasks(20));
   await age('orders', '5 minutes');
   const page = await made.open(key);
   const why = await whyOf(page, 'orders');
@@ -74,7 +74,7 @@ test('no consumer', async () => {
 });
 
 test('paused', async () => {
-  await enqueue(client, 'letters', numbered(3));
+  await enqueue(client, 'letters', numberedTasks(3));
   await age('letters', '5 minutes');
   await client.query(`select tock.put_queue('letters', '{"paused": true}')`);
   const page = await made.open(key);
@@ -84,7 +84,7 @@ test('paused', async () => {
 });
 
 test('a poison task', async () => {
-  const ids = await enqueue(client, 'images', numbered(5));
+  const ids = await enqueue(client, 'images', numberedTasks(5));
   // It ends its worker each time, and with it all that this worker has.
   for (let n = 0; n < 3; n++) {
     await expire(client, leaseOf(await claim(client, 'images', { limit: 5 })));
@@ -105,7 +105,7 @@ test('a poison task', async () => {
 });
 
 test('an open transaction', async () => {
-  await enqueue(client, 'invoices', numbered(30));
+  await enqueue(client, 'invoices', numberedTasks(30));
   await age('invoices', '5 minutes');
   const held = await made.database.connect();
   await held.query("set application_name = 'somebody''s notebook'");
@@ -125,7 +125,7 @@ test('an open transaction', async () => {
 });
 
 test('a gate that is stuck', async () => {
-  await enqueue(client, 'payments', numbered(8, 0, { gate: 'acct-17' }));
+  await enqueue(client, 'payments', numberedTasks(8, 0, { gate: 'acct-17' }));
   await client.query('select tock.promote()');
   const [inside] = await claim(client, 'payments', { lease_seconds: 3600 });
   await client.query(
@@ -159,7 +159,7 @@ test('where nothing is wrong, nothing is said to be', async () => {
 // The last one, as the server starts anew for it.
 test('a dead pg_cron', async ({ skip }) => {
   skip(!stackInfo().cron, 'there is no pg_cron here');
-  await enqueue(client, 'reminders', numbered(4, 0, { delay_seconds: 3600 }));
+  await enqueue(client, 'reminders', numberedTasks(4, 0, { delay_seconds: 3600 }));
   const superuser = await own.connect(own.superUrl);
   await superuser.query("alter system set shared_preload_libraries = 'auto_explain'");
   await own.stop();

@@ -3,7 +3,7 @@ import type pg from 'pg';
 type Client = Pick<pg.ClientBase, 'query'>;
 
 /** A small shop as somebody finds it one day: queues that do well, and some that don't. */
-export async function fillWorld(client: Client): Promise<void> {
+export async function addSampleData(client: Client): Promise<void> {
   const sql = (text: string, values: unknown[] = []) => client.query(text, values);
   const enqueue = (queue: string, tasks: unknown) =>
     sql('select tock.enqueue(p_queue => $1, p_tasks => $2)', [queue, JSON.stringify(tasks)]);

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Setting } from './drivers.ts';
-import { MOST_BYTES } from './neon_limits.ts';
+import type { DriverDatabase } from './drivers.ts';
+import { MAX_BYTES } from './neon_limits.ts';
 
 type Door = (path: string, init: RequestInit) => Promise<Response>;
 
 /** Tock behind some way to its database. */
 export type Subject = {
-  setting: Setting;
+  setting: DriverDatabase;
   door: Door;
   /** The same without a database. */
   lost: Door;
@@ -15,7 +15,7 @@ export type Subject = {
 type Reply = { status: number; headers: Headers; text: string };
 
 /** What every way must do alike. */
-export function behaves(open: () => Promise<Subject>): void {
+export function testDriverBehaviour(open: () => Promise<Subject>): void {
   let subject: Subject;
   beforeAll(async () => {
     subject = await open();
@@ -114,7 +114,7 @@ export function behaves(open: () => Promise<Subject>): void {
     const given = claimed.body.tasks as { payload: string }[];
     expect(given.every((task) => task.payload === payload)).toBe(true);
     expect(claimed.text.length).toBeGreaterThan(4_000_000);
-    expect(claimed.text.length).toBeLessThan(MOST_BYTES);
+    expect(claimed.text.length).toBeLessThan(MAX_BYTES);
     const completed = await send(`POST /v1/leases/${claimed.body.lease}/complete`);
     expect(completed.body).toMatchObject({ completed: given.length });
   });

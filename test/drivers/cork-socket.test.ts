@@ -2,12 +2,12 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { corkSocket } from '../../functions/database/cork_socket.ts';
 import { bundle } from '../../scripts/bundle.ts';
-import { patience } from '../timeout.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
-import { type Setting, setting } from './drivers.ts';
-import { placeOf } from './neon_proxy.ts';
+import { type DriverDatabase, startDriverDatabase } from './drivers.ts';
+import { addressOf } from './neon_proxy.ts';
 
-let made: Setting;
+let made: DriverDatabase;
 let served: Served;
 let proxy: Server;
 const sockets: Socket[] = [];
@@ -15,9 +15,9 @@ const sockets: Socket[] = [];
 const writes: Buffer[] = [];
 
 beforeAll(async () => {
-  made = await setting();
+  made = await startDriverDatabase();
   const url = new URL(made.database.poolUrl ?? made.database.edgeUrl);
-  const place = placeOf(url.href);
+  const place = addressOf(url.href);
   proxy = createServer((socket) => {
     const server = connect(place);
     sockets.push(socket, server);
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   url.port = String((proxy.address() as { port: number }).port);
   served = await serveBundle((await bundle()).code, { DATABASE_URL: url.href });
-  await vi.waitFor(() => fetch(`${served.url}/openapi.json`), { timeout: patience });
+  await vi.waitFor(() => fetch(`${served.url}/openapi.json`), { timeout: conditionTimeout });
 });
 
 afterAll(async () => {

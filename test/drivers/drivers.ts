@@ -1,27 +1,27 @@
 import type pg from 'pg';
 import type { Bindings } from '../../functions/env.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { type Bridge, placeOf, startBridge } from './neon_proxy.ts';
+import { addressOf, type NeonProxy, startNeonProxy } from './neon_proxy.ts';
 
-export type WayName = 'pg' | 'pooled' | 'hyperdrive' | 'neon-http' | 'neon-ws';
+export type DriverName = 'pg' | 'pooled' | 'hyperdrive' | 'neon-http' | 'neon-ws';
 
 /** A database of one's own and every way to it. */
-export type Setting = {
+export type DriverDatabase = {
   database: Database;
   owner: pg.Client;
   key: string;
-  bridge: Bridge;
-  env(way: WayName): Bindings;
+  bridge: NeonProxy;
+  env(way: DriverName): Bindings;
   /** The same, but there is no PostgreSQL at the end of the way. */
-  lost(way: WayName): Bindings;
+  lost(way: DriverName): Bindings;
   drop(): Promise<void>;
 };
 
 type Urls = { direct: string; pooled: string; neon: string; proxy: string };
 
-export const ways: WayName[] = ['pg', 'pooled', 'hyperdrive', 'neon-http', 'neon-ws'];
+export const driverNames: DriverName[] = ['pg', 'pooled', 'hyperdrive', 'neon-http', 'neon-ws'];
 
-export function bindings(way: WayName, { direct, pooled, neon, proxy }: Urls): Bindings {
+export function bindings(way: DriverName, { direct, pooled, neon, proxy }: Urls): Bindings {
   switch (way) {
     case 'pg':
       return { DATABASE_URL: direct };
@@ -45,7 +45,7 @@ export function neonUrl(direct: string): string {
   return changed(direct, { host: 'ep-tock-1.local.neon.tech', port: '' });
 }
 
-export async function setting(): Promise<Setting> {
+export async function startDriverDatabase(): Promise<DriverDatabase> {
   const database = await freshDatabase();
   const { edgeUrl: direct, poolUrl: pooled = direct } = database;
   const owner = await database.connect();
@@ -53,9 +53,9 @@ export async function setting(): Promise<Setting> {
     'select key from tock.create_key(p_name => $1, p_scopes => $2)',
     ['ways', ['enqueue', 'claim', 'read', 'admin']],
   );
-  const bridge = await startBridge(placeOf(direct), placeOf(pooled));
+  const bridge = await startNeonProxy(addressOf(direct), addressOf(pooled));
   const nowhere = { host: '127.0.0.1', port: 1 };
-  const astray = await startBridge(nowhere, nowhere);
+  const astray = await startNeonProxy(nowhere, nowhere);
   const neon = neonUrl(direct);
   const gone = { port: '1' };
   return {

@@ -3,12 +3,17 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from '
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect } from '../../functions/database/connect.ts';
 import { statusOf } from '../../functions/database/errors.ts';
-import { type Setting, setting, type WayName, ways } from './drivers.ts';
+import {
+  type DriverDatabase,
+  type DriverName,
+  driverNames,
+  startDriverDatabase,
+} from './drivers.ts';
 
-let made: Setting;
+let made: DriverDatabase;
 const servers: Server[] = [];
 beforeAll(async () => {
-  made = await setting();
+  made = await startDriverDatabase();
 });
 afterAll(async () => {
   for (const server of servers) server.close();
@@ -37,7 +42,7 @@ function hangingUp(): Promise<string> {
   return listening(server);
 }
 
-async function failure(way: WayName, TOCK_NEON_PROXY: string): Promise<{ code: string }> {
+async function failure(way: DriverName, TOCK_NEON_PROXY: string): Promise<{ code: string }> {
   const env = { ...made.env(way), TOCK_NEON_PROXY };
   return connect(env, (query) => query('select 1 as one')).then(
     () => Promise.reject(new Error('it succeeded')),
@@ -45,7 +50,7 @@ async function failure(way: WayName, TOCK_NEON_PROXY: string): Promise<{ code: s
   );
 }
 
-describe.each<WayName>(['neon-http', 'neon-ws'])('%s', (way) => {
+describe.each<DriverName>(['neon-http', 'neon-ws'])('%s', (way) => {
   test('a proxy that is not there, refuses or hangs up is an unreachable database', async () => {
     const proxies = [
       'http://127.0.0.1:1',
@@ -71,7 +76,7 @@ describe.each<WayName>(['neon-http', 'neon-ws'])('%s', (way) => {
   });
 });
 
-test.each(ways)(
+test.each(driverNames)(
   'a session that is ended while it works is an unreachable database: %s',
   async (way) => {
     const watcher = await made.database.connect(made.database.superUrl);
@@ -93,7 +98,7 @@ test.each(ways)(
 );
 
 test('a WebSocket that breaks while a statement runs is an unreachable database', async () => {
-  const broken = await setting();
+  const broken = await startDriverDatabase();
   const asleep = connect(broken.env('neon-ws'), (query) => query("select pg_sleep(20), 'broken'"));
   const outcome = asleep.catch((error: { code: string }) => error.code);
   await expect.poll(() => broken.bridge.statements.length).toBe(1);

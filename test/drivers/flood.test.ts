@@ -6,7 +6,7 @@ import { createApp } from '../../functions/http/app.ts';
 import { type Pooler, poolOfEnds } from '../../scripts/stack/pooler.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { prepare, type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
-import { patience } from '../timeout.ts';
+import { conditionTimeout } from '../timeout.ts';
 
 const name = 'flood';
 const MOST = 40;
@@ -35,8 +35,12 @@ beforeAll(async () => {
   owner = await opened(url);
   watcher = await opened(made.cluster.url(name));
   // What waits in these tests waits for as long as the test says.
-  await owner.query(`alter role tock_edge in database ${name} set lock_timeout = ${patience}`);
-  await owner.query(`alter role tock_edge in database ${name} set statement_timeout = ${patience}`);
+  await owner.query(
+    `alter role tock_edge in database ${name} set lock_timeout = ${conditionTimeout}`,
+  );
+  await owner.query(
+    `alter role tock_edge in database ${name} set statement_timeout = ${conditionTimeout}`,
+  );
   const { rows } = await owner.query(
     "select key from tock.create_key(p_name => 'flood', p_scopes => '{enqueue,claim,read}')",
   );

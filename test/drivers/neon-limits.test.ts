@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { connect } from '../../functions/database/connect.ts';
 import type { Connect } from '../../functions/database/types.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { type Setting, setting, type WayName } from './drivers.ts';
-import { MOST_BYTES } from './neon_limits.ts';
+import { type DriverDatabase, type DriverName, startDriverDatabase } from './drivers.ts';
+import { MAX_BYTES } from './neon_limits.ts';
 
-let made: Setting;
+let made: DriverDatabase;
 beforeAll(async () => {
-  made = await setting();
+  made = await startDriverDatabase();
   await made.owner.query("select tock.put_queue('large', $1)", [{ max_payload_bytes: 4194304 }]);
 });
 afterAll(() => made.drop());
@@ -15,11 +15,11 @@ afterAll(() => made.drop());
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 
 /** One statement in a Worker's request of its own. */
-function ask(text: string, values: unknown[] = [], way: WayName = 'neon-http') {
+function ask(text: string, values: unknown[] = [], way: DriverName = 'neon-http') {
   return connect(made.env(way), (query) => query(text, values));
 }
 
-async function send(way: WayName, route: string, body?: string) {
+async function send(way: DriverName, route: string, body?: string) {
   const app = createApp(connect);
   const [method = '', path = ''] = route.split(' ');
   const headers = { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' };
@@ -50,7 +50,7 @@ test('the bridge keeps no session: not a setting, a table, a lock or a statement
 
 test('the bridge takes 10 MiB and no more, and the Worker says so', async () => {
   // Less the statement and the JSON around it.
-  const fits = 'x'.repeat(MOST_BYTES - 100);
+  const fits = 'x'.repeat(MAX_BYTES - 100);
   const size = 'select octet_length($1::text) as n';
   expect(await ask(size, [fits])).toEqual([{ n: fits.length }]);
   const over = ask(size, [`${fits}${'x'.repeat(100)}`]);
@@ -60,11 +60,11 @@ test('the bridge takes 10 MiB and no more, and the Worker says so', async () => 
 
 test('the bridge gives 10 MiB and no more, and the Worker says so', async () => {
   const repeat = "select repeat('x', $1::integer) as text";
-  const [row] = await ask(repeat, [MOST_BYTES - 300]);
-  expect(row?.text).toHaveLength(MOST_BYTES - 300);
-  await expect(ask(repeat, [MOST_BYTES])).rejects.toMatchObject({ code: 'TK507' });
-  const [whole] = await ask(repeat, [MOST_BYTES], 'neon-ws');
-  expect(whole?.text).toHaveLength(MOST_BYTES);
+  const [row] = await ask(repeat, [MAX_BYTES - 300]);
+  expect(row?.text).toHaveLength(MAX_BYTES - 300);
+  await expect(ask(repeat, [MAX_BYTES])).rejects.toMatchObject({ code: 'TK507' });
+  const [whole] = await ask(repeat, [MAX_BYTES], 'neon-ws');
+  expect(whole?.text).toHaveLength(MAX_BYTES);
 });
 
 test('a body that is over 10 MiB once its quotes are escaped is a 413, and fits the other ways', async () => {

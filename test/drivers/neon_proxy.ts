@@ -1,16 +1,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { type Answer, type Asked, sqlOverHttp } from './sql_over_http.ts';
+import { type SqlRequest, type SqlResponse, sqlOverHttp } from './sql_over_http.ts';
 import { tunnel } from './tunnel.ts';
 
-export type Place = { host: string; port: number };
+export type Address = { host: string; port: number };
 
-export type Bridge = {
+export type NeonProxy = {
   /** http://127.0.0.1:… */
   origin: string;
   /** What came over HTTP, and what went back. */
-  requests: (Asked & { status: number; answered: number })[];
+  requests: (SqlRequest & { status: number; answered: number })[];
   /** Statements that came over a WebSocket. */
   statements: string[];
   /** WebSockets that are open. */
@@ -18,7 +18,7 @@ export type Bridge = {
   stop(): Promise<void>;
 };
 
-export function placeOf(url: string): Place {
+export function addressOf(url: string): Address {
   const { hostname, port } = new URL(url);
   return { host: hostname, port: Number(port) };
 }
@@ -27,12 +27,12 @@ export function placeOf(url: string): Place {
  * Neon's proxy as far as its driver can tell: POST /sql runs one statement in a session of its own at
  * `direct`, a WebSocket at /v2 leads to a session at `pooled`. Users and passwords are PostgreSQL's.
  */
-export async function startBridge(direct: Place, pooled: Place): Promise<Bridge> {
-  const requests: Bridge['requests'] = [];
+export async function startNeonProxy(direct: Address, pooled: Address): Promise<NeonProxy> {
+  const requests: NeonProxy['requests'] = [];
   const statements: string[] = [];
   const server = createServer(async (request, response) => {
-    let asked: Asked = { text: '', bytes: 0 };
-    let answer: Answer = { status: 400, body: '"query is not supported"' };
+    let asked: SqlRequest = { text: '', bytes: 0 };
+    let answer: SqlResponse = { status: 400, body: '"query is not supported"' };
     if (request.method === 'POST' && request.url === '/sql') {
       answer = await sqlOverHttp(request, direct, (what) => {
         asked = what;

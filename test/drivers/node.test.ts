@@ -3,15 +3,15 @@ import { connect } from '../../functions/database/connect.ts';
 import type { Connect } from '../../functions/database/types.ts';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { behaves } from './behaviour.ts';
-import { type Setting, setting, ways } from './drivers.ts';
+import { testDriverBehaviour } from './behaviour.ts';
+import { type DriverDatabase, driverNames, startDriverDatabase } from './drivers.ts';
 
 vi.spyOn(console, 'error').mockImplementation(() => {});
 
-describe.each(ways)('on Node, %s', (way) => {
+describe.each(driverNames)('on Node, %s', (way) => {
   const app = createApp(connect);
-  behaves(async () => {
-    const made = await setting();
+  testDriverBehaviour(async () => {
+    const made = await startDriverDatabase();
     const door = (env: Bindings) => async (path: string, init: RequestInit) =>
       app.request(path, init, env);
     return { setting: made, door: door(made.env(way)), lost: door(made.lost(way)) };
@@ -19,9 +19,9 @@ describe.each(ways)('on Node, %s', (way) => {
 });
 
 describe('one statement', () => {
-  let made: Setting;
+  let made: DriverDatabase;
   beforeAll(async () => {
-    made = await setting();
+    made = await startDriverDatabase();
   });
   afterAll(() => made.drop());
 
@@ -34,7 +34,7 @@ describe('one statement', () => {
       }),
     );
 
-  test.each(ways)('is all that a request sends: %s', async (way) => {
+  test.each(driverNames)('is all that a request sends: %s', async (way) => {
     const app = createApp(counting);
     const { bridge, key } = made;
     texts.length = bridge.requests.length = bridge.statements.length = 0;

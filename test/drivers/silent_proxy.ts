@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-export type Hole = {
+export type SilentProxy = {
   port: number;
   /** Connections that are open. */
   open(): number;
@@ -8,7 +8,7 @@ export type Hole = {
 };
 
 /** Takes every connection and all that comes over it; to the n-th piece it says `answers[n]`, and after those no more. */
-export async function blackHole(...answers: (string | Buffer)[]): Promise<Hole> {
+export async function startSilentProxy(...answers: (string | Buffer)[]): Promise<SilentProxy> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     const rest = [...answers];
@@ -32,11 +32,11 @@ export async function blackHole(...answers: (string | Buffer)[]): Promise<Hole> 
 }
 
 /** Of PostgreSQL: that whoever asks is let in, and may ask. */
-export const letIn = Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1');
+export const acceptLogin = Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1');
 
 /** Of PostgreSQL: the head of a row, and none of it. */
-export const halfARow = Buffer.from('D\0\0\0\xff\0\x01', 'latin1');
+export const sendHalfRow = Buffer.from('D\0\0\0\xff\0\x01', 'latin1');
 
 /** Of Neon over HTTPS: the head of an answer, and half of it. */
-export const halfAnAnswer =
+export const sendHalfResponse =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"rows":';

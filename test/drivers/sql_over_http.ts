@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import pg from 'pg';
-import { MOST_BYTES } from './neon_limits.ts';
+import { MAX_BYTES } from './neon_limits.ts';
 
-export type Answer = { status: number; body: string };
+export type SqlResponse = { status: number; body: string };
 
 const errorFields = [
   ...['code', 'detail', 'hint', 'position', 'internalPosition', 'internalQuery', 'severity'],
@@ -10,7 +10,7 @@ const errorFields = [
 ];
 
 /** All fields are there, null when PostgreSQL did not say them. */
-function refusal(status: number, message: string, said: object = {}): Answer {
+function refusal(status: number, message: string, said: object = {}): SqlResponse {
   const fields = errorFields.map((name) => [name, (said as Record<string, unknown>)[name] ?? null]);
   return { status, body: JSON.stringify({ message, ...Object.fromEntries(fields) }) };
 }
@@ -20,9 +20,9 @@ async function read(request: IncomingMessage): Promise<string | null> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes <= MOST_BYTES) chunks.push(chunk);
+    if (bytes <= MAX_BYTES) chunks.push(chunk);
   }
-  return bytes > MOST_BYTES ? null : Buffer.concat(chunks).toString();
+  return bytes > MAX_BYTES ? null : Buffer.concat(chunks).toString();
 }
 
 function parameter(value: unknown): string | null {
@@ -33,7 +33,11 @@ function parameter(value: unknown): string | null {
 
 const types = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
 
-async function run(client: pg.Client, text: string, values: (string | null)[]): Promise<Answer> {
+async function run(
+  client: pg.Client,
+  text: string,
+  values: (string | null)[],
+): Promise<SqlResponse> {
   // Extended also without values: only that protocol refuses a second statement.
   const config = { text, values, types, rowMode: 'array' as const, queryMode: 'extended' };
   const { rows, fields, command, rowCount } = await client.query(config);
@@ -49,29 +53,29 @@ async function run(client: pg.Client, text: string, values: (string | null)[]): 
   const body = JSON.stringify({ fields: described, rows, command, rowCount, rowAsArray: true });
   // Neon counts before each row what the rows before it have come to, so that a last one may go
   // over it. Its documentation promises 10 MiB and no more, and Tock's answers are one row.
-  if (Buffer.byteLength(body) > MOST_BYTES) {
-    return refusal(507, `response is too large (max is ${MOST_BYTES} bytes)`);
+  if (Buffer.byteLength(body) > MAX_BYTES) {
+    return refusal(507, `response is too large (max is ${MAX_BYTES} bytes)`);
   }
   return { status: 200, body };
 }
 
 /** 400 for what SQL said, and of logging in only that there is no such database. */
-function refused(error: unknown, connected: boolean): Answer {
+function refused(error: unknown, connected: boolean): SqlResponse {
   const said = error as { message: string; severity?: string; code?: string };
   const users = said.severity && (connected || said.code === '3D000');
   return refusal(users ? 400 : 500, said.message, said.severity ? said : {});
 }
 
-export type Asked = { text: string; bytes: number };
+export type SqlRequest = { text: string; bytes: number };
 
 /** Runs one statement in a session of its own and says what came of it as Neon's proxy does. */
 export async function sqlOverHttp(
   request: IncomingMessage,
   place: { host: string; port: number },
-  asked: (what: Asked) => void,
-): Promise<Answer> {
+  asked: (what: SqlRequest) => void,
+): Promise<SqlResponse> {
   const text = await read(request);
-  if (text === null) return refusal(413, `request is too large (max is ${MOST_BYTES} bytes)`);
+  if (text === null) return refusal(413, `request is too large (max is ${MAX_BYTES} bytes)`);
   const given = request.headers['neon-connection-string'];
   if (typeof given !== 'string') return refusal(400, 'invalid header: neon-connection-string');
   const { 'neon-raw-text-output': raw, 'neon-array-mode': array } = request.headers;

@@ -4,7 +4,13 @@ import { connect } from '../../functions/database/connect.ts';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { neonUrl } from './drivers.ts';
-import { blackHole, type Hole, halfAnAnswer, halfARow, letIn } from './silent_proxy.ts';
+import {
+  acceptLogin,
+  type SilentProxy,
+  sendHalfResponse,
+  sendHalfRow,
+  startSilentProxy,
+} from './silent_proxy.ts';
 
 // A hundredth of what it is: 5 s are 50 ms.
 vi.mock('../../functions/timeouts.ts', async (original) => {
@@ -14,7 +20,7 @@ vi.mock('../../functions/timeouts.ts', async (original) => {
 vi.spyOn(console, 'error').mockImplementation(() => {});
 
 const app = createApp(connect);
-const holes: Hole[] = [];
+const holes: SilentProxy[] = [];
 afterEach(async () => {
   for (const hole of holes.splice(0)) await hole.close();
 });
@@ -31,22 +37,22 @@ const switching = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n';
 
 const silent: Case[] = [
   ['pg, at login', pg],
-  ['pg, half a login', pg, letIn.subarray(0, 9)],
-  ['pg, a statement', pg, letIn],
-  ['pg, half an answer', pg, letIn, halfARow],
+  ['pg, half a login', pg, acceptLogin.subarray(0, 9)],
+  ['pg, a statement', pg, acceptLogin],
+  ['pg, half an answer', pg, acceptLogin, sendHalfRow],
   ['neon-http, a statement', (port) => neon(port, 'neon-http')],
-  ['neon-http, half an answer', (port) => neon(port, 'neon-http'), halfAnAnswer],
+  ['neon-http, half an answer', (port) => neon(port, 'neon-http'), sendHalfResponse],
   ['neon-ws, the WebSocket', (port) => neon(port, 'neon-ws')],
   ['neon-ws, half an upgrade', (port) => neon(port, 'neon-ws'), switching],
   [
     'hyperdrive, a statement',
     (port) => ({ HYPERDRIVE: { connectionString: pg(port).DATABASE_URL ?? '' } }),
-    letIn,
+    acceptLogin,
   ],
 ];
 
 test.each(silent)('a database that falls silent is a 503: %s', async (_name, env, ...answers) => {
-  const hole = await blackHole(...answers);
+  const hole = await startSilentProxy(...answers);
   holes.push(hole);
   const headers = { authorization: 'Bearer tock_1' };
   const reply = await app.request('/v1/queues', { headers }, env(hole.port));
@@ -57,7 +63,7 @@ test.each(silent)('a database that falls silent is a 503: %s', async (_name, env
 });
 
 test('a probe hears of it before a call does', async () => {
-  const hole = await blackHole(letIn);
+  const hole = await startSilentProxy(acceptLogin);
   holes.push(hole);
   expect((await app.request('/v1/health', {}, pg(hole.port))).status).toBe(503);
 });

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { bundle } from '../../scripts/bundle.ts';
-import { patience } from '../timeout.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
-import { behaves } from './behaviour.ts';
-import { setting, type WayName } from './drivers.ts';
+import { testDriverBehaviour } from './behaviour.ts';
+import { type DriverName, startDriverDatabase } from './drivers.ts';
 
 let code: string;
 beforeAll(async () => {
   code = (await bundle()).code;
 });
 
-const ways: WayName[] = ['hyperdrive', 'neon-http', 'neon-ws'];
+const ways: DriverName[] = ['hyperdrive', 'neon-http', 'neon-ws'];
 
 async function serve(bindings: Bindings): Promise<Served> {
   const worker = await serveBundle(code, bindings);
-  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: patience });
+  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: conditionTimeout });
   return worker;
 }
 
@@ -23,8 +23,8 @@ describe.each(ways)('in workerd, %s', (way) => {
   const served: Served[] = [];
   afterAll(() => Promise.all(served.map((worker) => worker.stop())));
 
-  behaves(async () => {
-    const made = await setting();
+  testDriverBehaviour(async () => {
+    const made = await startDriverDatabase();
     const door = async (bindings: Bindings) => {
       const worker = await serve(bindings);
       served.push(worker);

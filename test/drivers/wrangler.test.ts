@@ -7,10 +7,10 @@ import { checkout } from '../../scripts/stack/place.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended } from '../../scripts/stack/run.ts';
 import { healthy } from '../../scripts/stack/worker.ts';
-import { type Setting, setting } from './drivers.ts';
+import { type DriverDatabase, startDriverDatabase } from './drivers.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-wrangler-'));
-let made: Setting;
+let made: DriverDatabase;
 let child: ChildProcess | undefined;
 let url: string;
 
@@ -25,7 +25,7 @@ function configuration(): string {
 }
 
 beforeAll(async () => {
-  made = await setting();
+  made = await startDriverDatabase();
   const port = await anyPort();
   url = `http://127.0.0.1:${port}`;
   writeFileSync(join(folder, 'wrangler.toml'), configuration());

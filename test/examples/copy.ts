@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
 import { checkout } from '../../scripts/stack/place.ts';
-import { type Served, served } from '../cli/served.ts';
+import { type ServedApp, serveApp } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
 // wrangler brings it.
 const esbuild: typeof import('esbuild') = createRequire(import.meta.url)('esbuild');
 
 /** A Tock to run an example against, which knows it as `TOCK_URL` and `TOCK_KEY`. */
-export type Against = {
+export type ExampleServer = {
   db: Database;
   owner: pg.Client;
-  server: Served;
+  server: ServedApp;
   env: { TOCK_URL: string; TOCK_KEY: string };
   /** Adds a task for each payload; their ids. */
   enqueue(queue: string, payloads: unknown[], options?: object): Promise<string[]>;
@@ -27,13 +27,13 @@ export type Against = {
 };
 
 /** With a key that may claim from one queue. */
-export async function against(queue: string): Promise<Against> {
+export async function startExampleServer(queue: string): Promise<ExampleServer> {
   const db = await freshDatabase();
-  const server = await served(db);
+  const server = await serveApp(db);
   const owner = await db.connect();
   const made = `select key from tock.create_key(p_name => 'k', p_scopes => '{claim}', p_queues => $1)`;
   const { key } = (await owner.query(made, [[queue]])).rows[0];
-  const task: Against['task'] = async (id) =>
+  const task: ExampleServer['task'] = async (id) =>
     (await owner.query('select * from tock.task(p_id => $1)', [id])).rows[0];
   return {
     db,
@@ -80,7 +80,7 @@ async function install(folder: string): Promise<void> {
 }
 
 /** An example in a folder of its own, with Tock installed, and others by name. */
-export async function copied(name: string, others: string[] = []): Promise<string> {
+export async function copyExample(name: string, others: string[] = []): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-example-'));
   const modules = join(folder, 'node_modules');
   cpSync(join(examples, name), folder, { recursive: true });
@@ -100,7 +100,7 @@ export type Process = {
 };
 
 /** A process of its own, whose output is kept. */
-export function started(argv: string[], cwd: string, env: NodeJS.ProcessEnv): Process {
+export function startProcess(argv: string[], cwd: string, env: NodeJS.ProcessEnv): Process {
   const [program = '', ...args] = argv;
   const child = spawn(program, args, { cwd, env: { ...process.env, ...env } });
   let out = '';

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Web = {
+export type SamplePages = {
   url: string;
   /** Paths that were asked for, in order. */
   asked: string[];
@@ -11,7 +11,7 @@ export type Web = {
 };
 
 /** Pages of this machine: `/404` answers with that status, `/held` never, and any other with its path. */
-export async function web(): Promise<Web> {
+export async function startSamplePages(): Promise<SamplePages> {
   const asked: string[] = [];
   const server = createServer(({ url = '/' }, response: ServerResponse) => {
     asked.push(url);

@@ -9,7 +9,7 @@ import { openHost } from '../../scripts/stack/source.ts';
 import { prepare } from '../../scripts/stack/test_cluster.ts';
 
 /** One cluster of several, with the role tock and the database tock. */
-export type Member = Pick<Cluster, 'kill9' | 'start' | 'stop'> & {
+export type ClusterMember = Pick<Cluster, 'kill9' | 'start' | 'stop'> & {
   folder: string;
   /** As a superuser, in the database tock unless another is named. */
   superUrl(database?: string): string;
@@ -21,19 +21,19 @@ export type Member = Pick<Cluster, 'kill9' | 'start' | 'stop'> & {
 
 export type Settings = Record<string, string>;
 
-export type Fleet = {
+export type Clusters = {
   host: Host;
   /** A new cluster with the role tock, migrated unless it is to be `bare`. */
-  make(settings?: Settings, bare?: boolean): Promise<Member>;
+  make(settings?: Settings, bare?: boolean): Promise<ClusterMember>;
   /** A stopped copy by pg_basebackup, with the options given, under settings of its own. */
-  copy(of: Member, options: string[], settings?: Settings): Promise<Member>;
+  copy(of: ClusterMember, options: string[], settings?: Settings): Promise<ClusterMember>;
   close(): Promise<void>;
 };
 
 let fleets = 0;
 
 /** Room for `size` clusters on one host, each with pg_cron in its database tock if there is one. */
-export async function fleet(size: number): Promise<Fleet> {
+export async function makeClusters(size: number): Promise<Clusters> {
   const ports: number[] = [];
   while (ports.length < size) ports.push(await anyPort());
   const name = `test-${process.pid}-fleet-${++fleets}`;
@@ -43,7 +43,7 @@ export async function fleet(size: number): Promise<Fleet> {
   const clients: pg.Client[] = [];
   const members: Cluster[] = [];
 
-  async function member(settings: Settings): Promise<Member> {
+  async function member(settings: Settings): Promise<ClusterMember> {
     const port = ports.shift();
     if (port === undefined) throw new Error(`The fleet has room for ${size} clusters.`);
     const folder = `${host.folder}/${port}`;

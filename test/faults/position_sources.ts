@@ -6,13 +6,13 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   release,
 } from '../sql/verbs.ts';
 
 /** A way for a position to be taken. */
-export type Door = {
+export type PositionSource = {
   name: string;
   /** What the call needs, made while all is well; what it returns is given to the call. */
   before?: (on: pg.Client) => Promise<string>;
@@ -20,27 +20,27 @@ export type Door = {
 };
 
 const claimed = async (on: pg.Client) => {
-  await enqueue(on, 'door', numbered(3));
+  await enqueue(on, 'door', numberedTasks(3));
   return leaseOf(await claim(on, 'door', { limit: 3 }));
 };
 
 const ready = async (on: pg.Client) => {
-  const [id] = await enqueue(on, 'door', numbered(1));
+  const [id] = await enqueue(on, 'door', numberedTasks(1));
   return id as string;
 };
 
 const waiting = async (on: pg.Client) => {
-  const [id] = await enqueue(on, 'door', numbered(2, 0, { delay_seconds: 3600 }));
+  const [id] = await enqueue(on, 'door', numberedTasks(2, 0, { delay_seconds: 3600 }));
   return id as string;
 };
 
-export const doors: Door[] = [
-  { name: 'a task', call: (on) => enqueue(on, 'door', numbered(2)) },
+export const positionSources: PositionSource[] = [
+  { name: 'a task', call: (on) => enqueue(on, 'door', numberedTasks(2)) },
   {
     name: 'a delayed task',
-    call: (on) => enqueue(on, 'door', numbered(2, 0, { delay_seconds: 3600 })),
+    call: (on) => enqueue(on, 'door', numberedTasks(2, 0, { delay_seconds: 3600 })),
   },
-  { name: "a new queue's first task", call: (on) => enqueue(on, 'other', numbered(2)) },
+  { name: "a new queue's first task", call: (on) => enqueue(on, 'other', numberedTasks(2)) },
   {
     name: 'a promotion',
     before: async (on) => {

@@ -113,7 +113,7 @@ export const numbers = [
 ];
 
 /** JSON that no option takes, each as text. */
-export const wrongs = [
+export const invalidValues = [
   'null',
   'true',
   '""',

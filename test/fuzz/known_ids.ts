@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { Written } from './values.ts';
 
 /** What earlier answers gave: ids, leases, cursors, prefixes of keys. */
-export type Known = {
+export type KnownIds = {
   learn(value: unknown, name?: string): void;
   /** A copy with what it picks filled in. */
   filled(value: unknown): Promise<unknown>;
@@ -22,7 +22,7 @@ const sources: Record<string, string> = {
 };
 
 /** `key` is the one that the requests are made with: none may end it. */
-export async function known(owner: pg.Client, key: string): Promise<Known> {
+export async function collectKnownIds(owner: pg.Client, key: string): Promise<KnownIds> {
   // Made now: the policy that new queues start with may be anything later.
   for (const queue of queues) await owner.query('select tock.put_queue(p_queue => $1)', [queue]);
   const values = new Map<string, string[]>();

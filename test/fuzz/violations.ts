@@ -22,7 +22,7 @@ function ofRefusal({ status, headers, answer, text, path }: Sent, key: string): 
 const isJson = ({ headers }: Sent) => /json/.test(headers.get('content-type') ?? '');
 
 /** What is wrong with an answer by itself; null when nothing is. */
-export function wrongWith(sent: Sent, { operations, tock }: Target): string | null {
+export function violationOf(sent: Sent, { operations, tock }: Target): string | null {
   const { status, answer, plan, errors } = sent;
   if (status >= 500) return 'an error of the server';
   if (status === 401 && !('Authorization' in plan.headers)) return 'its key was ended';
@@ -55,7 +55,7 @@ const shownBySql = `select key as n from jsonb_each($1::jsonb) s
   where key not in ('options', 'push', 'scopes') and key !~ '_at$' and s.value::text !~ '^-?\\d*\\.' and s.value is distinct from 'null' and $2::jsonb -> key is distinct from s.value`;
 
 /** What was sent and isn't there as it was sent; null when all is. */
-export async function lostOf({ plan, status, text, answer }: Sent, { tock }: Target) {
+export async function lostContentOf({ plan, status, text, answer }: Sent, { tock }: Target) {
   // By another method the body means nothing.
   const asked = plan.name === `${plan.method} ${plan.path}`;
   if (status >= 300 || text === null || !asked) return null;

@@ -1,9 +1,9 @@
-import { json, refuses, toBeRefused } from './refusals.ts';
+import { json, serviceForRefusals, testRefusals } from './refusals.ts';
 
-toBeRefused();
+serviceForRefusals();
 
 const get = (path: string, what: string, field: string) =>
-  refuses(`GET ${path}`, [[what, 422, field, {}]]);
+  testRefusals(`GET ${path}`, [[what, 422, field, {}]]);
 
 get('/v1/tasks?queue=*', 'the default policy', 'queue');
 get('/v1/tasks?queue=q&state=lost', 'an unknown state', 'state');
@@ -21,7 +21,7 @@ get('/v1/tasks?queue=q&page=2', 'an unknown option', 'page');
 get('/v1/queues/q/dead?limit=-1', 'a negative limit', 'limit');
 get('/v1/queues/*/dead', 'the default policy', 'queue');
 
-refuses('POST /v1/tasks/:task/rerun', [
+testRefusals('POST /v1/tasks/:task/rerun', [
   ['a waiting task', 409, 'id', json({})],
   ['an unknown option', 422, 'priority', json({ priority: 1 })],
   ['an empty reason', 422, 'reason', json({ reason: '' })],
@@ -32,31 +32,31 @@ refuses('POST /v1/tasks/:task/rerun', [
     { body: { request_id: 'a' }, headers: { 'Idempotency-Key': 'b' } },
   ],
 ]);
-refuses('POST /v1/tasks/rerun', [
+testRefusals('POST /v1/tasks/rerun', [
   ['nothing at all', 400, 'body', {}],
   ['no ids', 422, 'ids', json({ ids: [] })],
   ['an id in a number', 422, 'ids[0]', json({ ids: [1] })],
 ]);
-refuses('POST /v1/tasks/move', [
+testRefusals('POST /v1/tasks/move', [
   ['no queue', 422, 'queue', json({ ids: ['1048577'] })],
   ['the default policy', 422, 'queue', json({ ids: ['1048577'], queue: '*' })],
 ]);
-refuses('POST /v1/queues/q/redrive', [
+testRefusals('POST /v1/queues/q/redrive', [
   ['limit 10,001', 422, 'limit', json({ limit: 10_001 })],
   ['a queue that is no name', 422, 'to_queue', json({ to_queue: 'a b' })],
   ['again that is neither', 422, 'again', json({ again: 'yes' })],
   ['an unknown option', 422, 'queue', json({ queue: 'q' })],
 ]);
-refuses('POST /v1/queues/q/cancel', [
+testRefusals('POST /v1/queues/q/cancel', [
   ['a state that has ended', 422, 'state', json({ state: 'dead' })],
 ]);
-refuses('POST /v1/queues/q/reprioritize', [
+testRefusals('POST /v1/queues/q/reprioritize', [
   ['no priority', 422, 'priority', json({ state: 'ready' })],
   ['priority 10', 422, 'priority', json({ priority: 10 })],
 ]);
-refuses('POST /v1/queues/q/purge', [
+testRefusals('POST /v1/queues/q/purge', [
   ['a state that runs', 422, 'state', json({ state: 'running' })],
 ]);
-refuses('DELETE /v1/queues/*', [['the default policy', 422, 'queue', {}]]);
-refuses('DELETE /v1/queues/q', [['a queue that is not paused', 409, 'queue', {}]]);
-refuses('DELETE /v1/queues/q?force=1', [['force that is neither', 422, 'force', {}]]);
+testRefusals('DELETE /v1/queues/*', [['the default policy', 422, 'queue', {}]]);
+testRefusals('DELETE /v1/queues/q', [['a queue that is not paused', 409, 'queue', {}]]);
+testRefusals('DELETE /v1/queues/q?force=1', [['force that is neither', 422, 'force', {}]]);

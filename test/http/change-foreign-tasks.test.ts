@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../sql/verbs.ts';
-import { patience } from '../timeout.ts';
+import { waitUntil } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -73,7 +73,7 @@ test('a task that is committed after the key was judged is not reached by its id
   // The request's snapshot is taken, and it waits here for its key to be judged.
   await writer.query('lock table tock.keys in access exclusive mode');
   const cancelled = tock.send('POST /v1/tasks/cancel', { body: { ids: [own, id] }, key: mine });
-  await until('the key is asked for', async () => {
+  await waitUntil('the key is asked for', async () => {
     const waiting = await tock.owner.query(
       "select from pg_locks where relation = 'tock.keys'::regclass and not granted",
     );
@@ -88,7 +88,7 @@ test('an unknown key is refused before any of its ids is looked up', async () =>
   const holder = await tock.database.connect();
   await holder.query('begin');
   // A look-up would wait here, and be cancelled: a 503.
-  await holder.query(`set local idle_in_transaction_session_timeout = ${patience}`);
+  await holder.query(`set local idle_in_transaction_session_timeout = ${conditionTimeout}`);
   await holder.query('lock table tock.streams, tock.waiting in access exclusive mode');
   const body = { ids: ['1048577'] };
   const refused = await tock.send('POST /v1/tasks/cancel', { body, key: 'tock_none' });

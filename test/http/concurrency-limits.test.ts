@@ -3,8 +3,8 @@ import type { Query } from '../../functions/database/types.ts';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { enter } from '../../functions/http/concurrency_limits.ts';
-import { gate } from '../client/service.ts';
-import { pace } from '../sleep.ts';
+import { deferred } from '../client/service.ts';
+import { sleep } from '../sleep.ts';
 
 const headers = { authorization: 'Bearer tock_1', 'content-type': 'application/json' };
 const empty =
@@ -116,7 +116,7 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
   let looking = 0;
   let most = 0;
   let came = 0;
-  const { open, opened } = gate();
+  const { open, opened } = deferred();
   const app = createApp((_env, use) => {
     let looks = 0;
     return use(async () => {
@@ -128,7 +128,7 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
       }
       most = Math.max(most, ++looking);
       // So that two of a hundred and twenty meet.
-      await pace(5);
+      await sleep(5);
       looking--;
       return [{ body: empty }];
     });

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Listening, listening } from './node_server.ts';
+import { type NodeServer, startNodeServer } from './node_server.ts';
 
 const MOST = 12;
-let tock: Listening;
+let tock: NodeServer;
 let greedy: string;
 let other: string;
 /** Of a task that has ended. */
 let id: string;
 beforeAll(async () => {
-  tock = await listening({ TOCK_MOST_AT_ONCE: String(MOST) });
+  tock = await startNodeServer({ TOCK_MOST_AT_ONCE: String(MOST) });
   greedy = await tock.makeKey();
   other = await tock.makeKey();
   await tock.send(

@@ -9,7 +9,7 @@ import { createApp } from '../../functions/http/app.ts';
 import { freshDatabase } from '../database.ts';
 
 /** The app on a Node server that streams bodies, as examples/node-server does, with a database of its own. */
-export type Listening = {
+export type NodeServer = {
   owner: pg.Client;
   makeKey(): Promise<string>;
   send(key: string, route: string, body?: BodyInit): Promise<Response>;
@@ -22,7 +22,7 @@ export type Listening = {
   close(): Promise<void>;
 };
 
-export async function listening(bindings: Bindings = {}): Promise<Listening> {
+export async function startNodeServer(bindings: Bindings = {}): Promise<NodeServer> {
   const database = await freshDatabase();
   const owner = await database.connect();
   const asked = new Map<unknown, number>();

@@ -12,7 +12,7 @@ let task: string;
 let before: Record<string, number>;
 
 /** For a file of refusals: a service with a lease and a waiting task, in the queue q. */
-export function toBeRefused(): void {
+export function serviceForRefusals(): void {
   beforeAll(async () => {
     tock = await service();
     const tasks = [{ payload: 1 }, { payload: 2 }, { payload: 3, delay_seconds: 600 }];
@@ -26,7 +26,7 @@ export function toBeRefused(): void {
 }
 
 /** Sends each, and holds what every refusal must be; :lease and :task in the route are real ones. */
-export function refuses(route: string, cases: Case[]): void {
+export function testRefusals(route: string, cases: Case[]): void {
   describe(`${route} refuses`, () => {
     test.each(cases)('%s: %i %s', async (_what, status, field, options) => {
       const path = route.replace(':lease', lease).replace(':task', task);

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { patience } from '../timeout.ts';
-import { type Listening, listening } from './node_server.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type NodeServer, startNodeServer } from './node_server.ts';
 
 const stall = vi.hoisted(() => ({ ms: 0 }));
 
 vi.mock('../../functions/timeouts.ts', async (original) => ({
   ...(await original<object>()),
   // Longer than a test.
-  BODY_MS: 10 * patience,
+  BODY_MS: 10 * conditionTimeout,
   get BODY_STALL_MS() {
     return stall.ms;
   },
@@ -18,12 +18,12 @@ const STALLED = 130;
 const KiB = 1024;
 // 160 pieces of 64 KiB: those who stall with 256 KiB each ask for 390.
 const MOST = 120;
-let tock: Listening;
+let tock: NodeServer;
 let slow: string;
 let other: string;
-let sockets: ReturnType<Listening['write']>[] = [];
+let sockets: ReturnType<NodeServer['write']>[] = [];
 beforeAll(async () => {
-  tock = await listening({ TOCK_MOST_AT_ONCE: String(MOST) });
+  tock = await startNodeServer({ TOCK_MOST_AT_ONCE: String(MOST) });
   slow = await tock.makeKey();
   other = await tock.makeKey();
 });
@@ -69,7 +69,7 @@ const each = Object.keys(forms) as (keyof typeof forms)[];
 test.each(each)(
   'stalled bodies of unknown keys are refused, and keep no other out: %s',
   async (form) => {
-    stall.ms = 2 * patience;
+    stall.ms = 2 * conditionTimeout;
     const answers = begin(form, 'tock_unheard_of', 9 * KiB);
     expect(await large(other)).toBe(201);
     // The places of a key are fewer than those who are asked for it at once.
@@ -79,7 +79,7 @@ test.each(each)(
 );
 
 test.each(each)('stalled bodies of one key leave another room: %s', async (form) => {
-  stall.ms = 2 * patience;
+  stall.ms = 2 * conditionTimeout;
   const answers = begin(form, slow, 256 * KiB);
   let full = 0;
   for (const answer of answers) void answer.then(() => full++);

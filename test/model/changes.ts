@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import * as sql from '../sql/verbs.ts';
 import { someTasks } from './enqueues.ts';
 import { cancel, change, come, fresh, isUnended, type Model, type Task, tasksOf } from './model.ts';
-import type { Real } from './real.ts';
+import type { ModelDatabase } from './real.ts';
 import type { Step } from './steps.ts';
 import { expire, timePasses } from './time.ts';
 
@@ -12,7 +12,11 @@ type Changed = { id: string; state: string; changed: boolean };
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
 const idsOf = (tasks: Task[]) => tasks.map(({ id }) => id);
 
-export async function doCancel(model: Model, { client }: Real, step: Of<'cancel' | 'rerun'>) {
+export async function doCancel(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'cancel' | 'rerun'>,
+) {
   const tasks = someTasks(model, step.some);
   const answer = await sql.rows<Changed>(client, 'select * from tock.cancel(p_ids => $1)', [
     idsOf(tasks),
@@ -24,7 +28,11 @@ export async function doCancel(model: Model, { client }: Real, step: Of<'cancel'
   expect(answer.sort(byId)).toEqual(expected.sort(byId));
 }
 
-export async function doChange(model: Model, { client }: Real, step: Of<'change'>): Promise<void> {
+export async function doChange(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'change'>,
+): Promise<void> {
   const tasks = someTasks(model, step.some);
   // what a stage was given is another's in the next
   const payload = tasks.some((task) => task.pipeline) ? null : step.payload;
@@ -63,7 +71,11 @@ function anew(model: Model, of: Task, id: string): void {
   come(model, task);
 }
 
-export async function doRerun(model: Model, { client }: Real, step: Of<'cancel' | 'rerun'>) {
+export async function doRerun(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'cancel' | 'rerun'>,
+) {
   const tasks = someTasks(model, step.some);
   type Row = { id: string; state: string; rerun_id: string | null; refused: string | null };
   const answer = await sql.rows<Row>(client, 'select * from tock.rerun(p_ids => $1)', [
@@ -83,7 +95,7 @@ export async function doRerun(model: Model, { client }: Real, step: Of<'cancel' 
   for (const row of answer) expect(row.refused === 'unfinished').toBe(!row.rerun_id);
 }
 
-async function redrive(model: Model, { client }: Real, queue: string): Promise<void> {
+async function redrive(model: Model, { client }: ModelDatabase, queue: string): Promise<void> {
   const dead = tasksOf(model).filter(
     (task) => task.queue === queue && task.state === 'dead' && task.reruns.length === 0,
   );
@@ -102,7 +114,11 @@ async function redrive(model: Model, { client }: Real, queue: string): Promise<v
   for (const row of of) anew(model, model.tasks.get(row.rerun_of) as Task, row.id);
 }
 
-export async function doPurge(model: Model, { client }: Real, step: Of<'purge'>): Promise<void> {
+export async function doPurge(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'purge'>,
+): Promise<void> {
   const queue = model.queues[step.queue] as string;
   const [answer] = await sql.rows<{ ready: number; waiting: number; busy: number; more: boolean }>(
     client,
@@ -123,7 +139,11 @@ export async function doPurge(model: Model, { client }: Real, step: Of<'purge'>)
   for (const task of gone) cancel(task);
 }
 
-export async function doExpire(model: Model, { client }: Real, step: Of<'expire'>): Promise<void> {
+export async function doExpire(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'expire'>,
+): Promise<void> {
   const tasks = someTasks(model, step.some).filter((task) => task.expires && isUnended(task));
   for (const table of ['runs', 'waiting']) {
     const task = `coalesce(task_id, ${table === 'runs' ? 'position << 20 | stream' : 'position << 20'})`;
@@ -137,7 +157,7 @@ export async function doExpire(model: Model, { client }: Real, step: Of<'expire'
 
 export async function doQueue(
   model: Model,
-  real: Real,
+  real: ModelDatabase,
   step: Of<'time' | 'redrive' | 'pause' | 'resume'>,
 ) {
   const { client } = real;
@@ -152,7 +172,11 @@ export async function doQueue(
   else model.paused.delete(queue);
 }
 
-export async function doLimit(model: Model, { client }: Real, step: Of<'limit'>): Promise<void> {
+export async function doLimit(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'limit'>,
+): Promise<void> {
   const queue = model.queues[step.queue] as string;
   await client.query('select tock.put_gate($1, $2, $3)', [
     queue,
@@ -163,7 +187,7 @@ export async function doLimit(model: Model, { client }: Real, step: Of<'limit'>)
 }
 
 /** The next few positions are the last of their epoch. */
-export async function doEpoch({ client }: Real): Promise<void> {
+export async function doEpoch({ client }: ModelDatabase): Promise<void> {
   await client.query(
     `select setval('tock.positions', greatest(s.last_value, e.end_position - 4))
      from tock.positions s, tock.epochs e where e.number = tock.epoch_of(s.last_value)`,
@@ -171,7 +195,7 @@ export async function doEpoch({ client }: Real): Promise<void> {
   await client.query('select tock.rotate(p_ahead => 2, p_width => 3000)');
 }
 
-export async function doDuties({ client }: Real): Promise<void> {
+export async function doDuties({ client }: ModelDatabase): Promise<void> {
   for (const duty of ['rest', 'rotate', 'audit', 'retain', 'tidy']) {
     await client.query('select tock.run_duty($1, 0)', [duty]);
   }

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { brokenSentences } from '../sql/invariants.ts';
 import { rows, value } from '../sql/verbs.ts';
 import { type Model, policyOf, type Task, tasksOf } from './model.ts';
-import type { Real } from './real.ts';
+import type { ModelDatabase } from './real.ts';
 
 const shown = `
   select t.id, t.queue, t.state, t.priority, t.attempt, t.max_attempts, t.lost, t.payload, t.result, (
@@ -27,7 +27,7 @@ const expected = (task: Task) => ({
 const told = (task: ReturnType<typeof expected>) =>
   task.state === 'expired' ? { ...task, runs: [] } : task;
 
-async function agreeOnTasks(model: Model, { client }: Real): Promise<void> {
+async function agreeOnTasks(model: Model, { client }: ModelDatabase): Promise<void> {
   const known = await rows<ReturnType<typeof expected>>(client, shown, [[...model.tasks.keys()]]);
   const byId = new Map(known.map((task) => [task.id, told(task)]));
   expect(byId).toEqual(new Map(tasksOf(model).map((task) => [task.id, told(expected(task))])));
@@ -37,7 +37,7 @@ const states = ['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'exp
 
 type Listed = { queue: string; state: string; ids: string[]; more: boolean };
 
-async function listed(model: Model, { client }: Real): Promise<Listed[]> {
+async function listed(model: Model, { client }: ModelDatabase): Promise<Listed[]> {
   return rows<Listed>(
     client,
     `select q as queue, s as state, t.cursor is not null as more, array(select i ->> 'id' from jsonb_array_elements(t.tasks) i) as ids
@@ -47,7 +47,7 @@ async function listed(model: Model, { client }: Real): Promise<Listed[]> {
   );
 }
 
-async function agreeOnLists(model: Model, real: Real): Promise<void> {
+async function agreeOnLists(model: Model, real: ModelDatabase): Promise<void> {
   for (const { queue, state, ids, more } of await listed(model, real)) {
     const those = tasksOf(model).filter((task) => task.queue === queue && task.state === state);
     expect(more).toBe(false);
@@ -55,7 +55,7 @@ async function agreeOnLists(model: Model, real: Real): Promise<void> {
   }
 }
 
-async function agreeOnQueue(model: Model, real: Real, queue: string): Promise<void> {
+async function agreeOnQueue(model: Model, real: ModelDatabase, queue: string): Promise<void> {
   const here = tasksOf(model).filter((task) => task.queue === queue);
   const count = (state: string) => here.filter((task) => task.state === state).length;
   const [stats] = await rows<Record<string, unknown>>(
@@ -81,7 +81,7 @@ async function agreeOnQueue(model: Model, real: Real, queue: string): Promise<vo
 }
 
 /** What the verbs show of every task and queue is what the model says. */
-export async function agree(model: Model, real: Real): Promise<void> {
+export async function compareWithModel(model: Model, real: ModelDatabase): Promise<void> {
   await agreeOnTasks(model, real);
   await agreeOnLists(model, real);
   for (const queue of model.queues) await agreeOnQueue(model, real, queue);
@@ -96,13 +96,13 @@ const strange = `
     when 'failed' then e.result is not null
     else e.next_id is not null end`;
 
-export async function wholeAndPlausible({ client }: Real): Promise<void> {
+export async function expectConsistent({ client }: ModelDatabase): Promise<void> {
   expect(await brokenSentences(client)).toEqual({});
   expect(await rows(client, strange)).toEqual([]);
 }
 
 /** The queues of a run: what is put off stays so until the test lets its time come. */
-export async function settings({ client }: Real, queues: string[]): Promise<void> {
+export async function settings({ client }: ModelDatabase, queues: string[]): Promise<void> {
   const backoff = { backoff_kind: 'fixed', backoff_base_seconds: 3600, backoff_jitter: 0 };
   for (const queue of queues) {
     const given = { ...policyOf(queue), ...backoff, lease_seconds: 3600 };

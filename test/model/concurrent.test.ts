@@ -3,8 +3,8 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import * as sql from '../sql/verbs.ts';
-import { settings, wholeAndPlausible } from './compare.ts';
-import { numbersOf, type Shared, take } from './concurrent.ts';
+import { expectConsistent, settings } from './compare.ts';
+import { numbersOf, type Shared, takeStep } from './concurrent.ts';
 import { type Step, steps } from './steps.ts';
 
 let db: Database;
@@ -40,7 +40,7 @@ async function perform(on: pg.Client, shared: Shared, { steps, held }: Act): Pro
   const effects: (() => void)[] = [];
   try {
     for (const step of steps) {
-      const effect = await take(on, shared, step);
+      const effect = await takeStep(on, shared, step);
       if (held) effects.push(effect);
       else effect();
     }
@@ -96,9 +96,9 @@ async function together(acts: Act[]): Promise<void> {
       for (let next = todo.shift(); next; next = todo.shift()) await perform(on, shared, next);
     }),
   );
-  await wholeAndPlausible({ client });
+  await expectConsistent({ client });
   await finish(shared);
-  await wholeAndPlausible({ client });
+  await expectConsistent({ client });
   const states = await sql.rows<Ended>(
     client,
     `select t.id, t.state, coalesce(t.options ->> 'on_parent_failure' = 'wait', false) as waits, coalesce(t.options ? 'pipeline', false) as staged,

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import * as sql from '../sql/verbs.ts';
-import { given } from './enqueues.ts';
+import { sqlOptions } from './enqueues.ts';
 import { newModel } from './model.ts';
 import type { Step } from './steps.ts';
 
@@ -34,7 +34,7 @@ async function enqueue(on: pg.Client, shared: Shared, step: Extract<Step, { do: 
     ...newModel(shared.queues),
     tasks: new Map(shared.accepted.map((id) => [id, null as never])),
   };
-  const tasks = step.tasks.map((asked) => given(known, asked, queue));
+  const tasks = step.tasks.map((asked) => sqlOptions(known, asked, queue));
   const ids = await sql.enqueue(on, queue, tasks);
   return () => shared.accepted.push(...ids);
 }
@@ -98,7 +98,7 @@ async function endLease(on: pg.Client, shared: Shared, step: Extract<Step, { lea
 }
 
 /** Does a step; what it returns is to be called when that is committed. */
-export async function take(on: pg.Client, shared: Shared, step: Step): Promise<() => void> {
+export async function takeStep(on: pg.Client, shared: Shared, step: Step): Promise<() => void> {
   if (step.do === 'enqueue') return enqueue(on, shared, step);
   if (step.do === 'claim') return claim(on, shared, step);
   if ('lease' in step) return endLease(on, shared, step);

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { rows, value } from '../sql/verbs.ts';
 import { cancel, come, end, type Model, ready, type Task, tasksOf } from './model.ts';
-import type { Real } from './real.ts';
+import type { ModelDatabase } from './real.ts';
 
 /** What a task was run again as stands for it, where it didn't end well. */
 function standing(model: Model, id: string): Task {
@@ -34,7 +34,7 @@ function lookAtAllParents(model: Model): void {
 const gateOf = (task: Task) => `${task.queue} ${task.gate}`;
 
 /** Who comes in is the gate's choice: no more than it lets in, the first in the line, and somebody where there is room. */
-async function lookAtGates(model: Model, { client }: Real): Promise<void> {
+async function lookAtGates(model: Model, { client }: ModelDatabase): Promise<void> {
   const line = tasksOf(model).filter((task) => task.waits === 'gate');
   if (line.length === 0) return;
   const states = await rows<{ id: string; state: string }>(
@@ -57,7 +57,7 @@ async function lookAtGates(model: Model, { client }: Real): Promise<void> {
 }
 
 /** Children look at their parents, also at those whose end nobody told them. */
-async function look(model: Model, { client }: Real): Promise<void> {
+async function look(model: Model, { client }: ModelDatabase): Promise<void> {
   await client.query(
     `update tock.waiting set due_at = now() - interval '1 second'
      where queue = any ($1) and after_due is not null`,
@@ -66,7 +66,7 @@ async function look(model: Model, { client }: Real): Promise<void> {
 }
 
 /** Time passes for nothing but what is due: children look at their parents, what is due is promoted. */
-export async function settle(model: Model, real: Real): Promise<void> {
+export async function settleDue(model: Model, real: ModelDatabase): Promise<void> {
   const { client } = real;
   for (let promoted = 1, round = 0; promoted > 0; round++) {
     if (round > 50) throw new Error('There is no end of promoting.');

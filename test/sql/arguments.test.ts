@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { dates, injections, numbers, wrongs } from '../fuzz/hostile_values.ts';
+import { dates, injections, invalidValues, numbers } from '../fuzz/hostile_values.ts';
 import { runs, seeds } from '../fuzz/seeds.ts';
 import { describeSchema } from './describe_schema.ts';
-import { dropMembers, type Member, makeMembers, mayCall } from './roles.ts';
-import { claim, enqueue, leaseOf, numbered, rows, value } from './verbs.ts';
+import { dropMembers, grantedVerbs, type Member, makeMembers } from './roles.ts';
+import { claim, enqueue, leaseOf, numberedTasks, rows, value } from './verbs.ts';
 
 type Verb = { name: string; arguments: [name: string, type: string][] };
 
@@ -35,9 +35,12 @@ beforeAll(async () => {
     'create table public.bystanders (n integer); insert into public.bystanders values (1)',
   );
   await (await db.connect(db.superUrl)).query('grant select on public.bystanders to tock');
-  await enqueue(owner, 'apart', numbered(2));
+  await enqueue(owner, 'apart', numberedTasks(2));
   await owner.query("select tock.create_key(p_name => 'apart', p_scopes => '{read}')");
-  ids = await enqueue(owner, 'a', [...numbered(20), ...numbered(3, 20, { delay_seconds: 900 })]);
+  ids = await enqueue(owner, 'a', [
+    ...numberedTasks(20),
+    ...numberedTasks(3, 20, { delay_seconds: 900 }),
+  ]);
   lease = leaseOf(await claim(owner, 'a', { limit: 5 }));
   // Or the names of its own types would stand without their schema.
   await owner.query('set search_path = pg_catalog');
@@ -46,7 +49,7 @@ beforeAll(async () => {
     `select p.proname as name, coalesce((select json_agg(json_build_array(p.proargnames[a.n], format_type(a.type, null)) order by a.n)
        from unnest(p.proargtypes::oid[]) with ordinality a (type, n)), '[]') as arguments
      from pg_proc p where p.pronamespace = 'tock'::regnamespace and p.proname = any ($1) order by p.proname`,
-    [[...new Set([...(mayCall.tock_admin ?? []), ...(mayCall.tock_edge ?? [])])]],
+    [[...new Set([...(grantedVerbs.tock_admin ?? []), ...(grantedVerbs.tock_edge ?? [])])]],
   );
 });
 
@@ -113,7 +116,7 @@ const json = () => {
     id().map((one) => JSON.stringify(one)),
     fc.constantFrom(
       ...numbers,
-      ...wrongs.filter((one) => !/u0000|\\u[dD]|400$/.test(one) && one.length < 2000),
+      ...invalidValues.filter((one) => !/u0000|\\u[dD]|400$/.test(one) && one.length < 2000),
     ),
   );
   const object = (value: fc.Arbitrary<string>) =>
@@ -188,7 +191,7 @@ test('whatever a verb is called with, it answers, or refuses in its own words, a
   const before = [await describeSchema(owner), await rows(owner, apart)];
   const calling = members.filter(({ role }) => ['tock_admin', 'tock_edge'].includes(role));
   const clients = new Map(
-    calling.flatMap(({ role, client }) => (mayCall[role] ?? []).map((verb) => [verb, client])),
+    calling.flatMap(({ role, client }) => (grantedVerbs[role] ?? []).map((verb) => [verb, client])),
   );
   const answered = new Set<string>();
   const hold = async ({ verb, sql, values }: Called) => {

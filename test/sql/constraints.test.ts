@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { impossible } from './constraints.ts';
+import { constraintViolations } from './constraints.ts';
 import { rows } from './verbs.ts';
 
 let db: Database;
@@ -31,7 +31,7 @@ async function refusedBy(table: string, row: object): Promise<string | undefined
   }
 }
 
-for (const { table, row, broken } of impossible) {
+for (const { table, row, broken } of constraintViolations) {
   test(`rows of ${table} that can't be are refused, whoever writes them`, async () => {
     expect(await refusedBy(table, row)).toBeUndefined();
     for (const [constraint, change] of Object.entries(broken)) {
@@ -48,7 +48,7 @@ test('each constraint is tried', async () => {
      where c.connamespace = 'tock'::regnamespace and c.contype in ('c', 'x') and not t.relispartition
      order by 1`,
   );
-  const tried = impossible.flatMap(({ table, broken }) =>
+  const tried = constraintViolations.flatMap(({ table, broken }) =>
     Object.keys(broken).map((constraint) => `${table}.${constraint}`),
   );
   expect(tried.sort()).toEqual(known.map(({ name }) => name).sort());

@@ -1,5 +1,5 @@
 /** A row of each table that may be, and for each constraint what makes one of it that can't. */
-export type Impossible = { table: string; row: object; broken: Record<string, object> };
+export type ConstraintViolation = { table: string; row: object; broken: Record<string, object> };
 
 const at = '2030-01-01T00:00:00Z';
 const before = '2029-01-01T00:00:00Z';
@@ -62,7 +62,7 @@ const result = { position: 1, stream: 1, ended_at: at, state: 'failed' };
 const fire = { schedule: 's', turn: 1, due_at: at, fire_at: at, failures: 0 };
 const fired = { number: 1, schedule: 's', fire_at: at, fired_at: at, outcome: 'missed' };
 
-export const impossible: Impossible[] = [
+export const constraintViolations: ConstraintViolation[] = [
   {
     table: 'queues',
     row: policy,

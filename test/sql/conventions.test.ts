@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { mayCall, plainVerbs } from './roles.ts';
+import { grantedVerbs, plainVerbs } from './roles.ts';
 import { rows, value } from './verbs.ts';
 
 let db: Database;
@@ -69,7 +69,7 @@ rule(
   `select p.proname, p.prosecdef from pg_proc p
    cross join lateral (
      select p.prosecdef or p.proname = any (${names(plainVerbs)}) as verb, exists (
-       select from unnest(${names(Object.keys(mayCall).filter((role) => role !== 'outsider'))}) r
+       select from unnest(${names(Object.keys(grantedVerbs).filter((role) => role !== 'outsider'))}) r
        where has_function_privilege(r, p.oid, 'execute')) as called) v
    where p.pronamespace = ${schema} and v.verb <> v.called`,
 );

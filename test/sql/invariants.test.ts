@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { brokenSentences } from './invariants.ts';
-import { claim, complete, enqueue, fail, leaseOf, numbered } from './verbs.ts';
+import { claim, complete, enqueue, fail, leaseOf, numberedTasks } from './verbs.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -10,7 +10,7 @@ let client: pg.Client;
 beforeAll(async () => {
   db = await freshDatabase();
   client = await db.connect();
-  await enqueue(client, 'q', numbered(10));
+  await enqueue(client, 'q', numberedTasks(10));
   await complete(client, leaseOf(await claim(client, 'q', { limit: 3 })));
   await fail(client, leaseOf(await claim(client, 'q', { limit: 2 })), { retry_in_seconds: 0 });
   await fail(client, leaseOf(await claim(client, 'q', { limit: 1 })), { error: 'later' });

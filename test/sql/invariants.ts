@@ -5,6 +5,6 @@ import { brokenSentences } from '../../scripts/chaos/judge/sentences.ts';
 export { brokenSentences };
 
 /** Fails, naming them, when runs or tasks were lost, doubled or passed over. */
-export async function expectWhole(client: pg.ClientBase): Promise<void> {
+export async function expectInvariants(client: pg.ClientBase): Promise<void> {
   expect(await brokenSentences(client)).toEqual({});
 }

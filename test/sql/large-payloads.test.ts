@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { rerun } from './features/bulk_changes/bulk_changes.ts';
 import { change } from './kernel/change/changes.ts';
-import { claim, enqueue, makeDue, numbered, promote, reap, refusal, rows } from './verbs.ts';
+import { claim, enqueue, makeDue, numberedTasks, promote, reap, refusal, rows } from './verbs.ts';
 
 // More payload than one value of PostgreSQL can be: 1 GB.
 let db: Database;
@@ -14,7 +14,7 @@ beforeAll(async () => {
   db = await freshDatabase();
   client = await db.connect();
   await client.query(`select tock.put_queue('q', '{"max_payload_bytes": 4194304}')`);
-  await enqueue(client, 'q', numbered(tasks));
+  await enqueue(client, 'q', numberedTasks(tasks));
   // by way of the table: the verb would take a minute to read it all as JSON
   await client.query(
     `update tock.runs set payload = to_jsonb(repeat('x', 4194000)), bytes = 4194002`,
@@ -91,7 +91,7 @@ test('as many payloads are run again at once', async () => {
 });
 
 test('one payload is given to tasks up to 64 MiB in all', async () => {
-  const ids = await enqueue(client, 'small', numbered(300));
+  const ids = await enqueue(client, 'small', numberedTasks(300));
   const error = await refusal(change(client, ids, { payload: 'x'.repeat(262_000) }));
   expect(error).toMatchObject({ code: 'TK422', detail: 'payload' });
   expect(error.message).toContain('64 MiB');

@@ -17,13 +17,13 @@ async function open(): Promise<void> {
 const drop = () => Promise.all(used.map((one) => one.drop()));
 
 /** All tests of a file share a database. */
-export function oneDatabase(): void {
+export function databasePerFile(): void {
   beforeAll(open);
   afterAll(drop);
 }
 
 /** Each test of a file has a database to itself. */
-export function databaseEach(): void {
+export function databasePerTest(): void {
   beforeEach(open);
   afterAll(drop);
 }

@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { pace } from '../sleep.ts';
-import { patience } from '../timeout.ts';
+import { sleep } from '../sleep.ts';
+import { conditionTimeout } from '../timeout.ts';
 
-export type Options = {
+export type ClaimOptions = {
   worker?: string | null;
   limit?: number;
   lease_seconds?: number | null;
@@ -45,7 +45,7 @@ export async function value<T = unknown>(client: Client, sql: string, values: un
  * Makes all duties due but `rest`, one after another: a tick beside it holds them in an order of its own, and a
  * statement for all would meet it in a deadlock.
  */
-export async function makeDutiesDue(client: Client): Promise<void> {
+export async function makeMaintenanceDue(client: Client): Promise<void> {
   const duties = "select name from tock.duties where name <> 'rest'";
   for (const { name } of await rows<{ name: string }>(client, duties)) {
     await client.query(
@@ -69,11 +69,11 @@ export async function enqueue(
 }
 
 /** Tasks whose payloads are numbers from `from` on. */
-export function numbered(count: number, from = 0, options: object = {}) {
+export function numberedTasks(count: number, from = 0, options: object = {}) {
   return Array.from({ length: count }, (_, n) => ({ payload: from + n, ...options }));
 }
 
-export async function claim(client: Client, queue: string, options: Options = {}) {
+export async function claim(client: Client, queue: string, options: ClaimOptions = {}) {
   return rows<Run>(
     client,
     `select lease, leased_until, id, run_id, attempt, max_attempts, priority, tenant, created_at, payload
@@ -89,7 +89,7 @@ export async function claim(client: Client, queue: string, options: Options = {}
 }
 
 /** Claims until nothing is ready; one array of runs a claim. */
-export async function drain(client: Client, queue: string, options: Options = {}) {
+export async function drain(client: Client, queue: string, options: ClaimOptions = {}) {
   const claims: Run[][] = [];
   for (;;) {
     const runs = await claim(client, queue, { limit: 100, ...options });
@@ -139,7 +139,7 @@ export async function extend(client: Client, lease: string, seconds: number | nu
 }
 
 /** Extends a lease and says how far its runs are. */
-export async function tell(client: Client, lease: string, progress: unknown) {
+export async function extendWithProgress(client: Client, lease: string, progress: unknown) {
   const told = [lease, json(progress)];
   return (await rows<{ runs: number; refused: string[] }>(client, verbs.tell, told))[0];
 }
@@ -191,7 +191,7 @@ export async function expire(client: Client, lease: string): Promise<void> {
 }
 
 /** The time until which a task was to start, if it has one, is a minute ago. */
-export async function passExpiry(client: Client, id: string): Promise<void> {
+export async function expireTask(client: Client, id: string): Promise<void> {
   for (const table of ['runs', 'waiting'])
     await client.query(
       `update tock.${table} set options = jsonb_set(options, '{expires_at}', to_jsonb(now() - interval '1 minute'))
@@ -232,33 +232,34 @@ export async function refusal(promise: Promise<unknown>): Promise<Refusal> {
 type Found<T> = Exclude<T, false | null | undefined>;
 
 /** Waits until the condition gives something true. */
-export async function until<T>(what: string, condition: () => Promise<T>) {
-  const end = Date.now() + patience;
+export async function waitUntil<T>(what: string, condition: () => Promise<T>) {
+  const end = Date.now() + conditionTimeout;
   for (;;) {
     const found = await condition();
     if (found) return found as Found<T>;
-    if (Date.now() > end) throw new Error(`Waited ${patience / 1000} s in vain until ${what}.`);
-    await pace(20);
+    if (Date.now() > end)
+      throw new Error(`Waited ${conditionTimeout / 1000} s in vain until ${what}.`);
+    await sleep(20);
   }
 }
 
 /** Promotes until a task is in a state; without the sweep, which finds what was missed, as a claim does. */
-export async function becomes(client: Client, id: string, state: string, sweep = true) {
-  await until(`task ${id} is ${state}`, async () => {
+export async function waitForState(client: Client, id: string, state: string, sweep = true) {
+  await waitUntil(`task ${id} is ${state}`, async () => {
     await client.query('select tock.promote(p_limit => 10000, p_sweep => $1)', [sweep]);
     return (await task(client, id))?.state === state;
   });
 }
 
 /** Waits until a backend stands in front of a lock; where it need not come to that, until its statement is through. */
-export async function blocked(watcher: Client, pid: number, statement?: Promise<unknown>) {
+export async function waitUntilBlocked(watcher: Client, pid: number, statement?: Promise<unknown>) {
   let through = false;
   const end = () => {
     through = true;
   };
   statement?.then(end, end);
   const waits = 'select cardinality(pg_blocking_pids($1)) > 0';
-  await until(
+  await waitUntil(
     `backend ${pid} waits for a lock`,
     async () => through || value<boolean>(watcher, waits, [pid]),
   );

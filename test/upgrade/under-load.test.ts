@@ -2,10 +2,19 @@ import type pg from 'pg';
 import { afterAll, expect, test } from 'vitest';
 import { readSql } from '../../migrate/files.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { expectWhole } from '../sql/invariants.ts';
-import { complete, drain, enqueue, leaseOf, numbered, rows, until, value } from '../sql/verbs.ts';
+import { expectInvariants } from '../sql/invariants.ts';
+import {
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  rows,
+  value,
+  waitUntil,
+} from '../sql/verbs.ts';
 import { source, upgrade, withCopy } from './database.ts';
-import { judged, type Load, newLoad, startLoad } from './load.ts';
+import { errorsByKind, type Load, newLoad, startLoad } from './load.ts';
 
 const used: Database[] = [];
 
@@ -41,7 +50,7 @@ const start = (db: Database, load: Load) =>
 
 const goesOn = async (load: Load) => {
   const before = load.completed.size;
-  await until('work goes on', async () => load.completed.size > before + 100);
+  await waitUntil('work goes on', async () => load.completed.size > before + 100);
 };
 
 /** Whatever was accepted has been or is handed out once, and is done. */
@@ -59,7 +68,7 @@ async function settle(owner: pg.Client, load: Load): Promise<void> {
     [[...load.accepted]],
   );
   expect(states).toEqual([{ state: 'done', tasks: load.accepted.size }]);
-  await expectWhole(owner);
+  await expectInvariants(owner);
   await owner.query("select tock.run_duty(d.name, 0) from tock.duties d where d.name <> 'retain'");
   expect(
     await rows(owner, 'select name, last_error from tock.duties where last_error is not null'),
@@ -78,7 +87,7 @@ test('work goes on while it migrates, over the edges of small epochs, also when 
   await reader.query('begin; select count(*) from tock.leases');
   const lines: string[] = [];
   const migrated = toNext(db, { lockSeconds: 60, log: (line) => lines.push(line) });
-  await until('it waits', async () => lines.some((line) => line.startsWith('Waiting for')));
+  await waitUntil('it waits', async () => lines.some((line) => line.startsWith('Waiting for')));
   await goesOn(load);
   await reader.query('commit');
   await migrated;
@@ -87,7 +96,7 @@ test('work goes on while it migrates, over the edges of small epochs, also when 
   await stopped;
   // Each connection may be at a call that waits meanwhile, and is told to come again: 40001 once, or
   // 55P03 where the edge's lock_timeout is over first.
-  const { passing, other } = judged(load);
+  const { passing, other } = errorsByKind(load);
   expect(other).toEqual([]);
   expect(passing.filter((what) => !/ (40001|55P03) /.test(what))).toEqual([]);
   const upgraded = [...load.errors].filter(([what]) => what.endsWith(' 40001'));
@@ -98,11 +107,11 @@ test('work goes on while it migrates, over the edges of small epochs, also when 
 });
 
 const inTheWay: [string, (other: pg.Client) => Promise<unknown>][] = [
-  ['a transaction that has enqueued', (other) => enqueue(other, 'held', numbered(2))],
+  ['a transaction that has enqueued', (other) => enqueue(other, 'held', numberedTasks(2))],
   [
     'a prepared transaction',
     async (other) => {
-      await enqueue(other, 'held', numbered(2));
+      await enqueue(other, 'held', numberedTasks(2));
       await other.query("prepare transaction 'held'");
     },
   ],
@@ -146,7 +155,7 @@ for (const [who, does] of inTheWay) {
     expect((await toNext(db, { lockSeconds: 60 })).applied.length).toBeGreaterThan(0);
     load.going = false;
     await stopped;
-    expect(judged(load).other).toEqual([]);
+    expect(errorsByKind(load).other).toEqual([]);
     for (const runs of await drain(owner, 'held')) await complete(owner, leaseOf(runs));
     await settle(owner, load);
   });

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../database.ts';
-import { dropMembers, type Member, makeMembers, mayCall } from '../roles.ts';
+import { dropMembers, grantedVerbs, type Member, makeMembers } from '../roles.ts';
 import { claim, complete, enqueue, leaseOf, refusal, rows, value } from '../verbs.ts';
 
 let db: Database;
@@ -183,7 +183,7 @@ const archiving =
   );
 
 test('every verb that governs writes an act', async () => {
-  const { tock_admin = [], tock_producer = [], tock_worker = [] } = mayCall;
+  const { tock_admin = [], tock_producer = [], tock_worker = [] } = grantedVerbs;
   const governing = tock_admin.filter((verb) => ![...tock_producer, ...tock_worker].includes(verb));
   const silent = await rows<{ name: string }>(
     client,

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../database.ts';
-import { blocked, pidOf, refusal, rows, value } from '../verbs.ts';
+import { pidOf, refusal, rows, value, waitUntilBlocked } from '../verbs.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -165,7 +165,7 @@ test('of two who rotate a key at the same time one gets a new one', async () => 
   await one.query('begin');
   const first = (await rotate(old.prefix, 60, one)) as Key;
   const second = refusal(rotate(old.prefix, 60, two));
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await one.query('commit');
   expect(await second).toMatchObject({
     code: 'TK409',

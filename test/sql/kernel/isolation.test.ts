@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../database.ts';
-import { expectWhole } from '../invariants.ts';
+import { expectInvariants } from '../invariants.ts';
 import { claim, complete, enqueue, extend, fail, leaseOf, refusal, release } from '../verbs.ts';
 
 let db: Database;
@@ -65,7 +65,7 @@ describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
     const old = await begin();
     expect(await call(old, lease)).toBeTruthy();
     await old.query('commit');
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 
   test.each(works.slice(1))('%s is a 40001 where the lease was touched since', async (_, call) => {
@@ -76,6 +76,6 @@ describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
     expect((await refusal(call(old, lease))).code).toBe('40001');
     await old.query('rollback');
     expect(await complete(client, lease)).toMatchObject({ completed: 1 });
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 });

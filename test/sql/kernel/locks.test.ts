@@ -1,18 +1,18 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../database.ts';
-import { expectWhole } from '../invariants.ts';
+import { expectInvariants } from '../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   drain,
   enqueue,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   rows,
   value,
+  waitUntilBlocked,
 } from '../verbs.ts';
 
 // Advisory keys are open to anyone: a stranger may hold them, and a pooler may leak them (finding M1).
@@ -47,16 +47,16 @@ async function answered(on: pg.Client, limit = 1) {
 }
 
 test("a stranger's session lock on a stream keeps no task from being claimed", async () => {
-  const ids = await enqueue(client, 'q', numbered(3));
+  const ids = await enqueue(client, 'q', numberedTasks(3));
   await session(stranger, streamOf(ids[0] as string));
   expect(await answered(client, 2)).toEqual({ ids: ids.slice(0, 2), answer: 'found' });
   expect(await answered(client)).toEqual({ ids: ids.slice(2), answer: 'found' });
   expect(await answered(client)).toEqual({ ids: [], answer: 'empty' });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('beside a stranger claims still take turns, and the one that can not says busy', async () => {
-  const ids = await enqueue(client, 'q', numbered(3));
+  const ids = await enqueue(client, 'q', numberedTasks(3));
   await session(stranger, streamOf(ids[0] as string));
   const other = await db.connect();
   await other.query('begin');
@@ -64,11 +64,11 @@ test('beside a stranger claims still take turns, and the one that can not says b
   expect(await answered(client)).toEqual({ ids: [], answer: 'busy' });
   await other.query('commit');
   expect(await answered(client, 5)).toEqual({ ids: ids.slice(1), answer: 'found' });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a stranger in an open transaction is taken for a claim: busy, not empty', async () => {
-  const ids = await enqueue(client, 'q', numbered(1));
+  const ids = await enqueue(client, 'q', numberedTasks(1));
   await stranger.query('begin');
   await session(stranger, streamOf(ids[0] as string));
   expect(await answered(client)).toEqual({ ids: [], answer: 'busy' });
@@ -77,7 +77,7 @@ test('a stranger in an open transaction is taken for a claim: busy, not empty', 
 });
 
 test('two claims that meet when the stranger has gone double nothing', async () => {
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   await session(stranger, streamOf(ids[0] as string));
   const beside = await db.connect();
   await beside.query('begin');
@@ -92,16 +92,16 @@ test('two claims that meet when the stranger has gone double nothing', async () 
       return [];
     },
   );
-  await blocked(await db.connect(), pid);
+  await waitUntilBlocked(await db.connect(), pid);
   await beside.query('commit');
   const claimed = [...first, ...(await second), ...(await drain(client, 'q')).flat()];
   expect(claimed.map((run) => run.id)).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test("a stranger's lock on a slot or a stream stops no writer, and sleep goes on elsewhere", async () => {
   await session(stranger, 1073741824);
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   expect(await value(client, 'select slot::integer from tock.streams')).toBe(1);
   const runs = await claim(client, 'q', { limit: 5 });
   expect(runs.map((run) => run.id)).toEqual(ids);
@@ -115,7 +115,7 @@ test('the doctor names who holds what, and says nothing when they have gone', as
       client,
       "select * from tock.doctor() where finding = 'a stranger holds a lock'",
     );
-  const [id = ''] = await enqueue(client, 'q', numbered(1));
+  const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
   expect(await found()).toEqual([]);
   await session(stranger, streamOf(id));
   await session(stranger, 1073741824 + 7);
@@ -134,7 +134,7 @@ test('claims and writers at work are no strangers to the doctor', async () => {
   const busy = [0, 1, 2].map(async () => {
     const on = await db.connect();
     while (going) {
-      await enqueue(on, 'q', numbered(1));
+      await enqueue(on, 'q', numberedTasks(1));
       for (const run of await claim(on, 'q')) await complete(on, run.lease);
     }
   });

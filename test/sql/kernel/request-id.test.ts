@@ -2,17 +2,17 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../database.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
   expire,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   reap,
   refusal,
   rows,
+  waitUntilBlocked,
 } from '../verbs.ts';
 
 let db: Database;
@@ -26,19 +26,19 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 test('a call to enqueue repeated with its request id gives the same ids and no new tasks', async () => {
-  const first = await enqueue(client, 'again', numbered(3), 'r1');
-  expect(await enqueue(client, 'again', numbered(3), 'r1')).toEqual(first);
-  expect(await enqueue(client, 'again', numbered(3), 'r2')).not.toEqual(first);
+  const first = await enqueue(client, 'again', numberedTasks(3), 'r1');
+  expect(await enqueue(client, 'again', numberedTasks(3), 'r1')).toEqual(first);
+  expect(await enqueue(client, 'again', numberedTasks(3), 'r2')).not.toEqual(first);
   expect(await claim(client, 'again', { limit: 10 })).toHaveLength(6);
 });
 
 test('two calls at once with one request id make their tasks once', async () => {
   const holder = await db.connect();
   await holder.query('begin');
-  const first = await enqueue(holder, 'at-once', numbered(2), 'same');
+  const first = await enqueue(holder, 'at-once', numberedTasks(2), 'same');
   const pid = await pidOf(client);
-  const second = enqueue(client, 'at-once', numbered(2), 'same');
-  await blocked(await db.connect(), pid);
+  const second = enqueue(client, 'at-once', numberedTasks(2), 'same');
+  await waitUntilBlocked(await db.connect(), pid);
   await holder.query('commit');
   expect(await second).toEqual(first);
   expect(await claim(client, 'at-once', { limit: 10 })).toHaveLength(2);
@@ -62,8 +62,8 @@ test('two hundred calls on eight connections with twenty request ids make twenty
 });
 
 test('a request id used for a different call is refused', async () => {
-  await enqueue(client, 'changed', numbered(2), 'r1');
-  const refused = await refusal(enqueue(client, 'changed', numbered(3), 'r1'));
+  await enqueue(client, 'changed', numberedTasks(2), 'r1');
+  const refused = await refusal(enqueue(client, 'changed', numberedTasks(3), 'r1'));
   expect(refused).toMatchObject({ code: 'TK422', detail: 'request_id' });
   expect(await claim(client, 'changed', { limit: 10 })).toHaveLength(2);
 });
@@ -99,15 +99,15 @@ test('a call whose trace alone differs is the same call, and one with another ta
 
 test('a request id that was rolled back may be used again', async () => {
   await client.query('begin');
-  await enqueue(client, 'undone', numbered(1), 'r1');
+  await enqueue(client, 'undone', numberedTasks(1), 'r1');
   await client.query('rollback');
-  const [id] = await enqueue(client, 'undone', numbered(1), 'r1');
+  const [id] = await enqueue(client, 'undone', numberedTasks(1), 'r1');
   expect((await claim(client, 'undone', { limit: 10 })).map((run) => run.id)).toEqual([id]);
 });
 
 test('a request id is of its queue and its verb', async () => {
-  const one = await enqueue(client, 'one', numbered(1), 'shared');
-  const other = await enqueue(client, 'other', numbered(1), 'shared');
+  const one = await enqueue(client, 'one', numberedTasks(1), 'shared');
+  const other = await enqueue(client, 'other', numberedTasks(1), 'shared');
   expect(one).not.toEqual(other);
   expect(await claim(client, 'one', { request_id: 'shared' })).toHaveLength(1);
 });
@@ -118,7 +118,7 @@ test.each(['', 'x'.repeat(201)])('%j is no request id', async (id) => {
 });
 
 test('a claim repeated with its request id gives the same runs while they are held', async () => {
-  await enqueue(client, 'claims', numbered(10));
+  await enqueue(client, 'claims', numberedTasks(10));
   const options = { limit: 3, worker: 'w', lease_seconds: 60, request_id: 'c1' };
   const first = await claim(client, 'claims', options);
   expect(first).toHaveLength(3);
@@ -130,7 +130,11 @@ test('a claim repeated with its request id gives the same runs while they are he
 });
 
 test('a repeated claim over several priorities gives the runs in the same order', async () => {
-  const tasks = numbered(30).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 7}` }));
+  const tasks = numberedTasks(30).map((one, n) => ({
+    ...one,
+    priority: n % 3,
+    tenant: `t${n % 7}`,
+  }));
   await enqueue(client, 'orders', tasks);
   const first = await claim(client, 'orders', { limit: 30, request_id: 'c' });
   expect(first).toHaveLength(30);
@@ -140,7 +144,7 @@ test('a repeated claim over several priorities gives the runs in the same order'
 });
 
 test('a claim repeated after its lease has ended is told so', async () => {
-  await enqueue(client, 'ended', numbered(2));
+  await enqueue(client, 'ended', numberedTasks(2));
   const done = await claim(client, 'ended', { request_id: 'done' });
   await complete(client, leaseOf(done));
   expect((await refusal(claim(client, 'ended', { request_id: 'done' }))).code).toBe('TK409');
@@ -152,18 +156,18 @@ test('a claim repeated after its lease has ended is told so', async () => {
 
 test('an empty claim keeps no request id', async () => {
   expect(await claim(client, 'empty', { request_id: 'c' })).toEqual([]);
-  await enqueue(client, 'empty', numbered(1));
+  await enqueue(client, 'empty', numberedTasks(1));
   expect(await claim(client, 'empty', { request_id: 'c' })).toHaveLength(1);
 });
 
 test('two claims at once with one request id hold the same runs', async () => {
-  await enqueue(client, 'twice', numbered(10));
+  await enqueue(client, 'twice', numberedTasks(10));
   const holder = await db.connect();
   await holder.query('begin');
   const first = await claim(holder, 'twice', { limit: 2, request_id: 'c' });
   const pid = await pidOf(client);
   const second = claim(client, 'twice', { limit: 2, request_id: 'c' });
-  await blocked(await db.connect(), pid);
+  await waitUntilBlocked(await db.connect(), pid);
   await holder.query('commit');
   expect((await second).map((run) => run.run_id)).toEqual(first.map((run) => run.run_id));
 });

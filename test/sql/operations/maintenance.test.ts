@@ -2,18 +2,18 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../database.ts';
 import {
-  blocked,
   claim,
   enqueue,
   expire,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   pidOf,
   refusal,
   rows,
   task,
   value,
+  waitUntilBlocked,
 } from '../verbs.ts';
 
 let db: Database;
@@ -49,7 +49,7 @@ const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
 
 test('a tick promotes what is due, takes back what is lost, and records each duty', async () => {
   const [late] = await enqueue(client, 'q', [{ delay_seconds: 100 }]);
-  await enqueue(client, 'q', numbered(2));
+  await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, lease);
   await makeDue(client, 'q');
@@ -130,7 +130,7 @@ test('a duty that takes too long is stopped, and that is recorded', async () => 
   const other = await db.connect();
   const pid = await pidOf(other);
   const running = run('reap', other);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await client.query('select pg_cancel_backend($1)', [pid]);
   await running;
   expect((await duties()).get('reap')).toMatchObject({ failures: 1 });
@@ -193,7 +193,7 @@ test('a duty that hangs is canceled by the next one, and only a duty is', async 
   const wait = 'select pg_advisory_lock(4711)';
   const canceled = hung.query(`${wait} /* tock.tick() */`).catch((error) => error.code);
   const working = busy.query(wait).catch((error) => error.code);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   const cancel = () => value<number>(client, 'select tock.cancel_overdue(0)');
   await expect.poll(cancel).toBe(1);
   expect(await canceled).toBe('57014');

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { client, databaseEach, db } from '../test_database.ts';
-import { enqueue, pidOf, rows, until, value } from '../verbs.ts';
+import { client, databasePerTest, db } from '../test_database.ts';
+import { enqueue, pidOf, rows, value, waitUntil } from '../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 /** A task that is ready, and one that is due, so that a claim of two promotes on its way; all that it promotes fails so. */
 async function ridesAlong(body: string): Promise<void> {
@@ -56,7 +56,7 @@ describe.each([
     const other = await db.connect();
     const pid = await pidOf(other);
     const outcome = claimed(other).catch((error: { code: string }) => error.code);
-    await until('the claim sleeps on the way', () =>
+    await waitUntil('the claim sleeps on the way', () =>
       value<boolean>(client, "select wait_event = 'PgSleep' from pg_stat_activity where pid = $1", [
         pid,
       ]),

@@ -1,12 +1,19 @@
 import { beforeEach, expect, test } from 'vitest';
-import { expectWhole } from '../invariants.ts';
-import { age, epochs, pass, retain, settle } from '../kernel/segment/segments.ts';
-import { client, databaseEach } from '../test_database.ts';
+import { expectInvariants } from '../invariants.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+} from '../kernel/segment/segments.ts';
+import { client, databasePerTest } from '../test_database.ts';
 import {
   claim,
   complete,
   enqueue,
   expire,
+  extendWithProgress,
   fail,
   makeDue,
   promote,
@@ -16,10 +23,9 @@ import {
   rows,
   type TaskRow,
   task,
-  tell,
 } from '../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 beforeEach(async () => {
   await client.query(
@@ -82,7 +88,7 @@ async function attempt(chain: Chain, how: string): Promise<void> {
   if (told.length % 3 === 0) {
     one.progress = told.length % 101;
     one.note = `step ${told.length}`;
-    await tell(client, run.lease, { progress: one.progress, note: one.note });
+    await extendWithProgress(client, run.lease, { progress: one.progress, note: one.note });
   }
   if (how === 'failed') {
     one.error = { name: 'E', message: `no ${told.length}` };
@@ -130,7 +136,7 @@ test('100 attempts are told one by one, in order, wherever their epochs are', as
   const chain = await begin({ delay_seconds: 100 });
   for (let n = 0; n < 99; n++) {
     await attempt(chain, ways[n % ways.length] as string);
-    if (n % 9 === 8) await pass(client);
+    if (n % 9 === 8) await startNextSegment(client);
   }
   await attempt(chain, 'done');
   const found = await look(chain.id);
@@ -139,12 +145,12 @@ test('100 attempts are told one by one, in order, wherever their epochs are', as
   expect(chain.attempt).toBeGreaterThan(60);
   const counted = (state: string) => chain.told.filter((one) => one.state === state).length;
   expect(found.lost).toBe(counted('lost'));
-  expect((await epochs(client)).length).toBeGreaterThan(10);
+  expect((await segmentNumbers(client)).length).toBeGreaterThan(10);
   // By whichever of its ids, it is the same task.
   for (const n of [0, 1, 28, 60, 99]) {
     expect(await look(chain.told[n]?.id as string)).toEqual(found);
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a run in which an attempt is under way, ready or waited for comes last', async () => {
@@ -167,20 +173,20 @@ test('of a task whose first epochs are gone the rest is told, by each of its ids
   for (let epoch = 0; epoch < 3; epoch++) {
     from.push(chain.told.length);
     for (const how of ['failed', 'superseded', 'lost']) await attempt(chain, how);
-    await pass(client);
+    await startNextSegment(client);
   }
   await attempt(chain, 'failed');
   await makeDue(client, 'q');
   await promote(client);
   const drop = async (number: number) => {
-    await settle(client);
-    await age(client, '1 second');
+    await closeSegments(client);
+    await ageClosedSegments(client, '1 second');
     await client.query(
       'update tock.epochs set settled_at = settled_at - interval $$8 days$$ where number <= $1',
       [number],
     );
-    await retain(client);
-    expect(await epochs(client)).not.toContain(number);
+    await dropExpiredSegments(client);
+    expect(await segmentNumbers(client)).not.toContain(number);
   };
   // What is lost is ready again at once: the fourth run lies with the first three.
   for (const [dropped, rest] of [
@@ -188,7 +194,7 @@ test('of a task whose first epochs are gone the rest is told, by each of its ids
     [2, 7],
   ] as const) {
     await drop(dropped);
-    expect((await epochs(client))[0]).toBe(dropped + 1);
+    expect((await segmentNumbers(client))[0]).toBe(dropped + 1);
     const left = chain.told.slice(rest);
     for (const { id } of chain.told) {
       const found = await look(id);

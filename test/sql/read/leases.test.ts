@@ -1,31 +1,31 @@
 import { expect, test } from 'vitest';
-import { pass } from '../kernel/segment/segments.ts';
-import { client, oneDatabase } from '../test_database.ts';
+import { startNextSegment } from '../kernel/segment/segments.ts';
+import { client, databasePerFile } from '../test_database.ts';
 import {
   claim,
   complete,
   enqueue,
   expire,
   leaseOf,
-  numbered,
+  numberedTasks,
   refusal,
   release,
   value,
 } from '../verbs.ts';
-import { runningPart } from './search.ts';
+import { leasesPart } from './search.ts';
 
-oneDatabase();
+databasePerFile();
 
 test('open leases say who runs what and how much of it is left, and nobody their token', async () => {
-  const ids = await enqueue(client, 'q', numbered(30));
+  const ids = await enqueue(client, 'q', numberedTasks(30));
   const first = await claim(client, 'q', { limit: 12, worker: 'one', lease_seconds: 60 });
   const second = await claim(client, 'q', { limit: 3, worker: 'two', lease_seconds: 30 });
-  await pass(client);
-  await enqueue(client, 'other', numbered(1));
+  await startNextSegment(client);
+  await enqueue(client, 'other', numberedTasks(1));
   const third = await claim(client, 'other', { lease_seconds: 90 });
   await complete(client, leaseOf(first), [{ id: ids[0] }, { id: ids[1], result: 1 }]);
   await release(client, leaseOf(first), [ids[2] as string]);
-  const { leases, cursor } = await runningPart(client);
+  const { leases, cursor } = await leasesPart(client);
   expect(cursor).toBeNull();
   const of = { queue: 'q', late: false };
   expect(leases).toMatchObject([
@@ -36,28 +36,28 @@ test('open leases say who runs what and how much of it is left, and nobody their
   for (const runs of [first, second, third])
     expect(JSON.stringify(leases)).not.toContain(leaseOf(runs));
   await expire(client, leaseOf(first));
-  expect((await runningPart(client)).leases.map(({ worker, late }) => [worker, late])).toEqual([
+  expect((await leasesPart(client)).leases.map(({ worker, late }) => [worker, late])).toEqual([
     ['one', true],
     ['two', false],
     [null, false],
   ]);
-  expect((await runningPart(client, { worker: 'one' })).leases).toHaveLength(1);
-  expect((await runningPart(client, { queue: 'other' })).leases).toHaveLength(1);
-  expect((await runningPart(client, { queue: 'other', worker: 'one' })).leases).toEqual([]);
+  expect((await leasesPart(client, { worker: 'one' })).leases).toHaveLength(1);
+  expect((await leasesPart(client, { queue: 'other' })).leases).toHaveLength(1);
+  expect((await leasesPart(client, { queue: 'other', worker: 'one' })).leases).toEqual([]);
   const seen: (string | null)[] = [];
   let at: string | null = null;
   do {
-    const part = await runningPart(client, { cursor: at, limit: 1 });
+    const part = await leasesPart(client, { cursor: at, limit: 1 });
     seen.push(...part.leases.map(({ worker }) => worker));
     at = part.cursor;
   } while (at);
   expect(seen).toEqual(['one', 'two', null]);
   await complete(client, leaseOf(second));
-  expect((await runningPart(client, { worker: 'two' })).leases).toEqual([]);
+  expect((await leasesPart(client, { worker: 'two' })).leases).toEqual([]);
 });
 
 test('who stands behind two thousand others is found, part by part', async () => {
-  await enqueue(client, 'many', numbered(2100));
+  await enqueue(client, 'many', numberedTasks(2100));
   await client.query(
     "select count(*) from generate_series(1, 2050) n, tock.claim('many', case n when 2045 then 'last' else 'w' end, 1, 60 + n)",
   );
@@ -65,7 +65,7 @@ test('who stands behind two thousand others is found, part by part', async () =>
   let at: string | null = null;
   let parts = 0;
   do {
-    const part = await runningPart(client, { worker: 'last', cursor: at });
+    const part = await leasesPart(client, { worker: 'last', cursor: at });
     seen.push(...part.leases.map(({ worker }) => worker));
     expect(part.looked_at).toBeLessThanOrEqual(4000);
     at = part.cursor;
@@ -73,7 +73,7 @@ test('who stands behind two thousand others is found, part by part', async () =>
   } while (at);
   expect(seen).toEqual(['last']);
   expect(parts).toBe(2);
-  expect((await runningPart(client, { limit: 1000 })).leases).toHaveLength(1000);
+  expect((await leasesPart(client, { limit: 1000 })).leases).toHaveLength(1000);
 });
 
 test('what is no queue, cursor or limit is refused by its name', async () => {

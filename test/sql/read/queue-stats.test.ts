@@ -1,8 +1,13 @@
 import { expect, test } from 'vitest';
 import { cancel, change } from '../kernel/change/changes.ts';
-import { nearTheEnd, pass, settle, work } from '../kernel/segment/segments.ts';
-import { dice } from '../load.ts';
-import { client, databaseEach, db } from '../test_database.ts';
+import {
+  closeSegments,
+  enqueueAndComplete,
+  moveNearSegmentEnd,
+  startNextSegment,
+} from '../kernel/segment/segments.ts';
+import { seededRandom } from '../load.ts';
+import { client, databasePerTest, db } from '../test_database.ts';
 import {
   claim,
   complete,
@@ -11,14 +16,14 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   release,
   rows,
 } from '../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 /** Counted run by run, in another way. */
 const plainly = `
@@ -58,7 +63,7 @@ async function agree(when: string, on = client): Promise<void> {
 
 /** A few hundred random steps, after each of which the counts are compared. */
 async function walk(seed: number, steps: number): Promise<void> {
-  const roll = dice(seed);
+  const roll = seededRandom(seed);
   const queue = () => (roll(2) ? 'a' : 'b');
   const ids: string[] = [];
   const open: { lease: string; ids: string[] }[] = [];
@@ -68,7 +73,7 @@ async function walk(seed: number, steps: number): Promise<void> {
       ...(await enqueue(
         client,
         queue(),
-        numbered(1 + roll(8), 0, { priority: roll(3), ...options }),
+        numberedTasks(1 + roll(8), 0, { priority: roll(3), ...options }),
       )),
     );
   };
@@ -114,9 +119,9 @@ async function walk(seed: number, steps: number): Promise<void> {
       'purge',
       async () => roll(6) || client.query('select tock.purge_queue($1, $2)', [queue(), 'ready']),
     ],
-    ['near', async () => roll(4) || nearTheEnd(client, 5)],
-    ['pass', async () => roll(4) || pass(client)],
-    ['settle', () => settle(client)],
+    ['near', async () => roll(4) || moveNearSegmentEnd(client, 5)],
+    ['pass', async () => roll(4) || startNextSegment(client)],
+    ['settle', () => closeSegments(client)],
   ];
   const done: string[] = [];
   for (let step = 0; step < steps; step++) {
@@ -132,24 +137,24 @@ test('the counts are those of a plain count, whatever happened and whenever it w
 });
 
 test('what was counted is known to be gone when its epoch settles before the next round', async () => {
-  await work(client, 'other', 1);
-  await enqueue(client, 'a', numbered(5));
+  await enqueueAndComplete(client, 'other', 1);
+  await enqueue(client, 'a', numberedTasks(5));
   await client.query('select tock.minutes()');
   await complete(client, leaseOf(await claim(client, 'a', { limit: 9 })));
-  await pass(client);
-  await settle(client);
-  await enqueue(client, 'a', numbered(1));
+  await startNextSegment(client);
+  await closeSegments(client);
+  await enqueue(client, 'a', numberedTasks(1));
   await agree('settled');
   await client.query('select tock.minutes()');
   await agree('counted');
 });
 
 test('a transaction sees its own, others what is committed', async () => {
-  await enqueue(client, 'a', numbered(3));
+  await enqueue(client, 'a', numberedTasks(3));
   await client.query('select tock.minutes()');
   const other = await db.connect();
   await other.query('begin');
-  await enqueue(other, 'a', numbered(4));
+  await enqueue(other, 'a', numberedTasks(4));
   await claim(other, 'a', { limit: 2 });
   await agree('within', other);
   await agree('outside');
@@ -159,14 +164,14 @@ test('a transaction sees its own, others what is committed', async () => {
   await other.query('rollback');
   await agree('undone');
   await other.query('begin');
-  await enqueue(other, 'a', numbered(4));
+  await enqueue(other, 'a', numberedTasks(4));
   await client.query('select tock.minutes()');
   await other.query('commit');
   await agree('done');
 });
 
 test('a task that goes on while it is counted is in one of the counts', async () => {
-  const [id = ''] = await enqueue(client, 'a', numbered(1));
+  const [id = ''] = await enqueue(client, 'a', numberedTasks(1));
   const other = await db.connect();
   let ended = false;
   const count = async () => {

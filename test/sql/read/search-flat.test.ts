@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { badScans, planning } from '../plans.ts';
-import { client, db, oneDatabase } from '../test_database.ts';
-import { claim, enqueue, numbered, value } from '../verbs.ts';
-import { runningPart, searchPart } from './search.ts';
+import { badScans, sessionWithPlans } from '../plans.ts';
+import { client, databasePerFile, db } from '../test_database.ts';
+import { claim, enqueue, numberedTasks, value } from '../verbs.ts';
+import { leasesPart, searchPart } from './search.ts';
 
-oneDatabase();
+databasePerFile();
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 
@@ -108,8 +108,8 @@ test('one stream that is busier than two thousand others is read in few steps', 
 });
 
 test('no look scans a table', async () => {
-  await enqueue(client, 'q3', numbered(3, 0, { delay_seconds: 100, gate: 'g' }));
-  const on = await planning(db, [], 'auto');
+  await enqueue(client, 'q3', numberedTasks(3, 0, { delay_seconds: 100, gate: 'g' }));
+  const on = await sessionWithPlans(db, [], 'auto');
   const bad = await badScans(
     on,
     async () => {
@@ -118,7 +118,7 @@ test('no look scans a table', async () => {
       await searchPart(on, { queue: 'q3', gate: 'g' });
       await searchPart(on, { queue: 'q3', unique_key: 'g' });
       await claim(on, 'q3', { limit: 5 });
-      await runningPart(on, { queue: 'q3' });
+      await leasesPart(on, { queue: 'q3' });
       await on.query("select * from tock.queue_stats('q3')");
       await on.query("select * from tock.why('q3')");
     },

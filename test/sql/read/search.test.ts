@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { cancel, change, erase } from '../kernel/change/changes.ts';
-import { pass, settle, work } from '../kernel/segment/segments.ts';
-import { client, db, oneDatabase } from '../test_database.ts';
+import { closeSegments, enqueueAndComplete, startNextSegment } from '../kernel/segment/segments.ts';
+import { client, databasePerFile, db } from '../test_database.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
@@ -11,7 +10,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   pidOf,
   promote,
   reap,
@@ -19,10 +18,11 @@ import {
   release,
   rows,
   task,
+  waitUntilBlocked,
 } from '../verbs.ts';
-import { type Found, idsOf, search, searchPart } from './search.ts';
+import { idsOf, type ListedTask, search, searchPart } from './search.ts';
 
-oneDatabase();
+databasePerFile();
 
 const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
 const filters = 'ready waiting running done dead cancelled expired'.split(' ');
@@ -43,12 +43,14 @@ async function life(q: string, seed: number): Promise<string[]> {
   const ids = await enqueue(
     client,
     q,
-    numbered(24).map((one, n) => ({ ...one, ...options(n + seed) })),
+    numberedTasks(24).map((one, n) => ({ ...one, ...options(n + seed) })),
   );
-  ids.push(...(await enqueue(client, q, numbered(4, 50, { delay_seconds: 500, tenant: 't0' }))));
-  ids.push(...(await enqueue(client, q, numbered(2, 60, { expires_at: hourAgo }))));
   ids.push(
-    ...(await enqueue(client, q, numbered(1, 70, { delay_seconds: 9, expires_at: hourAgo }))),
+    ...(await enqueue(client, q, numberedTasks(4, 50, { delay_seconds: 500, tenant: 't0' }))),
+  );
+  ids.push(...(await enqueue(client, q, numberedTasks(2, 60, { expires_at: hourAgo }))));
+  ids.push(
+    ...(await enqueue(client, q, numberedTasks(1, 70, { delay_seconds: 9, expires_at: hourAgo }))),
   );
   for (const n of [1, 2, 3]) {
     const key = { unique_key: 'k', on_conflict: 'replace', delay_seconds: n === 3 ? 0 : 50 };
@@ -81,9 +83,9 @@ let all: string[] = [];
 test('over epochs each task is found once, by its newest run, in the state that task() tells', async () => {
   for (let n = 0; n < 4; n++) {
     all.push(...(await life(n % 2 ? 'a' : 'b', n)));
-    if (n === 1) await work(client, 'c', 30).then((ids) => all.push(...ids));
-    await pass(client);
-    await settle(client);
+    if (n === 1) await enqueueAndComplete(client, 'c', 30).then((ids) => all.push(...ids));
+    await startNextSegment(client);
+    await closeSegments(client);
   }
   all = [...new Set(all)];
   const known = await told(all);
@@ -105,7 +107,7 @@ test('a filter lets through what it says, and filters together what all of them 
   const found = await search(client, {}, 1000);
   const [some] = found.filter(({ error }) => error === 'no');
   const middle = found[Math.floor(found.length / 2)]?.created_at as string;
-  const ways: [object, (one: Found) => boolean][] = [
+  const ways: [object, (one: ListedTask) => boolean][] = [
     [{ queue: 'a' }, (one) => one.queue === 'a'],
     [{ queue: 'nothing' }, () => false],
     [{ tenant: 't1' }, (one) => one.tenant === 't1'],
@@ -128,7 +130,7 @@ test('a filter lets through what it says, and filters together what all of them 
 });
 
 test('a unique key finds the task that had it last, a gate those at it', async () => {
-  const ids = await enqueue(client, 'g', numbered(4, 0, { gate: 'x', tenant: 't' }));
+  const ids = await enqueue(client, 'g', numberedTasks(4, 0, { gate: 'x', tenant: 't' }));
   const [keyed] = await enqueue(client, 'g', [{ unique_key: 'only', tenant: 't' }]);
   await promote(client);
   const runs = await claim(client, 'g', { limit: 2, worker: 'w' });
@@ -207,12 +209,16 @@ test('what can be no filter and no cursor is refused by its name', async () => {
 });
 
 test('while others enqueue and end, nothing is shown twice, and nothing that stands is missing', async () => {
-  const stands = await enqueue(client, 'busy', numbered(40, 0, { priority: 9 }));
-  stands.push(...(await enqueue(client, 'busy', numbered(10, 0, { delay_seconds: 900 }))));
+  const stands = await enqueue(client, 'busy', numberedTasks(40, 0, { priority: 9 }));
+  stands.push(...(await enqueue(client, 'busy', numberedTasks(10, 0, { delay_seconds: 900 }))));
   const other = await db.connect();
   let n = 0;
   const found = await search(client, { queue: 'busy' }, 3, async () => {
-    await enqueue(other, 'busy', numbered(3, 100, { priority: 0, delay_seconds: (++n % 2) * 900 }));
+    await enqueue(
+      other,
+      'busy',
+      numberedTasks(3, 100, { priority: 0, delay_seconds: (++n % 2) * 900 }),
+    );
     const runs = await claim(other, 'busy', { limit: 2 });
     if (n % 3) await complete(other, leaseOf(runs));
     else await fail(other, leaseOf(runs), { error: 'again', retry_in_seconds: 0 });
@@ -230,8 +236,8 @@ test('while others enqueue and end, nothing is shown twice, and nothing that sta
 });
 
 test('what goes from the line to the runs meanwhile is in one of them, and only one', async () => {
-  await work(client, 'turn', 1);
-  await enqueue(client, 'turn', numbered(30, 0, { delay_seconds: 900 }));
+  await enqueueAndComplete(client, 'turn', 1);
+  await enqueue(client, 'turn', numberedTasks(30, 0, { delay_seconds: 900 }));
   const other = await db.connect();
   await other.query('begin');
   await other.query('lock table tock.waiting in access exclusive mode');
@@ -240,7 +246,7 @@ test('what goes from the line to the runs meanwhile is in one of them, and only 
   // It has begun when it comes to the line, and goes on when that has become runs.
   const pid = await pidOf(client);
   const looking = search(client, { queue: 'turn' });
-  await blocked(other, pid);
+  await waitUntilBlocked(other, pid);
   await other.query('commit');
   const seen = idsOf(await looking);
   expect(seen).toHaveLength(31);
@@ -249,7 +255,7 @@ test('what goes from the line to the runs meanwhile is in one of them, and only 
 });
 
 test('what was changed is shown once, in its own place', async () => {
-  const [first, put, last] = (await enqueue(client, 'late', numbered(3))) as [
+  const [first, put, last] = (await enqueue(client, 'late', numberedTasks(3))) as [
     string,
     string,
     string,
@@ -268,7 +274,7 @@ test('what was changed is shown once, in its own place', async () => {
 });
 
 test('what is purged or erased is shown as it now is', async () => {
-  const ids = await enqueue(client, 'p', numbered(5, 0, { tenant: 'whose' }));
+  const ids = await enqueue(client, 'p', numberedTasks(5, 0, { tenant: 'whose' }));
   await client.query("select tock.purge_queue('p', 'ready')");
   const purged = await search(client, { queue: 'p' });
   expect(purged).toHaveLength(5);

@@ -3,7 +3,7 @@ import { rows } from '../verbs.ts';
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-export type Found = {
+export type ListedTask = {
   id: string;
   run_id: string;
   queue: string;
@@ -21,7 +21,7 @@ export async function searchPart(
   cursor: string | null = null,
   limit = 100,
 ) {
-  type Part = { tasks: Found[]; cursor: string | null; looked_at: number };
+  type Part = { tasks: ListedTask[]; cursor: string | null; looked_at: number };
   const [part] = await rows<Part>(
     client,
     'select * from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)',
@@ -37,8 +37,8 @@ export async function search(
   filter: object,
   limit = 100,
   between: () => Promise<unknown> = async () => {},
-): Promise<Found[]> {
-  const all: Found[] = [];
+): Promise<ListedTask[]> {
+  const all: ListedTask[] = [];
   let cursor: string | null = null;
   for (let calls = 0; calls < 1000; calls++) {
     const part = await searchPart(client, filter, cursor, limit);
@@ -63,7 +63,7 @@ export type Lease = {
 };
 
 /** One part of what runs. */
-export async function runningPart(
+export async function leasesPart(
   client: Client,
   of: { queue?: string; worker?: string; cursor?: string | null; limit?: number } = {},
 ) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { list, listAll } from '../features/bulk_changes/bulk_changes.ts';
-import { cancel, change, made, states } from '../kernel/change/changes.ts';
-import { client, oneDatabase } from '../test_database.ts';
+import { cancel, change, states, taskInState } from '../kernel/change/changes.ts';
+import { client, databasePerFile } from '../test_database.ts';
 import {
   claim,
   complete,
@@ -9,13 +9,13 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   release,
   rows,
 } from '../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 let count = 0;
 
 const queue = () => `l${++count}`;
@@ -25,9 +25,11 @@ async function mixed(q: string): Promise<Map<string, string>> {
   const ids = await enqueue(
     client,
     q,
-    numbered(40).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 4}` })),
+    numberedTasks(40).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 4}` })),
   );
-  ids.push(...(await enqueue(client, q, numbered(12, 40, { delay_seconds: 500, tenant: 't0' }))));
+  ids.push(
+    ...(await enqueue(client, q, numberedTasks(12, 40, { delay_seconds: 500, tenant: 't0' }))),
+  );
   await cancel(client, [ids[3], ids[41]] as string[]);
   await change(client, [ids[5], ids[6]] as string[], { priority: 9 });
   await change(client, [ids[7]] as string[], { delay_seconds: 900 });
@@ -70,7 +72,7 @@ test('each state is listed as task() tells it, page by page and none twice', asy
 
 test('a listed task says what is asked of a list', async () => {
   const q = queue();
-  await made(client, q, 'waiting');
+  await taskInState(client, q, 'waiting');
   const [, id] = (await enqueue(client, q, [{ priority: 1 }, { tenant: 't', priority: 0 }])) as [
     string,
     string,
@@ -93,7 +95,7 @@ test('a listed task says what is asked of a list', async () => {
 test('a call looks at so many rows, and goes on from there', async () => {
   const q = queue();
   const [id] = (await enqueue(client, q, [{ tenant: 'one', priority: 6 }])) as [string];
-  await enqueue(client, q, numbered(12_000, 0, { tenant: 'many' }));
+  await enqueue(client, q, numberedTasks(12_000, 0, { tenant: 'many' }));
   const first = await list(client, { queue: q, tenant: 'one' });
   expect(first.tasks).toEqual([]);
   expect(first.looked_at).toBeGreaterThan(5000);
@@ -104,17 +106,17 @@ test('a call looks at so many rows, and goes on from there', async () => {
 
 test('a list goes on over epochs, the newest first', async () => {
   const q = queue();
-  const old = await enqueue(client, q, numbered(3));
+  const old = await enqueue(client, q, numberedTasks(3));
   await client.query(
     `select setval('tock.positions', e.end_position) from tock.epochs e where e.number = tock.newest_epoch()`,
   );
   await client.query('select tock.rotate()');
-  const young = await enqueue(client, q, numbered(3));
+  const young = await enqueue(client, q, numberedTasks(3));
   for (const state of ['ready', undefined]) {
     const found = await listAll(client, { queue: q, state }, 2);
     expect(found.map(({ id }) => id)).toEqual([...old, ...young].toReversed());
   }
-  const waits = await enqueue(client, q, numbered(2, 0, { delay_seconds: 100 }));
+  const waits = await enqueue(client, q, numberedTasks(2, 0, { delay_seconds: 100 }));
   const page = await list(client, { queue: q }, null, 3);
   expect(page.tasks.map(({ id }) => id)).toEqual([...waits.toReversed(), young[2]]);
   await makeDue(client, q);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { client, databaseEach } from '../../test_database.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import { rows, value } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 test('a filter lets through what is in it, and of 400 others about one', async () => {
   const [counted] = await rows<{ inside: number; outside: number; bytes: number }>(

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { badScans, planning, statistics, stopAutovacuum } from '../../plans.ts';
-import { claim, complete, enqueue, leaseOf, numbered, value } from '../../verbs.ts';
+import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { claim, complete, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
 import { deadGroups, die, list, move, purge, redrive, rerun } from './bulk_changes.ts';
 
 let db: Database;
@@ -21,7 +21,7 @@ async function day(on: pg.Client): Promise<void> {
   expect(await rerun(on, ids.slice(0, 5))).toHaveLength(5);
   expect(await rerun(on, await someDone(), `day ${days}`)).toHaveLength(20);
   expect((await list(on, { queue: q, state: 'ready' })).tasks).toHaveLength(15);
-  const later = await enqueue(on, q, numbered(20, 0, { delay_seconds: 1000 }));
+  const later = await enqueue(on, q, numberedTasks(20, 0, { delay_seconds: 1000 }));
   expect((await list(on, { queue: q, state: 'waiting' }, null, 5)).tasks).toHaveLength(5);
   expect(await move(on, later.slice(0, 10), `${q}-b`)).toHaveLength(10);
   const runs = await claim(on, q, { limit: 5 });
@@ -45,7 +45,7 @@ beforeAll(async () => {
   owner = await db.connect();
   await stopAutovacuum(owner);
   old = await db.connect(db.superUrl);
-  done.push(...(await enqueue(owner, 'large', numbered(5000))));
+  done.push(...(await enqueue(owner, 'large', numberedTasks(5000))));
   for (;;) {
     const runs = await claim(owner, 'large', { limit: 1000 });
     if (runs.length === 0) break;
@@ -53,8 +53,8 @@ beforeAll(async () => {
   }
   await day(old);
   for (let call = 0; call < 4; call++) await die(owner, 'large', Array(5000).fill('y'));
-  for (let call = 0; call < 4; call++) await enqueue(owner, 'large', numbered(5000));
-  await enqueue(owner, 'large', numbered(10_000, 0, { delay_seconds: 5000 }));
+  for (let call = 0; call < 4; call++) await enqueue(owner, 'large', numberedTasks(5000));
+  await enqueue(owner, 'large', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
   for (let call = 0; call < 300; call++) await claim(owner, 'large', { lease_seconds: 9999 });
 });
 
@@ -71,11 +71,11 @@ test('a session that planned on empty tables finds tasks by what they are', asyn
   expect(await bad(old)).toEqual([]);
 });
 
-describe.each(statistics)('with 60,000 runs and %s statistics', (_, statements) => {
+describe.each(plannerStatistics)('with 60,000 runs and %s statistics', (_, statements) => {
   test.each(['auto', 'force_generic_plan'])(
     'lists, reruns, moves and purges find their rows by an index, plans being %s',
     async (mode) => {
-      const on = await planning(db, statements, mode);
+      const on = await sessionWithPlans(db, statements, mode);
       expect(await bad(on)).toEqual([]);
     },
   );

@@ -1,27 +1,27 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { pace } from '../../../sleep.ts';
-import { expectWhole } from '../../invariants.ts';
-import { made } from '../../kernel/change/changes.ts';
-import { dice, goOn } from '../../load.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { sleep } from '../../../sleep.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { taskInState } from '../../kernel/change/changes.ts';
+import { retryTransient, seededRandom } from '../../load.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
-  blocked,
   claim,
   complete,
   drain,
   enqueue,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   pidOf,
   promote,
   rows,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 import { die, move, purge, redrive, rerun } from './bulk_changes.ts';
 
-oneDatabase();
+databasePerFile();
 let count = 0;
 
 const queue = () => `x${++count}`;
@@ -35,7 +35,7 @@ test('a dead task that two callers redrive at once runs again once', async () =>
   expect(await redrive(a, q)).toMatchObject({ redriven: 5 });
   const pid = await pidOf(b);
   const second = redrive(b, q);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await a.query('commit');
   expect(await second).toMatchObject({ redriven: 0, ids: [] });
   expect((await drain(client, q)).flat()).toHaveLength(5);
@@ -54,7 +54,7 @@ test('a redrive whose caller is killed has done nothing, and its repetition does
   expect(done.redriven).toBe(4);
   expect(done.ids.filter((id) => lost.ids.includes(id))).toEqual([]);
   expect((await drain(client, q)).flat()).toHaveLength(4);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('eight callers who redrive and rerun a queue of dead tasks run each as often as they say', async () => {
@@ -97,12 +97,12 @@ test('eight callers who redrive and rerun a queue of dead tasks run each as ofte
   ).toBe(300);
   const got = (await drain(client, q)).flat().map((run) => run.id);
   expect(got.toSorted()).toEqual([...redriven, ...reran].toSorted());
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('two callers who rerun one task with one request id get the same id', async () => {
   const q = queue();
-  const { id } = await made(client, q, 'done');
+  const { id } = await taskInState(client, q, 'done');
   const callers = await connect(4);
   const answers = await Promise.all(callers.map((on) => rerun(on, [id], 'once')));
   expect(new Set(answers.map(([row]) => row?.rerun_id)).size).toBe(1);
@@ -114,13 +114,13 @@ test('two callers who rerun one task with one request id get the same id', async
 
 test('of two callers who rerun one task at once each gets a task', async () => {
   const q = queue();
-  const { id } = await made(client, q, 'dead');
+  const { id } = await taskInState(client, q, 'dead');
   const [a, b] = (await connect(2)) as [pg.Client, pg.Client];
   await a.query('begin');
   const first = await rerun(a, [id]);
   const pid = await pidOf(b);
   const second = rerun(b, [id]);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await a.query('commit');
   expect((await second)[0]?.rerun_id).not.toBe(first[0]?.rerun_id);
   expect((await drain(client, q)).flat()).toHaveLength(2);
@@ -133,7 +133,7 @@ type Seen = { claimed: number; done: number };
 
 test('purges beside claims and enqueues lose no task and run none twice', async () => {
   const q = queue();
-  const random = dice(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
+  const random = seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
   const seen = new Map<string, Seen>();
   const load = { going: true };
   let purged = 0;
@@ -144,7 +144,7 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
       const ids = await enqueue(
         on,
         q,
-        numbered(1 + random(20)).map((one, n) => ({
+        numberedTasks(1 + random(20)).map((one, n) => ({
           ...one,
           priority: 4 + (n % 2),
           tenant: `t${n % 3}`,
@@ -168,15 +168,15 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
       const part = await purge(on, q, null, 1 + random(200));
       purged += Number(part.ready) + part.waiting;
       await on.query('select tock.promote(p_limit => 50, p_sweep => true)');
-      await pace(10);
+      await sleep(10);
     }
   };
   const all = [a, b].map((on) => send(on as pg.Client));
   all.push(...[c, d, e].map((on) => work(on as pg.Client)));
   all.push(...[f, g].map((on) => clear(on as pg.Client)));
   const done = () => [...seen.values()].filter((one) => one.done > 0).length;
-  await goOn(load, all, () => purged > 2000 && done() > 2000);
-  await expectWhole(client);
+  await retryTransient(load, all, () => purged > 2000 && done() > 2000);
+  await expectInvariants(client);
   while ((await purge(h as pg.Client, q)).more);
   const states = await rows<{ id: string; state: string }>(
     client,
@@ -189,16 +189,16 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
     return claimed > 1 || state !== (done === 1 ? 'done' : 'cancelled') || claimed !== done;
   });
   expect(odd.slice(0, 3)).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('tasks that are moved to and fro while they are claimed run once, in one queue', async () => {
   const queues = [queue(), queue(), queue()] as [string, string, string];
-  const random = dice(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
+  const random = seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
   const ids = await enqueue(
     client,
     queues[0],
-    numbered(1200).map((one, n) => ({
+    numberedTasks(1200).map((one, n) => ({
       ...one,
       tenant: `t${n % 4}`,
       ...(n % 9 === 0 && { delay_seconds: 0.2 }),
@@ -247,5 +247,5 @@ test('tasks that are moved to and fro while they are claimed run once, in one qu
     [ids],
   );
   expect(odd).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

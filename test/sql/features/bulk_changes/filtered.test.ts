@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { asked } from '../../kernel/change/changes.ts';
-import { client, oneDatabase } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { cancelRequests } from '../../kernel/change/changes.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -9,14 +9,14 @@ import {
   enqueue,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   refusal,
   rows,
 } from '../../verbs.ts';
 import { list, listAll } from './bulk_changes.ts';
 
-oneDatabase();
+databasePerFile();
 let count = 0;
 
 const queue = () => `w${++count}`;
@@ -70,10 +70,10 @@ test("a tenant's tasks are cancelled in parts, and nobody else's", async () => {
   await enqueue(
     client,
     q,
-    numbered(40).map((one, n) => ({ ...one, tenant: `t${n % 2}`, priority: n % 3 })),
+    numberedTasks(40).map((one, n) => ({ ...one, tenant: `t${n % 2}`, priority: n % 3 })),
   );
-  await enqueue(client, q, numbered(6, 40, { tenant: 't0', delay_seconds: 50 }));
-  await enqueue(client, queue(), numbered(3, 0, { tenant: 't0' }));
+  await enqueue(client, q, numberedTasks(6, 40, { tenant: 't0', delay_seconds: 50 }));
+  await enqueue(client, queue(), numberedTasks(3, 0, { tenant: 't0' }));
   const [changed, calls] = await through((at) => cancelWhere(q, { tenant: 't0' }, 10, at));
   expect(changed).toBe(26);
   expect(calls).toBeGreaterThan(2);
@@ -83,17 +83,17 @@ test("a tenant's tasks are cancelled in parts, and nobody else's", async () => {
   expect(got).toHaveLength(20);
   expect(new Set(got.map((run) => run.tenant))).toEqual(new Set(['t1']));
   expect(await listAll(client, { queue: q, state: 'cancelled' })).toHaveLength(26);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('running tasks are asked to stop only when told so', async () => {
   const q = queue();
-  await enqueue(client, q, numbered(3));
+  await enqueue(client, q, numberedTasks(3));
   const runs = await claim(client, q, { limit: 2 });
   expect(await cancelWhere(q)).toEqual({ matched: 1, changed: 1, cursor: null });
-  expect(await asked(client, leaseOf(runs))).toEqual([]);
+  expect(await cancelRequests(client, leaseOf(runs))).toEqual([]);
   expect(await cancelWhere(q, { state: 'running' })).toMatchObject({ matched: 2, changed: 2 });
-  expect(await asked(client, leaseOf(runs))).toHaveLength(2);
+  expect(await cancelRequests(client, leaseOf(runs))).toHaveLength(2);
   await complete(client, leaseOf(runs));
 });
 
@@ -102,9 +102,9 @@ test('tasks are given another priority in parts, each once', async () => {
   await enqueue(
     client,
     q,
-    numbered(30).map((one, n) => ({ ...one, tenant: `t${n % 2}`, priority: n % 3 ? 7 : 1 })),
+    numberedTasks(30).map((one, n) => ({ ...one, tenant: `t${n % 2}`, priority: n % 3 ? 7 : 1 })),
   );
-  await enqueue(client, q, numbered(5, 30, { tenant: 't0', delay_seconds: 50 }));
+  await enqueue(client, q, numberedTasks(5, 30, { tenant: 't0', delay_seconds: 50 }));
   const [changed] = await through((at) => reprioritizeWhere(q, 1, { tenant: 't0' }, 4, at));
   expect(changed).toBe(15);
   expect(await reprioritizeWhere(q, 1, { tenant: 't0' })).toMatchObject({ matched: 0, changed: 0 });
@@ -113,7 +113,7 @@ test('tasks are given another priority in parts, each once', async () => {
   expect((await drain(client, q)).flat()).toHaveLength(10);
   const [waits] = (await list(client, { queue: q, state: 'waiting' })).tasks;
   expect(waits?.priority).toBe(1);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test.each(['ready', 'waiting', 'running'])(
@@ -121,7 +121,11 @@ test.each(['ready', 'waiting', 'running'])(
   async (state) => {
     const q = queue();
     const more = async () => {
-      await enqueue(client, q, numbered(6, 0, state === 'waiting' ? { delay_seconds: 50 } : {}));
+      await enqueue(
+        client,
+        q,
+        numberedTasks(6, 0, state === 'waiting' ? { delay_seconds: 50 } : {}),
+      );
       if (state === 'running') await claim(client, q, { limit: 6 });
     };
     await more();
@@ -137,7 +141,7 @@ test.each(['ready', 'waiting', 'running'])(
 
 test('what waited at the first part of a cancel and is ready at the next is cancelled', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(8, 0, { delay_seconds: 50 }));
+  const ids = await enqueue(client, q, numberedTasks(8, 0, { delay_seconds: 50 }));
   const first = await cancelWhere(q, {}, 3);
   await makeDue(client, q);
   await promote(client);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { change, made, states } from '../../kernel/change/changes.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { change, states, taskInState } from '../../kernel/change/changes.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -10,7 +10,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   refusal,
   rows,
@@ -19,7 +19,7 @@ import {
 } from '../../verbs.ts';
 import { move } from './bulk_changes.ts';
 
-oneDatabase();
+databasePerFile();
 let count = 0;
 
 const queue = () => `m${++count}`;
@@ -29,7 +29,7 @@ test.each(states)(
   'a %s task is moved when it has not started, and refused when it has',
   async (state) => {
     const [q, to] = [queue(), queue()];
-    const { id } = await made(client, q, state);
+    const { id } = await taskInState(client, q, state);
     const goes = state === 'waiting' || state === 'ready';
     expect(await move(client, [id], to)).toEqual([{ id, state, changed: goes }]);
     expect(await task(client, id)).toMatchObject({ id, queue: goes ? to : q, state });
@@ -39,7 +39,7 @@ test.each(states)(
     await promote(client);
     expect(await claim(client, q)).toEqual([]);
     expect((await claim(client, to)).map((run) => run.id)).toEqual(goes ? [id] : []);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
@@ -80,7 +80,7 @@ test('a moved task keeps what it is, and has the lane that its tenant has there'
     new Set(tenants.map((tenant, n) => `${tenant} ${n === 1 ? 'changed' : n}`)),
   );
   expect(got.every((run) => run.priority === 2)).toBe(true);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a task that has failed and waits for its next attempt is moved with what it was', async () => {
@@ -123,7 +123,7 @@ test('a task is moved on, and back', async () => {
   expect(runs).toMatchObject([{ id, payload: 'p' }]);
   await complete(client, leaseOf(runs));
   expect(await queueOf(id)).toBe(q);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a task that is being claimed is not moved until that is decided, and runs in one queue only', async () => {
@@ -140,7 +140,7 @@ test('a task that is being claimed is not moved until that is decided, and runs 
   expect(await queueOf(id)).toBe(q);
   expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 1 });
   expect(await task(client, id)).toMatchObject({ queue: q, state: 'done' });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('what a gate or a unique key of its queue holds is not moved', async () => {
@@ -157,7 +157,7 @@ test('what a gate or a unique key of its queue holds is not moved', async () => 
 
 test('a move of nothing makes no queue, and a move of something does', async () => {
   const [q, to] = [queue(), queue()];
-  const { id } = await made(client, q, 'done');
+  const { id } = await taskInState(client, q, 'done');
   const [keyed] = (await enqueue(client, q, [{ unique_key: 'k' }])) as [string];
   for (const ids of [['9223372036854775807'], ['0', '1'], [id, keyed]]) await move(client, ids, to);
   const known = 'select count(*)::int from tock.queues where name = $1';
@@ -169,7 +169,7 @@ test('a move of nothing makes no queue, and a move of something does', async () 
 
 test('ids that nobody knows are left out, and what cannot be is refused', async () => {
   expect(await move(client, ['9223372036854775807'], queue())).toEqual([]);
-  const [id] = (await enqueue(client, queue(), numbered(1))) as [string];
+  const [id] = (await enqueue(client, queue(), numberedTasks(1))) as [string];
   expect(await refusal(move(client, [id], '*'))).toMatchObject({ code: 'TK422', detail: 'queue' });
   expect(await refusal(move(client, [], 'q'))).toMatchObject({ code: 'TK422', detail: 'ids' });
 });

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import { claim, value } from '../../verbs.ts';
 import { purge } from './bulk_changes.ts';
 
-oneDatabase();
+databasePerFile();
 
 test('200,000 ready tasks are purged by a row a stream', async () => {
   const before = await value<number>(client, 'select count(*)::int from tock.leases');

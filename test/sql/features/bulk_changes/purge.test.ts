@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import { cancel, change } from '../../kernel/change/changes.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -10,7 +10,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   refusal,
   rows,
@@ -19,7 +19,7 @@ import {
 } from '../../verbs.ts';
 import { listAll, purge } from './bulk_changes.ts';
 
-oneDatabase();
+databasePerFile();
 let count = 0;
 
 const queue = () => `p${++count}`;
@@ -29,9 +29,9 @@ test('a purge cancels what is ready and waits, and leaves what runs and has ende
   const ids = await enqueue(
     client,
     q,
-    numbered(30).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 5}` })),
+    numberedTasks(30).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 5}` })),
   );
-  const later = await enqueue(client, q, numbered(4, 30, { delay_seconds: 100 }));
+  const later = await enqueue(client, q, numberedTasks(4, 30, { delay_seconds: 100 }));
   const runs = await claim(client, q, { limit: 6 });
   await complete(client, leaseOf(runs), [{ id: runs[0]?.id as string, result: 1 }]);
   await fail(client, leaseOf(runs), [{ id: runs[1]?.id as string, retry_in_seconds: 0 }]);
@@ -51,29 +51,29 @@ test('a purge cancels what is ready and waits, and leaves what runs and has ende
   expect((await task(client, elsewhere as string))?.state).toBe('ready');
   await complete(client, leaseOf(runs));
   for (const id of running) expect((await task(client, id))?.state).toBe('done');
-  await expectWhole(client);
-  await enqueue(client, q, numbered(3));
+  await expectInvariants(client);
+  await enqueue(client, q, numberedTasks(3));
   expect((await drain(client, q)).flat()).toHaveLength(3);
 });
 
 test('only what is ready, or only what waits, is purged when told so', async () => {
   const q = queue();
-  await enqueue(client, q, numbered(3));
-  await enqueue(client, q, numbered(2, 3, { delay_seconds: 100 }));
+  await enqueue(client, q, numberedTasks(3));
+  await enqueue(client, q, numberedTasks(2, 3, { delay_seconds: 100 }));
   expect(await purge(client, q, 'waiting')).toMatchObject({ ready: '0', waiting: 2, more: false });
   expect((await drain(client, q)).flat()).toHaveLength(3);
-  await enqueue(client, q, numbered(3));
-  await enqueue(client, q, numbered(2, 3, { delay_seconds: 100 }));
+  await enqueue(client, q, numberedTasks(3));
+  await enqueue(client, q, numberedTasks(2, 3, { delay_seconds: 100 }));
   expect(await purge(client, q, 'ready')).toMatchObject({ ready: '3', waiting: 0, more: false });
   await makeDue(client, q);
   await promote(client);
   expect((await drain(client, q)).flat()).toHaveLength(2);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a purge over tasks that were changed and cancelled before ends them all', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(20));
+  const ids = await enqueue(client, q, numberedTasks(20));
   await change(client, ids.slice(0, 5), { priority: 2, payload: 'new' });
   await change(client, ids.slice(3, 8), { delay_seconds: 50 });
   await cancel(client, ids.slice(7, 10));
@@ -85,58 +85,58 @@ test('a purge over tasks that were changed and cancelled before ends them all', 
   await promote(client);
   expect(await claim(client, q, { limit: 100 })).toEqual([]);
   expect(await cancel(client, ids)).toHaveLength(20);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a purge is bounded, and says that there is more', async () => {
   const q = queue();
-  await enqueue(client, q, numbered(30));
-  await enqueue(client, q, numbered(15, 0, { delay_seconds: 50 }));
+  await enqueue(client, q, numberedTasks(30));
+  await enqueue(client, q, numberedTasks(15, 0, { delay_seconds: 50 }));
   expect(await purge(client, q, null, 10)).toMatchObject({ waiting: 10, more: true });
   let purged = await purge(client, q, null, 10);
   let calls = 0;
   while (purged.more && ++calls < 20) purged = await purge(client, q, null, 10);
   expect(purged).toMatchObject({ more: false });
   expect(await listAll(client, { queue: q, state: 'cancelled' })).toHaveLength(45);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a stream that is being claimed from is left and said, and nothing waits for it', async () => {
   const q = queue();
   const other = await db.connect();
-  await enqueue(client, q, numbered(5));
+  await enqueue(client, q, numberedTasks(5));
   await other.query('begin');
   const runs = await claim(other, q, { limit: 2 });
-  await enqueue(client, q, numbered(3, 5, { priority: 8 }));
+  await enqueue(client, q, numberedTasks(3, 5, { priority: 8 }));
   expect(await purge(client, q)).toEqual({ ready: '3', waiting: 0, busy: 1, more: true });
   await other.query('commit');
   expect(await purge(client, q)).toEqual({ ready: '3', waiting: 0, busy: 0, more: false });
   expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 2 });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('what an open transaction enqueues is not purged, and not lost', async () => {
   const q = queue();
   const other = await db.connect();
-  await enqueue(client, q, numbered(2));
+  await enqueue(client, q, numberedTasks(2));
   await other.query('begin');
-  const held = await enqueue(other, q, numbered(3, 2));
-  await enqueue(client, q, numbered(2, 5));
+  const held = await enqueue(other, q, numberedTasks(3, 2));
+  await enqueue(client, q, numberedTasks(2, 5));
   expect(await purge(client, q)).toMatchObject({ ready: '4', more: false });
   await other.query('commit');
   const got = (await drain(client, q)).flat();
   expect(got.map((run) => run.id).toSorted()).toEqual(held.toSorted());
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a purge reaches over epochs, and the audit finds each run', async () => {
   const q = queue();
-  await enqueue(client, q, numbered(7));
+  await enqueue(client, q, numberedTasks(7));
   await client.query(
     `select setval('tock.positions', e.end_position) from tock.epochs e where e.number = tock.newest_epoch()`,
   );
   await client.query('select tock.rotate()');
-  await enqueue(client, q, numbered(5));
+  await enqueue(client, q, numberedTasks(5));
   expect(await purge(client, q)).toMatchObject({ ready: '12', more: false });
   await client.query(
     "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
@@ -156,7 +156,7 @@ test('a purge reaches over epochs, and the audit finds each run', async () => {
     await value(client, 'select count(*)::int from tock.epochs where audited_at is not null'),
   ).toBeGreaterThan(0);
   expect(await rows(client, "select detail from tock.reports where kind = 'audit'")).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('what cannot be purged is refused with its field', async () => {
@@ -185,12 +185,12 @@ test('a purge of what is ready opens its gates for who stands there', async () =
   expect(last).toMatchObject([{ payload: 4 }]);
   await complete(client, leaseOf(last));
   expect(await task(client, ids[0] as string)).toMatchObject({ state: 'cancelled' });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a purge opens no gate for more than it holds, nor one that is paused', async () => {
   const q = queue();
-  const gated = (gate: string, n: number) => numbered(n, 0, { gate });
+  const gated = (gate: string, n: number) => numberedTasks(n, 0, { gate });
   await enqueue(client, q, [...gated('running', 3), ...gated('paused', 3)]);
   await promote(client);
   const [run] = await claim(client, q);
@@ -199,7 +199,7 @@ test('a purge opens no gate for more than it holds, nor one that is paused', asy
   await client.query(`select tock.put_gate($1, $2, '{"paused": true}')`, [q, gate]);
   expect(await purge(client, q, 'ready')).toMatchObject({ ready: '1', more: false });
   expect(await claim(client, q, { limit: 9 })).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('what is enqueued while a queue is purged is no reason to go on', async () => {
@@ -215,14 +215,14 @@ test('what is enqueued while a queue is purged is no reason to go on', async () 
       when (new.outcome = 'purged') execute function pg_temp.more();
     create trigger more after delete on tock.waiting execute function pg_temp.more()`);
   try {
-    await enqueue(client, q, [...numbered(5), ...numbered(5, 5, { delay_seconds: 50 })]);
+    await enqueue(client, q, [...numberedTasks(5), ...numberedTasks(5, 5, { delay_seconds: 50 })]);
     expect(await purge(client, q, 'ready')).toMatchObject({ ready: '5', more: false });
     expect(await purge(client, q, 'waiting')).toMatchObject({ more: false });
     expect(await purge(client, q)).toMatchObject({ more: false });
   } finally {
     await client.query('drop trigger more on tock.leases; drop trigger more on tock.waiting');
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 const drop = (q: string, force = false) =>
@@ -230,7 +230,7 @@ const drop = (q: string, force = false) =>
 
 test('a queue is dropped when it is paused and nothing in it is unfinished', async () => {
   const q = queue();
-  const [id] = await enqueue(client, q, numbered(3));
+  const [id] = await enqueue(client, q, numberedTasks(3));
   const runs = await claim(client, q);
   expect(await refusal(drop(q))).toMatchObject({ code: 'TK409', detail: 'queue' });
   await client.query(`select tock.put_queue($1, '{"paused": true}')`, [q]);
@@ -244,7 +244,7 @@ test('a queue is dropped when it is paused and nothing in it is unfinished', asy
   await enqueue(client, q, [{}]);
   expect(await claim(client, q)).toHaveLength(1);
   expect(await drop(q, true)).toMatchObject([{ dropped: false, running: '1' }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a queue that is dropped leaves no gates and keys behind', async () => {
@@ -271,16 +271,16 @@ test('what an open transaction enqueued to a queue that is dropped is claimed al
   const runs = await claim(client, q);
   expect(runs).toMatchObject([{ id, payload: 'late' }]);
   await complete(client, leaseOf(runs));
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('what expired while it waited stays so when its queue is purged', async () => {
   const q = queue();
-  const tasks = numbered(2, 0, { gate: 'g', expires_in_seconds: 0.05 });
+  const tasks = numberedTasks(2, 0, { gate: 'g', expires_in_seconds: 0.05 });
   const ids = await enqueue(client, q, tasks);
   const states = async () => Promise.all(ids.map(async (id) => (await task(client, id))?.state));
   await expect.poll(states).toEqual(['expired', 'expired']);
   expect(await purge(client, q)).toMatchObject({ ready: '0', busy: 0, more: false });
   expect(await states()).toEqual(['expired', 'expired']);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { pace } from '../../../sleep.ts';
-import { expectWhole } from '../../invariants.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { sleep } from '../../../sleep.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   complete,
   enqueue,
@@ -13,16 +13,16 @@ import {
   promote as sweep,
   value,
 } from '../../verbs.ts';
-import { gated, payloads, setQueue, take } from './concurrency_keys.ts';
+import { payloadsOf, promoteAndClaim, putQueue, tasksWithKey } from './concurrency_keys.ts';
 
-oneDatabase();
+databasePerFile();
 
 test('a long line that has expired is sent on in parts', async () => {
-  await enqueue(client, 'stale', gated('k', 0));
-  const first = await take(client, 'stale');
+  await enqueue(client, 'stale', tasksWithKey('k', 0));
+  const first = await promoteAndClaim(client, 'stale');
   await enqueue(client, 'stale', [
-    ...gated('k', 1, 3000, { expires_in_seconds: 3600 }),
-    ...gated('k', 'fresh'),
+    ...tasksWithKey('k', 1, 3000, { expires_in_seconds: 3600 }),
+    ...tasksWithKey('k', 'fresh'),
   ]);
   while ((await sweep(client)) > 0);
   await client.query(`update tock.waiting set options = options
@@ -38,14 +38,14 @@ test('a long line that has expired is sent on in parts', async () => {
   expect(await left()).toBe(0);
   const seen = [];
   for (let n = 0; n < 40 && seen.length === 0; n++)
-    seen.push(...payloads(await take(client, 'stale')));
+    seen.push(...payloadsOf(await promoteAndClaim(client, 'stale')));
   expect(seen).toEqual(['fresh']);
 });
 
 test('a turn costs the same with a long line, many keys and a transaction held open', async () => {
   const other = await db.connect();
   await enqueue(client, 'long', [
-    ...gated('long', 0, 20_000),
+    ...tasksWithKey('long', 0, 20_000),
     ...Array.from({ length: 500 }, (_, n) => ({ gate: `key ${n}` })),
   ]);
   while ((await sweep(client)) > 0);
@@ -70,7 +70,7 @@ test('a turn costs the same with a long line, many keys and a transaction held o
     for (let n = 0; n < 9; n++) counts.push(await pages(gate));
     return counts.sort((a, b) => a - b)[4] as number;
   };
-  await enqueue(client, 'long', gated('short', 0, 20));
+  await enqueue(client, 'long', tasksWithKey('short', 0, 20));
   await sweep(client);
   const few = await middle('short');
   expect(await middle('long')).toBeLessThan(few * 1.5);
@@ -82,7 +82,7 @@ test('a turn costs the same with a long line, many keys and a transaction held o
 
 test('whatever eight workers do, no more than its limit of a key ever run, and all come to an end', async () => {
   const limits: Record<string, number> = { a: 1, b: 1, c: 3, d: 2, e: 1 };
-  await setQueue(client, 'hammered', {
+  await putQueue(client, 'hammered', {
     backoff_base_seconds: 0,
     max_attempts: 1000,
     max_lost: 1000,
@@ -114,7 +114,7 @@ test('whatever eight workers do, no more than its limit of a key ever run, and a
         );
       }
       if (random(4) === 0) await sweep(on);
-      const runs = await take(on, 'hammered', 1 + random(6));
+      const runs = await promoteAndClaim(on, 'hammered', 1 + random(6));
       for (const { payload } of runs) {
         const gate = payload as string;
         running[gate] = (running[gate] ?? 0) + 1;
@@ -122,7 +122,7 @@ test('whatever eight workers do, no more than its limit of a key ever run, and a
       }
       if (runs.length === 0) continue;
       const lease = leaseOf(runs);
-      if (random(3) === 0) await pace(random(20));
+      if (random(3) === 0) await sleep(random(20));
       for (const { payload } of runs) (running[payload as string] as number)--;
       const way = random(5);
       if (way === 0) await fail(on, lease);
@@ -139,5 +139,5 @@ test('whatever eight workers do, no more than its limit of a key ever run, and a
   };
   await Promise.all(Array.from({ length: 8 }, (_, n) => worker(n)));
   expect(done.size).toBe(total);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { claim, value } from '../../verbs.ts';
 
 /** Tasks of one gate, with payloads from a number on or all the same. */
-export const gated = (gate: string, from: number | string = 0, count = 1, options = {}) =>
+export const tasksWithKey = (gate: string, from: number | string = 0, count = 1, options = {}) =>
   Array.from({ length: count }, (_, n) => ({
     payload: typeof from === 'number' ? from + n : from,
     gate,
@@ -10,15 +10,15 @@ export const gated = (gate: string, from: number | string = 0, count = 1, option
   }));
 
 /** As a claim that is alone does: without a sweep. */
-export const promote = (on: pg.Client): Promise<number> => value(on, 'select tock.promote()');
+export const promoteDue = (on: pg.Client): Promise<number> => value(on, 'select tock.promote()');
 
 /** What a claim that is alone does: promotes what is due, then claims. */
-export async function take(on: pg.Client, queue: string, limit = 10) {
-  while ((await promote(on)) > 0);
+export async function promoteAndClaim(on: pg.Client, queue: string, limit = 10) {
+  while ((await promoteDue(on)) > 0);
   return claim(on, queue, { limit });
 }
 
-export const payloads = (runs: { payload: unknown }[]) => runs.map((run) => run.payload);
+export const payloadsOf = (runs: { payload: unknown }[]) => runs.map((run) => run.payload);
 
-export const setQueue = (on: pg.Client, queue: string, policy: object) =>
+export const putQueue = (on: pg.Client, queue: string, policy: object) =>
   on.query('select tock.put_queue($1, $2)', [queue, policy]);

@@ -2,7 +2,6 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
@@ -14,8 +13,9 @@ import {
   release,
   rows,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
-import { gated, payloads, promote, take } from './concurrency_keys.ts';
+import { payloadsOf, promoteAndClaim, promoteDue, tasksWithKey } from './concurrency_keys.ts';
 
 // Who has the row of a gate keeps others from coming in: so nobody locks one that it doesn't open.
 let db: Database;
@@ -47,24 +47,30 @@ describe('a part of a lease opens only the gates of what ended, when it is', () 
     ['released', (lease, id) => release(client, lease, [id])],
   ];
   test.each(ends)('%s', async (queue, end) => {
-    await enqueue(client, queue, [...gated('a', 1), ...gated('b', 2), ...gated('c', 3)]);
-    const runs = await take(client, queue);
-    expect(payloads(runs)).toEqual([1, 2, 3]);
-    await enqueue(client, queue, gated('b', 4));
-    await promote(client);
+    await enqueue(client, queue, [
+      ...tasksWithKey('a', 1),
+      ...tasksWithKey('b', 2),
+      ...tasksWithKey('c', 3),
+    ]);
+    const runs = await promoteAndClaim(client, queue);
+    expect(payloadsOf(runs)).toEqual([1, 2, 3]);
+    await enqueue(client, queue, tasksWithKey('b', 4));
+    await promoteDue(client);
     await client.query('begin');
     await end(leaseOf(runs), (runs[1] as Run).id);
     expect(await free(queue)).toEqual(['a', 'c']);
     await client.query('commit');
-    expect(payloads(await take(client, queue))).toEqual([queue === 'released' ? 2 : 4]);
+    expect(payloadsOf(await promoteAndClaim(client, queue))).toEqual([
+      queue === 'released' ? 2 : 4,
+    ]);
   });
 });
 
 describe('gates that nobody has used for long', () => {
   /** Two gates that a task went through two days ago. */
   const unused = async (queue: string) => {
-    await enqueue(client, queue, [...gated('a', 1), ...gated('b', 2)]);
-    await complete(client, leaseOf(await take(client, queue)));
+    await enqueue(client, queue, [...tasksWithKey('a', 1), ...tasksWithKey('b', 2)]);
+    await complete(client, leaseOf(await promoteAndClaim(client, queue)));
     for (const [table, column] of [
       ['gates', 'created_at'],
       ['turns', 'turned_at'],
@@ -78,8 +84,8 @@ describe('gates that nobody has used for long', () => {
 
   test('are forgotten, and none is locked that stays', async () => {
     await unused('unused');
-    await enqueue(client, 'unused', gated('b', 3));
-    expect(payloads(await take(client, 'unused'))).toEqual([3]);
+    await enqueue(client, 'unused', tasksWithKey('b', 3));
+    expect(payloadsOf(await promoteAndClaim(client, 'unused'))).toEqual([3]);
     await client.query('begin');
     expect(await value(client, 'select tock.tidy_gates(100)')).toBe(1);
     expect(await free('unused')).toEqual(['b']);
@@ -95,21 +101,21 @@ describe('gates that nobody has used for long', () => {
     const tidying = await db.connect();
     const pid = await pidOf(tidying);
     const tidied = value(tidying, 'select tock.tidy_gates(100)');
-    await blocked(client, pid);
-    await enqueue(client, 'come-back', gated('b', 3, 2));
-    expect(payloads(await take(client, 'come-back'))).toEqual([3]);
+    await waitUntilBlocked(client, pid);
+    await enqueue(client, 'come-back', tasksWithKey('b', 3, 2));
+    expect(payloadsOf(await promoteAndClaim(client, 'come-back'))).toEqual([3]);
     await other.query('commit');
     expect(await tidied).toBe(1);
     expect(await free('come-back')).toEqual(['b']);
-    expect(await take(client, 'come-back')).toEqual([]);
+    expect(await promoteAndClaim(client, 'come-back')).toEqual([]);
   });
 });
 
 test('lost runs are taken back while somebody has the rows of their gates', async () => {
   const leases: string[] = [];
-  await enqueue(client, 'lost', gated('k', 0, 4));
+  await enqueue(client, 'lost', tasksWithKey('k', 0, 4));
   await client.query(`select tock.put_gate('lost', 'k', '{"gate_limit": 4}')`);
-  await promote(client);
+  await promoteDue(client);
   for (let n = 0; n < 4; n++) {
     leases.push(leaseOf(await claim(client, 'lost')));
     await expire(client, leases[n] as string);
@@ -127,7 +133,7 @@ test('lost runs are taken back while somebody has the rows of their gates', asyn
   }
   await all;
   expect(waited).toBe(false);
-  expect(payloads(await take(client, 'lost')).sort()).toEqual([0, 1, 2, 3]);
+  expect(payloadsOf(await promoteAndClaim(client, 'lost')).sort()).toEqual([0, 1, 2, 3]);
   await other.query('commit');
 });
 
@@ -138,7 +144,7 @@ test('a call that makes many gates takes few locks', async () => {
     Array.from({ length: 400 }, (_, n) => ({ gate: `key ${n}` })),
   );
   await client.query('begin');
-  await promote(client);
+  await promoteDue(client);
   const locks = await value<number>(
     client,
     `select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
@@ -153,14 +159,14 @@ test('a call that makes many gates takes few locks', async () => {
 test('an enqueue whose transaction is open opens no gate and shuts none; the next claim that is alone does', async () => {
   const open = await db.connect();
   await open.query('begin');
-  await enqueue(open, 'open', gated('g', 'open'));
-  await enqueue(client, 'open', gated('g', 'committed'));
+  await enqueue(open, 'open', tasksWithKey('g', 'open'));
+  await enqueue(client, 'open', tasksWithKey('g', 'committed'));
   const alone = () =>
     rows<Run>(client, "select * from tock.claim('open', p_limit => 10, p_alone => true)");
   const first = await alone();
-  expect(payloads(first)).toEqual(['committed']);
+  expect(payloadsOf(first)).toEqual(['committed']);
   expect(await free('open')).toEqual(['g']);
   await complete(client, leaseOf(first));
   await open.query('commit');
-  expect(payloads(await alone())).toEqual(['open']);
+  expect(payloadsOf(await alone())).toEqual(['open']);
 });

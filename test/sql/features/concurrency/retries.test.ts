@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   enqueue,
   expire,
@@ -13,7 +13,7 @@ import {
   task,
   value,
 } from '../../verbs.ts';
-import { gated, payloads, setQueue, take } from './concurrency_keys.ts';
+import { payloadsOf, promoteAndClaim, putQueue, tasksWithKey } from './concurrency_keys.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -53,19 +53,19 @@ describe('through a paused gate no task comes back that', () => {
   ];
   test.each(ends)('%s', async (name, end, policy = {}) => {
     const queue = name.replaceAll(' ', '-');
-    await setQueue(client, queue, { backoff_base_seconds: 0, ...policy });
-    await enqueue(client, queue, gated('k', 0, 2));
-    const first = await take(client, queue);
+    await putQueue(client, queue, { backoff_base_seconds: 0, ...policy });
+    await enqueue(client, queue, tasksWithKey('k', 0, 2));
+    const first = await promoteAndClaim(client, queue);
     await put(queue, { paused: true });
     await end(leaseOf(first));
-    expect(await take(client, queue)).toEqual([]);
+    expect(await promoteAndClaim(client, queue)).toEqual([]);
     await due(queue);
-    expect(await take(client, queue)).toEqual([]);
+    expect(await promoteAndClaim(client, queue)).toEqual([]);
     expect((await task(client, first[0]?.id as string))?.state).toBe('waiting');
     await put(queue, { paused: false });
-    const next = await take(client, queue);
-    expect(payloads(next)).toEqual([policy.gate_retry ? 1 : 0]);
-    await expectWhole(client);
+    const next = await promoteAndClaim(client, queue);
+    expect(payloadsOf(next)).toEqual([policy.gate_retry ? 1 : 0]);
+    await expectInvariants(client);
   });
 });
 
@@ -90,27 +90,27 @@ describe('a retry that is put off for later gives up its turn', () => {
   ];
   test.each(ways)('%s', async (name, end) => {
     const queue = name.replaceAll(' ', '-');
-    const [id = ''] = await enqueue(client, queue, gated('k', 0, 3));
-    const first = await take(client, queue);
+    const [id = ''] = await enqueue(client, queue, tasksWithKey('k', 0, 3));
+    const first = await promoteAndClaim(client, queue);
     await end(leaseOf(first), id);
-    const next = await take(client, queue);
-    expect(payloads(next)).toEqual([1]);
+    const next = await promoteAndClaim(client, queue);
+    expect(payloadsOf(next)).toEqual([1]);
     // its time has come: to the end of the line, as somebody else is inside
     await due(queue);
-    expect(await take(client, queue)).toEqual([]);
+    expect(await promoteAndClaim(client, queue)).toEqual([]);
     await fail(client, leaseOf(next), { fatal: true });
-    const third = await take(client, queue);
-    expect(payloads(third)).toEqual([2]);
+    const third = await promoteAndClaim(client, queue);
+    expect(payloadsOf(third)).toEqual([2]);
     await fail(client, leaseOf(third), { fatal: true });
-    const again = await take(client, queue);
-    expect(payloads(again)).toEqual([0]);
+    const again = await promoteAndClaim(client, queue);
+    expect(payloadsOf(again)).toEqual([0]);
     expect(again[0]?.attempt).toBe(2);
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 
   test('and backs off in it once more when it fails again', async () => {
-    const [id = ''] = await enqueue(client, 'again', gated('k', 0, 2));
-    await fail(client, leaseOf(await take(client, 'again')));
+    const [id = ''] = await enqueue(client, 'again', tasksWithKey('k', 0, 2));
+    await fail(client, leaseOf(await promoteAndClaim(client, 'again')));
     await put('again', { paused: true });
     await later(id);
     await client.query(
@@ -118,10 +118,10 @@ describe('a retry that is put off for later gives up its turn', () => {
     );
     await due('again');
     await put('again', { paused: false });
-    const again = await take(client, 'again');
-    expect(payloads(again)).toEqual([0]);
+    const again = await promoteAndClaim(client, 'again');
+    expect(payloadsOf(again)).toEqual([0]);
     await fail(client, leaseOf(again));
-    expect(await take(client, 'again')).toEqual([]);
+    expect(await promoteAndClaim(client, 'again')).toEqual([]);
     expect(await value(client, `select inside from tock.gates('again')`)).toEqual([id]);
   });
 });

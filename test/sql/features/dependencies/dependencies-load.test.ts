@@ -1,19 +1,19 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
   enqueue,
   leaseOf,
-  numbered,
+  numberedTasks,
   promote,
   type Run,
   rows,
   value,
 } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 const watches = () => value<number>(client, 'select count(*)::integer from tock.watches');
 const written = async () => {
@@ -26,7 +26,7 @@ const written = async () => {
 
 test('ten thousand children of one parent come when it is done', async () => {
   const [parent = ''] = await enqueue(client, 'wide', [{}]);
-  await enqueue(client, 'wide', numbered(10_000, 0, { after: [parent] }));
+  await enqueue(client, 'wide', numberedTasks(10_000, 0, { after: [parent] }));
   expect(await watches()).toBe(10_000);
   await complete(client, leaseOf(await claim(client, 'wide')));
   const taken: number[] = [];
@@ -42,7 +42,7 @@ test('ten thousand children of one parent come when it is done', async () => {
 });
 
 test('ten thousand parents of one child are looked at a few at a time', async () => {
-  await enqueue(client, 'deep', [...numbered(10_000), { payload: 'child', after: ['*'] }]);
+  await enqueue(client, 'deep', [...numberedTasks(10_000), { payload: 'child', after: ['*'] }]);
   const leases: Run[][] = [];
   for (let n = 0; n < 100; n++) leases.push(await claim(client, 'deep', { limit: 100 }));
   expect(await claim(client, 'deep')).toEqual([]);

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { badScans, planning, statistics, stopAutovacuum } from '../../plans.ts';
-import { claim, complete, enqueue, fail, leaseOf, numbered, rows } from '../../verbs.ts';
+import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { claim, complete, enqueue, fail, leaseOf, numberedTasks, rows } from '../../verbs.ts';
 
 let db: Database;
 /** A session whose plans were made while the tables were nearly empty. */
@@ -16,8 +16,8 @@ beforeAll(async () => {
   old = await db.connect(db.superUrl);
   for (let round = 0; round < 3; round++) await day(old);
   for (let call = 0; call < 2; call++) {
-    const parents = numbered(5000).map((one, n) => ({ ...one, name: `p${n}` }));
-    const children = numbered(5000).map((one, n) => ({ ...one, after: [`p${n}`] }));
+    const parents = numberedTasks(5000).map((one, n) => ({ ...one, name: `p${n}` }));
+    const children = numberedTasks(5000).map((one, n) => ({ ...one, after: [`p${n}`] }));
     await enqueue(owner, 'many', [...parents, ...children]);
   }
 });
@@ -28,7 +28,7 @@ afterAll(() => db.drop());
 async function day(on: pg.Client): Promise<void> {
   const queue = 'family';
   const ids = await enqueue(on, queue, [
-    ...numbered(20),
+    ...numberedTasks(20),
     { payload: 'all', after: ['*'], gather: true },
   ]);
   const runs = await claim(on, queue, { limit: 20 });
@@ -40,11 +40,11 @@ async function day(on: pg.Client): Promise<void> {
   await complete(on, leaseOf(runs));
   const [last] = await claim(on, queue);
   expect(last?.id).toBe(ids[20]);
-  const spawn = { tasks: numbered(20), wait: true };
+  const spawn = { tasks: numberedTasks(20), wait: true };
   await complete(on, last?.lease as string, [{ id: last?.id, spawn }]);
   await complete(on, leaseOf(await claim(on, queue, { limit: 20 })));
   await complete(on, leaseOf(await claim(on, queue)));
-  const chain = numbered(5).map((one, n) => ({
+  const chain = numberedTasks(5).map((one, n) => ({
     ...one,
     name: `c${n}`,
     after: n ? [`c${n - 1}`] : [],
@@ -80,12 +80,15 @@ test('beside 10,000 children a session that planned on empty tables finds its ro
   expect(await bad(old, 2)).toEqual([]);
 });
 
-describe.each(statistics)('beside 10,000 children and with %s statistics', (_, statements) => {
-  test.each(['auto', 'force_generic_plan'])(
-    'parents and children are found by an index, plans being %s',
-    async (mode) => {
-      const on = await planning(db, statements, mode);
-      expect(await bad(on, mode === 'auto' ? 7 : 2)).toEqual([]);
-    },
-  );
-});
+describe.each(plannerStatistics)(
+  'beside 10,000 children and with %s statistics',
+  (_, statements) => {
+    test.each(['auto', 'force_generic_plan'])(
+      'parents and children are found by an index, plans being %s',
+      async (mode) => {
+        const on = await sessionWithPlans(db, statements, mode);
+        expect(await bad(on, mode === 'auto' ? 7 : 2)).toEqual([]);
+      },
+    );
+  },
+);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -7,7 +7,7 @@ import {
   expire,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   refusal,
@@ -15,7 +15,7 @@ import {
   value,
 } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 let queues = 0;
 const newQueue = () => `q${++queues}`;
@@ -76,7 +76,7 @@ test('tasks of one call wait for each other by name, in any order', async () => 
 test('a task after * comes when all before it in the call are over', async () => {
   const queue = newQueue();
   const ids = await enqueue(client, queue, [
-    ...numbered(20),
+    ...numberedTasks(20),
     { payload: 'callback', after: ['*'] },
   ]);
   const callback = ids.pop() as string;
@@ -267,7 +267,7 @@ test('a child that is rescheduled waits for its parents all the same', async () 
 
 test('who comes after tasks that are over comes at once', async () => {
   const queue = newQueue();
-  const parents = await enqueue(client, queue, numbered(30));
+  const parents = await enqueue(client, queue, numberedTasks(30));
   await complete(client, leaseOf(await take(queue, 30)));
   const [child = ''] = await enqueue(client, queue, [{ after: parents }]);
   expect(await stateOf(child)).toBe('ready');

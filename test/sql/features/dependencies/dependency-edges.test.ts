@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
-  becomes,
   claim,
   complete,
   enqueue,
+  expireTask,
   fail,
   leaseOf,
   makeDue,
-  passExpiry,
   promote,
   rows,
   task,
   value,
+  waitForState,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
 test('a payload that is changed after it was gathered keeps its parents', async () => {
@@ -52,7 +52,7 @@ test('parents() shows a cancelled parent as the task itself does', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
   const [child = ''] = await enqueue(client, 'q', [{ after: [parent], on_parent_failure: 'run' }]);
   await client.query('select tock.cancel(array[$1::bigint])', [parent]);
-  await becomes(client, child, 'ready');
+  await waitForState(client, child, 'ready');
   expect(await stateOf(parent)).toBe('cancelled');
   const [shown] = await rows<{ state: string }>(client, 'select * from tock.parents($1)', [child]);
   expect(shown?.state).toBe('cancelled');
@@ -64,7 +64,7 @@ test('a gathered payload says how a cancelled parent stands', async () => {
     { after: [parent], on_parent_failure: 'run', gather: true },
   ]);
   await client.query('select tock.cancel(array[$1::bigint])', [parent]);
-  await becomes(client, child, 'ready');
+  await waitForState(client, child, 'ready');
   const [run] = await claim(client, 'q');
   expect(run?.payload).toMatchObject({ parents: [{ id: parent, state: 'cancelled' }] });
 });
@@ -108,7 +108,7 @@ test('a child doesn’t expire by its queue’s max_wait_seconds while its paren
   const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
   const runs = await claim(client, 'p');
   await client.query("update tock.waiting set after_due = after_due - interval '1 hour'");
-  await passExpiry(client, child);
+  await expireTask(client, child);
   await complete(client, leaseOf(runs));
   expect(await stateOf(child)).toBe('ready');
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import { claim, complete, enqueue, fail, leaseOf } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 test('the results of its parents are given to a child that gathers them', async () => {
   const ids = await enqueue(client, 'sums', [

@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
-  becomes,
   claim,
   complete,
   enqueue,
+  expireTask,
   leaseOf,
-  passExpiry,
   promote,
   rows,
   task,
   value,
+  waitForState,
 } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 let queues = 0;
 const newQueue = () => `q${++queues}`;
@@ -32,7 +32,7 @@ test('a child that was enqueued in a transaction that is open for long sees its 
   const [child = ''] = await enqueue(other, queue, [{ after: [parent] }]);
   await complete(client, leaseOf(await take(queue)));
   await other.query('commit');
-  await becomes(client, child, 'ready', false);
+  await waitForState(client, child, 'ready', false);
   await other.end();
 });
 
@@ -48,7 +48,7 @@ test('a parent that is completed in a transaction that is open for long holds up
   await complete(client, second);
   expect(await stateOf(child)).toBe('waiting');
   await other.query('commit');
-  await becomes(client, child, 'ready');
+  await waitForState(client, child, 'ready');
   await other.end();
 });
 
@@ -126,7 +126,7 @@ describe('a child is told soon, whatever it has waited for until then, when its 
       [child],
     );
     await end(queue, parent);
-    await becomes(client, child, 'cancelled');
+    await waitForState(client, child, 'cancelled');
   });
 });
 
@@ -174,7 +174,7 @@ test('a child of a parent that has started in time doesn’t look for its expiry
   const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
   await take(queue);
   expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
-  await passExpiry(client, parent);
+  await expireTask(client, parent);
   expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
 });
 

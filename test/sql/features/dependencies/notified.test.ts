@@ -1,26 +1,26 @@
 import { describe, expect, test } from 'vitest';
-import { patience } from '../../../timeout.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
-  becomes,
-  blocked,
   claim,
   complete,
   enqueue,
+  expireTask,
   fail,
   leaseOf,
   makeDue,
-  numbered,
-  passExpiry,
+  numberedTasks,
   pidOf,
   promote,
   refusal,
   rows,
   task,
   value,
+  waitForState,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 const stateOf = async (id: string) => (await task(client, id))?.state;
 const watches = () => value<number>(client, 'select count(*)::integer from tock.watches');
@@ -33,7 +33,7 @@ async function watchedFor(interval: string): Promise<void> {
     [interval],
   );
 }
-const settles = (id: string) => becomes(client, id, 'ready', false);
+const settles = (id: string) => waitForState(client, id, 'ready', false);
 
 test('the first task of a call after *: an empty batch with a callback', async () => {
   const [id = ''] = await enqueue(client, 'q', [{ payload: 'callback', after: ['*'] }]);
@@ -145,7 +145,7 @@ describe('stale watches', () => {
     const [parent = ''] = await enqueue(client, 'p', [{ expires_in_seconds: 1000 }]);
     const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
     await client.query('select tock.cancel(array[$1::bigint])', [child]);
-    await passExpiry(client, parent);
+    await expireTask(client, parent);
     await promote(client);
     expect(await claim(client, 'p')).toEqual([]);
     await client.query('select tock.tick()');
@@ -153,7 +153,11 @@ describe('stale watches', () => {
   });
   test('of a purged queue of children of a dead parent', async () => {
     const [parent = ''] = await enqueue(client, 'p', [{}]);
-    await enqueue(client, 'q', numbered(100, 0, { after: [parent], on_parent_failure: 'wait' }));
+    await enqueue(
+      client,
+      'q',
+      numberedTasks(100, 0, { after: [parent], on_parent_failure: 'wait' }),
+    );
     await fail(client, leaseOf(await claim(client, 'p')), { fatal: true });
     await client.query("select * from tock.purge_queue('q')");
     await promote(client);
@@ -171,7 +175,7 @@ describe('held up by an open transaction', () => {
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
     try {
-      await client.query(`set statement_timeout = ${patience}`);
+      await client.query(`set statement_timeout = ${conditionTimeout}`);
       await promote(client);
       expect(await value(client, "select tock.run_duty('promote')")).not.toBeNull();
     } finally {
@@ -191,7 +195,7 @@ describe('held up by an open transaction', () => {
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
     try {
-      await client.query(`set statement_timeout = ${patience}`);
+      await client.query(`set statement_timeout = ${conditionTimeout}`);
       const runs = await rows<{ id: string }>(
         client,
         "select * from tock.claim(p_queue => 'z', p_alone => true)",
@@ -216,7 +220,7 @@ describe('held up by an open transaction', () => {
       () => null,
       (e) => e.code,
     );
-    await blocked(other, pid, promoting);
+    await waitUntilBlocked(other, pid, promoting);
     const cancelling = other.query('select tock.cancel(array[$1::bigint])', [child]).then(
       () => null,
       (e: { code: string }) => e.code,
@@ -233,7 +237,7 @@ test('an expired child that was erased stays so', async () => {
   const [child = ''] = await enqueue(client, 'q', [
     { payload: 'secret', after: [parent], gather: true, expires_in_seconds: 1000 },
   ]);
-  await passExpiry(client, child);
+  await expireTask(client, child);
   expect(await stateOf(child)).toBe('expired');
   await client.query('select tock.erase($1)', [child]);
   const [run] = await claim(client, 'p');
@@ -256,7 +260,7 @@ test('parents() in a read-only transaction', async () => {
     { delay_seconds: 1000, expires_in_seconds: 2000 },
   ]);
   const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
-  await passExpiry(client, parent);
+  await expireTask(client, parent);
   await client.query('begin read only');
   try {
     await rows(client, 'select * from tock.parents($1)', [child]);

@@ -1,25 +1,31 @@
 import { describe, expect, test } from 'vitest';
-import { patience } from '../../../timeout.ts';
-import { age, audit, pass, retain, settle } from '../../kernel/segment/segments.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { conditionTimeout } from '../../../timeout.ts';
 import {
-  blocked,
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  startNextSegment,
+  verifySegments,
+} from '../../kernel/segment/segments.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
   claim,
   complete,
   enqueue,
   expire,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   pidOf,
   promote,
   reap,
   rows,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
 test('a parent that was done long ago counts as done, though its history is gone', async () => {
@@ -29,11 +35,11 @@ test('a parent that was done long ago counts as done, though its history is gone
   const [child = ''] = await enqueue(client, 'c', [{ after: [a, b] }]);
   await complete(client, leaseOf(await claim(client, 'a')));
   expect(await stateOf(a)).toBe('done');
-  await pass(client);
-  await settle(client);
-  await audit(client);
-  await age(client, '2 hours');
-  await retain(client);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '2 hours');
+  await dropExpiredSegments(client);
   expect(await stateOf(a)).toBeUndefined();
   expect(await stateOf(child)).toBe('waiting');
   await client.query('select tock.reschedule(array[$1::bigint], now())', [b]);
@@ -58,7 +64,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
   test('holds up no claim of another queue', async () => {
     await enqueue(client, 'z', [{ payload: 'plain' }]);
     const { other } = await chain();
-    await client.query(`set statement_timeout = ${patience}`);
+    await client.query(`set statement_timeout = ${conditionTimeout}`);
     try {
       // one in sixteen claims promotes, and each one that finds nothing
       await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
@@ -72,7 +78,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
     const { other } = await chain();
     const [due = ''] = await enqueue(client, 'z', [{ delay_seconds: 1000 }]);
     await makeDue(client, 'z');
-    await client.query(`set statement_timeout = ${patience}`);
+    await client.query(`set statement_timeout = ${conditionTimeout}`);
     try {
       await client.query('select tock.tick()');
       expect(
@@ -91,7 +97,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
       () => null,
       (e) => e.code,
     );
-    await blocked(other, pid, promoting);
+    await waitUntilBlocked(other, pid, promoting);
     const changing = await other
       .query('select tock.reprioritize(array[$1::bigint], 2)', [ids[2]])
       .then(
@@ -111,7 +117,7 @@ test('a gated parent that is let in by an open completion holds up no claim', as
   const other = await db.connect();
   await other.query('begin');
   await complete(other, leaseOf(runs));
-  await client.query(`set statement_timeout = ${patience}`);
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
   try {
     await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
   } finally {
@@ -123,7 +129,7 @@ test('a gated parent that is let in by an open completion holds up no claim', as
 test('results of 256 MiB in all don’t stop completion, the reaper, promotion and claims', async () => {
   const parents = 1200;
   const ids = await enqueue(client, 'big', [
-    ...numbered(parents),
+    ...numberedTasks(parents),
     { after: ['*'], gather: true, on_parent_failure: 'run' },
   ]);
   const child = ids.pop() as string;

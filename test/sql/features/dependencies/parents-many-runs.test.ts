@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { client, databaseEach } from '../../test_database.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import { enqueue, rows, task } from '../../verbs.ts';
-import { add, done, next } from '../pipelines/pipelines.ts';
+import { claimNext, completeRun, enqueueThroughStages } from '../pipelines/pipelines.ts';
 
-databaseEach();
+databasePerTest();
 
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
@@ -18,36 +18,37 @@ async function pages(child: string): Promise<number> {
 }
 
 test('a look at a parent reads as little after 200 jumps as after 20', async () => {
-  const id = await add();
+  const id = await enqueueThroughStages();
   const [child = ''] = await enqueue(client, 'child', [{ after: [id] }]);
   const counts: number[] = [];
   for (let n = 0; n < 10; n++) {
-    for (let jump = 0; jump < 20; jump++) await done(await next('fetch'), { stage: 'fetch' });
+    for (let jump = 0; jump < 20; jump++)
+      await completeRun(await claimNext('fetch'), { stage: 'fetch' });
     await pages(child);
     counts.push(await pages(child));
   }
   expect(counts.at(-1)).toBeLessThan((counts[0] as number) * 1.3 + 20);
-  await done(await next('fetch'), { stage: null });
+  await completeRun(await claimNext('fetch'), { stage: null });
   expect(await stateOf(child)).toBe('ready');
 });
 
 test('a child of a parent that goes on, waits, is changed and goes on, sees it end', async () => {
-  const id = await add();
+  const id = await enqueueThroughStages();
   const [child = ''] = await enqueue(client, 'child', [{ after: [id] }]);
-  await done(await next('fetch'));
-  const run = await next('parse');
+  await completeRun(await claimNext('fetch'));
+  const run = await claimNext('parse');
   await client.query(`select * from tock.change(array[$1::bigint], '{"delay_seconds": 0.01}')`, [
     id,
   ]);
-  await done(run);
+  await completeRun(run);
   await client.query(
     `select * from tock.change(array[$1::bigint], '{"delay_seconds": 0, "payload": 3}')`,
     [id],
   );
   await client.query(`select * from tock.change(array[$1::bigint], '{"payload": 4}')`, [id]);
-  const last = await next('index');
+  const last = await claimNext('index');
   expect(last).toMatchObject({ payload: 4 });
   expect(await stateOf(child)).toBe('waiting');
-  await done(last);
+  await completeRun(last);
   expect(await stateOf(child)).toBe('ready');
 });

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
-  becomes,
   claim,
   complete,
   enqueue,
   leaseOf,
-  numbered,
+  numberedTasks,
   rows,
   task,
   value,
+  waitForState,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 /** Promotes as a claim does, not by the sweep, which finds what was missed. */
-const becomesReady = (id: string) => becomes(client, id, 'ready', false);
+const becomesReady = (id: string) => waitForState(client, id, 'ready', false);
 const childOf = async (parent: string) =>
   (await enqueue(client, 'q', [{ after: [parent] }]))[0] ?? '';
 
@@ -247,7 +247,7 @@ test('what a claim does on the way can’t fail it', async () => {
 });
 
 test('what a claim does on the way ends with its time: the rest is for the next', async () => {
-  await enqueue(client, 'q', numbered(1000, 0, { delay_seconds: 1000 }));
+  await enqueue(client, 'q', numberedTasks(1000, 0, { delay_seconds: 1000 }));
   await client.query('update tock.waiting set due_at = now()');
   // Longer than the twentieth of a second that a claim has for others.
   await onTheWay('perform pg_sleep(0.06)');

@@ -1,20 +1,28 @@
 import { expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
-  becomes,
   claim,
   complete,
   enqueue,
+  expireTask,
   fail,
   leaseOf,
-  passExpiry,
   promote,
   rows,
   task,
+  waitForState,
 } from '../../verbs.ts';
-import { change, doAll, lookAfterAWhile, newQueue, payloadOf, stateOf, waits } from './spawns.ts';
+import {
+  change,
+  completeAll,
+  makeRechecksDue,
+  newQueue,
+  payloadOf,
+  spawnAndWait,
+  stateOf,
+} from './spawns.ts';
 
-oneDatabase();
+databasePerFile();
 
 const cancel = (id: string) => client.query('select tock.cancel(array[$1::bigint])', [id]);
 
@@ -39,19 +47,19 @@ async function beside(
 test('a task that is cancelled while its completion is being written does not go on', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const id = await beside(queue, children, cancel);
-  await doAll(children);
-  await becomes(client, id, 'cancelled');
+  await completeAll(children);
+  await waitForState(client, id, 'cancelled');
   expect(await claim(client, queue)).toEqual([]);
 });
 
 test('and is seen to be cancelled before its children have ended', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const id = await beside(queue, children, cancel);
-  await becomes(client, id, 'cancelled');
+  await waitForState(client, id, 'cancelled');
   const [after = ''] = await enqueue(client, newQueue(), [
     { after: [id], on_parent_failure: 'run' },
   ]);
-  await becomes(client, after, 'ready');
+  await waitForState(client, after, 'ready');
 });
 
 test('the time that was asked for while it ran holds for what comes after its children', async () => {
@@ -60,10 +68,10 @@ test('the time that was asked for while it ran holds for what comes after its ch
   const lease = leaseOf(await claim(client, queue));
   await change(id, { run_at: new Date(Date.now() + 3_600_000).toISOString(), priority: 1 });
   await complete(client, lease, [{ id, spawn: { queue: children, tasks: [{}], wait: true } }]);
-  await doAll(children);
+  await completeAll(children);
   expect(await task(client, id)).toMatchObject({ state: 'waiting', priority: 1 });
   await change(id, { run_at: new Date().toISOString() });
-  await becomes(client, id, 'ready');
+  await waitForState(client, id, 'ready');
 });
 
 test('a task that has started doesn’t expire while its children run, nor afterwards', async () => {
@@ -71,12 +79,12 @@ test('a task that has started doesn’t expire while its children run, nor after
   await client.query('select tock.put_queue($1, $2)', [queue, '{"max_wait_seconds": 1000}']);
   const own = { expires_in_seconds: 1000 };
   const ids = [
-    (await waits(queue, { queue: children, tasks: [{}] })).id,
-    (await waits(queue, { queue: children, tasks: [{}] }, own)).id,
+    (await spawnAndWait(queue, { queue: children, tasks: [{}] })).id,
+    (await spawnAndWait(queue, { queue: children, tasks: [{}] }, own)).id,
   ];
-  const late = () => Promise.all(ids.map((id) => passExpiry(client, id)));
+  const late = () => Promise.all(ids.map((id) => expireTask(client, id)));
   await late();
-  await doAll(children);
+  await completeAll(children);
   await promote(client);
   await late();
   expect((await claim(client, queue, { limit: 5 })).map((run) => run.id).sort()).toEqual(
@@ -101,7 +109,7 @@ test.each(['yield', 'keep'])(
     const sweep = () => rows(client, 'select tock.promote(100, true)');
     await sweep();
     expect([await stateOf(first), await stateOf(second)]).toEqual(['waiting', 'waiting']);
-    await doAll(children);
+    await completeAll(children);
     await sweep();
     expect([await stateOf(first), await stateOf(second)]).toEqual(['ready', 'waiting']);
     // one that fails afterwards has failed, and yields
@@ -113,14 +121,14 @@ test.each(['yield', 'keep'])(
 
 test('a change under way when its children end is not lost', async () => {
   const [queue, children] = [newQueue(), newQueue()];
-  const { id } = await waits(queue, { queue: children, tasks: [{}] });
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
   const other = await db.connect();
   await other.query('begin');
   await other.query('select tock.change(array[$1::bigint], $2)', [id, '{"payload": "new"}']);
-  await doAll(children);
+  await completeAll(children);
   await other.query('commit');
   await other.end();
-  await becomes(client, id, 'ready');
+  await waitForState(client, id, 'ready');
   expect(await payloadOf(queue)).toMatchObject({ payload: 'new', result: 'r' });
 });
 
@@ -137,18 +145,18 @@ test('a keyed child that ends while the completion that waits for it is open', a
   await complete(client, child, [{ id: kid, result: 'k' }]);
   await other.query('commit');
   await other.end();
-  await becomes(client, id, 'ready');
+  await waitForState(client, id, 'ready');
   expect((await payloadOf(queue)).children).toMatchObject([{ id: kid, result: 'k' }]);
 });
 
 test('a task that waits for its children and is a parent itself has those after it wait', async () => {
   const [queue, children, later] = [newQueue(), newQueue(), newQueue()];
-  const { id } = await waits(queue, { queue: children, tasks: [{}] });
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
   const [after = ''] = await enqueue(client, later, [{ after: [id], gather: true }]);
-  await lookAfterAWhile();
+  await makeRechecksDue();
   expect(await stateOf(after)).toBe('waiting');
-  await doAll(children);
-  await doAll(queue, 'last');
-  await becomes(client, after, 'ready');
+  await completeAll(children);
+  await completeAll(queue, 'last');
+  await waitForState(client, after, 'ready');
   expect((await claim(client, later))[0]?.payload).toMatchObject({ parents: [{ result: 'last' }] });
 });

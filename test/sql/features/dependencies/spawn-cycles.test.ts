@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
-  becomes,
   claim,
   complete,
   enqueue,
@@ -10,10 +9,11 @@ import {
   refusal,
   rows,
   task,
+  waitForState,
 } from '../../verbs.ts';
-import { doAll, lookAfterAWhile, payloadOf, stateOf, waits } from './spawns.ts';
+import { completeAll, makeRechecksDue, payloadOf, spawnAndWait, stateOf } from './spawns.ts';
 
-databaseEach();
+databasePerTest();
 
 /** Completes a task so that it waits for these; the error that this gives. */
 async function refused(queue: string, id: string, children: string, tasks: object[]) {
@@ -51,13 +51,13 @@ describe('a completion is refused whose task would wait', () => {
     const [later = ''] = await enqueue(client, 'later', [{ after: [id] }]);
     const [code, field] = await refused('q', id, 'c', [{ after: [later] }, {}]);
     expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0]']);
-    await becomes(client, later, 'ready');
+    await waitForState(client, later, 'ready');
   });
 
   test('for a task that waits for it, by that one’s key', async () => {
     const [two = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
     const key = { unique_key: 'a' };
-    const { id: one } = await waits('a', { queue: 'b', tasks: [{ unique_key: 'b' }] }, key);
+    const { id: one } = await spawnAndWait('a', { queue: 'b', tasks: [{ unique_key: 'b' }] }, key);
     const [, field, message] = await refused('b', two, 'a', [{ unique_key: 'a' }]);
     expect([field, message]).toEqual(['results[0].spawn.tasks[0]', waitsForIt]);
     expect(await stateOf(one)).toBe('ready');
@@ -87,7 +87,7 @@ describe('a completion is refused whose task would wait', () => {
     const [child] = await rows<{ id: string }>(client, 'select id from tock.parents($1)', [top]);
     const [, field, message] = await refused('c', child?.id as string, 'q', [{ gate: 'g' }]);
     expect([field, message]).toEqual(['results[0].spawn.tasks[0]', waitsForIt]);
-    await becomes(client, top, 'ready');
+    await waitForState(client, top, 'ready');
   });
 });
 
@@ -101,9 +101,9 @@ test('a task at a gate with room is waited for, whoever is inside', async () => 
   const spawn = { queue: 'q', tasks: [{ gate: 'g' }], wait: true };
   await complete(client, run?.lease as string, [{ id: run?.id, spawn }]);
   await promote(client);
-  expect((await doAll('q')).length).toBe(1);
-  expect((await doAll('c')).length).toBe(1);
-  await becomes(client, top, 'ready');
+  expect((await completeAll('q')).length).toBe(1);
+  expect((await completeAll('c')).length).toBe(1);
+  await waitForState(client, top, 'ready');
 });
 
 test('a key that a newer task may take is no reason to refuse', async () => {
@@ -112,7 +112,7 @@ test('a key that a newer task may take is no reason to refuse', async () => {
   const lease = leaseOf(await claim(client, 'q'));
   const tasks = [{ ...keyed, payload: 'for the child' }];
   await complete(client, lease, [{ id, result: 'r', spawn: { tasks, wait: true } }]);
-  const [child] = await doAll('q', 'c');
+  const [child] = await completeAll('q', 'c');
   expect([child?.id === id, child?.payload]).toEqual([false, 'for the child']);
   expect(await payloadOf('q')).toMatchObject({ result: 'r', children: [{ id: child?.id }] });
 });
@@ -134,9 +134,9 @@ async function unseen() {
 
 test('of two that wait for each other, unseen by both, the younger is cancelled and the other goes on', async () => {
   const [one, two] = await unseen();
-  await lookAfterAWhile();
-  await lookAfterAWhile();
-  await lookAfterAWhile();
+  await makeRechecksDue();
+  await makeRechecksDue();
+  await makeRechecksDue();
   const states = [await stateOf(one), await stateOf(two)];
   expect(states.sort()).toEqual(['cancelled', 'ready']);
   const found = [await task(client, one), await task(client, two)];
@@ -166,7 +166,7 @@ test('a long chain is no cycle, however long it waits', async () => {
   }
   const lease = leaseOf(await claim(client, 'q'));
   await complete(client, lease, [{ id, spawn: { queue: 'c', tasks: [{}, {}], wait: true } }]);
-  await lookAfterAWhile();
-  await lookAfterAWhile();
+  await makeRechecksDue();
+  await makeRechecksDue();
   for (const one of [id, ...chain]) expect(await stateOf(one)).toBe('waiting');
 });

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import { claim, complete, enqueue, leaseOf, promote, refusal, task } from '../../verbs.ts';
-import { doAll, newQueue, payloadOf, stateOf, waits } from './spawns.ts';
+import { completeAll, newQueue, payloadOf, spawnAndWait, stateOf } from './spawns.ts';
 
-oneDatabase();
+databasePerFile();
 
 test('what comes for the key of a task that has started and waits is a task of its own', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const keyed = { unique_key: 'doc', on_conflict: 'replace' };
-  const { id } = await waits(queue, { queue: children, tasks: [{}] }, keyed, 'of p');
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, keyed, 'of p');
   const [other = ''] = await enqueue(client, queue, [{ payload: 'new', ...keyed }]);
   expect(other).not.toBe(id);
-  await doAll(children);
+  await completeAll(children);
   const [second = ''] = await enqueue(client, queue, [{ payload: 'newer', ...keyed }]);
   const runs = await claim(client, queue, { limit: 10 });
   expect(runs.find((run) => run.id === id)?.payload).toMatchObject({
@@ -25,14 +25,14 @@ test('what comes for the key of a task that has started and waits is a task of i
 test('what is to run after a task that waits for its children does', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const keyed = { unique_key: 'doc', on_conflict: 'rerun' };
-  const { id } = await waits(queue, { queue: children, tasks: [{}] }, keyed);
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, keyed);
   const [other = ''] = await enqueue(client, queue, [{ payload: 'new', ...keyed }]);
   const [same = ''] = await enqueue(client, queue, [{ payload: 'newest', ...keyed }]);
   expect([other === id, same]).toEqual([false, other]);
   await promote(client);
   expect(await stateOf(other)).toBe('waiting');
-  await doAll(children);
-  expect((await doAll(queue)).map((run) => run.id)).toEqual([id]);
+  await completeAll(children);
+  expect((await completeAll(queue)).map((run) => run.id)).toEqual([id]);
   await promote(client);
   expect((await claim(client, queue)).map((run) => [run.id, run.payload])).toEqual([
     [other, 'newest'],
@@ -41,7 +41,7 @@ test('what is to run after a task that waits for its children does', async () =>
 
 test('as long as it is unfinished a task keeps its key through its children', async () => {
   const [queue, children] = [newQueue(), newQueue()];
-  const { id } = await waits(queue, { queue: children, tasks: [{}] }, { unique_key: 'k' });
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, { unique_key: 'k' });
   expect(await enqueue(client, queue, [{ unique_key: 'k' }])).toEqual([id]);
 });
 
@@ -51,7 +51,7 @@ test('nothing that is merged into a task with its parents’ results is lost: wa
   const [id = ''] = await enqueue(client, queue, [
     { payload: [1], unique_key: 'k', after: [parent], gather: true, delay_seconds: 1000 },
   ]);
-  await doAll(parents, 'of x');
+  await completeAll(parents, 'of x');
   const merged = { unique_key: 'k', on_conflict: 'merge', payload: [2] };
   expect(await enqueue(client, queue, [merged])).toEqual([id]);
   expect((await task(client, id))?.payload).toEqual({
@@ -65,7 +65,7 @@ test('nothing that is merged into a task with its parents’ results is lost: re
   const [parent = ''] = await enqueue(client, parents, [{}]);
   const gathers = { payload: [1], unique_key: 'k', after: [parent], gather: true };
   const [id = ''] = await enqueue(client, queue, [gathers]);
-  await doAll(parents, 'of x');
+  await completeAll(parents, 'of x');
   await enqueue(client, queue, [{ unique_key: 'k', on_conflict: 'merge', payload: [2] }]);
   await enqueue(client, queue, [{ unique_key: 'k', on_conflict: 'merge', payload: [3] }]);
   const runs = await claim(client, queue, { limit: 10 });
@@ -79,7 +79,7 @@ test('nothing that is merged into a task with its parents’ results is lost: ru
   await enqueue(client, queue, [
     { payload: [1], unique_key: 'k', after: [parent], gather: true, max_attempts: 2 },
   ]);
-  await doAll(parents, 'of x');
+  await completeAll(parents, 'of x');
   const lease = leaseOf(await claim(client, queue));
   const merged = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'merge' };
   await enqueue(client, queue, [{ ...merged, payload: [2] }]);

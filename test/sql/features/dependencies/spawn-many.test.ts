@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
-import { numbered, value } from '../../verbs.ts';
-import { newQueue, waits } from './spawns.ts';
+import { client, databasePerFile } from '../../test_database.ts';
+import { numberedTasks, value } from '../../verbs.ts';
+import { newQueue, spawnAndWait } from './spawns.ts';
 
-oneDatabase();
+databasePerFile();
 
 /** Milliseconds that a child's result takes at the turn of a task with so many. */
 async function perChild(n: number): Promise<number> {
-  const tasks = numbered(n).map((one, k) => ({ ...one, name: `the child with number ${k}` }));
-  const { id } = await waits(newQueue(), { queue: newQueue(), tasks });
+  const tasks = numberedTasks(n).map((one, k) => ({ ...one, name: `the child with number ${k}` }));
+  const { id } = await spawnAndWait(newQueue(), { queue: newQueue(), tasks });
   const find = 'select position from tock.waiting where task_id = $1';
   const position = await value<string>(client, find, [id]);
   const times: number[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -14,24 +14,24 @@ import {
 } from '../../verbs.ts';
 import {
   change,
-  doAll,
+  completeAll,
   newQueue,
   payloadOf,
+  type ResumedPayload,
   rerun,
+  spawnAndWait,
   stateOf,
-  type Whole,
   waitAgain,
-  waits,
 } from './spawns.ts';
 
-oneDatabase();
+databasePerFile();
 
 /** A task that went on after its children and ended, and was run again. */
 async function ranAgain(queue: string, children: string, dead = false) {
-  const { id } = await waits(queue, { queue: children, tasks: [{}] });
-  await doAll(children);
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
+  await completeAll(children);
   if (dead) await fail(client, leaseOf(await claim(client, queue)), { fatal: true });
-  else await doAll(queue);
+  else await completeAll(queue);
   return rerun(id);
 }
 
@@ -42,7 +42,7 @@ describe('a task that is run again, and changed, may spawn and wait: its payload
     await change(await ranAgain(queue, children), { payload });
     const run = await waitAgain(queue, children, 1);
     expect(run?.payload).toMatchObject({ payload, result: 'r', children: [{ state: 'done' }] });
-    await doAll(children, 'of c');
+    await completeAll(children, 'of c');
     const whole = await payloadOf(queue);
     expect(Object.keys(whole).sort()).toEqual(['children', 'payload', 'result']);
     expect(whole).toMatchObject({ payload, result: 1, children: [{ result: 'of c' }] });
@@ -54,7 +54,7 @@ test('a task that died after its children goes on from there when it is run agai
   await ranAgain(queue, children, true);
   const run = await waitAgain(queue, children, 2);
   expect(run?.payload).toMatchObject({ payload: 'p', result: 'r' });
-  await doAll(children, 'c');
+  await completeAll(children, 'c');
   expect(await payloadOf(queue)).toMatchObject({
     payload: 'p',
     result: 2,
@@ -66,8 +66,8 @@ test('a task that was given its parents’ results keeps them when it is run aga
   const [queue, parents] = [newQueue(), newQueue()];
   const [parent = ''] = await enqueue(client, parents, [{}]);
   const [id = ''] = await enqueue(client, queue, [{ payload: 1, after: [parent], gather: true }]);
-  await doAll(parents, 'of x');
-  await doAll(queue);
+  await completeAll(parents, 'of x');
+  await completeAll(queue);
   await change(await rerun(id), { payload: 2 });
   expect(await payloadOf(queue)).toEqual({
     payload: 2,
@@ -79,10 +79,10 @@ describe('whatever a waiting task’s payload has become, it goes on, and so do 
   const payloads = ['null', '5', '[1]', '{}', '{"result": 1}'];
   test.each([...payloads, undefined])('%s', async (text) => {
     const [queue, children, others] = [newQueue(), newQueue(), newQueue()];
-    const { id } = await waits(queue, { queue: children, tasks: [{}] });
+    const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
     const [other = ''] = await enqueue(client, others, [{ delay_seconds: 1000 }]);
     await rows(client, 'update tock.waiting set payload = $2 where task_id = $1', [id, text]);
-    await doAll(children, 'c');
+    await completeAll(children, 'c');
     await makeDue(client, others);
     await promote(client);
     expect([await stateOf(id), await stateOf(other)]).toEqual(['ready', 'ready']);
@@ -96,14 +96,14 @@ test('a gathered task in a pipeline spawns in each stage', async () => {
   const [parent = ''] = await enqueue(client, parents, [{}]);
   const options = { pipeline: [a, b], after: [parent], gather: true };
   const [id = ''] = await enqueue(client, a, [{ payload: 1, ...options }]);
-  await doAll(parents, 'of x');
+  await completeAll(parents, 'of x');
   const first = await waitAgain(a, children, 'r1');
   expect(first?.payload).toMatchObject({ payload: 1, parents: [{ id: parent, result: 'of x' }] });
-  await doAll(children, 'c1');
-  const [second] = await doAll(a, 'to b');
+  await completeAll(children, 'c1');
+  const [second] = await completeAll(a, 'to b');
   expect(second?.payload).toMatchObject({ result: 'r1', children: [{ result: 'c1' }] });
   expect((await waitAgain(b, children, 'r3'))?.payload).toBe('to b');
-  await doAll(children, 'c3');
+  await completeAll(children, 'c3');
   const [fourth] = await claim(client, b);
   expect(fourth?.payload).toMatchObject({ payload: 'to b', children: [{ result: 'c3' }] });
   await change(id, { payload: 'changed' });
@@ -121,20 +121,20 @@ describe('sizes', () => {
 
   test('results of a second round are there if they fit, whatever the first gave', async () => {
     const [queue, children] = [newQueue(), newQueue()];
-    await waits(queue, { queue: children, tasks: [{}] });
-    await doAll(children, 'x'.repeat(150_000));
+    await spawnAndWait(queue, { queue: children, tasks: [{}] });
+    await completeAll(children, 'x'.repeat(150_000));
     const run = await waitAgain(queue, children);
-    expect((run?.payload as Whole | undefined)?.children[0]?.result).toHaveLength(150_000);
-    await doAll(children, 'y'.repeat(150_000));
+    expect((run?.payload as ResumedPayload | undefined)?.children[0]?.result).toHaveLength(150_000);
+    await completeAll(children, 'y'.repeat(150_000));
     expect((await payloadOf(queue)).children[0]?.result).toHaveLength(150_000);
   });
 
   test('many small results are there, as they fit', async () => {
     const [queue, children] = [newQueue(), newQueue()];
     await client.query('select tock.put_queue($1, $2)', [queue, '{"max_payload_bytes": 17000}']);
-    await waits(queue, { queue: children, tasks: Array(100).fill({}) });
+    await spawnAndWait(queue, { queue: children, tasks: Array(100).fill({}) });
     const result = Array(30).fill(1);
-    await doAll(children, result);
+    await completeAll(children, result);
     const whole = await payloadOf(queue);
     expect(whole.children.map((one) => one.result)).toEqual(Array(100).fill(result));
   });
@@ -151,19 +151,24 @@ describe('sizes', () => {
     });
     expect([await stateOf(id), await claim(client, children)]).toEqual(['running', []]);
     await complete(client, lease, [{ id, result: 'y', spawn }]);
-    await doAll(children, result);
+    await completeAll(children, result);
     expect(JSON.stringify(await payloadOf(queue)).length).toBeLessThan(262_144);
   });
 
   test('bytes are those of the whole, changed or not, while it waits and afterwards', async () => {
     const [queue, children] = [newQueue(), newQueue()];
-    const { id } = await waits(queue, { queue: children, tasks: [{}] }, {}, 'z'.repeat(1000));
+    const { id } = await spawnAndWait(
+      queue,
+      { queue: children, tasks: [{}] },
+      {},
+      'z'.repeat(1000),
+    );
     for (const payload of ['p', 5, 'changed']) {
       if (payload !== 'p') await change(id, { payload });
       const [row] = await bytesOf('waiting', id);
       expect(row?.bytes).toBe(row?.real);
     }
-    await doAll(children, 'c'.repeat(1000));
+    await completeAll(children, 'c'.repeat(1000));
     await change(id, { payload: 'again' });
     const [run] = await claim(client, queue);
     await change(id, { payload: 'and again' });
@@ -179,7 +184,7 @@ describe('sizes', () => {
     const [parent = ''] = await enqueue(client, parents, [{}]);
     const tasks = Array(60).fill({ payload: 1, after: [parent], gather: true });
     const ids = await enqueue(client, queue, tasks);
-    await doAll(parents, 'x'.repeat(200_000));
+    await completeAll(parents, 'x'.repeat(200_000));
     await promote(client);
     await client.query('select tock.change($1::bigint[], $2)', [ids, '{"payload": 2}']);
     const runs = await claim(client, queue, { limit: 60 });
@@ -191,17 +196,17 @@ describe('sizes', () => {
 test('children have their names', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const tasks = [{ name: 'left' }, { name: 'right', after: ['left'] }, {}];
-  await waits(queue, { queue: children, tasks });
-  await doAll(children);
-  await doAll(children);
+  await spawnAndWait(queue, { queue: children, tasks });
+  await completeAll(children);
+  await completeAll(children);
   const whole = await payloadOf(queue);
   expect(whole.children.map((one) => one.name)).toEqual(['left', 'right', undefined]);
 });
 
 test('two tasks that are one by their key are one child', async () => {
   const [queue, children] = [newQueue(), newQueue()];
-  await waits(queue, { queue: children, tasks: [{ unique_key: 'u' }, { unique_key: 'u' }] });
-  await doAll(children);
+  await spawnAndWait(queue, { queue: children, tasks: [{ unique_key: 'u' }, { unique_key: 'u' }] });
+  await completeAll(children);
   expect((await payloadOf(queue)).children.length).toBe(1);
 });
 
@@ -212,6 +217,6 @@ test('a child’s parent is the task, by whichever id it was named, or what it s
   const [run] = await claim(client, queue);
   const spawn = { queue: children, tasks: [{}, { parent: '77' }] };
   await complete(client, run?.lease as string, [{ id: run?.run_id, spawn }]);
-  const found = await Promise.all((await doAll(children)).map((one) => task(client, one.id)));
+  const found = await Promise.all((await completeAll(children)).map((one) => task(client, one.id)));
   expect(found.map((one) => one?.options?.parent)).toEqual([id, '77']);
 });

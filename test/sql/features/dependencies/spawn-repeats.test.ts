@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { client, databaseEach } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -12,15 +12,15 @@ import {
   refusal,
   rows,
 } from '../../verbs.ts';
-import { doAll, stateOf, waits } from './spawns.ts';
+import { completeAll, spawnAndWait, stateOf } from './spawns.ts';
 
-databaseEach();
+databasePerTest();
 
 test('a completion is repeated after the task was moved while it waits', async () => {
-  const { id, lease, results } = await waits('q', { queue: 'c', tasks: [{}] });
+  const { id, lease, results } = await spawnAndWait('q', { queue: 'c', tasks: [{}] });
   await rows(client, 'select * from tock.move(array[$1::bigint], $2)', [id, 'to']);
   expect(await complete(client, lease, results)).toEqual({ completed: 1, refused: [] });
-  await doAll('c');
+  await completeAll('c');
   expect((await claim(client, 'to')).map((run) => run.id)).toEqual([id]);
   expect(await complete(client, lease, results)).toEqual({ completed: 1, refused: [] });
 });
@@ -70,7 +70,7 @@ test('a lease that was reaped spawns nothing', async () => {
 });
 
 test('after request ids are gone a repeat is refused, and spawns nothing', async () => {
-  const { id, lease, results } = await waits('q', { queue: 'c', tasks: [{}] });
+  const { id, lease, results } = await spawnAndWait('q', { queue: 'c', tasks: [{}] });
   await client.query("update tock.requests set created_at = now() - interval '2 days'");
   await client.query('select tock.tidy()');
   expect(await complete(client, lease, results)).not.toMatchObject({ completed: 1 });
@@ -85,7 +85,7 @@ test('the rest of a lease ends as one after a run of it has spawned', async () =
   await complete(client, lease, [{ id: ids[0], spawn }]);
   expect(await complete(client, lease)).toEqual({ completed: 3, refused: [] });
   expect(await complete(client, lease)).toEqual({ completed: 3, refused: [] });
-  await doAll('c');
+  await completeAll('c');
   expect((await claim(client, 'q', { limit: 9 })).map((run) => run.id)).toEqual([ids[0]]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { withClient } from '../../../../scripts/stack/roles.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import { claim, complete, enqueue, leaseOf, refusal, value } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 /** Of this file's run, as roles are the cluster's. */
 const tag = Math.random().toString(36).slice(2, 8);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
@@ -13,9 +12,10 @@ import {
   rows,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 let queues = 0;
 const newQueue = () => `q${++queues}`;
@@ -155,7 +155,7 @@ test('a run that another call ends meanwhile spawns nothing', async () => {
   }));
   const pid = await pidOf(client);
   const answer = complete(client, lease, both);
-  await blocked(await db.connect(), pid);
+  await waitUntilBlocked(await db.connect(), pid);
   await other.query('commit');
   expect(await answer).toEqual({ completed: 1, refused: [id] });
   expect((await claim(client, children, { limit: 5 })).map((run) => run.payload)).toEqual([second]);

@@ -13,7 +13,11 @@ import {
 } from '../../verbs.ts';
 
 /** What a task goes on with that has waited for its children. */
-export type Whole = { payload: unknown; result: unknown; children: Record<string, unknown>[] };
+export type ResumedPayload = {
+  payload: unknown;
+  result: unknown;
+  children: Record<string, unknown>[];
+};
 
 let queues = 0;
 
@@ -29,7 +33,7 @@ export const rerun = (id: string) =>
   value<string>(client, 'select rerun_id from tock.rerun(array[$1::bigint])', [id]);
 
 /** Claims what is ready, up to a hundred, and completes each with this result. */
-export async function doAll(queue: string, result: unknown = null): Promise<Run[]> {
+export async function completeAll(queue: string, result: unknown = null): Promise<Run[]> {
   const runs = await claim(client, queue, { limit: 100 });
   const results = runs.map((run) => ({ id: run.id, result }));
   if (runs.length > 0) await complete(client, leaseOf(runs), results);
@@ -37,7 +41,7 @@ export async function doAll(queue: string, result: unknown = null): Promise<Run[
 }
 
 /** A task that was completed and waits for what it spawned, with the call that did so. */
-export async function waits(
+export async function spawnAndWait(
   queue: string,
   spawn: object,
   options: object = {},
@@ -60,10 +64,11 @@ export async function waitAgain(queue: string, children: string, result: unknown
 }
 
 /** The payload of the one run that is ready. */
-export const payloadOf = async (queue: string) => (await claim(client, queue))[0]?.payload as Whole;
+export const payloadOf = async (queue: string) =>
+  (await claim(client, queue))[0]?.payload as ResumedPayload;
 
 /** What waits has done so for a while, and promotion looks at it. */
-export async function lookAfterAWhile() {
+export async function makeRechecksDue() {
   await rows(client, "update tock.watches set watched_at = watched_at - interval '1 minute'");
   await rows(
     client,

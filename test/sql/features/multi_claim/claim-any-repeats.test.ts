@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
-  numbered,
+  numberedTasks,
   pidOf,
   refusal,
   rows,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 import { claimAny } from './claim_any.ts';
 
-databaseEach();
+databasePerTest();
 
 test('a claim from several queues repeated with its request id gives the same runs', async () => {
-  await enqueue(client, 'a', numbered(3));
-  await enqueue(client, 'b', numbered(9));
+  await enqueue(client, 'a', numberedTasks(3));
+  await enqueue(client, 'b', numberedTasks(9));
   const queues = ['b', 'empty', 'a'];
   const options = { limit: 12, worker: 'w', lease_seconds: 60, request_id: 'r' };
   const first = await claimAny(client, queues, options);
   expect(first).toHaveLength(12);
-  await enqueue(client, 'empty', numbered(3));
+  await enqueue(client, 'empty', numberedTasks(3));
   expect(await claimAny(client, queues, options)).toEqual(first);
   const leases = [...new Set(first.map((run) => run.lease))] as [string, string];
   await complete(client, leases[0]);
@@ -43,7 +43,7 @@ test('a claim from several queues repeated with its request id gives the same ru
 });
 
 test('a repeated claim by weight gives the same runs, whatever order it would draw now', async () => {
-  for (const queue of ['a', 'b', 'c']) await enqueue(client, queue, numbered(30));
+  for (const queue of ['a', 'b', 'c']) await enqueue(client, queue, numberedTasks(30));
   for (let n = 0; n < 20; n++) {
     const options = { weights: [1, 1, 1], request_id: `r${n}`, limit: 1 };
     const first = await claimAny(client, ['a', 'b', 'c'], options);
@@ -53,14 +53,14 @@ test('a repeated claim by weight gives the same runs, whatever order it would dr
 });
 
 test('two calls at once with one request id hold the same runs, in whatever order they name queues', async () => {
-  await enqueue(client, 'a', numbered(10));
-  await enqueue(client, 'b', numbered(10));
+  await enqueue(client, 'a', numberedTasks(10));
+  await enqueue(client, 'b', numberedTasks(10));
   const holder = await db.connect();
   await holder.query('begin');
   const first = await claimAny(holder, ['b', 'a'], { limit: 12, request_id: 'c' });
   const pid = await pidOf(client);
   const second = claimAny(client, ['b', 'a'], { limit: 12, request_id: 'c' });
-  await blocked(await db.connect(), pid);
+  await waitUntilBlocked(await db.connect(), pid);
   await holder.query('commit');
   expect((await second).map((run) => run.run_id)).toEqual(first.map((run) => run.run_id));
 });
@@ -84,7 +84,7 @@ test.each([
 });
 
 test('an array that begins at 5 is an array', async () => {
-  await enqueue(client, 'b', numbered(2));
+  await enqueue(client, 'b', numberedTasks(2));
   const statement = `select id from tock.claim_any(p_queues => '[5:6]={a,b}', p_request_id => 'r')`;
   const first = await rows(client, statement);
   expect(first).toHaveLength(1);

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
   enqueue,
   expire,
   fail,
-  numbered,
+  numberedTasks,
   type Run,
   reap,
   release,
@@ -15,25 +15,25 @@ import {
   task,
   value,
 } from '../../verbs.ts';
-import { put } from '../queue_limits/limits.ts';
-import { brief, claimAny } from './claim_any.ts';
+import { putQueue } from '../queue_limits/limits.ts';
+import { claimAny, queuesAndPayloads } from './claim_any.ts';
 
-databaseEach();
+databasePerTest();
 
 test('the first queue gives what it has, the next what is left of the limit', async () => {
-  await enqueue(client, 'b', numbered(5));
-  expect(brief(await claimAny(client, ['a', 'b'], { limit: 2 }))).toEqual(['b0', 'b1']);
-  await enqueue(client, 'a', numbered(3));
+  await enqueue(client, 'b', numberedTasks(5));
+  expect(queuesAndPayloads(await claimAny(client, ['a', 'b'], { limit: 2 }))).toEqual(['b0', 'b1']);
+  await enqueue(client, 'a', numberedTasks(3));
   const runs = await claimAny(client, ['a', 'b'], { limit: 5 });
-  expect(brief(runs)).toEqual(['a0', 'a1', 'a2', 'b2', 'b3']);
-  expect(brief(await claimAny(client, ['a', 'b'], { limit: 5 }))).toEqual(['b4']);
+  expect(queuesAndPayloads(runs)).toEqual(['a0', 'a1', 'a2', 'b2', 'b3']);
+  expect(queuesAndPayloads(await claimAny(client, ['a', 'b'], { limit: 5 }))).toEqual(['b4']);
   expect(await claimAny(client, ['a', 'b'], { limit: 5 })).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('each queue has a lease of its own, which ends as any other, by its own policy', async () => {
-  await put(client, 'a', { max_attempts: 1, lease_seconds: 10 });
-  await put(client, 'b', { max_attempts: 3, lease_seconds: 1000 });
+  await putQueue(client, 'a', { max_attempts: 1, lease_seconds: 10 });
+  await putQueue(client, 'b', { max_attempts: 3, lease_seconds: 1000 });
   await enqueue(client, 'a', [{}]);
   await enqueue(client, 'b', [{}]);
   const [a, b] = (await claimAny(client, ['a', 'b'], { limit: 2 })) as unknown as [Run, Run];
@@ -48,7 +48,7 @@ test('each queue has a lease of its own, which ends as any other, by its own pol
 });
 
 test('shares follow the weights while all have work, and an empty queue gives its own away', async () => {
-  for (const queue of ['a', 'b', 'c']) await enqueue(client, queue, numbered(600));
+  for (const queue of ['a', 'b', 'c']) await enqueue(client, queue, numberedTasks(600));
   const shares = async (count: number, queues: string[], weights: number[]) => {
     const got = new Map(queues.map((queue) => [queue, 0]));
     for (let n = 0; n < count; n++) {
@@ -72,29 +72,29 @@ test('shares follow the weights while all have work, and an empty queue gives it
 
 test('paused, limited and locked queues hold up nobody', async () => {
   for (const queue of ['paused', 'limited', 'locked', 'free']) {
-    await enqueue(client, queue, numbered(3));
+    await enqueue(client, queue, numberedTasks(3));
   }
-  await put(client, 'paused', { paused: true });
-  await put(client, 'limited', { max_running: 1 });
+  await putQueue(client, 'paused', { paused: true });
+  await putQueue(client, 'limited', { max_running: 1 });
   const other = await db.connect();
   await other.query('begin');
   await claim(other, 'locked');
   const queues = ['paused', 'limited', 'locked', 'free'];
   const first = await claimAny(client, queues, { limit: 9 });
-  expect(brief(first)).toEqual(['limited0', 'free0', 'free1', 'free2']);
+  expect(queuesAndPayloads(first)).toEqual(['limited0', 'free0', 'free1', 'free2']);
   expect(await claimAny(client, queues, { limit: 9 })).toEqual([]);
   await other.query('rollback');
   const rest = await claimAny(client, queues, { limit: 9 });
-  expect(brief(rest)).toEqual(['locked0', 'locked1', 'locked2']);
+  expect(queuesAndPayloads(rest)).toEqual(['locked0', 'locked1', 'locked2']);
 });
 
 test('limits hold in a claim from several queues', async () => {
-  await put(client, 'a', { max_running: 2 });
-  await put(client, 'b', { rate_limit: 3, rate_seconds: 3600 });
-  await enqueue(client, 'a', numbered(9));
-  await enqueue(client, 'b', numbered(9));
+  await putQueue(client, 'a', { max_running: 2 });
+  await putQueue(client, 'b', { rate_limit: 3, rate_seconds: 3600 });
+  await enqueue(client, 'a', numberedTasks(9));
+  await enqueue(client, 'b', numberedTasks(9));
   const runs = await claimAny(client, ['a', 'b'], { limit: 9 });
-  expect(brief(runs)).toEqual(['a0', 'a1', 'b0', 'b1', 'b2']);
+  expect(queuesAndPayloads(runs)).toEqual(['a0', 'a1', 'b0', 'b1', 'b2']);
   expect(await claimAny(client, ['b', 'a'], { limit: 9 })).toEqual([]);
 });
 
@@ -110,9 +110,9 @@ const answer = async (queues: string[]) =>
   )[0];
 
 test('what a claim of several says is the best that one of them said', async () => {
-  await put(client, 'paused', { paused: true });
-  await put(client, 'slow', { rate_limit: 1, rate_seconds: 500 });
-  await enqueue(client, 'slow', numbered(2));
+  await putQueue(client, 'paused', { paused: true });
+  await putQueue(client, 'slow', { rate_limit: 1, rate_seconds: 500 });
+  await enqueue(client, 'slow', numberedTasks(2));
   await enqueue(client, 'soon', [{ delay_seconds: 20 }]);
   await claim(client, 'slow');
   const paused = await answer(['paused']);
@@ -124,7 +124,7 @@ test('what a claim of several says is the best that one of them said', async () 
   expect(empty).toMatchObject({ state: 'empty' });
   expect(empty?.after).toBeGreaterThan(10);
   expect(empty?.after).toBeLessThanOrEqual(20);
-  await enqueue(client, 'held', numbered(2));
+  await enqueue(client, 'held', numberedTasks(2));
   const other = await db.connect();
   await other.query('begin');
   await claim(other, 'held');
@@ -134,19 +134,19 @@ test('what a claim of several says is the best that one of them said', async () 
 });
 
 test('each lease lies in one epoch, though the queues have come to different ones', async () => {
-  await enqueue(client, 'old', numbered(3));
+  await enqueue(client, 'old', numberedTasks(3));
   await client.query(
     `select setval('tock.positions', e.end_position - 2) from tock.epochs e
      where e.number = tock.newest_epoch()`,
   );
   await client.query('select tock.rotate()');
-  await enqueue(client, 'edge', numbered(3));
-  await enqueue(client, 'new', numbered(3));
+  await enqueue(client, 'edge', numberedTasks(3));
+  await enqueue(client, 'new', numberedTasks(3));
   const seen: string[] = [];
   for (let runs: (Run & { queue: string })[]; ; ) {
     runs = await claimAny(client, ['new', 'edge', 'old'], { limit: 9 });
     if (runs.length === 0) break;
-    seen.push(...brief(runs));
+    seen.push(...queuesAndPayloads(runs));
     for (const lease of new Set(runs.map((run) => run.lease))) {
       const own = runs.filter((run) => run.lease === lease);
       expect(new Set(own.map((run) => run.queue)).size).toBe(1);
@@ -155,7 +155,7 @@ test('each lease lies in one epoch, though the queues have come to different one
   }
   const all = ['new', 'edge', 'old'].flatMap((queue) => [0, 1, 2].map((n) => queue + n));
   expect(seen.sort()).toEqual(all.sort());
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('tasks with options are leased apart in each queue, and claimed all the same', async () => {
@@ -165,7 +165,7 @@ test('tasks with options are leased apart in each queue, and claimed all the sam
   const seen: string[] = [];
   for (let n = 0; n < 4 && seen.length < 4; n++) {
     const runs = await claimAny(client, ['a', 'b'], { limit: 9 });
-    seen.push(...brief(runs));
+    seen.push(...queuesAndPayloads(runs));
     for (const lease of new Set(runs.map((run) => run.lease))) {
       const own = runs.filter((run) => run.lease === lease);
       expect(await complete(client, lease)).toMatchObject({ completed: own.length });
@@ -185,8 +185,8 @@ const setting = async (queues: string[]) => {
 };
 
 test('it commits asynchronously when it is alone, unless one of the queues forbids it', async () => {
-  for (const queue of ['a', 'b', 'limited']) await enqueue(client, queue, numbered(1));
-  await put(client, 'limited', { max_running: 1 });
+  for (const queue of ['a', 'b', 'limited']) await enqueue(client, queue, numberedTasks(1));
+  await putQueue(client, 'limited', { max_running: 1 });
   await enqueue(client, 'asking', [{ timeout_seconds: 60 }]);
   expect(await setting(['a', 'nothing'])).toBe('off');
   expect(await setting(['b', 'limited'])).toBe('on');
@@ -194,7 +194,7 @@ test('it commits asynchronously when it is alone, unless one of the queues forbi
 });
 
 test('alone it promotes what is due and takes back what is lost, where nobody else does', async () => {
-  await enqueue(client, 'a', numbered(1));
+  await enqueue(client, 'a', numberedTasks(1));
   const [run] = await claimAny(client, ['a', 'b']);
   await expire(client, run?.lease as string);
   await enqueue(client, 'b', [{ payload: 'late', delay_seconds: 1 }]);
@@ -202,7 +202,7 @@ test('alone it promotes what is due and takes back what is lost, where nobody el
   await client.query('update tock.duties set last_started_at = null');
   const got: string[] = [];
   for (let n = 0; n < 3; n++) {
-    got.push(...brief(await claimAny(client, ['a', 'b'], { limit: 9, alone: true })));
+    got.push(...queuesAndPayloads(await claimAny(client, ['a', 'b'], { limit: 9, alone: true })));
   }
   expect(got.sort()).toEqual(['a0', 'blate']);
 });
@@ -210,10 +210,10 @@ test('alone it promotes what is due and takes back what is lost, where nobody el
 test("an answer's size is bounded over all queues, and whoever comes first may be large", async () => {
   const large = 'x'.repeat(3_000_000);
   for (const queue of ['a', 'b', 'c']) {
-    await put(client, queue, { max_payload_bytes: 4_194_304 });
+    await putQueue(client, queue, { max_payload_bytes: 4_194_304 });
     await enqueue(client, queue, [{ payload: large }, { payload: large }]);
   }
-  await enqueue(client, 'd', numbered(2));
+  await enqueue(client, 'd', numberedTasks(2));
   const queues = ['a', 'b', 'c', 'd'];
   const first = await claimAny(client, queues, { limit: 9 });
   expect(first.map((run) => run.queue)).toEqual(['a', 'd', 'd']);
@@ -224,8 +224,8 @@ test("an answer's size is bounded over all queues, and whoever comes first may b
 test('eight workers empty five queues together, each task once', async () => {
   const queues = ['a', 'b', 'c', 'd', 'e'];
   const sent: string[] = [];
-  for (const queue of queues) sent.push(...(await enqueue(client, queue, numbered(300))));
-  await put(client, 'c', { max_running: 4 });
+  for (const queue of queues) sent.push(...(await enqueue(client, queue, numberedTasks(300))));
+  await putQueue(client, 'c', { max_running: 4 });
   const workers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   const done: string[] = [];
   let calls = 0;
@@ -249,5 +249,5 @@ test('eight workers empty five queues together, each task once', async () => {
   expect(done.sort()).toEqual(sent.sort());
   expect(await reap(client)).toBe(0);
   expect((await task(client, sent[0] as string))?.state).toBe('done');
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { patience } from '../../../timeout.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
-  blocked,
   complete,
   enqueue,
   expire,
-  numbered,
+  numberedTasks,
   pidOf,
   type Run,
   reap,
   refusal,
   rows,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 const own = (
   on: Pick<typeof client, 'query'>,
@@ -25,7 +25,7 @@ const own = (
 ) => rows<Run>(on, 'select * from tock.claim_own($1, $2, $3)', [queue, worker, seconds]);
 
 test('a worker that claims one at a time gets its own task back rather than a second one', async () => {
-  await enqueue(client, 'own', numbered(3));
+  await enqueue(client, 'own', numberedTasks(3));
   const [first] = await own(client, 'own', 'a');
   const [again] = await own(client, 'own', 'a', 600);
   expect(again).toMatchObject({ lease: first?.lease, id: first?.id, payload: first?.payload });
@@ -51,7 +51,7 @@ const ownAgain = (
   });
 
 test('sixteen calls of a worker at once get one task', async () => {
-  await enqueue(client, 'many', numbered(20));
+  await enqueue(client, 'many', numberedTasks(20));
   const all = await Promise.all(Array.from({ length: 16 }, () => db.connect()));
   for (let round = 0; round < 5; round++) {
     const answers = (await Promise.all(all.map((on) => ownAgain(on, 'many', 'a')))).flat();
@@ -62,7 +62,7 @@ test('sixteen calls of a worker at once get one task', async () => {
 });
 
 test('a lease that was lost is no longer its own', async () => {
-  await enqueue(client, 'lost', numbered(1));
+  await enqueue(client, 'lost', numberedTasks(1));
   const [first] = await own(client, 'lost', 'a');
   await expire(client, first?.lease as string);
   await reap(client);
@@ -97,21 +97,23 @@ test('what nobody needs any more is forgotten, and what is still held is not', a
 });
 
 test('what is claimed while others tidy is not forgotten, and tidy waits for nobody', async () => {
-  await enqueue(client, 'tidied', numbered(3));
+  await enqueue(client, 'tidied', numberedTasks(3));
   const [first] = await own(client, 'tidied', 'a');
   await complete(client, first?.lease as string);
   await days('tidied');
   const open = await db.connect();
   await open.query('begin');
   const [second] = await own(open, 'tidied', 'a');
-  await client.query(`set lock_timeout = ${patience}; select tock.tidy(); reset lock_timeout`);
+  await client.query(
+    `set lock_timeout = ${conditionTimeout}; select tock.tidy(); reset lock_timeout`,
+  );
   await open.query('commit');
   const [third] = await own(client, 'tidied', 'a');
   expect(third?.id).toBe(second?.id);
 });
 
 test('a worker that is forgotten while it claims has one task', async () => {
-  await enqueue(client, 'forgotten', numbered(3));
+  await enqueue(client, 'forgotten', numberedTasks(3));
   const [first] = await own(client, 'forgotten', 'a');
   await complete(client, first?.lease as string);
   await days('forgotten');
@@ -123,7 +125,7 @@ test('a worker that is forgotten while it claims has one task', async () => {
   const pid = await pidOf(other);
   await open.query('select pg_advisory_lock(4711)');
   const claimed = own(other, 'forgotten', 'a');
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await client.query('select tock.tidy()');
   await open.query('select pg_advisory_unlock(4711)');
   const [second] = await claimed;

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { type Options, type Run, rows } from '../../verbs.ts';
+import { type ClaimOptions, type Run, rows } from '../../verbs.ts';
 
-type Any = Options & { weights?: number[]; alone?: boolean };
+type Any = ClaimOptions & { weights?: number[]; alone?: boolean };
 
 /** A claim from several queues. */
 export const claimAny = (on: pg.Client, queues: string[], options: Any = {}) =>
@@ -21,5 +21,5 @@ export const claimAny = (on: pg.Client, queues: string[], options: Any = {}) =>
   );
 
 /** Each run as its queue and payload: mail7. */
-export const brief = (runs: { queue: string; payload: unknown }[]) =>
+export const queuesAndPayloads = (runs: { queue: string; payload: unknown }[]) =>
   runs.map((run) => `${run.queue}${run.payload}`);

@@ -1,10 +1,9 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { patience } from '../../../timeout.ts';
-import { expectWhole } from '../../invariants.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
@@ -14,11 +13,12 @@ import {
   type Run,
   release,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
-import { setQueue } from '../concurrency/concurrency_keys.ts';
-import { add, done, look, next, stages } from './pipelines.ts';
+import { putQueue } from '../concurrency/concurrency_keys.ts';
+import { claimNext, completeRun, enqueueThroughStages, stages, taskById } from './pipelines.ts';
 
-databaseEach();
+databasePerTest();
 
 const cancel = (id: string, on: pg.Client = client) =>
   on.query('select * from tock.cancel(array[$1::bigint])', [id]);
@@ -27,19 +27,19 @@ const change = (id: string, changes: object) =>
   client.query('select * from tock.change(array[$1::bigint], $2)', [id, changes]);
 
 for (const [how, end] of [
-  ['by its result', (run: Run) => done(run, { result: 1 })],
+  ['by its result', (run: Run) => completeRun(run, { result: 1 })],
   ['with its lease', (run: Run) => complete(client, run.lease)],
 ] as const) {
   test(`a task that is cancelled while a stage runs goes no further, completed ${how}`, async () => {
-    const id = await add();
-    const run = await next('fetch');
+    const id = await enqueueThroughStages();
+    const run = await claimNext('fetch');
     await cancel(id);
     for (let again = 0; again < 2; again++) {
       expect(await end(run)).toEqual({ completed: 1, refused: [] });
     }
-    expect(await look(id)).toMatchObject({ state: 'cancelled', queue: 'fetch' });
+    expect(await taskById(id)).toMatchObject({ state: 'cancelled', queue: 'fetch' });
     expect(await claim(client, 'parse')).toEqual([]);
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 }
 
@@ -52,137 +52,137 @@ test.each([
     const [plain = ''] = await enqueue(client, 'plain', [{}]);
     for (const [queue, id] of [
       ['plain', plain],
-      ['fetch', await add()],
+      ['fetch', await enqueueThroughStages()],
     ] as const) {
-      const run = await next(queue);
+      const run = await claimNext(queue);
       await cancel(id);
       await end(run);
-      expect(await done(run), queue).toBeUndefined();
+      expect(await completeRun(run), queue).toBeUndefined();
       expect(await complete(client, run.lease), queue).toBeUndefined();
     }
   },
 );
 
 test('a run that was completed, its task cancelled, is not failed as well', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   await cancel(id);
-  await done(run);
+  await completeRun(run);
   expect(await fail(client, run.lease, [{ id }])).toBeUndefined();
-  const { error, runs } = await look(id);
+  const { error, runs } = await taskById(id);
   expect([error, runs[0]?.error]).toEqual([null, null]);
 });
 
 test('a task that is cancelled in a later stage goes no further, and its last stage is done', async () => {
-  const [stopped, last] = [await add(), await add()];
+  const [stopped, last] = [await enqueueThroughStages(), await enqueueThroughStages()];
   const runs = await claim(client, 'fetch', { limit: 2 });
   await complete(client, leaseOf(runs), [{ id: stopped }, { id: last, stage: 'index' }]);
-  const [parse, index] = [await next('parse'), await next('index')];
+  const [parse, index] = [await claimNext('parse'), await claimNext('index')];
   await cancel(stopped);
   await cancel(last);
-  await done(parse);
-  await done(index, { result: 'indexed' });
-  expect(await look(stopped)).toMatchObject({ state: 'cancelled', queue: 'parse' });
-  expect(await look(last)).toMatchObject({ state: 'done', result: 'indexed' });
+  await completeRun(parse);
+  await completeRun(index, { result: 'indexed' });
+  expect(await taskById(stopped)).toMatchObject({ state: 'cancelled', queue: 'parse' });
+  expect(await taskById(last)).toMatchObject({ state: 'done', result: 'indexed' });
 });
 
 test('a task that is cancelled while it is ready in a stage is passed over', async () => {
-  const id = await add();
-  await done(await next('fetch'));
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'));
   await cancel(id);
   expect(await claim(client, 'parse')).toEqual([]);
-  expect(await look(id)).toMatchObject({ state: 'cancelled', queue: 'parse' });
+  expect(await taskById(id)).toMatchObject({ state: 'cancelled', queue: 'parse' });
 });
 
 test('a priority that is changed while a stage runs holds from the next one on', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   await change(id, { priority: 1 });
-  await done(run);
-  const parse = await next('parse');
+  await completeRun(run);
+  const parse = await claimNext('parse');
   expect(parse).toMatchObject({ priority: 1 });
-  await done(parse);
+  await completeRun(parse);
   await change(id, { priority: 8 });
-  expect(await next('index')).toMatchObject({ priority: 8 });
+  expect(await claimNext('index')).toMatchObject({ priority: 8 });
 });
 
 test('a time that is changed while a stage runs is when the next one begins', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   await change(id, { run_at: '2030-01-01T00:00:00Z' });
-  await done(run, { result: 1 });
-  expect(await look(id)).toMatchObject({ state: 'waiting', queue: 'parse', payload: 1 });
+  await completeRun(run, { result: 1 });
+  expect(await taskById(id)).toMatchObject({ state: 'waiting', queue: 'parse', payload: 1 });
   await change(id, { delay_seconds: 0 });
-  expect(await next('parse')).toMatchObject({ id, payload: 1 });
+  expect(await claimNext('parse')).toMatchObject({ id, payload: 1 });
 });
 
 test('a payload that is changed while a stage runs is for its next attempt, not for another stage', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   await change(id, { payload: 'changed' });
   await fail(client, run.lease, { retry_in_seconds: 0 });
-  const retry = await next('fetch');
+  const retry = await claimNext('fetch');
   expect(retry).toMatchObject({ payload: 'changed', attempt: 2 });
-  await done(retry, { result: 'fetched' });
-  const parse = await next('parse');
+  await completeRun(retry, { result: 'fetched' });
+  const parse = await claimNext('parse');
   expect(parse).toMatchObject({ payload: 'fetched' });
   await fail(client, parse.lease, { retry_in_seconds: 0 });
-  const again = await next('parse');
+  const again = await claimNext('parse');
   expect(again).toMatchObject({ payload: 'fetched', attempt: 2 });
   await change(id, { payload: 'mended' });
   await fail(client, again.lease, { retry_in_seconds: 0 });
-  const third = await next('parse');
+  const third = await claimNext('parse');
   expect(third).toMatchObject({ payload: 'mended' });
   await fail(client, third.lease, { retry_in_seconds: 0 });
-  expect(await next('parse')).toMatchObject({ payload: 'mended', attempt: 4 });
+  expect(await claimNext('parse')).toMatchObject({ payload: 'mended', attempt: 4 });
 });
 
 test('a payload that is changed in a stage is not that of a later visit to it', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   await change(id, { payload: 'changed' });
-  await done(run, { stage: 'fetch', result: 'back' });
-  await fail(client, (await next('fetch')).lease, { retry_in_seconds: 0 });
-  expect(await next('fetch')).toMatchObject({ payload: 'back' });
+  await completeRun(run, { stage: 'fetch', result: 'back' });
+  await fail(client, (await claimNext('fetch')).lease, { retry_in_seconds: 0 });
+  expect(await claimNext('fetch')).toMatchObject({ payload: 'back' });
 });
 
 test('a changed payload goes on where the stage has no result', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   await change(id, { payload: 'changed' });
-  await done(run);
-  expect(await next('parse')).toMatchObject({ id, payload: 'changed' });
+  await completeRun(run);
+  expect(await claimNext('parse')).toMatchObject({ id, payload: 'changed' });
 });
 
 test('a payload that is changed while the task is ready in a stage is what it gets', async () => {
-  const id = await add();
-  await done(await next('fetch'), { result: 1 });
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'), { result: 1 });
   await change(id, { payload: 'mine' });
-  const parse = await next('parse');
+  const parse = await claimNext('parse');
   expect(parse).toMatchObject({ payload: 'mine' });
   await fail(client, parse.lease, { retry_in_seconds: 0 });
-  expect(await next('parse')).toMatchObject({ payload: 'mine' });
+  expect(await claimNext('parse')).toMatchObject({ payload: 'mine' });
 });
 
 test('a key is held through all stages, and is free after the last', async () => {
   const key = { unique_key: 'k' };
-  const id = await add(key);
+  const id = await enqueueThroughStages(key);
   for (const queue of stages) {
-    expect(await add(key)).toBe(id);
-    const run = await next(queue);
-    expect(await add(key)).toBe(id);
-    await done(run);
+    expect(await enqueueThroughStages(key)).toBe(id);
+    const run = await claimNext(queue);
+    expect(await enqueueThroughStages(key)).toBe(id);
+    await completeRun(run);
   }
-  expect(await add(key)).not.toBe(id);
+  expect(await enqueueThroughStages(key)).not.toBe(id);
 });
 
 test('a key that counts until the start is free from the second stage on', async () => {
   for (const on_conflict of ['replace', 'merge', 'debounce']) {
     const key = { unique_key: on_conflict, on_conflict, payload: [1] };
-    const id = await add(key);
-    await done(await next('fetch'), { result: 'fetched' });
-    expect(await add({ ...key, payload: [2] }), on_conflict).not.toBe(id);
-    expect(await next('parse'), on_conflict).toMatchObject({ id, payload: 'fetched' });
+    const id = await enqueueThroughStages(key);
+    await completeRun(await claimNext('fetch'), { result: 'fetched' });
+    expect(await enqueueThroughStages({ ...key, payload: [2] }), on_conflict).not.toBe(id);
+    expect(await claimNext('parse'), on_conflict).toMatchObject({ id, payload: 'fetched' });
     await client.query("select tock.purge_queue('fetch')");
   }
 });
@@ -193,12 +193,12 @@ for (const on_conflict of ['replace', 'merge', 'debounce']) {
   test(`what was sent back to its first stage has started, and stays beside a newer task of its key: ${on_conflict}`, async () => {
     for (const waits of [false, true]) {
       const key = { unique_key: `k ${waits}`, on_conflict };
-      const id = await add(key);
-      await done(await next('fetch'));
-      const parse = await next('parse');
+      const id = await enqueueThroughStages(key);
+      await completeRun(await claimNext('fetch'));
+      const parse = await claimNext('parse');
       if (waits) await change(id, { run_at: '2030-01-01T00:00:00Z' });
-      await done(parse, back);
-      expect(await add({ ...key, payload: 'newer' })).not.toBe(id);
+      await completeRun(parse, back);
+      expect(await enqueueThroughStages({ ...key, payload: 'newer' })).not.toBe(id);
       if (waits) await change(id, { delay_seconds: 0 });
       const runs = await claim(client, 'fetch', { limit: 2 });
       expect(runs.find((run) => run.id === id)).toMatchObject({ payload: 'back' });
@@ -208,63 +208,63 @@ for (const on_conflict of ['replace', 'merge', 'debounce']) {
 }
 
 test('what was sent back to its first stage is not given a newer task’s payload', async () => {
-  await setQueue(client, 'fetch', { backoff_base_seconds: 0, backoff_jitter: 0 });
+  await putQueue(client, 'fetch', { backoff_base_seconds: 0, backoff_jitter: 0 });
   const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
-  const id = await add(key);
-  await done(await next('fetch'), back);
-  expect(await add({ ...key, payload: 'newer' })).toBe(id);
-  const run = await next('fetch');
+  const id = await enqueueThroughStages(key);
+  await completeRun(await claimNext('fetch'), back);
+  expect(await enqueueThroughStages({ ...key, payload: 'newer' })).toBe(id);
+  const run = await claimNext('fetch');
   expect(run).toMatchObject({ payload: 'back' });
-  expect(await add({ ...key, payload: 'newer' })).toBe(id);
+  expect(await enqueueThroughStages({ ...key, payload: 'newer' })).toBe(id);
   await fail(client, run.lease, { retry_in_seconds: 0 });
-  expect(await next('fetch')).toMatchObject({ payload: 'back' });
+  expect(await claimNext('fetch')).toMatchObject({ payload: 'back' });
 });
 
 test('what has a key in a later stage is not given a newer task’s payload', async () => {
-  await setQueue(client, 'fetch', { backoff_base_seconds: 0 });
+  await putQueue(client, 'fetch', { backoff_base_seconds: 0 });
   const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
-  const id = await add(key);
-  await done(await next('fetch'), { result: 'fetched' });
-  expect(await add({ ...key, payload: 'newer' })).toBe(id);
-  expect(await next('parse')).toMatchObject({ payload: 'fetched' });
+  const id = await enqueueThroughStages(key);
+  await completeRun(await claimNext('fetch'), { result: 'fetched' });
+  expect(await enqueueThroughStages({ ...key, payload: 'newer' })).toBe(id);
+  expect(await claimNext('parse')).toMatchObject({ payload: 'fetched' });
 });
 
 test('a cancellation that waits for nobody stops a stage that is completed meanwhile, or the one after', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   const other = await db.connect();
   await client.query('begin');
   await cancel(id);
-  await done(run, {}, other);
+  await completeRun(run, {}, other);
   await client.query('commit');
-  const parse = await next('parse');
-  await done(parse);
-  expect(await look(id)).toMatchObject({ state: 'cancelled', queue: 'parse' });
+  const parse = await claimNext('parse');
+  await completeRun(parse);
+  expect(await taskById(id)).toMatchObject({ state: 'cancelled', queue: 'parse' });
 });
 
 test('a worker whose completion is still open holds up no other worker of its queue', async () => {
-  const [first, second] = [await add(), await add()];
+  const [first, second] = [await enqueueThroughStages(), await enqueueThroughStages()];
   const [a] = await claim(client, 'fetch', { limit: 1 });
   const [b] = await claim(client, 'fetch', { limit: 1 });
   const other = await db.connect();
-  await other.query(`set statement_timeout = ${patience}`);
+  await other.query(`set statement_timeout = ${conditionTimeout}`);
   await client.query('begin');
-  await done(a as Run);
-  await done(b as Run, {}, other);
+  await completeRun(a as Run);
+  await completeRun(b as Run, {}, other);
   expect(await claim(other, 'parse', { limit: 10 })).toMatchObject([{ id: second }]);
   await client.query('rollback');
-  expect(await look(first)).toMatchObject({ state: 'running', queue: 'fetch' });
+  expect(await taskById(first)).toMatchObject({ state: 'running', queue: 'fetch' });
 });
 
 test('the same lease, completed whole by two at once, moves each task once', async () => {
-  const ids = [await add(), await add()];
+  const ids = [await enqueueThroughStages(), await enqueueThroughStages()];
   const lease = leaseOf(await claim(client, 'fetch', { limit: 2 }));
   const other = await db.connect();
   const pid = await pidOf(other);
   await client.query('begin');
   await complete(client, lease);
   const second = complete(other, lease);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await client.query('commit');
   expect(await second).toEqual({ completed: 2, refused: [] });
   const runs = await claim(client, 'parse', { limit: 10 });

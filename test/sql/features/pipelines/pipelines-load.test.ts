@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { pace } from '../../../sleep.ts';
-import { patience } from '../../../timeout.ts';
-import { expectWhole } from '../../invariants.ts';
-import { dice } from '../../load.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { sleep } from '../../../sleep.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { seededRandom } from '../../load.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -19,10 +19,10 @@ import {
   release,
   rows,
 } from '../../verbs.ts';
-import { setQueue } from '../concurrency/concurrency_keys.ts';
+import { putQueue } from '../concurrency/concurrency_keys.ts';
 import { stages } from './pipelines.ts';
 
-databaseEach();
+databasePerTest();
 
 /** A way to end a claim's runs, as workers do that lose answers, leases and transactions. */
 type End = (on: pg.Client, runs: Run[]) => Promise<unknown>;
@@ -90,7 +90,7 @@ test.each([
   '%i tasks pass each of three stages once, whatever eight workers do, ended %s',
   async (count, _how, ends, result) => {
     const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
-    await setQueue(client, '*', { max_attempts: 1000, max_lost: 1000, backoff_jitter: 0 });
+    await putQueue(client, '*', { max_attempts: 1000, max_lost: 1000, backoff_jitter: 0 });
     await client.query('select tock.rotate(p_ahead => 6, p_width => 3000)');
     const ids = await enqueue(
       client,
@@ -102,7 +102,7 @@ test.each([
         ...(n % 5 === 0 && { gate: `g${n % 50}` }),
       })),
     );
-    for (const queue of stages) await setQueue(client, queue, { gate_limit: 5 });
+    for (const queue of stages) await putQueue(client, queue, { gate_limit: 5 });
     const left = async () =>
       (
         await rows<{ left: number }>(
@@ -115,13 +115,13 @@ test.each([
     let going = true;
     const refused = new Map<string, number>();
     const workers = Array.from({ length: 8 }, async (_, n) => {
-      const random = dice(seed + n);
+      const random = seededRandom(seed + n);
       const on = await db.connect();
       while (going) {
         try {
           const runs = await claim(on, stages[random(3)] as string, { limit: 1 + random(30) });
           if (runs.length > 0) await (ends[random(ends.length)] as End)(on, runs);
-          else await pace(random(50));
+          else await sleep(random(50));
         } catch (error) {
           const code = (error as { code?: string }).code ?? String(error);
           refused.set(code, (refused.get(code) ?? 0) + 1);
@@ -129,7 +129,7 @@ test.each([
         }
       }
     });
-    const end = Date.now() + 4 * patience;
+    const end = Date.now() + 4 * conditionTimeout;
     while ((await left()) > 0 && Date.now() < end) {
       await reap(client);
       for (const queue of stages) await makeDue(client, queue);
@@ -159,6 +159,6 @@ test.each([
     expect(told, `seed ${seed}`).toEqual([
       { state: 'done', queue: 'index', result, way: 'fetch, parse, index', tasks: count },
     ]);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );

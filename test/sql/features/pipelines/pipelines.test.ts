@@ -1,9 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { pass } from '../../kernel/segment/segments.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { startNextSegment } from '../../kernel/segment/segments.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
@@ -15,17 +14,25 @@ import {
   refusal,
   release,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
-import { add, done, look, next, slowRetries, stages } from './pipelines.ts';
+import {
+  claimNext,
+  completeRun,
+  enqueueThroughStages,
+  slowRetries,
+  stages,
+  taskById,
+} from './pipelines.ts';
 
-databaseEach();
+databasePerTest();
 
 beforeEach(slowRetries);
 
 test('a task goes through its stages, each result the next payload, under one id', async () => {
-  const id = await add({ tenant: 'a', priority: 3 });
+  const id = await enqueueThroughStages({ tenant: 'a', priority: 3 });
   for (const [n, queue] of stages.entries()) {
-    const run = await next(queue);
+    const run = await claimNext(queue);
     expect(run).toMatchObject({
       id,
       attempt: 1,
@@ -33,10 +40,10 @@ test('a task goes through its stages, each result the next payload, under one id
       tenant: 'a',
       priority: 3,
     });
-    expect(await done(run, { result: { of: n } })).toEqual({ completed: 1, refused: [] });
-    expect(await look(id)).toMatchObject({ queue: stages[Math.min(n + 1, 2)] });
+    expect(await completeRun(run, { result: { of: n } })).toEqual({ completed: 1, refused: [] });
+    expect(await taskById(id)).toMatchObject({ queue: stages[Math.min(n + 1, 2)] });
   }
-  const found = await look(id);
+  const found = await taskById(id);
   expect(found).toMatchObject({
     id,
     queue: 'index',
@@ -54,15 +61,15 @@ test('a task goes through its stages, each result the next payload, under one id
       attempt: 1,
     })),
   );
-  for (const { id: run } of found.runs) expect(await look(run)).toEqual(found);
-  await expectWhole(client);
+  for (const { id: run } of found.runs) expect(await taskById(run)).toEqual(found);
+  await expectInvariants(client);
 });
 
 test('without a result the payload goes on as it is, and a result of null is none', async () => {
-  const id = await add();
-  await done(await next('fetch'));
-  await done(await next('parse'), { result: null });
-  expect(await next('index')).toMatchObject({ id, payload: 'begun' });
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'));
+  await completeRun(await claimNext('parse'), { result: null });
+  expect(await claimNext('index')).toMatchObject({ id, payload: 'begun' });
 });
 
 test('a whole lease is completed without results: what has a pipeline goes on, the others end', async () => {
@@ -76,31 +83,31 @@ test('a whole lease is completed without results: what has a pipeline goes on, t
   for (let again = 0; again < 2; again++) {
     expect(await complete(client, leaseOf(runs))).toEqual({ completed: 3, refused: [] });
   }
-  expect(await look(a)).toMatchObject({ state: 'ready', queue: 'parse' });
-  expect(await look(b)).toMatchObject({ state: 'done', queue: 'fetch' });
+  expect(await taskById(a)).toMatchObject({ state: 'ready', queue: 'parse' });
+  expect(await taskById(b)).toMatchObject({ state: 'done', queue: 'fetch' });
   expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
   expect(
     await value(client, 'select count(*)::integer from tock.leases where closed_at is null'),
   ).toBe(1);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a whole lease of an earlier epoch moves its tasks on, too', async () => {
-  const id = await add();
-  const run = await next('fetch');
-  await pass(client);
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  await startNextSegment(client);
   expect(await complete(client, run.lease)).toEqual({ completed: 1, refused: [] });
   expect(await complete(client, run.lease)).toEqual({ completed: 1, refused: [] });
-  const parse = await next('parse');
-  await pass(client);
-  await done(parse, { result: 'parsed' });
-  await pass(client);
-  const index = await next('index');
+  const parse = await claimNext('parse');
+  await startNextSegment(client);
+  await completeRun(parse, { result: 'parsed' });
+  await startNextSegment(client);
+  const index = await claimNext('index');
   expect(index).toMatchObject({ id, payload: 'parsed' });
   await complete(client, index.lease);
-  expect((await look(id)).runs.map(({ queue }) => queue)).toEqual(stages);
-  expect(await look(id)).toMatchObject({ state: 'done' });
-  await expectWhole(client);
+  expect((await taskById(id)).runs.map(({ queue }) => queue)).toEqual(stages);
+  expect(await taskById(id)).toMatchObject({ state: 'done' });
+  await expectInvariants(client);
 });
 
 test('of a lease a part of which has ended the rest is completed, and all count', async () => {
@@ -117,95 +124,98 @@ test('of a lease a part of which has ended the rest is completed, and all count'
     expect(await complete(client, lease)).toEqual({ completed: 3, refused: [] });
   }
   for (const [n, queue] of ['index', 'fetch', 'parse', 'parse'].entries()) {
-    expect(await look(ids[n] as string)).toMatchObject({ queue });
+    expect(await taskById(ids[n] as string)).toMatchObject({ queue });
   }
 });
 
 test('a lease that the reaper took back moves nothing', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   await expire(client, run.lease);
   expect(await reap(client)).toBe(1);
   expect(await complete(client, run.lease)).toBeUndefined();
-  expect(await done(run, { result: 1 })).toBeUndefined();
-  expect(await look(id)).toMatchObject({ state: 'ready', queue: 'fetch', attempt: 2, lost: 1 });
-  await done(await next('fetch'));
+  expect(await completeRun(run, { result: 1 })).toBeUndefined();
+  expect(await taskById(id)).toMatchObject({ state: 'ready', queue: 'fetch', attempt: 2, lost: 1 });
+  await completeRun(await claimNext('fetch'));
   // Attempts and losses are counted by stage.
-  expect(await look(id)).toMatchObject({ queue: 'parse', attempt: 1, lost: 0 });
+  expect(await taskById(id)).toMatchObject({ queue: 'parse', attempt: 1, lost: 0 });
 });
 
 test('the lease of a stage before can do nothing to the next', async () => {
-  const id = await add();
-  const run = await next('fetch');
-  await done(run, { result: 1 });
-  const parse = await next('parse');
-  expect(await done(run, { result: 2 })).toBeUndefined();
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  await completeRun(run, { result: 1 });
+  const parse = await claimNext('parse');
+  expect(await completeRun(run, { result: 2 })).toBeUndefined();
   expect(await fail(client, run.lease, [{ id }])).toBeUndefined();
-  expect(await look(id)).toMatchObject({ state: 'running', queue: 'parse' });
-  expect(await done(parse, { result: 3 })).toEqual({ completed: 1, refused: [] });
+  expect(await taskById(id)).toMatchObject({ state: 'running', queue: 'parse' });
+  expect(await completeRun(parse, { result: 3 })).toEqual({ completed: 1, refused: [] });
 });
 
 test('a completion that is made again answers the same, and moves the task once', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   const said = { result: 'x', stage: 'index' };
   for (let again = 0; again < 3; again++) {
-    expect(await done(run, said)).toEqual({ completed: 1, refused: [] });
+    expect(await completeRun(run, said)).toEqual({ completed: 1, refused: [] });
   }
-  expect(await done(run, { result: 'x' }), 'the next stage').toBeUndefined();
-  expect(await done(run, { result: 'x', stage: null }), 'none').toBeUndefined();
-  expect(await done(run, { ...said, result: 'y' })).toBeUndefined();
+  expect(await completeRun(run, { result: 'x' }), 'the next stage').toBeUndefined();
+  expect(await completeRun(run, { result: 'x', stage: null }), 'none').toBeUndefined();
+  expect(await completeRun(run, { ...said, result: 'y' })).toBeUndefined();
   const runs = await claim(client, 'index', { limit: 10 });
   expect(runs.map((one) => one.id)).toEqual([id]);
   expect(await claim(client, 'parse', { limit: 10 })).toEqual([]);
-  expect(await done(run, said), 'as the next stage runs').toEqual({ completed: 1, refused: [] });
+  expect(await completeRun(run, said), 'as the next stage runs').toEqual({
+    completed: 1,
+    refused: [],
+  });
 });
 
 test('two who complete one run at the same time move it once', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   const other = await db.connect();
   const pid = await pidOf(other);
   await client.query('begin');
-  await done(run, { result: 1 });
+  await completeRun(run, { result: 1 });
   const second = complete(other, run.lease, [{ id, result: 1 }]);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await client.query('commit');
   expect(await second).toEqual({ completed: 1, refused: [] });
   expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
 });
 
 test('what is rolled back has moved nothing, and can be done again', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   await client.query('begin');
-  await done(run, { result: 1 });
-  expect(await look(id)).toMatchObject({ queue: 'parse', state: 'ready' });
+  await completeRun(run, { result: 1 });
+  expect(await taskById(id)).toMatchObject({ queue: 'parse', state: 'ready' });
   await client.query('rollback');
-  expect(await look(id)).toMatchObject({ queue: 'fetch', state: 'running' });
-  await done(run, { result: 2 });
-  expect(await next('parse')).toMatchObject({ payload: 2 });
+  expect(await taskById(id)).toMatchObject({ queue: 'fetch', state: 'running' });
+  await completeRun(run, { result: 2 });
+  expect(await claimNext('parse')).toMatchObject({ payload: 2 });
 });
 
 test('under an old snapshot a run that another has completed meanwhile is a 40001', async () => {
-  const id = await add();
-  const run = await next('fetch');
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   const other = await db.connect();
   await client.query('begin isolation level repeatable read; select count(*) from tock.results');
   await complete(other, run.lease, [{ id, result: 1 }]);
-  expect(await refusal(done(run, { result: 1 }))).toMatchObject({ code: '40001' });
+  expect(await refusal(completeRun(run, { result: 1 }))).toMatchObject({ code: '40001' });
   await client.query('rollback');
   expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
 });
 
 test('a result may name the stage that comes next, before or after, or end the task', async () => {
-  const id = await add();
-  await done(await next('fetch'), { stage: 'index', result: 1 });
-  await done(await next('index'), { stage: 'fetch', result: 2 });
-  await done(await next('fetch'), { stage: 'fetch', result: 3 });
-  await done(await next('fetch'), { result: 4 });
-  await done(await next('parse'), { stage: null, result: 5 });
-  const found = await look(id);
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'), { stage: 'index', result: 1 });
+  await completeRun(await claimNext('index'), { stage: 'fetch', result: 2 });
+  await completeRun(await claimNext('fetch'), { stage: 'fetch', result: 3 });
+  await completeRun(await claimNext('fetch'), { result: 4 });
+  await completeRun(await claimNext('parse'), { stage: null, result: 5 });
+  const found = await taskById(id);
   expect(found).toMatchObject({ state: 'done', queue: 'parse', result: 5 });
   expect(found.runs.map(({ queue }) => queue)).toEqual([
     'fetch',
@@ -217,16 +227,16 @@ test('a result may name the stage that comes next, before or after, or end the t
 });
 
 test('a task begins in the stage where it is enqueued', async () => {
-  const id = await add({}, 'parse');
-  await done(await next('parse'), { result: 'parsed' });
-  expect(await next('index')).toMatchObject({ id, payload: 'parsed' });
+  const id = await enqueueThroughStages({}, 'parse');
+  await completeRun(await claimNext('parse'), { result: 'parsed' });
+  expect(await claimNext('index')).toMatchObject({ id, payload: 'parsed' });
 });
 
 test('a given-back run is ready in its stage', async () => {
-  const id = await add();
-  await done(await next('fetch'), { result: 1 });
-  await release(client, (await next('parse')).lease);
-  expect(await next('parse')).toMatchObject({ id, payload: 1, attempt: 1 });
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'), { result: 1 });
+  await release(client, (await claimNext('parse')).lease);
+  expect(await claimNext('parse')).toMatchObject({ id, payload: 1, attempt: 1 });
 });
 
 test('five thousand tasks of one lease go on together', async () => {

@@ -1,10 +1,16 @@
 import { beforeEach, expect, test } from 'vitest';
-import { client, databaseEach } from '../../test_database.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import { claim, complete, enqueue, leaseOf, refusal, value } from '../../verbs.ts';
-import { setQueue } from '../concurrency/concurrency_keys.ts';
-import { add, done, look, next, slowRetries } from './pipelines.ts';
+import { putQueue } from '../concurrency/concurrency_keys.ts';
+import {
+  claimNext,
+  completeRun,
+  enqueueThroughStages,
+  slowRetries,
+  taskById,
+} from './pipelines.ts';
 
-databaseEach();
+databasePerTest();
 
 beforeEach(slowRetries);
 
@@ -16,9 +22,9 @@ for (const [what, item, pipeline] of [
   ['an end of a task without a pipeline', { stage: null }, false],
 ] as const) {
   test(`a stage is refused that is ${what}, and nothing is done`, async () => {
-    const good = await add();
+    const good = await enqueueThroughStages();
     const bad = pipeline
-      ? await add()
+      ? await enqueueThroughStages()
       : ((await enqueue(client, 'fetch', [{ expires_in_seconds: 60 }]))[0] as string);
     const runs = await claim(client, 'fetch', { limit: 2 });
     const items = [{ id: good }, { id: bad, ...item }];
@@ -26,38 +32,41 @@ for (const [what, item, pipeline] of [
       code: 'TK422',
       detail: 'results[1].stage',
     });
-    expect(await look(good)).toMatchObject({ state: 'running', queue: 'fetch' });
+    expect(await taskById(good)).toMatchObject({ state: 'running', queue: 'fetch' });
   });
 }
 
 test('a stage of a plain task is refused', async () => {
   const [id] = await enqueue(client, 'fetch', [{}]);
-  const run = await next('fetch');
-  expect(await refusal(done(run, { stage: 'parse' }))).toMatchObject({
+  const run = await claimNext('fetch');
+  expect(await refusal(completeRun(run, { stage: 'parse' }))).toMatchObject({
     code: 'TK422',
     detail: 'results[0].stage',
   });
-  expect(await look(id as string)).toMatchObject({ state: 'running' });
+  expect(await taskById(id as string)).toMatchObject({ state: 'running' });
 });
 
 test('a result that the next queue is too small for is refused; the last one is not asked', async () => {
-  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
-  const id = await add();
-  const run = await next('fetch');
+  await putQueue(client, 'parse', { max_payload_bytes: 1024 });
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
   const large = 'x'.repeat(2000);
-  expect(await refusal(done(run, { result: large }))).toMatchObject({
+  expect(await refusal(completeRun(run, { result: large }))).toMatchObject({
     code: 'TK422',
     detail: 'results[0].result',
   });
-  expect(await look(id)).toMatchObject({ state: 'running' });
-  expect(await done(run, { result: large, stage: null })).toMatchObject({ completed: 1 });
+  expect(await taskById(id)).toMatchObject({ state: 'running' });
+  expect(await completeRun(run, { result: large, stage: null })).toMatchObject({ completed: 1 });
 });
 
 test('a payload that goes on as it is, or as it was changed, is refused where the next queue is too small for it', async () => {
-  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
+  await putQueue(client, 'parse', { max_payload_bytes: 1024 });
   const large = 'x'.repeat(2000);
-  const small = await add();
-  const [id, changed] = [await add({ payload: large }), await add()];
+  const small = await enqueueThroughStages();
+  const [id, changed] = [
+    await enqueueThroughStages({ payload: large }),
+    await enqueueThroughStages(),
+  ];
   const runs = await claim(client, 'fetch', { limit: 3 });
   await client.query('select * from tock.change(array[$1::bigint], $2)', [
     changed,
@@ -69,7 +78,7 @@ test('a payload that goes on as it is, or as it was changed, is refused where th
       code: 'TK422',
       detail: 'results[1].result',
     });
-    expect(await look(small)).toMatchObject({ state: 'running', queue: 'fetch' });
+    expect(await taskById(small)).toMatchObject({ state: 'running', queue: 'fetch' });
   }
   expect(await refusal(complete(client, leaseOf(runs)))).toMatchObject({
     code: 'TK422',
@@ -81,12 +90,12 @@ test('a payload that goes on as it is, or as it was changed, is refused where th
 });
 
 test('a task that was cancelled may be too large for the next queue, as it doesn’t come there', async () => {
-  await setQueue(client, 'parse', { max_payload_bytes: 1024 });
-  const id = await add({ payload: 'x'.repeat(2000) });
-  const run = await next('fetch');
+  await putQueue(client, 'parse', { max_payload_bytes: 1024 });
+  const id = await enqueueThroughStages({ payload: 'x'.repeat(2000) });
+  const run = await claimNext('fetch');
   await client.query('select * from tock.cancel(array[$1::bigint])', [id]);
-  expect(await done(run)).toMatchObject({ completed: 1 });
-  expect(await look(id)).toMatchObject({ state: 'cancelled' });
+  expect(await completeRun(run)).toMatchObject({ completed: 1 });
+  expect(await taskById(id)).toMatchObject({ state: 'cancelled' });
 });
 
 for (const [what, pipeline, field] of [
@@ -108,7 +117,9 @@ for (const [what, pipeline, field] of [
 }
 
 test('a pipeline is refused beside a key that reruns, as its gate is one queue’s', async () => {
-  expect(await refusal(add({ unique_key: 'k', on_conflict: 'rerun' }))).toMatchObject({
+  expect(
+    await refusal(enqueueThroughStages({ unique_key: 'k', on_conflict: 'rerun' })),
+  ).toMatchObject({
     code: 'TK422',
     detail: 'tasks[0].pipeline',
   });

@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
-import { asVerb, badScans, planning, statistics, stopAutovacuum } from '../../plans.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import {
+  asVerb,
+  badScans,
+  plannerStatistics,
+  sessionWithPlans,
+  stopAutovacuum,
+} from '../../plans.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import { value } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 
@@ -47,11 +53,11 @@ test('beside an open transaction the last of 10,000 elections reads as much as t
   expect([taking, (taking.at(-1) ?? 0) < firstTake * 1.3 + 40]).toEqual([taking, true]);
 });
 
-test.each(statistics)(
+test.each(plannerStatistics)(
   'no statement scans a pool of 5,000 and more, with %s statistics',
   async (_, known) => {
     await stopAutovacuum(client);
-    const on = await planning(db, known, 'auto');
+    const on = await sessionWithPlans(db, known, 'auto');
     const bad = await badScans(
       on,
       async () => {

@@ -3,7 +3,7 @@ import { rows, value } from '../../verbs.ts';
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-export type Stand = {
+export type PoolAnswer = {
   state: string;
   worker?: string | null;
   task?: string | null;
@@ -11,11 +11,11 @@ export type Stand = {
   leased_until: Date | null;
 };
 
-async function one(client: Client, sql: string, values: unknown[]): Promise<Stand> {
-  return (await rows<Stand>(client, sql, values))[0] as Stand;
+async function one(client: Client, sql: string, values: unknown[]): Promise<PoolAnswer> {
+  return (await rows<PoolAnswer>(client, sql, values))[0] as PoolAnswer;
 }
 
-export const join = (
+export const joinPool = (
   client: Client,
   pool: string,
   worker: string,
@@ -27,7 +27,7 @@ export const join = (
     [pool, worker, seconds, fence],
   );
 
-export const assign = (
+export const assignTask = (
   client: Client,
   pool: string,
   task: string,
@@ -43,20 +43,25 @@ export const assign = (
     [pool, task, worker, seconds, wait],
   );
 
-export const take = (client: Client, pool: string, worker: string, seconds: number | null = null) =>
+export const takeTask = (
+  client: Client,
+  pool: string,
+  worker: string,
+  seconds: number | null = null,
+) =>
   one(client, 'select * from tock.take(p_pool => $1, p_worker => $2, p_lease_seconds => $3)', [
     pool,
     worker,
     seconds,
   ]);
 
-export const leave = (client: Client, pool: string, worker: string) =>
+export const leavePool = (client: Client, pool: string, worker: string) =>
   value<boolean>(client, 'select tock.leave_pool(p_pool => $1, p_worker => $2)', [pool, worker]);
 
-export const offer = (client: Client, pool: string, tasks: unknown) =>
+export const addTasks = (client: Client, pool: string, tasks: unknown) =>
   value<number>(client, 'select tock.offer(p_pool => $1, p_tasks => $2)', [pool, tasks]);
 
-export const unassign = (
+export const unassignTask = (
   client: Client,
   pool: string,
   task: string,
@@ -69,7 +74,7 @@ export const unassign = (
   );
 
 /** Who is where: worker, task and state of each, workers first. */
-export async function standing(client: Client, pool: string): Promise<(string | null)[][]> {
+export async function poolState(client: Client, pool: string): Promise<(string | null)[][]> {
   const found = await rows<{ worker: string; task: string; state: string }>(
     client,
     `select worker, task, state from tock.pool(p_pool => $1)
@@ -80,7 +85,7 @@ export async function standing(client: Client, pool: string): Promise<(string | 
 }
 
 /** Time moves by back-dating: the worker's end was a second ago. */
-export async function vanish(client: Client, pool: string, worker: string): Promise<void> {
+export async function expireWorker(client: Client, pool: string, worker: string): Promise<void> {
   await client.query(
     `update tock.places set leased_until = clock_timestamp() - interval '1 second',
        look_at = clock_timestamp() - interval '1 second'
@@ -94,4 +99,7 @@ export const reapPools = (client: Client) =>
 
 /** As assign(), for many: the answers in order. */
 export const assignAll = (client: Client, pool: string, tasks: unknown) =>
-  rows<Stand>(client, 'select * from tock.assign_all(p_pool => $1, p_tasks => $2)', [pool, tasks]);
+  rows<PoolAnswer>(client, 'select * from tock.assign_all(p_pool => $1, p_tasks => $2)', [
+    pool,
+    tasks,
+  ]);

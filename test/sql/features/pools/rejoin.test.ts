@@ -1,90 +1,90 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
-import { blocked, pidOf, value } from '../../verbs.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { pidOf, value, waitUntilBlocked } from '../../verbs.ts';
 import {
-  assign,
+  addTasks,
   assignAll,
-  join,
-  leave,
-  offer,
-  type Stand,
-  standing,
-  take,
-  unassign,
-  vanish,
+  assignTask,
+  expireWorker,
+  joinPool,
+  leavePool,
+  type PoolAnswer,
+  poolState,
+  takeTask,
+  unassignTask,
 } from './pools.ts';
 
-oneDatabase();
+databasePerFile();
 
 const connections = (count: number) =>
   Promise.all(Array.from({ length: count }, () => db.connect()));
 
 test('a worker that comes anew by all doors at once has one place, and nobody an error', async () => {
   const tasks = Array.from({ length: 400 }, (_, n) => `t${n}`);
-  await offer(client, 'doors', tasks);
+  await addTasks(client, 'doors', tasks);
   const all = await connections(12);
   for (let round = 0; round < 25; round++) {
     const answers = await Promise.all(
       all.map((on, n) => {
-        if (n % 3 === 0) return join(on, 'doors', 'me');
-        if (n % 3 === 1) return take(on, 'doors', 'me');
-        return assign(on, 'doors', `own${n}`, { worker: 'me' });
+        if (n % 3 === 0) return joinPool(on, 'doors', 'me');
+        if (n % 3 === 1) return takeTask(on, 'doors', 'me');
+        return assignTask(on, 'doors', `own${n}`, { worker: 'me' });
       }),
     );
     const given = answers.filter(({ state }) => state === 'taken' || state === 'assigned');
     expect(given).toHaveLength(1);
-    const mine = (await standing(client, 'doors')).filter(([worker]) => worker === 'me');
+    const mine = (await poolState(client, 'doors')).filter(([worker]) => worker === 'me');
     expect(mine).toHaveLength(1);
-    await leave(client, 'doors', 'me');
+    await leavePool(client, 'doors', 'me');
   }
   const [waiting, own] = [/^t/, /^own/].map((name) => async () => {
-    const stand = await standing(client, 'doors');
+    const stand = await poolState(client, 'doors');
     return stand.filter(([, task]) => task && name.test(task)).length;
   }) as [() => Promise<number>, () => Promise<number>];
   expect([await waiting(), await own()]).toEqual([400, 0]);
 });
 
 test('a task that is offered and assigned at once has one worker', async () => {
-  await join(client, 'both', 'w0');
-  await join(client, 'both', 'w1');
+  await joinPool(client, 'both', 'w0');
+  await joinPool(client, 'both', 'w1');
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(other);
   await open.query('begin');
-  await offer(open, 'both', ['t']);
-  const given = assign(other, 'both', 't');
-  await blocked(client, pid);
+  await addTasks(open, 'both', ['t']);
+  const given = assignTask(other, 'both', 't');
+  await waitUntilBlocked(client, pid);
   await open.query('commit');
   expect(await given).toMatchObject({ state: 'assigned', worker: 'w0' });
-  expect(await standing(client, 'both')).toEqual([
+  expect(await poolState(client, 'both')).toEqual([
     ['w0', 't', 'held'],
     ['w1', null, 'free'],
   ]);
   // It had been offered: without its worker it waits again.
-  await leave(client, 'both', 'w0');
-  expect(await standing(client, 'both')).toContainEqual([null, 't', 'waiting']);
+  await leavePool(client, 'both', 'w0');
+  expect(await poolState(client, 'both')).toContainEqual([null, 't', 'waiting']);
 });
 
 test('the free worker that vanished first is passed over, and gone', async () => {
-  for (const worker of ['a', 'b', 'c']) await join(client, 'gone', worker);
-  await vanish(client, 'gone', 'a');
-  expect(await assign(client, 'gone', 't')).toMatchObject({ state: 'assigned', worker: 'b' });
-  expect(await standing(client, 'gone')).toEqual([
+  for (const worker of ['a', 'b', 'c']) await joinPool(client, 'gone', worker);
+  await expireWorker(client, 'gone', 'a');
+  expect(await assignTask(client, 'gone', 't')).toMatchObject({ state: 'assigned', worker: 'b' });
+  expect(await poolState(client, 'gone')).toEqual([
     ['b', 't', 'held'],
     ['c', null, 'free'],
   ]);
 });
 
 test('who is free again stands at the end, keeps its length of lease, and gets a higher fence', async () => {
-  await join(client, 'again', 'a', { seconds: 900 });
-  await join(client, 'again', 'b', { seconds: 900 });
-  const first = await assign(client, 'again', 't');
+  await joinPool(client, 'again', 'a', { seconds: 900 });
+  await joinPool(client, 'again', 'b', { seconds: 900 });
+  const first = await assignTask(client, 'again', 't');
   expect(first).toMatchObject({ worker: 'a' });
-  expect(await unassign(client, 'again', 't', { fence: '1' })).toBe(false);
-  expect(await unassign(client, 'again', 't', { fence: first.fence })).toBe(true);
-  expect(await unassign(client, 'again', 't', { fence: first.fence })).toBe(false);
-  expect(await assign(client, 'again', 't2')).toMatchObject({ worker: 'b' });
-  const last = await assign(client, 'again', 't');
+  expect(await unassignTask(client, 'again', 't', { fence: '1' })).toBe(false);
+  expect(await unassignTask(client, 'again', 't', { fence: first.fence })).toBe(true);
+  expect(await unassignTask(client, 'again', 't', { fence: first.fence })).toBe(false);
+  expect(await assignTask(client, 'again', 't2')).toMatchObject({ worker: 'b' });
+  const last = await assignTask(client, 'again', 't');
   expect(last).toMatchObject({ worker: 'a' });
   expect(BigInt(last.fence as string)).toBeGreaterThan(BigInt(first.fence as string));
   const seconds = ((last.leased_until as Date).getTime() - Date.now()) / 1000;
@@ -92,20 +92,20 @@ test('who is free again stands at the end, keeps its length of lease, and gets a
 });
 
 test('what is ended past its lease is not free', async () => {
-  await join(client, 'past', 'a');
-  await assign(client, 'past', 't');
-  await vanish(client, 'past', 'a');
-  expect(await unassign(client, 'past', 't')).toBe(false);
-  expect(await standing(client, 'past')).toEqual([]);
+  await joinPool(client, 'past', 'a');
+  await assignTask(client, 'past', 't');
+  await expireWorker(client, 'past', 'a');
+  expect(await unassignTask(client, 'past', 't')).toBe(false);
+  expect(await poolState(client, 'past')).toEqual([]);
 });
 
 test('a worker takes under repeatable read, too, or is told to come again', async () => {
-  await offer(client, 'old', ['t1', 't2', 't3']);
+  await addTasks(client, 'old', ['t1', 't2', 't3']);
   const old = await db.connect();
   await old.query('begin isolation level repeatable read; select 1');
-  expect(await take(old, 'old', 'mine')).toMatchObject({ state: 'taken', task: 't1' });
-  await assign(client, 'old', 'elsewhere', { worker: 'his' });
-  await expect(take(old, 'old', 'his')).rejects.toMatchObject({ code: '40001' });
+  expect(await takeTask(old, 'old', 'mine')).toMatchObject({ state: 'taken', task: 't1' });
+  await assignTask(client, 'old', 'elsewhere', { worker: 'his' });
+  await expect(takeTask(old, 'old', 'his')).rejects.toMatchObject({ code: '40001' });
   await old.query('rollback');
 });
 
@@ -113,13 +113,13 @@ test('the fence of a task grows, also where an assign waited for the worker', as
   const [open, slow] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(slow);
   await open.query('begin');
-  await join(open, 'fence', 'w');
-  const waiting = assign(slow, 'fence', 't', { worker: 'w' });
-  await blocked(client, pid);
-  await offer(client, 'fence', ['t']);
-  const first = await take(client, 'fence', 'v');
+  await joinPool(open, 'fence', 'w');
+  const waiting = assignTask(slow, 'fence', 't', { worker: 'w' });
+  await waitUntilBlocked(client, pid);
+  await addTasks(client, 'fence', ['t']);
+  const first = await takeTask(client, 'fence', 'v');
   expect(first).toMatchObject({ state: 'taken', task: 't' });
-  expect(await unassign(client, 'fence', 't', { fence: first.fence })).toBe(true);
+  expect(await unassignTask(client, 'fence', 't', { fence: first.fence })).toBe(true);
   await open.query('rollback');
   const second = await waiting;
   expect(second).toMatchObject({ state: 'assigned', worker: 'w' });
@@ -127,27 +127,27 @@ test('the fence of a task grows, also where an assign waited for the worker', as
 });
 
 test('a worker that was taken out while it joined comes anew alone', async () => {
-  await join(client, 'out', 'w');
-  await assign(client, 'out', 't');
-  await vanish(client, 'out', 'w');
+  await joinPool(client, 'out', 'w');
+  await assignTask(client, 'out', 't');
+  await expireWorker(client, 'out', 'w');
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(other);
   // Who has its lock may be making it a place in one statement.
   await open.query("begin; select tock.one_at_a_time('out', 'worker', 'w')");
-  const joined = join(other, 'out', 'w');
-  await blocked(client, pid);
+  const joined = joinPool(other, 'out', 'w');
+  await waitUntilBlocked(client, pid);
   await open.query('commit');
   expect(await joined).toMatchObject({ state: 'free' });
 });
 
 test.each([
-  ['take', (pool: string) => take(client, pool, 'me')],
-  ['assign', (pool: string) => assign(client, pool, 'new')],
-  ['assign_all', async (pool: string) => (await assignAll(client, pool, ['new']))[0] as Stand],
+  ['take', (pool: string) => takeTask(client, pool, 'me')],
+  ['assign', (pool: string) => assignTask(client, pool, 'new')],
+  ['assign_all', async (pool: string) => (await assignAll(client, pool, ['new']))[0] as PoolAnswer],
 ])('after a restore no fence is given twice, %s being the first verb', async (verb, call) => {
   const pool = `restored-${verb}`;
-  await join(client, pool, 'w');
-  await offer(client, pool, ['t']);
+  await joinPool(client, pool, 'w');
+  await addTasks(client, pool, ['t']);
   const before = await value<string>(client, 'select last_value from tock.place_numbers');
   // As another server: current_epoch() vouches for the one it was written on alone.
   await client.query(`select tock.guard(), setval('tock.identity', 7);

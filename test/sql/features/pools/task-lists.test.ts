@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import { rows, value } from '../../verbs.ts';
-import { assign, assignAll, offer, standing, take } from './pools.ts';
+import { addTasks, assignAll, assignTask, poolState, takeTask } from './pools.ts';
 
-oneDatabase();
+databasePerFile();
 
 const names = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
@@ -21,21 +21,21 @@ test('two that offer the same tasks in different orders both succeed, and the fi
   const [a, b] = await two();
   const tasks = names('t', 10_000);
   const added = await Promise.all([
-    offer(a, 'orders', tasks),
-    offer(b, 'orders', [...tasks].reverse()),
+    addTasks(a, 'orders', tasks),
+    addTasks(b, 'orders', [...tasks].reverse()),
   ]);
   expect(added.sort()).toEqual([0, 10_000]);
-  const { task } = await take(client, 'orders', 'w');
+  const { task } = await takeTask(client, 'orders', 'w');
   expect(['t1', 't10000']).toContain(task);
 });
 
 test('a list leaves out what is given away in an open transaction, and nobody waits', async () => {
   const [open, list] = await two();
   await fill('listed', 10);
-  await offer(client, 'listed', names('m', 40));
+  await addTasks(client, 'listed', names('m', 40));
   await open.query('begin');
-  await assign(open, 'listed', 't1');
-  for (const worker of names('x', 40)) await take(open, 'listed', worker);
+  await assignTask(open, 'listed', 't1');
+  for (const worker of names('x', 40)) await takeTask(open, 'listed', worker);
   const given = await assignAll(list, 'listed', ['t1', ...names('m', 40), 't2', 't3']);
   expect(given.map(({ state }) => state)).toEqual([
     'busy',
@@ -52,7 +52,7 @@ test('a list leaves out what an offer, or another list, in an open transaction h
   const [open, list] = await two();
   await fill('offered', 20);
   await open.query('begin');
-  await offer(open, 'offered', ['o3']);
+  await addTasks(open, 'offered', ['o3']);
   await assignAll(open, 'offered', ['o5']);
   const given = await assignAll(list, 'offered', names('o', 8));
   const states = given.map(({ state }) => state);
@@ -60,12 +60,12 @@ test('a list leaves out what an offer, or another list, in an open transaction h
   expect([states[2], states[4]]).toEqual(['busy', 'busy']);
   expect(states.filter((state) => state === 'assigned')).toHaveLength(6);
   await open.query('commit');
-  const free = (await standing(client, 'offered')).filter(([, , state]) => state === 'free');
+  const free = (await poolState(client, 'offered')).filter(([, , state]) => state === 'free');
   expect(free).toHaveLength(13);
 });
 
 test('two lists of tasks that wait for the one and were new to the other do not stop each other', async () => {
-  await offer(client, 'inverse', ['a', 'm', 'z']);
+  await addTasks(client, 'inverse', ['a', 'm', 'z']);
   await fill('inverse', 10);
   const [one, other] = await two();
   await one.query('begin');
@@ -81,7 +81,7 @@ test('two lists of tasks that wait for the one and were new to the other do not 
 });
 
 test('a long list of tasks that wait keeps few locks', async () => {
-  await offer(client, 'many', names('t', 3000));
+  await addTasks(client, 'many', names('t', 3000));
   await fill('many', 2000);
   const open = await db.connect();
   await open.query('begin');
@@ -92,5 +92,5 @@ test('a long list of tasks that wait keeps few locks', async () => {
   expect(await value(client, locks, [pid])).toBeLessThan(100);
   await open.query('commit');
   // Those that no worker was left for are still in line, and as they were.
-  expect(await take(client, 'many', 'me')).toMatchObject({ state: 'taken', task: 't2001' });
+  expect(await takeTask(client, 'many', 'me')).toMatchObject({ state: 'taken', task: 't2001' });
 });

@@ -1,9 +1,17 @@
 import { expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
-import { blocked, pidOf, rows, value } from '../../verbs.ts';
-import { assign, assignAll, join, offer, reapPools, take, vanish } from './pools.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { pidOf, rows, value, waitUntilBlocked } from '../../verbs.ts';
+import {
+  addTasks,
+  assignAll,
+  assignTask,
+  expireWorker,
+  joinPool,
+  reapPools,
+  takeTask,
+} from './pools.ts';
 
-oneDatabase();
+databasePerFile();
 
 const names = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
@@ -27,13 +35,13 @@ const start = (pool: string, line: string) =>
   value<string>(client, 'select tock.line_start($1, $2)', [pool, line]);
 
 test('who is asked for by name leaves the lines in their order', async () => {
-  await offer(client, 'named', names('t', 600));
+  await addTasks(client, 'named', names('t', 600));
   await fill('named', 600);
   await client.query(
     "select tock.assign('named', 't' || n, 'w' || n) from generate_series(2, 400) n",
   );
-  expect(await take(client, 'named', 'x')).toMatchObject({ state: 'taken', task: 't1' });
-  expect(await assign(client, 'named', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
+  expect(await takeTask(client, 'named', 'x')).toMatchObject({ state: 'taken', task: 't1' });
+  expect(await assignTask(client, 'named', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
 });
 
 test('many tasks find all workers that are free, wherever they stand', async () => {
@@ -47,38 +55,38 @@ test('many tasks find all workers that are free, wherever they stand', async () 
 
 test('who lies below where the line is read is found each time, and one after the other', async () => {
   await fill('below', 30);
-  await offer(client, 'below', names('t', 30));
+  await addTasks(client, 'below', names('t', 30));
   for (const line of ['free', 'waiting']) await goneOn('below', line);
   for (let n = 1; n <= 30; n++) {
-    expect(await assign(client, 'below', `u${n}`)).toMatchObject({ worker: `w${n}` });
-    expect(await take(client, 'below', `x${n}`)).toMatchObject({ task: `t${n}` });
+    expect(await assignTask(client, 'below', `u${n}`)).toMatchObject({ worker: `w${n}` });
+    expect(await takeTask(client, 'below', `x${n}`)).toMatchObject({ task: `t${n}` });
   }
-  expect(await assign(client, 'below', 'u')).toMatchObject({ state: 'none' });
-  expect(await take(client, 'below', 'x')).toMatchObject({ state: 'empty' });
+  expect(await assignTask(client, 'below', 'u')).toMatchObject({ state: 'none' });
+  expect(await takeTask(client, 'below', 'x')).toMatchObject({ state: 'empty' });
 });
 
 test('one that takes, or elects, from below in an open transaction leaves the others to others', async () => {
   await fill('hold', 5);
-  await offer(client, 'hold', names('t', 5));
+  await addTasks(client, 'hold', names('t', 5));
   for (const line of ['free', 'waiting']) await goneOn('hold', line);
   const open = await db.connect();
   await open.query('begin');
-  expect(await take(open, 'hold', 'a')).toMatchObject({ task: 't1' });
-  expect(await assign(open, 'hold', 'u1')).toMatchObject({ worker: 'w1' });
+  expect(await takeTask(open, 'hold', 'a')).toMatchObject({ task: 't1' });
+  expect(await assignTask(open, 'hold', 'u1')).toMatchObject({ worker: 'w1' });
   for (const n of [2, 3, 4, 5]) {
-    expect(await take(client, 'hold', `b${n}`)).toMatchObject({ task: `t${n}` });
-    expect(await assign(client, 'hold', `u${n}`)).toMatchObject({ worker: `w${n}` });
+    expect(await takeTask(client, 'hold', `b${n}`)).toMatchObject({ task: `t${n}` });
+    expect(await assignTask(client, 'hold', `u${n}`)).toMatchObject({ worker: `w${n}` });
   }
   await open.query('rollback');
-  expect(await take(client, 'hold', 'c')).toMatchObject({ task: 't1' });
-  expect(await assign(client, 'hold', 'c')).toMatchObject({ worker: 'w1' });
+  expect(await takeTask(client, 'hold', 'c')).toMatchObject({ task: 't1' });
+  expect(await assignTask(client, 'hold', 'c')).toMatchObject({ worker: 'w1' });
 });
 
 test('the duty has a line read from who lies below, and locks nobody for it', async () => {
   await fill('behind', 3);
   const before = await start('behind', 'free');
   await goneOn('behind', 'free');
-  await join(client, 'behind', 'new');
+  await joinPool(client, 'behind', 'new');
   const open = await db.connect();
   await open.query('begin');
   await reapPools(open);
@@ -89,7 +97,7 @@ test('the duty has a line read from who lies below, and locks nobody for it', as
   expect(locked).toHaveLength(4);
   await open.query('commit');
   expect(Number(await start('behind', 'free'))).toBeGreaterThan(Number(before));
-  expect(await assign(client, 'behind', 't')).toMatchObject({ worker: 'w1' });
+  expect(await assignTask(client, 'behind', 't')).toMatchObject({ worker: 'w1' });
   const marks = "select count(*)::int from tock.line_marks where pool = 'behind'";
   expect(await value(client, marks)).toBeLessThan(6);
   await reapPools(client);
@@ -101,7 +109,7 @@ test('the duty has a line read from who lies below, and locks nobody for it', as
 });
 
 test.each([
-  ['gone', (pool: string) => assign(client, pool, 't')],
+  ['gone', (pool: string) => assignTask(client, pool, 't')],
   ['gone2', async (pool: string) => (await assignAll(client, pool, ['t']))[0]],
 ])('a free worker is found behind 1,100 that have vanished (%s)', async (pool, call) => {
   await fill(pool, 1100);
@@ -109,40 +117,40 @@ test.each([
     "update tock.places set leased_until = now() - interval '1 second' where pool = $1",
     [pool],
   );
-  await join(client, pool, 'alive');
+  await joinPool(client, pool, 'alive');
   expect(await call(pool)).toMatchObject({ state: 'assigned', worker: 'alive' });
 });
 
 test('who beats in time is never looked at by the duty', async () => {
-  await join(client, 'looked', 'w', { seconds: 60 });
+  await joinPool(client, 'looked', 'w', { seconds: 60 });
   await client.query(
     "update tock.places set look_at = now() + interval '10 seconds' where pool = 'looked'",
   );
-  await join(client, 'looked', 'w', { seconds: 60 });
+  await joinPool(client, 'looked', 'w', { seconds: 60 });
   const ahead =
     "select look_at > now() + interval '50 seconds' from tock.places where pool = 'looked'";
   expect(await value(client, ahead)).toBe(true);
 });
 
 test('who is told that it is free is free, also while it is taken out', async () => {
-  await join(client, 'told', 'w');
-  await vanish(client, 'told', 'w');
+  await joinPool(client, 'told', 'w');
+  await expireWorker(client, 'told', 'w');
   const [open, other] = await Promise.all([db.connect(), db.connect()]);
   const pid = await pidOf(other);
   await open.query('begin');
   await reapPools(open);
-  const told = join(other, 'told', 'w', { seconds: 600 });
-  await blocked(client, pid);
+  const told = joinPool(other, 'told', 'w', { seconds: 600 });
+  await waitUntilBlocked(client, pid);
   await open.query('commit');
   expect(Number((await told).leased_until)).toBeGreaterThan(Date.now());
-  expect(await assign(client, 'told', 't')).toMatchObject({ state: 'assigned', worker: 'w' });
+  expect(await assignTask(client, 'told', 't')).toMatchObject({ state: 'assigned', worker: 'w' });
 });
 
 test('of pools that everybody has left the marks go, and of the others they stay', async () => {
   await client.query(`insert into tock.line_marks (pool, line, number, reached, made_at)
     select 'old' || n, l, n * 10 + m, n, now() - interval '1 hour'
     from generate_series(1, 300) n, generate_series(1, 4) m, unnest(array['free', 'waiting']) l`);
-  await join(client, 'old1', 'w', { seconds: 600 });
+  await joinPool(client, 'old1', 'w', { seconds: 600 });
   const left = "select count(distinct pool)::int from tock.line_marks where pool like 'old%'";
   await reapPools(client);
   expect(await value(client, left)).toBe(50); // of two lines each, 500 lines a call

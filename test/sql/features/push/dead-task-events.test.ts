@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
-  blocked,
   claim,
   enqueue,
   expire,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   reap,
   refusal,
   rows,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 const url = 'https://example.com/died?token=secret';
 const put = (queue: string, policy: object) =>
@@ -96,7 +96,7 @@ test('an endpoint is told of each way to die, and of nothing else', async () => 
 
 test('of a batch the message has how many, the errors with counts, and ten tasks', async () => {
   await watch('batch');
-  const ids = await enqueue(client, 'batch', numbered(1000));
+  const ids = await enqueue(client, 'batch', numberedTasks(1000));
   const runs = await claim(client, 'batch', { limit: 1000 });
   const failures = runs.map(({ id }, n) => ({
     id,
@@ -118,7 +118,7 @@ test('of a batch the message has how many, the errors with counts, and ten tasks
 
 test('a queue is told of once a minute at most, and then of all that died since', async () => {
   await watch('storm');
-  await enqueue(client, 'storm', numbered(3));
+  await enqueue(client, 'storm', numberedTasks(3));
   await die('storm', 'one');
   expect(await data()).toMatchObject([{ deaths: 1 }]);
   await die('storm', 'two');
@@ -133,7 +133,7 @@ test('a queue is told of once a minute at most, and then of all that died since'
 
 test('what was rolled back is not told, and what is committed late is', async () => {
   await watch('open');
-  await enqueue(client, 'open', numbered(3));
+  await enqueue(client, 'open', numberedTasks(3));
   const [first, second, third] = [
     leaseOf(await claim(client, 'open')),
     leaseOf(await claim(client, 'open')),
@@ -243,7 +243,7 @@ test('of two calls that fail a run at once only one counts', async () => {
   await first.query('begin');
   await fail(first, lease, end);
   const waits = fail(second, lease, end);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await first.query('commit');
   expect(await waits).toMatchObject({ failed: 1, dead: 1 });
   expect(await value(client, 'select sum(deaths)::int from tock.deaths')).toBe(1);
@@ -251,7 +251,7 @@ test('of two calls that fail a run at once only one counts', async () => {
 
 test('numbers of deaths that a restore set back are not given out again', async () => {
   await watch('restored');
-  await enqueue(client, 'restored', numbered(3));
+  await enqueue(client, 'restored', numberedTasks(3));
   await die('restored', 'told');
   await data();
   await die('restored', 'before');

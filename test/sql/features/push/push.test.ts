@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import { enqueue, refusal, rows, task, value } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 const url = 'https://example.com/hook';
 const put = (queue: string, push: unknown) =>

@@ -1,22 +1,31 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { pace } from '../../../sleep.ts';
-import { expectWhole } from '../../invariants.ts';
-import { dice } from '../../load.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
-import { claim, complete, enqueue, fail, leaseOf, numbered, reap, release } from '../../verbs.ts';
-import { put, running, settle } from './limits.ts';
+import { sleep } from '../../../sleep.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { seededRandom } from '../../load.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  numberedTasks,
+  reap,
+  release,
+} from '../../verbs.ts';
+import { ageLimiter, countRunning, putQueue } from './limits.ts';
 
-databaseEach();
+databasePerTest();
 
 /** 57P01: it was killed; 40001: it went by an old snapshot. */
 const expected = /^(57P01|40001)$|terminated|connection error/;
 
 test('eight workers, some of them killed, never have more than three tasks at once', async () => {
-  const random = dice(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
-  await put(client, 'q', { max_running: 3, max_lost: 1000, max_attempts: 1000, lanes: 4 });
-  await put(client, 'q', { backoff_base_seconds: 0, backoff_jitter: 0 });
-  const tasks = numbered(3000).map((one, n) => ({ ...one, tenant: `t${n % 9}` }));
+  const random = seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
+  await putQueue(client, 'q', { max_running: 3, max_lost: 1000, max_attempts: 1000, lanes: 4 });
+  await putQueue(client, 'q', { backoff_base_seconds: 0, backoff_jitter: 0 });
+  const tasks = numberedTasks(3000).map((one, n) => ({ ...one, tenant: `t${n % 9}` }));
   await enqueue(client, 'q', tasks);
   let claims = 0;
   const pids = new Map<number, number>();
@@ -27,11 +36,11 @@ test('eight workers, some of them killed, never have more than three tasks at on
     const limit = 1 + random(5);
     if (how < 3) await on.query('begin');
     const runs = await claim(on, 'q', { limit });
-    if (how === 1) await pace(random(20));
+    if (how === 1) await sleep(random(20));
     if (how < 3) await on.query(how === 2 ? 'rollback' : 'commit');
     if (runs.length === 0 || how === 2) return;
     claims++;
-    await pace(random(8));
+    await sleep(random(8));
     const lease = leaseOf(runs);
     const [first] = runs.map(({ id }) => ({ id }));
     const end = random(5);
@@ -61,12 +70,12 @@ test('eight workers, some of them killed, never have more than three tasks at on
 
   let most = 0;
   async function observe(on: pg.Client): Promise<void> {
-    while (going()) most = Math.max(most, await running(on, 'q'));
+    while (going()) most = Math.max(most, await countRunning(on, 'q'));
   }
 
   async function disturb(on: pg.Client): Promise<void> {
     for (let round = 0; going(); round++) {
-      await pace(random(40));
+      await sleep(random(40));
       if (round % 3 === 0) {
         const pid = pids.get(random(8));
         await on.query('select pg_terminate_backend($1)', [pid ?? 0]);
@@ -79,7 +88,7 @@ test('eight workers, some of them killed, never have more than three tasks at on
       await reap(on);
       await on.query('select tock.promote()');
       // At first leases are looked for, then they are on record.
-      if (claims > 150) await settle(on, 'q');
+      if (claims > 150) await ageLimiter(on, 'q');
     }
   }
 
@@ -89,21 +98,21 @@ test('eight workers, some of them killed, never have more than three tasks at on
   await Promise.all([...workers, observe(watcher), disturb(disturber)]);
   expect(most).toBe(3);
   expect([...refused].filter((code) => !expected.test(code))).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('however many ask, no window holds more starts than the burst and what its time gives', async () => {
   const [rate, burst] = [40, 7];
-  await put(client, 'q', { rate_limit: rate, rate_burst: burst });
-  await enqueue(client, 'q', numbered(1000));
-  const random = dice(20261122);
+  await putQueue(client, 'q', { rate_limit: rate, rate_burst: burst });
+  await enqueue(client, 'q', numberedTasks(1000));
+  const random = seededRandom(20261122);
   const started: { before: number; after: number; runs: number }[] = [];
   const total = () => started.reduce((sum, { runs }) => sum + runs, 0);
   const workers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   await Promise.all(
     workers.map(async (on) => {
       while (total() < 80) {
-        await pace(random(6));
+        await sleep(random(6));
         const before = performance.now();
         const aborts = random(6) === 0;
         if (aborts) await on.query('begin');

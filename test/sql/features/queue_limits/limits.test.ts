@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { patience } from '../../../timeout.ts';
-import { expectWhole } from '../../invariants.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -9,28 +9,28 @@ import {
   expire,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   reap,
   release,
   value,
 } from '../../verbs.ts';
-import { ask, pass, put, running, settle } from './limits.ts';
+import { advanceLimiter, ageLimiter, claimAsWorkerDoes, countRunning, putQueue } from './limits.ts';
 
-databaseEach();
+databasePerTest();
 
 // Just after a limit was set open leases are looked for, later they are on record.
 describe.each([
   ['looked for', async () => {}],
-  ['on record', () => settle(client, 'q')],
+  ['on record', () => ageLimiter(client, 'q')],
 ])('where open leases are %s', (_, turn) => {
   /** A queue with a limit of 3 from which was claimed before, and `count` tasks. */
   async function limited(count: number, policy: object = { max_running: 3 }) {
-    await put(client, 'q', policy);
+    await putQueue(client, 'q', policy);
     await enqueue(client, 'q', [{}, {}]);
     await complete(client, leaseOf(await claim(client, 'q')));
     await turn();
     await complete(client, leaseOf(await claim(client, 'q')));
-    await enqueue(client, 'q', numbered(count));
+    await enqueue(client, 'q', numberedTasks(count));
   }
 
   test('a queue never has more running than its limit, and one place is one task', async () => {
@@ -38,17 +38,21 @@ describe.each([
     const first = await claim(client, 'q', { limit: 2 });
     const second = await claim(client, 'q', { limit: 9 });
     expect([first.length, second.length]).toEqual([2, 1]);
-    expect(await ask(client, 'q', 5)).toMatchObject({ got: 0, state: 'limited', after: 1 });
+    expect(await claimAsWorkerDoes(client, 'q', 5)).toMatchObject({
+      got: 0,
+      state: 'limited',
+      after: 1,
+    });
     await complete(client, leaseOf(first), [{ id: first[0]?.id }]);
     expect(await claim(client, 'q', { limit: 9 })).toHaveLength(1);
-    expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+    expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
     await fail(client, leaseOf(first), [{ id: first[1]?.id }]);
     expect(await claim(client, 'q', { limit: 9 })).toHaveLength(1);
     await release(client, leaseOf(second));
     expect(await claim(client, 'q', { limit: 9 })).toHaveLength(1);
-    expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
-    expect(await running(client, 'q')).toBe(3);
-    await expectWhole(client);
+    expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
+    expect(await countRunning(client, 'q')).toBe(3);
+    await expectInvariants(client);
   });
 
   test('a lease that has run out keeps its place until it is taken back', async () => {
@@ -57,26 +61,26 @@ describe.each([
     await expire(client, leaseOf(runs));
     expect(await claim(client, 'q')).toEqual([]);
     expect(await reap(client)).toBe(3);
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
   });
 
   test('where reaping is late a claim at the limit sees to it', async () => {
     await limited(5);
     await expire(client, leaseOf(await claim(client, 'q', { limit: 3 })));
     await client.query("update tock.duties set last_started_at = null where name = 'reap'");
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
   });
 
   test('what waits for its next attempt holds no place', async () => {
     await limited(6);
     const runs = await claim(client, 'q', { limit: 3 });
     await fail(client, leaseOf(runs), { retry_in_seconds: 3600 });
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3 });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3 });
   });
 
   test('a claim that was undone has taken nothing', async () => {
     await limited(6, { max_running: 3, rate_limit: 1, rate_burst: 3, rate_seconds: 3600 });
-    await pass(client, 'q', 7200);
+    await advanceLimiter(client, 'q', 7200);
     for (const end of ['rollback', 'rollback to before']) {
       await client.query('begin');
       await client.query('savepoint before');
@@ -84,7 +88,7 @@ describe.each([
       await client.query(end);
       await client.query('rollback');
     }
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3 });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3 });
   });
 
   test('two claims in one transaction keep to the limit together', async () => {
@@ -94,36 +98,36 @@ describe.each([
     expect(await claim(client, 'q', { limit: 2 })).toHaveLength(1);
     expect(await claim(client, 'q', { limit: 2 })).toHaveLength(0);
     await client.query('commit');
-    expect(await running(client, 'q')).toBe(3);
+    expect(await countRunning(client, 'q')).toBe(3);
   });
 
   test('a claim that stands open makes others busy, not too many', async () => {
     await limited(6);
     // Of another stream than the one that the open claim holds.
-    await enqueue(client, 'q', numbered(2, 0, { priority: 1 }));
+    await enqueue(client, 'q', numberedTasks(2, 0, { priority: 1 }));
     const other = await db.connect();
     await other.query('begin');
     expect(await claim(other, 'q', { limit: 2 })).toHaveLength(2);
-    await client.query(`set lock_timeout = ${patience}`);
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 0, state: 'busy' });
+    await client.query(`set lock_timeout = ${conditionTimeout}`);
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 0, state: 'busy' });
     await other.query('commit');
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 1 });
   });
 
   test('a lowered limit waits until enough have ended, a raised one lets in at once', async () => {
     await limited(9);
     const runs = await claim(client, 'q', { limit: 3 });
-    await put(client, 'q', { max_running: 1 });
+    await putQueue(client, 'q', { max_running: 1 });
     const end = (n: number) => complete(client, leaseOf(runs), [{ id: runs[n]?.id }]);
     await end(0);
     await end(1);
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 0, state: 'limited' });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 0, state: 'limited' });
     await end(2);
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
-    await put(client, 'q', { max_running: 4 });
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 3 });
-    await put(client, 'q', { max_running: null });
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 2 });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 1 });
+    await putQueue(client, 'q', { max_running: 4 });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3 });
+    await putQueue(client, 'q', { max_running: null });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 2 });
   });
 
   test('open leases of an earlier epoch keep their places', async () => {
@@ -134,63 +138,63 @@ describe.each([
        where e.number = tock.newest_epoch()`,
     );
     await client.query('select tock.rotate()');
-    await enqueue(client, 'q', numbered(9));
+    await enqueue(client, 'q', numberedTasks(9));
     const got: number[] = [];
     for (let n = 0; n < 4; n++) got.push((await claim(client, 'q', { limit: 9 })).length);
     expect(got.reduce((sum, one) => sum + one)).toBe(2);
-    expect(await running(client, 'q')).toBe(3);
+    expect(await countRunning(client, 'q')).toBe(3);
     const epochs = 'select count(distinct tock.token_epoch(token))::int from tock.leases';
     expect(await value(client, `${epochs} where closed_at is null`)).toBe(2);
-    expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+    expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
   });
 
   test('retried, large and cancelled tasks are counted as what they are: running or not', async () => {
     await limited(0);
-    const ids = await enqueue(client, 'q', numbered(8));
+    const ids = await enqueue(client, 'q', numberedTasks(8));
     await client.query('select tock.cancel($1)', [[ids[0], ids[2], ids[3]]]);
     const runs = await claim(client, 'q', { limit: 9 });
     expect(runs.map((run) => run.payload)).toEqual([1, 4, 5]);
-    expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+    expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
     await complete(client, leaseOf(runs), [{ id: runs[1]?.id }]);
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 1 });
     await complete(client, leaseOf(runs));
-    expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
-    await expectWhole(client);
+    expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 1 });
+    await expectInvariants(client);
   });
 });
 
 test('a limit set while tasks run counts them, and waits for a claim that stands open', async () => {
-  await enqueue(client, 'q', numbered(9));
+  await enqueue(client, 'q', numberedTasks(9));
   const before = await claim(client, 'q', { limit: 2 });
   const other = await db.connect();
-  await enqueue(other, 'q', numbered(9, 0, { priority: 1 }));
+  await enqueue(other, 'q', numberedTasks(9, 0, { priority: 1 }));
   await other.query('begin');
   expect(await claim(other, 'q', { limit: 1 })).toHaveLength(1);
-  await put(client, 'q', { max_running: 3 });
-  expect(await ask(client, 'q')).toMatchObject({ got: 0, state: 'busy' });
+  await putQueue(client, 'q', { max_running: 3 });
+  expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ got: 0, state: 'busy' });
   await other.query('commit');
-  expect(await ask(client, 'q')).toMatchObject({ got: 0, state: 'limited' });
+  expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ got: 0, state: 'limited' });
   await complete(client, leaseOf(before));
-  expect(await ask(client, 'q', 9)).toMatchObject({ got: 2 });
+  expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 2 });
 });
 
 test('a limit that was off for a while counts what was claimed meanwhile', async () => {
-  await put(client, 'q', { max_running: 3 });
-  await enqueue(client, 'q', numbered(20));
+  await putQueue(client, 'q', { max_running: 3 });
+  await enqueue(client, 'q', numberedTasks(20));
   expect(await claim(client, 'q', { limit: 1 })).toHaveLength(1);
-  await settle(client, 'q');
+  await ageLimiter(client, 'q');
   expect(await claim(client, 'q', { limit: 1 })).toHaveLength(1);
-  await put(client, 'q', { max_running: null });
+  await putQueue(client, 'q', { max_running: null });
   expect(await claim(client, 'q', { limit: 4 })).toHaveLength(4);
-  await put(client, 'q', { max_running: 6 });
-  expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
-  await put(client, 'q', { max_running: 7 });
-  expect(await ask(client, 'q', 9)).toMatchObject({ got: 1 });
+  await putQueue(client, 'q', { max_running: 6 });
+  expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
+  await putQueue(client, 'q', { max_running: 7 });
+  expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 1 });
 });
 
 test('a claim repeated by its request id is answered at the limit too', async () => {
-  await put(client, 'q', { max_running: 2 });
-  await enqueue(client, 'q', numbered(9));
+  await putQueue(client, 'q', { max_running: 2 });
+  await enqueue(client, 'q', numberedTasks(9));
   const first = await claim(client, 'q', { limit: 2, request_id: 'r' });
   const newest = () => value(client, 'select max(number)::int from tock.allowances');
   const before = await newest();
@@ -199,23 +203,23 @@ test('a claim repeated by its request id is answered at the limit too', async ()
 });
 
 test('a paused queue is paused and an empty one empty, whatever their limits', async () => {
-  await put(client, 'q', { max_running: 1 });
-  expect(await ask(client, 'q')).toMatchObject({ state: 'empty' });
-  await enqueue(client, 'q', numbered(2));
-  expect(await ask(client, 'q')).toMatchObject({ got: 1 });
-  await put(client, 'q', { paused: true });
-  expect(await ask(client, 'q')).toMatchObject({ state: 'paused' });
-  await put(client, 'q', { paused: false });
-  expect(await ask(client, 'q')).toMatchObject({ state: 'limited' });
+  await putQueue(client, 'q', { max_running: 1 });
+  expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'empty' });
+  await enqueue(client, 'q', numberedTasks(2));
+  expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ got: 1 });
+  await putQueue(client, 'q', { paused: true });
+  expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'paused' });
+  await putQueue(client, 'q', { paused: false });
+  expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
 });
 
 test("the default policy's limits are each new queue's own", async () => {
-  await put(client, '*', { max_running: 1 });
-  await enqueue(client, 'a', numbered(3));
-  await enqueue(client, 'b', numbered(3));
-  expect(await ask(client, 'a', 3)).toMatchObject({ got: 1 });
-  expect(await ask(client, 'b', 3)).toMatchObject({ got: 1 });
-  expect(await ask(client, 'a', 3)).toMatchObject({ state: 'limited' });
+  await putQueue(client, '*', { max_running: 1 });
+  await enqueue(client, 'a', numberedTasks(3));
+  await enqueue(client, 'b', numberedTasks(3));
+  expect(await claimAsWorkerDoes(client, 'a', 3)).toMatchObject({ got: 1 });
+  expect(await claimAsWorkerDoes(client, 'b', 3)).toMatchObject({ got: 1 });
+  expect(await claimAsWorkerDoes(client, 'a', 3)).toMatchObject({ state: 'limited' });
 });
 
 test('a look that claims nothing still brings what is open on record', async () => {
@@ -224,17 +228,17 @@ test('a look that claims nothing still brings what is open on record', async () 
     ['idle', 0],
     ['full', 2],
   ] as const) {
-    await enqueue(client, queue, numbered(count + 1));
+    await enqueue(client, queue, numberedTasks(count + 1));
     const runs = await claim(client, queue, { limit: count + 1 });
     if (count === 0) await complete(client, leaseOf(runs));
-    await put(client, queue, { max_running: 2 });
+    await putQueue(client, queue, { max_running: 2 });
     const look = async () => {
       expect(await claim(client, queue)).toEqual([]);
       return value(client, record);
     };
     expect(await look()).toBe(null);
     expect(await look()).toBe(null);
-    await settle(client, queue);
+    await ageLimiter(client, queue);
     expect(await look()).toEqual(count === 0 ? [] : [leaseOf(runs)]);
     await client.query('delete from tock.allowances');
   }

@@ -2,12 +2,12 @@ import type pg from 'pg';
 import { rows, value } from '../../verbs.ts';
 
 /** Sets a queue's settings. */
-export async function put(client: pg.Client, queue: string, policy: object): Promise<void> {
+export async function putQueue(client: pg.Client, queue: string, policy: object): Promise<void> {
   await client.query('select tock.put_queue($1, $2)', [queue, JSON.stringify(policy)]);
 }
 
 /** As if the limit of a queue had been there for a minute: from the next claim on its record is believed. */
-export async function settle(client: pg.Client, queue: string): Promise<void> {
+export async function ageLimiter(client: pg.Client, queue: string): Promise<void> {
   await client.query(
     "update tock.allowances set seen_at = seen_at - interval '1 minute' where queue = $1",
     [queue],
@@ -15,7 +15,11 @@ export async function settle(client: pg.Client, queue: string): Promise<void> {
 }
 
 /** Time moves by back-dating: the bucket was last drawn from so many seconds earlier. */
-export async function pass(client: pg.Client, queue: string, seconds: number): Promise<void> {
+export async function advanceLimiter(
+  client: pg.Client,
+  queue: string,
+  seconds: number,
+): Promise<void> {
   await client.query(
     "update tock.allowances set taken_at = taken_at - $2 * interval '1 second' where queue = $1",
     [queue, seconds],
@@ -23,7 +27,7 @@ export async function pass(client: pg.Client, queue: string, seconds: number): P
 }
 
 /** How many runs of a queue are in open leases and have not ended, in one snapshot and without a record. */
-export function running(client: pg.Client, queue: string): Promise<number> {
+export function countRunning(client: pg.Client, queue: string): Promise<number> {
   return value(
     client,
     `select coalesce(sum(l.runs - (
@@ -38,7 +42,11 @@ export function running(client: pg.Client, queue: string): Promise<number> {
 export type Claimed = { got: number; lease: string | null; state: string; after: number };
 
 /** A claim as the door makes it: alone, and what it says of itself. */
-export async function ask(client: pg.Client, queue: string, limit = 1): Promise<Claimed> {
+export async function claimAsWorkerDoes(
+  client: pg.Client,
+  queue: string,
+  limit = 1,
+): Promise<Claimed> {
   const [answer] = await rows<Claimed>(
     client,
     `select cardinality(c.runs) as got, (c.runs[1]).lease, coalesce(s.state, 'found') as state,

@@ -7,7 +7,7 @@ import {
   enqueue,
   expire,
   fail,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   refusal,
@@ -94,7 +94,7 @@ test('the counts of queues agree with a model of what was done to their tasks', 
         ...(waits && { delay_seconds: 9999 }),
       };
       set(
-        await enqueue(client, queue, numbered(count, 0, options)),
+        await enqueue(client, queue, numberedTasks(count, 0, options)),
         queue,
         waits ? 'waiting' : 'ready',
       );
@@ -170,13 +170,13 @@ test('the counts of queues agree with a model of what was done to their tasks', 
 });
 
 test('the counts of a queue tell since when its oldest task is ready', async () => {
-  await enqueue(client, 'oldest', numbered(2));
+  await enqueue(client, 'oldest', numberedTasks(2));
   const [created] = await rows<{ at: Date }>(
     client,
     `select min(r.created_at) as at from tock.runs r join tock.streams s on s.number = r.stream
      where s.queue = 'oldest'`,
   );
-  await enqueue(client, 'oldest', numbered(2));
+  await enqueue(client, 'oldest', numberedTasks(2));
   const [stats] = await rows<{ oldest_ready_at: Date }>(
     client,
     "select oldest_ready_at from tock.queue_stats('oldest')",

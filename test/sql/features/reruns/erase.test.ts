@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
-import { cancel, change, erase, made, states } from '../../kernel/change/changes.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { cancel, change, erase, states, taskInState } from '../../kernel/change/changes.ts';
 import {
   claim,
   complete,
@@ -75,7 +75,7 @@ test('nothing of an erased task is left anywhere, and its states and times are',
     runs: before?.runs.map((run) => ({ ...run, result: null, error: null })),
   });
   expect(await erase(client, id)).toBe(4);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('of an erased task no unique key and no gate is left, but with the keys and gates themselves', async () => {
@@ -90,7 +90,7 @@ test('of an erased task no unique key and no gate is left, but with the keys and
   expect(await erase(client, first)).toBe(1);
   expect(await holding(mark)).toEqual(['gates', 'turns', 'unique_keys']);
   expect((await task(client, first))?.options).toEqual({});
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test.each([
@@ -115,13 +115,13 @@ test.each([
   expect(Object.keys(own?.options ?? {})).toEqual(['expires_at']);
   await claim(client, 'q', { limit: 5 });
   await claim(client, 'q', { limit: 5 });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('an error is erased where it ends a task, and a result that came with no payload', async () => {
-  const dead = await made(client, 'd', 'running');
+  const dead = await taskInState(client, 'd', 'running');
   await fail(client, dead.lease, { error: secret, fatal: true });
-  const done = await made(client, 'e', 'running');
+  const done = await taskInState(client, 'e', 'running');
   await complete(client, done.lease, [{ id: done.id, result: secret }]);
   expect(await holding(mark)).toEqual(['results_1']);
   for (const { id } of [dead, done]) expect(await erase(client, id)).toBe(1);
@@ -133,7 +133,7 @@ test('an error is erased where it ends a task, and a result that came with no pa
 test.each(['ready', 'waiting'] as const)(
   'a %s task that was cancelled is erased',
   async (state) => {
-    const { id } = await made(client, 'q', state);
+    const { id } = await taskInState(client, 'q', state);
     await change(client, [id], { payload: secret });
     await cancel(client, [id]);
     expect(await holding(mark)).toEqual(['marks_1', 'runs_1']);
@@ -180,7 +180,7 @@ test.each([
 });
 
 test.each(states)('a %s task is erased only when it has ended', async (state) => {
-  const { id } = await made(client, 'q', state);
+  const { id } = await taskInState(client, 'q', state);
   if (['done', 'dead', 'cancelled'].includes(state)) {
     expect(await erase(client, id)).toBeGreaterThan(0);
     expect(await task(client, id)).toMatchObject({ state, payload: null });

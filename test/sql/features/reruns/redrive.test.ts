@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { client, oneDatabase } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -15,7 +15,7 @@ import {
 } from '../../verbs.ts';
 import { deadGroups, die, list, redrive, rerun } from '../bulk_changes/bulk_changes.ts';
 
-oneDatabase();
+databasePerFile();
 let count = 0;
 
 const queue = () => `d${++count}`;
@@ -97,7 +97,7 @@ test('dead tasks are redriven once, with what they were, and say so', async () =
   const told = (await task(client, ids[0] as string)) as unknown as { reruns: { id: string }[] };
   expect(told.reruns).toMatchObject([{ kind: 'redrive', reason: 'mended' }]);
   expect(await task(client, told.reruns[0]?.id as string)).toMatchObject({ rerun_of: ids[0] });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('those of one error are redriven, and those of one tenant', async () => {
@@ -202,7 +202,7 @@ test('dead tasks of earlier epochs are grouped and redriven as well', async () =
   expect(tasks).toEqual([...young, ...old.toReversed()]);
   expect(await redrive(client, q)).toMatchObject({ redriven: 3, cursor: null });
   expect((await drain(client, q)).flat()).toHaveLength(3);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('what cannot be is refused with its field', async () => {

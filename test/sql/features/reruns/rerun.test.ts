@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { cancel, change, erase, made, type State, states } from '../../kernel/change/changes.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
+  cancel,
+  change,
+  erase,
+  type State,
+  states,
+  taskInState,
+} from '../../kernel/change/changes.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
   claim,
   complete,
   drain,
@@ -14,10 +20,11 @@ import {
   rows,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 import { rerun } from '../bulk_changes/bulk_changes.ts';
 
-oneDatabase();
+databasePerFile();
 let count = 0;
 
 const queue = () => `r${++count}`;
@@ -27,7 +34,7 @@ test.each(states)(
   'a %s task is run again when it has ended, and refused when not',
   async (state) => {
     const q = queue();
-    const { id } = await made(client, q, state);
+    const { id } = await taskInState(client, q, state);
     const [row] = await rerun(client, [id]);
     if (!ended.includes(state)) {
       expect(row).toEqual({ id, state, rerun_id: null, refused: 'unfinished' });
@@ -42,7 +49,7 @@ test.each(states)(
       { id: again, attempt: 1, payload: 'as sent' },
     ]);
     expect((await task(client, id))?.state).toBe(state);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
@@ -80,13 +87,13 @@ test('a rerun has what its task had at last, and each says of the other', async 
     [rerun_id],
   );
   expect(lanes).toEqual([{ asks: true, priority: 7 }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a rerun repeated with its request id gives the same ids and runs nothing twice', async () => {
   const q = queue();
-  const tasks = [await made(client, q, 'done'), await made(client, q, 'cancelled')];
-  const late = await made(client, queue(), 'running');
+  const tasks = [await taskInState(client, q, 'done'), await taskInState(client, q, 'cancelled')];
+  const late = await taskInState(client, queue(), 'running');
   const ids = [...tasks, late].map(({ id }) => id);
   const first = await rerun(client, ids, 'again');
   expect(first.map((row) => row.refused)).toEqual([null, null, 'unfinished']);
@@ -107,7 +114,7 @@ test('a rerun repeated with its request id gives the same ids and runs nothing t
 test('a rerun is repeated from a session that plans it in another way, with its ids in another order', async () => {
   const ids: string[] = [];
   for (const q of [queue(), queue(), queue()]) {
-    for (let n = 0; n < 4; n++) ids.unshift((await made(client, q, 'done')).id);
+    for (let n = 0; n < 4; n++) ids.unshift((await taskInState(client, q, 'done')).id);
   }
   const [sorting, hashing] = [await db.connect(), await db.connect()];
   await sorting.query('set enable_hashagg = off');
@@ -119,7 +126,7 @@ test('a rerun is repeated from a session that plans it in another way, with its 
 
 test('a rerun that was refused leaves its request id free for when the task has ended', async () => {
   const q = queue();
-  const { id, lease } = await made(client, q, 'running');
+  const { id, lease } = await taskInState(client, q, 'running');
   expect(await rerun(client, [id], 'early')).toMatchObject([{ refused: 'unfinished' }]);
   await complete(client, lease);
   const first = await rerun(client, [id], 'early');
@@ -130,11 +137,11 @@ test('a rerun that was refused leaves its request id free for when the task has 
 
 test("a rerun's request id is its queues' own", async () => {
   const [q, other] = [queue(), queue()];
-  const [a, b, c] = await Promise.all([q, q, other].map((at) => made(client, at, 'done')));
+  const [a, b, c] = await Promise.all([q, q, other].map((at) => taskInState(client, at, 'done')));
   const ids = [a, b, c].map((one) => one?.id as string) as [string, string, string];
   const first = await rerun(client, [ids[0], ids[2]], 'same');
   // Another tenant's, in another queue.
-  const apart = await made(client, queue(), 'done');
+  const apart = await taskInState(client, queue(), 'done');
   expect(await rerun(client, [apart.id], 'same')).toMatchObject([{ refused: null }]);
   expect(await rerun(client, [ids[2], ids[0]], 'same')).toEqual(first);
   for (const some of [[ids[1]], [ids[2]], [ids[1], apart.id], [...ids, apart.id]]) {
@@ -147,15 +154,16 @@ test("a rerun's request id is its queues' own", async () => {
 
 test('of two calls with one request id at once the second gives what the first was given', async () => {
   const q = queue();
-  const ids = [await made(client, q, 'done'), await made(client, queue(), 'dead')].map(
-    ({ id }) => id,
-  );
+  const ids = [
+    await taskInState(client, q, 'done'),
+    await taskInState(client, queue(), 'dead'),
+  ].map(({ id }) => id);
   const [one, two] = [await db.connect(), await db.connect()];
   const pid = await pidOf(two);
   await one.query('begin');
   const first = await rerun(one, ids, 'twice');
   const second = rerun(two, ids, 'twice');
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await one.query('commit');
   expect(await second).toEqual(first);
   expect((await drain(client, q)).flat()).toHaveLength(1);
@@ -163,9 +171,9 @@ test('of two calls with one request id at once the second gives what the first w
 
 test('an erased task is not run again, and ids that nobody knows are left out', async () => {
   const q = queue();
-  const { id } = await made(client, q, 'done');
+  const { id } = await taskInState(client, q, 'done');
   await erase(client, id);
-  const other = await made(client, q, 'dead');
+  const other = await taskInState(client, q, 'dead');
   const answer = await rerun(client, [id, other.id, '9223372036854775807']);
   expect(answer).toMatchObject([
     { id, state: 'done', rerun_id: null, refused: 'erased' },
@@ -211,7 +219,7 @@ test('an expired task runs again, and does not expire at once', async () => {
 });
 
 test('what cannot be rerun is refused with its field', async () => {
-  const { id } = await made(client, queue(), 'done');
+  const { id } = await taskInState(client, queue(), 'done');
   expect(await refusal(rerun(client, []))).toMatchObject({ code: 'TK422', detail: 'ids' });
   expect(await refusal(rerun(client, [id], ''))).toMatchObject({ detail: 'request_id' });
   expect(await refusal(rerun(client, [id], null, 'x'.repeat(201)))).toMatchObject({

@@ -1,5 +1,5 @@
 /** A small generator of numbers, so that a failure can be repeated by its seed. */
-export function drawing(seed: number) {
+export function seededPicker(seed: number) {
   let state = seed >>> 0;
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -12,12 +12,12 @@ export function drawing(seed: number) {
   return { next, whole, one };
 }
 
-export type Drawing = ReturnType<typeof drawing>;
+export type SeededPicker = ReturnType<typeof seededPicker>;
 
 const months = 'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC'.split(' ');
 const weekdays = 'SUN MON TUE WED THU FRI SAT'.split(' ');
 
-function item({ whole, next }: Drawing, low: number, high: number): string {
+function item({ whole, next }: SeededPicker, low: number, high: number): string {
   const from = whole(low, high);
   const to = whole(from, high);
   const step = whole(1, high - low + 1);
@@ -29,13 +29,13 @@ function item({ whole, next }: Drawing, low: number, high: number): string {
   return `${from}/${step}`;
 }
 
-function field(draw: Drawing, low: number, high: number, star: number): string {
+function field(draw: SeededPicker, low: number, high: number, star: number): string {
   if (draw.next() < star) return draw.next() < 0.1 ? '?' : '*';
   const items = draw.next() < 0.75 ? 1 : draw.whole(2, 4);
   return Array.from({ length: items }, () => item(draw, low, high)).join(',');
 }
 
-function dayField(draw: Drawing): string {
+function dayField(draw: SeededPicker): string {
   const kind = draw.next();
   if (kind < 0.06) return 'L';
   if (kind < 0.1) return 'LW';
@@ -44,14 +44,14 @@ function dayField(draw: Drawing): string {
   return field(draw, 1, 31, 0.55);
 }
 
-function monthField(draw: Drawing): string {
+function monthField(draw: SeededPicker): string {
   const kind = draw.next();
   if (kind < 0.06) return draw.one(months);
   if (kind < 0.1) return `${months[draw.whole(0, 5)]}-${months[draw.whole(6, 11)]}`;
   return field(draw, 1, 12, 0.7);
 }
 
-function weekdayField(draw: Drawing): string {
+function weekdayField(draw: SeededPicker): string {
   const kind = draw.next();
   if (kind < 0.06) return draw.one(weekdays);
   if (kind < 0.1) return `${weekdays[draw.whole(1, 3)]}-${draw.one(['FRI', 'SAT', 'SUN'])}`;
@@ -62,7 +62,7 @@ function weekdayField(draw: Drawing): string {
 }
 
 /** Any expression of the grammar; two in three name an hour and minutes, where clocks change. */
-export function expression(draw: Drawing): string {
+export function randomExpression(draw: SeededPicker): string {
   const star = draw.next() < 0.66 ? 0.1 : 0.6;
   const second = draw.next() < 0.3 ? `${field(draw, 0, 59, 0.3)} ` : '';
   const hour =
@@ -97,7 +97,7 @@ export const zones = [
 ];
 
 /** When the clocks of a zone change, between two years: in seconds since 1970. */
-export function changes(zone: string, from: number, to: number): number[] {
+export function clockChanges(zone: string, from: number, to: number): number[] {
   const clock = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
   const offset = (at: number) => clock.format(at * 1000).split(', ')[1];
   const found: number[] = [];

@@ -1,18 +1,24 @@
 import { expect, test } from 'vitest';
-import { patience } from '../../../timeout.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import { refusal, rows, value } from '../../verbs.ts';
-import { fire, put, queued, show, stopped } from './schedules.ts';
+import {
+  backdateSchedule,
+  fireSchedules,
+  putSchedule,
+  queuedTasks,
+  showSchedule,
+} from './schedules.ts';
 
-databaseEach();
+databasePerTest();
 
 const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
 
 /** So many schedules that are due, in a queue of their own. */
 async function due(prefix: string, count: number, more: object = {}): Promise<void> {
   for (let n = 1; n <= count; n++) {
-    await put(client, `${prefix}${n}`, { queue: prefix, every_seconds: 3600, ...more });
-    await stopped(client, `${prefix}${n}`, 10);
+    await putSchedule(client, `${prefix}${n}`, { queue: prefix, every_seconds: 3600, ...more });
+    await backdateSchedule(client, `${prefix}${n}`, 10);
   }
 }
 
@@ -23,33 +29,36 @@ test('a claim waits for nobody who holds the key of a schedule, and fires the ot
   const other = await db.connect();
   await other.query('begin');
   await other.query(`select tock.enqueue('held', '[{"unique_key": "k"}]')`);
-  await client.query(`set statement_timeout = ${patience}`);
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
   await client.query("select id from tock.claim('else', p_alone => true)");
-  expect(await queued(client, 'kept')).toHaveLength(5);
+  expect(await queuedTasks(client, 'kept')).toHaveLength(5);
   for (let n = 1; n <= 5; n++) {
-    expect(await show(client, `held${n}`)).toMatchObject({ last_outcome: null, failures: 1 });
+    expect(await showSchedule(client, `held${n}`)).toMatchObject({
+      last_outcome: null,
+      failures: 1,
+    });
   }
   // Time for the next try, which the tick makes.
   await other.query('rollback');
   await client.query("update tock.fires set due_at = now() where schedule ~ '^held'");
   await client.query('select tock.tick()');
-  expect(await show(client, 'held5')).toMatchObject({ last_outcome: 'fired', failures: 0 });
+  expect(await showSchedule(client, 'held5')).toMatchObject({ last_outcome: 'fired', failures: 0 });
 });
 
 test('a schedule alone is tried once a call', async () => {
-  await put(client, 'alone', { queue: 'q', every_seconds: 3600, overlap: 'replace' });
+  await putSchedule(client, 'alone', { queue: 'q', every_seconds: 3600, overlap: 'replace' });
   const id = await value(client, "select tock.run_schedule('alone')");
   const other = await db.connect();
   await other.query('begin');
   await other.query('select tock.cancel(array[$1::bigint])', [id]);
-  await stopped(client, 'alone', 10);
-  await fire(client);
-  expect(await show(client, 'alone')).toMatchObject({ last_outcome: 'run', failures: 1 });
+  await backdateSchedule(client, 'alone', 10);
+  await fireSchedules(client);
+  expect(await showSchedule(client, 'alone')).toMatchObject({ last_outcome: 'run', failures: 1 });
   await other.query('rollback');
 });
 
 test('what somebody was firing and gave back is fired by the tick after the next, and it is time at once', async () => {
-  await put(client, 'far', { queue: 'far', cron: '@yearly' });
+  await putSchedule(client, 'far', { queue: 'far', cron: '@yearly' });
   await client.query('select tock.tick()');
   await due('a', 2);
   await client.query(
@@ -66,30 +75,30 @@ test('what somebody was firing and gave back is fired by the tick after the next
   await other.query('rollback');
   expect(Number(await wake()) - Date.now()).toBeLessThan(1000);
   await client.query('select tock.tick()');
-  expect(await queued(client, 'a')).toHaveLength(2);
+  expect(await queuedTasks(client, 'a')).toHaveLength(2);
 });
 
 test('when the clock was set back by an hour, schedules go on at once', async () => {
-  await put(client, 's', { queue: 'q', every_seconds: 3600 });
+  await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
   await client.query('select tock.tick()');
   await client.query(
     `update tock.duties set last_started_at = last_started_at + interval '1 hour', swept_at = swept_at + interval '1 hour';
      insert into tock.fired (schedule, fire_at, due_at, outcome)
      select 'x', now(), now() + interval '1 hour', 'missed' from generate_series(1, 60)`,
   );
-  await stopped(client, 's', 10);
+  await backdateSchedule(client, 's', 10);
   expect((await wake())?.getTime() ?? Infinity).toBeLessThanOrEqual(Date.now());
   await client.query('select tock.tick()');
-  expect(await queued(client, 'q')).toHaveLength(1);
+  expect(await queuedTasks(client, 'q')).toHaveLength(1);
   const ahead = 'select name from tock.duties where last_started_at > now()';
   expect(await rows(client, ahead)).toEqual([]);
 });
 
 test('who was writing at a sweep that took long, and has ended, is looked after as soon as it is time', async () => {
-  await put(client, 'far', { queue: 'far', cron: '@yearly' });
+  await putSchedule(client, 'far', { queue: 'far', cron: '@yearly' });
   const other = await db.connect();
   await other.query('begin');
-  await put(other, 'late', { queue: 'late', cron: '@yearly' });
+  await putSchedule(other, 'late', { queue: 'late', cron: '@yearly' });
   await client.query('select tock.tick()');
   await client.query(
     "update tock.duties set swept_at = clock_timestamp() + interval '20 seconds' where name = 'schedules'",

@@ -1,12 +1,20 @@
 import { expect, test } from 'vitest';
-import { patience } from '../../../timeout.ts';
-import { client, oneDatabase } from '../../test_database.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import { rows, value } from '../../verbs.ts';
-import { type Fired, fire, fired, put, queued, show, stopped } from './schedules.ts';
+import {
+  backdateSchedule,
+  fireSchedules,
+  putSchedule,
+  queuedTasks,
+  type ScheduleFire,
+  scheduleHistory,
+  showSchedule,
+} from './schedules.ts';
 
-oneDatabase();
+databasePerFile();
 
-const nominal = (all: Fired[], outcome: string) =>
+const nominal = (all: ScheduleFire[], outcome: string) =>
   all.filter((one) => one.outcome === outcome).map(({ fire_at }) => Number(fire_at) / 1000);
 
 const hour = 3600;
@@ -14,17 +22,17 @@ const hour = 3600;
 /** What a schedule of each hour did after 20 hours in which nobody fired; half an hour from now, so that none comes meanwhile. */
 async function after(name: string, rule: object) {
   const minute = (new Date().getUTCMinutes() + 30) % 60;
-  await put(client, name, { queue: name, cron: `${minute} * * * *`, ...rule });
-  await stopped(client, name, 20 * hour);
-  const from = Number((await show(client, name)).next_fire_at) / 1000;
-  await fire(client);
-  const all = await fired(client, name);
+  await putSchedule(client, name, { queue: name, cron: `${minute} * * * *`, ...rule });
+  await backdateSchedule(client, name, 20 * hour);
+  const from = Number((await showSchedule(client, name)).next_fire_at) / 1000;
+  await fireSchedules(client);
+  const all = await scheduleHistory(client, name);
   // Nothing comes twice, and the plan goes on.
-  await fire(client);
-  expect(await fired(client, name)).toEqual(all);
-  expect(Number((await show(client, name)).next_fire_at)).toBeGreaterThan(Date.now());
+  await fireSchedules(client);
+  expect(await scheduleHistory(client, name)).toEqual(all);
+  expect(Number((await showSchedule(client, name)).next_fire_at)).toBeGreaterThan(Date.now());
   const tasks = all.filter(({ task_id }) => task_id !== null);
-  expect((await queued(client, name)).length).toBe(tasks.length);
+  expect((await queuedTasks(client, name)).length).toBe(tasks.length);
   return { all, from, last: from + 19 * hour, fired: nominal(all, 'fired') };
 }
 
@@ -66,10 +74,10 @@ test.each(['skip', 'replace'])(
 );
 
 test('a late tick misses nothing, whatever the rule', async () => {
-  await put(client, 'late', { queue: 'late', every_seconds: 5, missed: 'skip' });
-  await stopped(client, 'late', 50);
-  await fire(client);
-  const all = await fired(client, 'late');
+  await putSchedule(client, 'late', { queue: 'late', every_seconds: 5, missed: 'skip' });
+  await backdateSchedule(client, 'late', 50);
+  await fireSchedules(client);
+  const all = await scheduleHistory(client, 'late');
   expect(nominal(all, 'fired').length).toBeGreaterThanOrEqual(10);
   expect(nominal(all, 'missed')).toEqual([]);
 });
@@ -77,24 +85,24 @@ test('a late tick misses nothing, whatever the rule', async () => {
 test('a period keeps its beat, whatever was missed', async () => {
   for (const missed of ['skip', 'one', 'all']) {
     const settings = { queue: 'beat', every_seconds: 7, missed, missed_limit: 3 };
-    const first = await put(client, `beat-${missed}`, settings);
-    await stopped(client, `beat-${missed}`, 5000);
-    await fire(client);
-    const { next_fire_at } = await show(client, `beat-${missed}`);
+    const first = await putSchedule(client, `beat-${missed}`, settings);
+    await backdateSchedule(client, `beat-${missed}`, 5000);
+    await fireSchedules(client);
+    const { next_fire_at } = await showSchedule(client, `beat-${missed}`);
     expect(((Number(next_fire_at) - Number(first.next_fire_at)) / 1000) % 7).toBe(0);
   }
 });
 
 test('missed_after_seconds says from when on a fire is missed', async () => {
-  await put(client, 'strict', {
+  await putSchedule(client, 'strict', {
     queue: 'strict',
     every_seconds: 5,
     missed: 'skip',
     missed_after_seconds: 0,
   });
-  await stopped(client, 'strict', 49);
-  await fire(client);
-  expect(nominal(await fired(client, 'strict'), 'fired')).toEqual([]);
+  await backdateSchedule(client, 'strict', 49);
+  await fireSchedules(client);
+  expect(nominal(await scheduleHistory(client, 'strict'), 'fired')).toEqual([]);
 });
 
 test.each([
@@ -103,19 +111,22 @@ test.each([
 ])('ten years of missed seconds (%s) are passed over', async (_, timing) => {
   for (const missed of ['one', 'skip', 'all']) {
     const name = `years-${missed}-${Object.keys(timing)[0]}`;
-    await put(client, name, { queue: 'years', ...timing, missed, missed_limit: 10 });
-    await stopped(client, name, 3650 * 86_400);
+    await putSchedule(client, name, { queue: 'years', ...timing, missed, missed_limit: 10 });
+    await backdateSchedule(client, name, 3650 * 86_400);
   }
   // Stepping through 300 million of them takes hours.
-  await client.query(`set statement_timeout = ${patience}`);
-  await fire(client);
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
+  await fireSchedules(client);
   await client.query('reset statement_timeout');
   for (const [missed, most] of [
     ['one', 2],
     ['skip', 62],
     ['all', 72],
   ] as const) {
-    const at = nominal(await fired(client, `years-${missed}-${Object.keys(timing)[0]}`), 'fired');
+    const at = nominal(
+      await scheduleHistory(client, `years-${missed}-${Object.keys(timing)[0]}`),
+      'fired',
+    );
     expect(at.length).toBeLessThanOrEqual(most);
     expect(at).toEqual([...new Set(at)].sort());
   }
@@ -125,30 +136,34 @@ test('next_wake_at is the next fire that is due, to the second, and passes over 
   await client.query('delete from tock.schedules; delete from tock.fires; delete from tock.fired');
   const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
   expect(await wake()).toBeNull();
-  const far = await put(client, 'far', { queue: 'q', cron: '0 0 1 1 *' });
-  const near = await put(client, 'near', { queue: 'q', every_seconds: 100, jitter_seconds: 5 });
+  const far = await putSchedule(client, 'far', { queue: 'q', cron: '0 0 1 1 *' });
+  const near = await putSchedule(client, 'near', {
+    queue: 'q',
+    every_seconds: 100,
+    jitter_seconds: 5,
+  });
   expect(await wake()).toEqual(near.due_at);
   await client.query("select tock.pause_schedule('near')");
   expect(await wake()).toEqual(far.next_fire_at);
   await client.query("select tock.resume_schedule('near')");
-  await stopped(client, 'near', 110);
+  await backdateSchedule(client, 'near', 110);
   await client.query('select tock.tick()');
-  const next = await show(client, 'near');
+  const next = await showSchedule(client, 'near');
   expect(next.last_outcome).toBe('fired');
   expect(await wake()).toEqual(next.due_at);
 });
 
 test('with no pg_cron a tick alone, or a claim alone, keeps schedules going', async () => {
-  await put(client, 'ticked', { queue: 'ticked', every_seconds: 3600, payload: 1 });
-  await stopped(client, 'ticked', 30);
+  await putSchedule(client, 'ticked', { queue: 'ticked', every_seconds: 3600, payload: 1 });
+  await backdateSchedule(client, 'ticked', 30);
   await client.query('select tock.tick()');
-  expect(await queued(client, 'ticked')).toEqual([1]);
+  expect(await queuedTasks(client, 'ticked')).toEqual([1]);
   // A tick that comes for it at once, as next_wake_at said, finds it too.
-  await stopped(client, 'ticked', 30);
+  await backdateSchedule(client, 'ticked', 30);
   await client.query('select tock.tick()');
-  expect(await queued(client, 'ticked')).toEqual([1, 1]);
-  await put(client, 'claimed', { queue: 'claimed', every_seconds: 3600, payload: 2 });
-  await stopped(client, 'claimed', 30);
+  expect(await queuedTasks(client, 'ticked')).toEqual([1, 1]);
+  await putSchedule(client, 'claimed', { queue: 'claimed', every_seconds: 3600, payload: 2 });
+  await backdateSchedule(client, 'claimed', 30);
   const [run] = await rows<{ payload: number }>(
     client,
     "select payload from tock.claim('claimed', p_alone => true)",
@@ -157,7 +172,7 @@ test('with no pg_cron a tick alone, or a claim alone, keeps schedules going', as
 });
 
 test('a claim that has fired commits synchronously', async () => {
-  await put(client, 'sync', { queue: 'sync', every_seconds: 3600 });
+  await putSchedule(client, 'sync', { queue: 'sync', every_seconds: 3600 });
   const commits = async () => {
     const [row] = await rows<{ said: string | null }>(
       client,
@@ -167,6 +182,6 @@ test('a claim that has fired commits synchronously', async () => {
   };
   await client.query(`select tock.enqueue('sync', '[{}]')`);
   expect(await commits()).toBe('off');
-  await stopped(client, 'sync', 30);
+  await backdateSchedule(client, 'sync', 30);
   expect(await commits()).toBe('on');
 });

@@ -1,13 +1,13 @@
 import { Cron } from 'croner';
 import { expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import { refusal, rows, value } from '../../verbs.ts';
-import { drawing, expression } from './cron.ts';
-import { put } from './schedules.ts';
+import { randomExpression, seededPicker } from './cron.ts';
+import { putSchedule } from './schedules.ts';
 
-oneDatabase();
+databasePerFile();
 
-const refused = (settings: object, name = 's') => refusal(put(client, name, settings));
+const refused = (settings: object, name = 's') => refusal(putSchedule(client, name, settings));
 const daily = { queue: 'q', cron: '@daily' };
 
 test.each<[string, object, RegExp]>([
@@ -130,7 +130,7 @@ test('an expression that never fires is refused', async () => {
   const skipped = { queue: 'q', cron: '*/30 2 * 3 SUNL', time_zone: 'Europe/Berlin' };
   expect(await refused(skipped)).toMatchObject({ code: 'TK422', message: /never fires/ });
   for (const cron of ['0 0 29 2 *', '0 0 29 2 +SUN'])
-    await put(client, 'leap', { queue: 'q', cron });
+    await putSchedule(client, 'leap', { queue: 'q', cron });
 });
 
 test('a whole number may be written with zeros behind its point', async () => {
@@ -155,9 +155,9 @@ function ranged(text: string): string {
 }
 
 test('what is refused of expressions with a mistake in them is what croner refuses', async () => {
-  const draw = drawing(3);
+  const draw = seededPicker(3);
   const mistaken = Array.from({ length: 4000 }, () => {
-    const text = expression(draw);
+    const text = randomExpression(draw);
     const at = draw.whole(0, text.length - 1);
     const other = draw.one([
       '',

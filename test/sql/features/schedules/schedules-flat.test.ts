@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { badScans, planning, stopAutovacuum } from '../../plans.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { badScans, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import { value } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 
@@ -71,7 +71,7 @@ test('of 100,000 schedules a hundred that are due are fired by index alone, in o
   await stopAutovacuum(client);
   await many(100_000);
   await due(200);
-  const on = await planning(db, ['analyze'], 'auto');
+  const on = await sessionWithPlans(db, ['analyze'], 'auto');
   const work = async () => {
     await on.query('select tock.fire_schedules(50)');
     await on.query('select tock.next_wake_at()');

@@ -1,12 +1,19 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { patience } from '../../../timeout.ts';
-import { expectWhole } from '../../invariants.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
-import { blocked, pidOf, rows, until, value } from '../../verbs.ts';
-import { fire, fired, put, queued, show, stopped } from './schedules.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import { pidOf, rows, value, waitUntil, waitUntilBlocked } from '../../verbs.ts';
+import {
+  backdateSchedule,
+  fireSchedules,
+  putSchedule,
+  queuedTasks,
+  scheduleHistory,
+  showSchedule,
+} from './schedules.ts';
 
-databaseEach();
+databasePerTest();
 
 async function manyDue(count: number): Promise<void> {
   await client.query(
@@ -35,7 +42,7 @@ async function expectOnce(count: number): Promise<void> {
     Array.from({ length: count }, (_, n) => n + 1),
   );
   expect(await value(client, 'select count(*)::int from tock.fires')).toBe(count);
-  await expectWhole(client);
+  await expectInvariants(client);
 }
 
 const drivers = [
@@ -54,7 +61,7 @@ test('of eight who fire two hundred schedules at once each fire is one task', as
       for (let k = 0; k < 12; k++) await one.query(drivers[(n + k) % drivers.length] ?? '');
     }),
   );
-  await fire(client);
+  await fireSchedules(client);
   await expectOnce(200);
 });
 
@@ -70,12 +77,12 @@ test('whoever is killed while firing has fired nothing, and another does', async
   });
   await client.query('select pg_terminate_backend($1)', [pid]);
   await Promise.all(firing);
-  await until(
+  await waitUntil(
     'it is gone',
     async () =>
       !(await value(client, 'select count(*)::int from pg_stat_activity where pid = $1', [pid])),
   );
-  await fire(client);
+  await fireSchedules(client);
   await expectOnce(200);
 });
 
@@ -84,55 +91,55 @@ test('a firing in an open transaction holds up no other schedule, and a claim no
   const other = await db.connect();
   await other.query('begin');
   expect(await value(other, 'select tock.fire_schedules(10)')).toBe(10);
-  await client.query(`set statement_timeout = ${patience}`);
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
   await client.query("select id from tock.claim('q1', p_alone => true)");
   await client.query('select tock.tick()');
   expect(await value(client, 'select count(*)::int from tock.fired')).toBe(40);
   await other.query('rollback');
   // A little below the newest fired is read each time: nobody has to wait for the sweep.
-  expect(await fire(client, 1000, false)).toBe(10);
+  expect(await fireSchedules(client, 1000, false)).toBe(10);
   await expectOnce(50);
 });
 
 test('what was put in a transaction that was open for long is found by the sweep', async () => {
   const other = await db.connect();
   await other.query('begin');
-  await put(other, 'late', { queue: 'late', every_seconds: 3600 });
-  await stopped(other, 'late', 10);
+  await putSchedule(other, 'late', { queue: 'late', every_seconds: 3600 });
+  await backdateSchedule(other, 'late', 10);
   await manyDue(60);
-  await fire(client);
+  await fireSchedules(client);
   await client.query('update tock.fired set due_at = clock_timestamp() where due_at is not null');
   await other.query('commit');
-  expect(await fire(client, 1000, false)).toBe(0);
-  expect(await fire(client, 1000, true)).toBe(1);
+  expect(await fireSchedules(client, 1000, false)).toBe(0);
+  expect(await fireSchedules(client, 1000, true)).toBe(1);
 });
 
 test('the duty sweeps once a minute by itself', async () => {
-  await put(client, 'low', { queue: 'low', every_seconds: 3600 });
+  await putSchedule(client, 'low', { queue: 'low', every_seconds: 3600 });
   await client.query('select tock.tick()');
   await client.query(
     `insert into tock.fired (schedule, fire_at, due_at, outcome)
      select 'x', now(), now(), 'missed' from generate_series(1, 60)`,
   );
-  await stopped(client, 'low', 10);
+  await backdateSchedule(client, 'low', 10);
   await client.query("select tock.run_duty('schedules')");
-  expect(await queued(client, 'low')).toHaveLength(0);
+  expect(await queuedTasks(client, 'low')).toHaveLength(0);
   await client.query(
     "update tock.duties set swept_at = swept_at - interval '10 minutes' where name = 'schedules'",
   );
   await client.query("select tock.run_duty('schedules')");
-  expect(await queued(client, 'low')).toHaveLength(1);
+  expect(await queuedTasks(client, 'low')).toHaveLength(1);
 });
 
 test('a schedule that is put while it is being fired has one next fire, by its new timing', async () => {
-  await put(client, 's', { queue: 'q', every_seconds: 3600 });
-  await stopped(client, 's', 10);
+  await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
+  await backdateSchedule(client, 's', 10);
   const driver = await db.connect();
   await driver.query('begin');
   await driver.query('select tock.fire_schedules()');
   const pid = await pidOf(client);
-  const putting = put(client, 's', { queue: 'q', cron: '@yearly' });
-  await blocked(driver, pid);
+  const putting = putSchedule(client, 's', { queue: 'q', cron: '@yearly' });
+  await waitUntilBlocked(driver, pid);
   await driver.query('commit');
   await putting;
   const left = await rows<{ turn: string }>(
@@ -140,21 +147,21 @@ test('a schedule that is put while it is being fired has one next fire, by its n
     "select turn from tock.fires where schedule = 's'",
   );
   expect(left).toHaveLength(1);
-  const shown = await show(client, 's');
+  const shown = await showSchedule(client, 's');
   expect(shown).toMatchObject({ last_outcome: 'fired' });
   expect(shown.next_fire_at?.toISOString()).toMatch(/-01-01T00:00:00/);
 });
 
 test('a schedule that is being put is not fired, and not afterwards by its old timing', async () => {
-  await put(client, 's', { queue: 'q', every_seconds: 3600 });
-  await stopped(client, 's', 10);
+  await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
+  await backdateSchedule(client, 's', 10);
   const other = await db.connect();
   await other.query('begin');
-  await put(other, 's', { queue: 'q', cron: '@yearly' });
-  expect(await fire(client)).toBe(0);
+  await putSchedule(other, 's', { queue: 'q', cron: '@yearly' });
+  expect(await fireSchedules(client)).toBe(0);
   await other.query('commit');
-  expect(await fire(client)).toBe(0);
-  expect(await fired(client, 's')).toEqual([]);
+  expect(await fireSchedules(client)).toBe(0);
+  expect(await scheduleHistory(client, 's')).toEqual([]);
 });
 
 test('of many who put, pause, resume, run and drop one schedule at once each leaves it whole', async () => {
@@ -184,14 +191,14 @@ test('of many who put, pause, resume, run and drop one schedule at once each lea
 
 test('a sweep notes who is writing: when they have ended it is time soon, and a tick sweeps', async () => {
   const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
-  await put(client, 'far', { queue: 'q', cron: '@yearly' });
+  await putSchedule(client, 'far', { queue: 'q', cron: '@yearly' });
   const other = await db.connect();
   await other.query('begin');
-  await put(other, 'late', { queue: 'late', every_seconds: 3600 });
+  await putSchedule(other, 'late', { queue: 'late', every_seconds: 3600 });
   await client.query('select tock.tick()');
   expect(Number(await wake()) - Date.now()).toBeGreaterThan(1000);
   // Others have fired since, and later ones.
-  await stopped(other, 'late', 10);
+  await backdateSchedule(other, 'late', 10);
   await client.query(
     `insert into tock.fired (schedule, fire_at, due_at, outcome)
      select 'x', now(), now(), 'missed' from generate_series(1, 60)`,
@@ -199,6 +206,6 @@ test('a sweep notes who is writing: when they have ended it is time soon, and a 
   await other.query('commit');
   // The next sweep comes after twenty times as long as the last one took, and not when the year is over.
   expect(Number(await wake()) - Date.now()).toBeLessThan(60_000);
-  const ticked = () => client.query('select tock.tick()').then(() => queued(client, 'late'));
+  const ticked = () => client.query('select tock.tick()').then(() => queuedTasks(client, 'late'));
   await expect.poll(ticked).not.toEqual([]);
 });

@@ -1,14 +1,21 @@
 import { expect, test } from 'vitest';
-import { client, databaseEach } from '../../test_database.ts';
+import { client, databasePerTest } from '../../test_database.ts';
 import { claim, complete, leaseOf, refusal, rows, task, value } from '../../verbs.ts';
-import { fire, fired, put, queued, show, stopped } from './schedules.ts';
+import {
+  backdateSchedule,
+  fireSchedules,
+  putSchedule,
+  queuedTasks,
+  scheduleHistory,
+  showSchedule,
+} from './schedules.ts';
 
-databaseEach();
+databasePerTest();
 
 const seconds = (from: Date | null, to: Date | null) => (Number(to) - Number(from)) / 1000;
 
 test('a schedule fires its task once, with all that it asks for, and goes on to its next fire', async () => {
-  const made = await put(client, 'nightly', {
+  const made = await putSchedule(client, 'nightly', {
     queue: 'reports',
     payload: { kind: 'nightly' },
     options: { priority: 2, tenant: 'acme', timeout_seconds: 60 },
@@ -16,15 +23,15 @@ test('a schedule fires its task once, with all that it asks for, and goes on to 
     time_zone: 'Europe/Berlin',
   });
   expect(made).toMatchObject({ state: 'active', time_zone: 'Europe/Berlin', last_outcome: null });
-  expect(await fire(client)).toBe(0);
-  await stopped(client, 'nightly', 86_400);
+  expect(await fireSchedules(client)).toBe(0);
+  await backdateSchedule(client, 'nightly', 86_400);
   await client.query(
     "update tock.schedules set missed_after_seconds = 86400 where name = 'nightly'",
   );
-  const due = (await show(client, 'nightly')).next_fire_at as Date;
-  expect(await fire(client)).toBe(1);
-  expect(await fire(client)).toBe(0);
-  const after = await show(client, 'nightly');
+  const due = (await showSchedule(client, 'nightly')).next_fire_at as Date;
+  expect(await fireSchedules(client)).toBe(1);
+  expect(await fireSchedules(client)).toBe(0);
+  const after = await showSchedule(client, 'nightly');
   expect(after).toMatchObject({ last_outcome: 'fired', last_fire_at: due, failures: 0 });
   expect(after.next_fire_at).toEqual(made.next_fire_at);
   const made_task = await task(client, after.last_task_id as string);
@@ -35,29 +42,29 @@ test('a schedule fires its task once, with all that it asks for, and goes on to 
     payload: { kind: 'nightly' },
     options: { timeout_seconds: 60 },
   });
-  expect(await fired(client, 'nightly')).toMatchObject([
+  expect(await scheduleHistory(client, 'nightly')).toMatchObject([
     { fire_at: due, outcome: 'fired', task_id: after.last_task_id, error: null },
   ]);
 });
 
 test('a period never drifts: each fire is the one before and the period, however late it is', async () => {
-  await put(client, 'period', {
+  await putSchedule(client, 'period', {
     queue: 'periods',
     every_seconds: 7,
     missed: 'all',
     fire_as: 'fire',
   });
-  await stopped(client, 'period', 30);
-  const first = (await show(client, 'period')).next_fire_at as Date;
-  await fire(client);
-  const all = await fired(client, 'period');
+  await backdateSchedule(client, 'period', 30);
+  const first = (await showSchedule(client, 'period')).next_fire_at as Date;
+  await fireSchedules(client);
+  const all = await scheduleHistory(client, 'period');
   expect(all.length).toBeGreaterThan(3);
   all.forEach(({ fire_at }, n) => {
     expect(seconds(first, fire_at)).toBe(7 * n);
   });
-  const { next_fire_at } = await show(client, 'period');
+  const { next_fire_at } = await showSchedule(client, 'period');
   expect(seconds(first, next_fire_at)).toBe(7 * all.length);
-  expect(await queued(client, 'periods')).toEqual(
+  expect(await queuedTasks(client, 'periods')).toEqual(
     all.map(({ fire_at }) => ({ fire: { schedule: 'period', fire_at: fire_at.toISOString() } })),
   );
 });
@@ -65,7 +72,7 @@ test('a period never drifts: each fire is the one before and the period, however
 test('a period begins at starts_at, and ends before ends_at', async () => {
   const base = Math.ceil(Date.now() / 1000) * 1000;
   const at = (offset: number) => new Date(base + offset * 1000).toISOString();
-  const made = await put(client, 'season', {
+  const made = await putSchedule(client, 'season', {
     queue: 'q',
     every_seconds: 60,
     starts_at: at(100),
@@ -82,21 +89,21 @@ test('a period begins at starts_at, and ends before ends_at', async () => {
 test('what runs once is over afterwards, and putting it again as it was changes nothing', async () => {
   const at = (seconds: number) => new Date(Date.now() + 1000 * seconds).toISOString();
   const once = { queue: 'once', run_at: at(-1), payload: 1 };
-  await put(client, 'once', { ...once, run_at: at(1000) });
+  await putSchedule(client, 'once', { ...once, run_at: at(1000) });
   await client.query("update tock.schedules set run_at = $1 where name = 'once'", [once.run_at]);
   await client.query("update tock.fires set fire_at = $1, due_at = $1 where schedule = 'once'", [
     once.run_at,
   ]);
-  expect(await fire(client)).toBe(1);
-  expect(await show(client, 'once')).toMatchObject({
+  expect(await fireSchedules(client)).toBe(1);
+  expect(await showSchedule(client, 'once')).toMatchObject({
     state: 'over',
     next_fire_at: null,
     due_at: null,
   });
-  expect(await put(client, 'once', once)).toMatchObject({ state: 'over' });
-  expect(await fire(client)).toBe(0);
-  expect(await queued(client, 'once')).toEqual([1]);
-  expect(await refusal(put(client, 'twice', once))).toMatchObject({
+  expect(await putSchedule(client, 'once', once)).toMatchObject({ state: 'over' });
+  expect(await fireSchedules(client)).toBe(0);
+  expect(await queuedTasks(client, 'once')).toEqual([1]);
+  expect(await refusal(putSchedule(client, 'twice', once))).toMatchObject({
     code: 'TK422',
     detail: 'run_at',
   });
@@ -104,22 +111,22 @@ test('what runs once is over afterwards, and putting it again as it was changes 
 
 test('putting a schedule again keeps its next fire unless its timing changes, and its history always', async () => {
   const settings = { queue: 'again', cron: '*/5 * * * *', payload: 1 };
-  const first = await put(client, 'again', settings);
-  await stopped(client, 'again', 300);
-  await fire(client);
-  await stopped(client, 'again', 300);
-  const { next_fire_at } = await show(client, 'again');
-  expect((await put(client, 'again', settings)).updated_at).toEqual(first.updated_at);
-  const other = await put(client, 'again', { ...settings, payload: 2, missed: 'skip' });
+  const first = await putSchedule(client, 'again', settings);
+  await backdateSchedule(client, 'again', 300);
+  await fireSchedules(client);
+  await backdateSchedule(client, 'again', 300);
+  const { next_fire_at } = await showSchedule(client, 'again');
+  expect((await putSchedule(client, 'again', settings)).updated_at).toEqual(first.updated_at);
+  const other = await putSchedule(client, 'again', { ...settings, payload: 2, missed: 'skip' });
   expect(other).toMatchObject({ next_fire_at, last_outcome: 'fired', payload: 2 });
-  const timed = await put(client, 'again', { ...settings, cron: '0 * * * *' });
+  const timed = await putSchedule(client, 'again', { ...settings, cron: '0 * * * *' });
   expect(Number(timed.next_fire_at)).toBeGreaterThan(Date.now());
   expect(timed).toMatchObject({ last_outcome: 'fired' });
-  expect(await fired(client, 'again')).toHaveLength(1);
+  expect(await scheduleHistory(client, 'again')).toHaveLength(1);
 });
 
 test('a paused schedule does not fire, and what fell into its pause is not missed', async () => {
-  await put(client, 'pausing', { queue: 'pausing', every_seconds: 10, missed: 'all' });
+  await putSchedule(client, 'pausing', { queue: 'pausing', every_seconds: 10, missed: 'all' });
   const [paused] = await rows(
     client,
     "select state, next_fire_at from tock.pause_schedule('pausing')",
@@ -128,20 +135,24 @@ test('a paused schedule does not fire, and what fell into its pause is not misse
   await client.query(
     "update tock.schedules set anchor_at = anchor_at - interval '1 hour' where name = 'pausing'",
   );
-  expect(await fire(client)).toBe(0);
+  expect(await fireSchedules(client)).toBe(0);
   const [resumed] = await rows<{ state: string; next_fire_at: Date }>(
     client,
     "select state, next_fire_at from tock.resume_schedule('pausing')",
   );
   expect(resumed?.state).toBe('active');
   expect(seconds(new Date(), resumed?.next_fire_at as Date)).toBeLessThanOrEqual(10);
-  expect(await fire(client)).toBe(0);
-  expect(await queued(client, 'pausing')).toEqual([]);
+  expect(await fireSchedules(client)).toBe(0);
+  expect(await queuedTasks(client, 'pausing')).toEqual([]);
   expect(await rows(client, "select * from tock.pause_schedule('nobody')")).toEqual([]);
 });
 
 test('a schedule runs now, also when paused, and its plan stays; a repeated call gives the same task', async () => {
-  const { next_fire_at } = await put(client, 'now', { queue: 'now', cron: '@yearly', payload: 1 });
+  const { next_fire_at } = await putSchedule(client, 'now', {
+    queue: 'now',
+    cron: '@yearly',
+    payload: 1,
+  });
   const run = (request: string | null) =>
     value<string>(client, "select tock.run_schedule('now', $1)", [request]);
   const first = await run('a');
@@ -150,33 +161,37 @@ test('a schedule runs now, also when paused, and its plan stays; a repeated call
   await client.query("select tock.pause_schedule('now')");
   const third = await run(null);
   await client.query("select tock.resume_schedule('now')");
-  expect(await show(client, 'now')).toMatchObject({
+  expect(await showSchedule(client, 'now')).toMatchObject({
     next_fire_at,
     last_outcome: 'run',
     last_task_id: third,
   });
-  expect((await fired(client, 'now')).map(({ outcome }) => outcome)).toEqual(['run', 'run', 'run']);
+  expect((await scheduleHistory(client, 'now')).map(({ outcome }) => outcome)).toEqual([
+    'run',
+    'run',
+    'run',
+  ]);
   expect(await value(client, "select tock.run_schedule('nobody')")).toBeUndefined();
 });
 
 test('a dropped schedule fires no more, and its name can be used again', async () => {
-  await put(client, 'gone', { queue: 'gone', every_seconds: 5 });
-  await stopped(client, 'gone', 20);
+  await putSchedule(client, 'gone', { queue: 'gone', every_seconds: 5 });
+  await backdateSchedule(client, 'gone', 20);
   expect(await value(client, "select tock.drop_schedule('gone')")).toBe(true);
   expect(await value(client, "select tock.drop_schedule('gone')")).toBe(false);
-  expect(await fire(client)).toBe(0);
-  expect(await show(client, 'gone')).toBeUndefined();
-  await put(client, 'gone', { queue: 'gone', every_seconds: 5 });
-  await stopped(client, 'gone', 20);
-  expect(await fire(client)).toBe(1);
+  expect(await fireSchedules(client)).toBe(0);
+  expect(await showSchedule(client, 'gone')).toBeUndefined();
+  await putSchedule(client, 'gone', { queue: 'gone', every_seconds: 5 });
+  await backdateSchedule(client, 'gone', 20);
+  expect(await fireSchedules(client)).toBe(1);
 });
 
 test('overlap skip makes no task while the last one has not ended', async () => {
-  await put(client, 'skipping', { queue: 'skipping', every_seconds: 30, overlap: 'skip' });
+  await putSchedule(client, 'skipping', { queue: 'skipping', every_seconds: 30, overlap: 'skip' });
   const round = async () => {
-    await stopped(client, 'skipping', 29);
-    await fire(client);
-    return (await show(client, 'skipping')).last_outcome;
+    await backdateSchedule(client, 'skipping', 29);
+    await fireSchedules(client);
+    return (await showSchedule(client, 'skipping')).last_outcome;
   };
   expect(await round()).toBe('fired');
   expect(await round()).toBe('overlapped');
@@ -184,16 +199,20 @@ test('overlap skip makes no task while the last one has not ended', async () => 
   expect(await round()).toBe('overlapped');
   await complete(client, leaseOf(runs));
   expect(await round()).toBe('fired');
-  expect(await queued(client, 'skipping')).toHaveLength(2);
+  expect(await queuedTasks(client, 'skipping')).toHaveLength(2);
 });
 
 test('overlap replace cancels the last task that has not ended', async () => {
-  await put(client, 'replacing', { queue: 'replacing', every_seconds: 30, overlap: 'replace' });
+  await putSchedule(client, 'replacing', {
+    queue: 'replacing',
+    every_seconds: 30,
+    overlap: 'replace',
+  });
   const ids: string[] = [];
   for (let n = 0; n < 3; n++) {
-    await stopped(client, 'replacing', 29);
-    await fire(client);
-    ids.push((await show(client, 'replacing')).last_task_id as string);
+    await backdateSchedule(client, 'replacing', 29);
+    await fireSchedules(client);
+    ids.push((await showSchedule(client, 'replacing')).last_task_id as string);
   }
   const states: unknown[] = [];
   for (const id of ids) states.push((await task(client, id))?.state);
@@ -201,7 +220,7 @@ test('overlap replace cancels the last task that has not ended', async () => {
 });
 
 test('jitter puts a fire off by the same time however often it is computed, up to its bound', async () => {
-  await put(client, 'jitter', { queue: 'q', every_seconds: 60, jitter_seconds: 30 });
+  await putSchedule(client, 'jitter', { queue: 'q', every_seconds: 60, jitter_seconds: 30 });
   const off = await rows<{ ms: number; again: number }>(
     client,
     `select extract(epoch from tock.due_of(s, f.fire_at) - f.fire_at)::float8 * 1000 as ms,
@@ -210,13 +229,13 @@ test('jitter puts a fire off by the same time however often it is computed, up t
   );
   expect(off.every(({ ms, again }) => ms === again && ms >= 0 && ms <= 30_000)).toBe(true);
   expect(new Set(off.map(({ ms }) => Math.floor(ms / 3000))).size).toBe(10);
-  const { next_fire_at, due_at } = await show(client, 'jitter');
+  const { next_fire_at, due_at } = await showSchedule(client, 'jitter');
   expect(seconds(next_fire_at, due_at) * 1000).toBe(off[0]?.ms);
 });
 
 test('schedules are listed by name and by queue, part by part', async () => {
   for (const name of ['l1', 'l2', 'l3'])
-    await put(client, name, { queue: 'listed', cron: '@daily' });
+    await putSchedule(client, name, { queue: 'listed', cron: '@daily' });
   const list = (after: string | null, limit: number) =>
     rows<{ name: string }>(client, 'select name from tock.schedules($1, $2, $3)', [
       'listed',

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { rows, value } from '../../verbs.ts';
 
-export type Shown = {
+export type Schedule = {
   name: string;
   state: string;
   queue: string;
@@ -19,7 +19,7 @@ export type Shown = {
   updated_at: Date;
 };
 
-export type Fired = {
+export type ScheduleFire = {
   number: string;
   fire_at: Date;
   until_at: Date | null;
@@ -30,24 +30,32 @@ export type Fired = {
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-export async function put(client: Client, name: string, settings: object): Promise<Shown> {
-  const [row] = await rows<Shown>(
+export async function putSchedule(
+  client: Client,
+  name: string,
+  settings: object,
+): Promise<Schedule> {
+  const [row] = await rows<Schedule>(
     client,
     'select * from tock.put_schedule(p_schedule => $1, p_settings => $2)',
     [name, JSON.stringify(settings)],
   );
-  return row as Shown;
+  return row as Schedule;
 }
 
-export async function show(client: Client, name: string): Promise<Shown> {
+export async function showSchedule(client: Client, name: string): Promise<Schedule> {
   return (
-    await rows<Shown>(client, 'select * from tock.schedule(p_schedule => $1)', [name])
-  )[0] as Shown;
+    await rows<Schedule>(client, 'select * from tock.schedule(p_schedule => $1)', [name])
+  )[0] as Schedule;
 }
 
 /** What became of a schedule's fires, the oldest first. */
-export async function fired(client: Client, name: string, limit = 1000): Promise<Fired[]> {
-  const found = await rows<Fired>(
+export async function scheduleHistory(
+  client: Client,
+  name: string,
+  limit = 1000,
+): Promise<ScheduleFire[]> {
+  const found = await rows<ScheduleFire>(
     client,
     'select * from tock.last_fires(p_schedule => $1, p_limit => $2)',
     [name, limit],
@@ -55,12 +63,16 @@ export async function fired(client: Client, name: string, limit = 1000): Promise
   return found.reverse();
 }
 
-export async function fire(client: Client, limit = 1000, sweep = true): Promise<number> {
+export async function fireSchedules(client: Client, limit = 1000, sweep = true): Promise<number> {
   return value(client, 'select tock.fire_schedules(p_limit => $1, p_sweep => $2)', [limit, sweep]);
 }
 
 /** As if nobody had fired since some seconds ago: the next fire is the first since then, and a period began before. */
-export async function stopped(client: Client, name: string, seconds: number): Promise<void> {
+export async function backdateSchedule(
+  client: Client,
+  name: string,
+  seconds: number,
+): Promise<void> {
   await client.query(
     `update tock.schedules s set anchor_at = s.anchor_at - make_interval(secs => s.every_seconds * ceil($2::float8 / s.every_seconds)::int)
      where s.name = $1 and s.every_seconds is not null`,
@@ -75,7 +87,7 @@ export async function stopped(client: Client, name: string, seconds: number): Pr
 }
 
 /** Payloads of a queue's runs that are ready, in order. */
-export async function queued(client: Client, queue: string): Promise<unknown[]> {
+export async function queuedTasks(client: Client, queue: string): Promise<unknown[]> {
   const found = await rows<{ payload: unknown }>(
     client,
     `select r.payload from tock.runs r join tock.streams s on s.number = r.stream

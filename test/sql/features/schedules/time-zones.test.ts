@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import { refusal, rows } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 /** What the clocks show at the next fires. */
 async function local(cron: string, zone: string, after: string, count: number): Promise<string[]> {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import { claim, complete, enqueue, leaseOf, makeDue, refusal, task, value } from '../../verbs.ts';
 
 let db: Database;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await expectWhole(client);
+  await expectInvariants(client);
   await db.drop();
 });
 

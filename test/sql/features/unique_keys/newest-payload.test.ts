@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { pace } from '../../../sleep.ts';
-import { expectWhole } from '../../invariants.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { sleep } from '../../../sleep.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -15,9 +15,9 @@ import {
   reap,
   rows,
 } from '../../verbs.ts';
-import { keyed, one, take } from './unique_keys.ts';
+import { claimPayloads, enqueueOne, taskWithKey } from './unique_keys.ts';
 
-oneDatabase();
+databasePerFile();
 
 describe('what is committed after its task has started comes to run', () => {
   const ways: [string, object][] = [
@@ -30,35 +30,35 @@ describe('what is committed after its task has started comes to run', () => {
   ];
   test.each(ways)('%s', async (name, options) => {
     const queue = name.replaceAll(/[ ,]+/g, '-');
-    await one(queue, 1, options);
+    await enqueueOne(queue, 1, options);
     await promote(client);
     const changing = await db.connect();
     await changing.query('begin');
-    const newest = await one(queue, 2, options, changing);
-    const first = await take(queue);
+    const newest = await enqueueOne(queue, 2, options, changing);
+    const first = await claimPayloads(queue);
     expect(first.map((run) => run.payload)).toEqual([1]);
     await changing.query('commit');
     await complete(client, leaseOf(first));
     await makeDue(client, queue);
-    const second = await take(queue);
+    const second = await claimPayloads(queue);
     expect(second).toMatchObject([{ payload: 2, id: newest }]);
     await complete(client, leaseOf(second));
-    expect(await take(queue)).toEqual([]);
-    await expectWhole(client);
+    expect(await claimPayloads(queue)).toEqual([]);
+    await expectInvariants(client);
   });
 
   test('what was changed beside a claim that was not committed when the change was', async () => {
     const rerun = { on_conflict: 'rerun' };
-    await one('claimed', 1, rerun);
+    await enqueueOne('claimed', 1, rerun);
     await promote(client);
     const worker = await db.connect();
     await worker.query('begin');
     const first = await claim(worker, 'claimed');
     expect(first.map((run) => run.payload)).toEqual([1]);
-    await one('claimed', 2, rerun);
+    await enqueueOne('claimed', 2, rerun);
     await worker.query('commit');
     await complete(client, leaseOf(first));
-    expect((await take('claimed')).map((run) => run.payload)).toEqual([2]);
+    expect((await claimPayloads('claimed')).map((run) => run.payload)).toEqual([2]);
   });
 
   test('all that was written beside workers: their last run of a key has its newest payload', async () => {
@@ -71,8 +71,8 @@ describe('what is committed after its task has started comes to run', () => {
       for (let n = 1; n <= 40; n++) {
         for (const key of own) {
           await on.query('begin');
-          await enqueue(on, 'outbox', [keyed({ key, n }, { on_conflict }, key)]);
-          await pace(n % 4);
+          await enqueue(on, 'outbox', [taskWithKey({ key, n }, { on_conflict }, key)]);
+          await sleep(n % 4);
           await on.query('commit');
           newest.set(key, n);
         }
@@ -108,7 +108,7 @@ describe('what is committed after its task has started comes to run', () => {
       ran.set(key, Math.max(n, ran.get(key) ?? 0));
     }
     expect(ran).toEqual(newest);
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 });
 
@@ -117,22 +117,22 @@ describe('what changed while it ran', () => {
   const at = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`;
 
   test('is done once more when it ends, once, with the newest payload', async () => {
-    await one('rerun', 1, rerun(at(1)));
-    const first = await take('rerun');
-    const again = await one('rerun', 2, rerun(at(2)));
-    expect(await one('rerun', 4, rerun(at(4)))).toBe(again);
-    expect(await one('rerun', 3, rerun(at(3)))).toBe(again);
-    expect(await take('rerun')).toEqual([]);
+    await enqueueOne('rerun', 1, rerun(at(1)));
+    const first = await claimPayloads('rerun');
+    const again = await enqueueOne('rerun', 2, rerun(at(2)));
+    expect(await enqueueOne('rerun', 4, rerun(at(4)))).toBe(again);
+    expect(await enqueueOne('rerun', 3, rerun(at(3)))).toBe(again);
+    expect(await claimPayloads('rerun')).toEqual([]);
     await complete(client, leaseOf(first));
-    const second = await take('rerun');
+    const second = await claimPayloads('rerun');
     expect(second.map((run) => run.payload)).toEqual([4]);
     await complete(client, leaseOf(second));
-    expect(await take('rerun')).toEqual([]);
+    expect(await claimPayloads('rerun')).toEqual([]);
   });
 
   test('runs beside the tasks of a gate of that name', async () => {
-    await enqueue(client, 'named', [{ payload: 'g', gate: 'k' }, keyed('k', rerun())]);
-    const runs = await take('named');
+    await enqueue(client, 'named', [{ payload: 'g', gate: 'k' }, taskWithKey('k', rerun())]);
+    const runs = await claimPayloads('named');
     expect(runs.map((run) => run.payload).sort()).toEqual(['g', 'k']);
     const [gate] = await rows(
       client,
@@ -145,37 +145,37 @@ describe('what changed while it ran', () => {
     await client.query(
       `select tock.put_queue('own-gate', '{"gate_limit": 3, "gate_retry": "yield", "gate_rate_limit": 1, "gate_rate_seconds": 3600}')`,
     );
-    await one('own-gate', 1, rerun());
-    const first = await take('own-gate');
-    await one('own-gate', 2, rerun());
+    await enqueueOne('own-gate', 1, rerun());
+    const first = await claimPayloads('own-gate');
+    await enqueueOne('own-gate', 2, rerun());
     await fail(client, leaseOf(first), { retry_in_seconds: 0 });
-    const again = await take('own-gate');
+    const again = await claimPayloads('own-gate');
     expect(again.map((run) => run.payload)).toEqual([1]);
     await complete(client, leaseOf(again));
-    expect((await take('own-gate')).map((run) => run.payload)).toEqual([2]);
+    expect((await claimPayloads('own-gate')).map((run) => run.payload)).toEqual([2]);
   });
 
   test('is ignored when it is older than what was done', async () => {
-    const id = await one('older', 1, rerun(at(5)));
-    await complete(client, leaseOf(await take('older')));
-    expect(await one('older', 0, rerun(at(5)))).toBe(id);
-    expect(await one('older', 0, rerun(at(4)))).toBe(id);
-    expect(await take('older')).toEqual([]);
-    expect(await one('older', 2, rerun(at(6)))).not.toBe(id);
+    const id = await enqueueOne('older', 1, rerun(at(5)));
+    await complete(client, leaseOf(await claimPayloads('older')));
+    expect(await enqueueOne('older', 0, rerun(at(5)))).toBe(id);
+    expect(await enqueueOne('older', 0, rerun(at(4)))).toBe(id);
+    expect(await claimPayloads('older')).toEqual([]);
+    expect(await enqueueOne('older', 2, rerun(at(6)))).not.toBe(id);
   });
 
   test('is done once more after a failure and a loss, too', async () => {
-    await one('after-failure', 1, rerun());
-    const first = await take('after-failure');
-    await one('after-failure', 2, rerun());
+    await enqueueOne('after-failure', 1, rerun());
+    const first = await claimPayloads('after-failure');
+    await enqueueOne('after-failure', 2, rerun());
     await fail(client, leaseOf(first), { retry_in_seconds: 0 });
-    const second = await take('after-failure');
+    const second = await claimPayloads('after-failure');
     expect(second.map((run) => run.payload)).toEqual([1]);
     await expire(client, leaseOf(second));
     await reap(client);
-    const third = await take('after-failure');
+    const third = await claimPayloads('after-failure');
     expect(third.map((run) => run.payload)).toEqual([1]);
     await complete(client, leaseOf(third));
-    expect((await take('after-failure')).map((run) => run.payload)).toEqual([2]);
+    expect((await claimPayloads('after-failure')).map((run) => run.payload)).toEqual([2]);
   });
 });

@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   enqueue,
   fail,
@@ -12,6 +11,7 @@ import {
   pidOf,
   promote,
   task,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
 let db: Database;
@@ -91,10 +91,10 @@ describe('a call with keys and another that takes their tasks wait for each othe
     await holder.query(hold as string, [idsOf('m', 'ab'), ...kind]);
     const pids = [await pidOf(changing), await pidOf(keying)] as [number, number];
     const first = changing.query(statement, [idsOf('a', 'b', 'm')]);
-    await blocked(client, pids[0]);
+    await waitUntilBlocked(client, pids[0]);
     const tasks = ['a', 'ab', 'b'].map((key) => keyed(2, options, key));
     const second = enqueue(keying, queue, tasks);
-    await blocked(client, pids[1]);
+    await waitUntilBlocked(client, pids[1]);
     await holder.query('rollback');
     expect(await Promise.all([first, second])).toHaveLength(2);
   });
@@ -167,7 +167,7 @@ describe('a key that is named again and again comes to run', () => {
           ]
         : [[2], [4]],
     );
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 
   test('what was left before, and has started since, makes room for the next to be left', async () => {

@@ -1,11 +1,10 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { pace } from '../../../sleep.ts';
-import { expectWhole } from '../../invariants.ts';
-import { dice } from '../../load.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { sleep } from '../../../sleep.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { seededRandom } from '../../load.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
-  blocked,
   claim,
   complete,
   drain,
@@ -15,18 +14,19 @@ import {
   promote,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
-import { keyed, one, take } from './unique_keys.ts';
+import { claimPayloads, enqueueOne, taskWithKey } from './unique_keys.ts';
 
-oneDatabase();
+databasePerFile();
 
 test('who comes while a key is being taken waits, and gets the same task', async () => {
   const [holder, other] = [await db.connect(), await db.connect()];
   await holder.query('begin');
-  const first = await one('open', 1, {}, holder);
+  const first = await enqueueOne('open', 1, {}, holder);
   const pid = await pidOf(other);
-  const second = one('open', 2, {}, other);
-  await blocked(client, pid);
+  const second = enqueueOne('open', 2, {}, other);
+  await waitUntilBlocked(client, pid);
   await holder.query('commit');
   expect(await second).toBe(first);
 });
@@ -44,7 +44,7 @@ test('of eight callers with one key one adds a task, whatever they ask for', asy
     const queue = `hammer-${n}`;
     const ids = await Promise.all(
       callers.flatMap((on) =>
-        Array.from({ length: 10 }, (_, call) => one(queue, [call], option, on)),
+        Array.from({ length: 10 }, (_, call) => enqueueOne(queue, [call], option, on)),
       ),
     );
     expect(new Set(ids).size, JSON.stringify(option)).toBe(1);
@@ -53,7 +53,7 @@ test('of eight callers with one key one adds a task, whatever they ask for', asy
     ).toBe(1);
   }
   await client.query("update tock.waiting set due_at = now() - interval '1 s'");
-  const [merged] = await take('hammer-3');
+  const [merged] = await claimPayloads('hammer-3');
   expect(merged?.payload).toHaveLength(80);
   for (const on of callers) await on.end();
 });
@@ -65,13 +65,13 @@ test('of eight callers who replace a ready task the last one leaves one', async 
     const option = { on_conflict, ...(on_conflict === 'throttle' && { unique_seconds: 60 }) };
     const ids = await Promise.all(
       callers.flatMap((on) =>
-        Array.from({ length: 6 }, (_, call) => one(queue, [call], option, on)),
+        Array.from({ length: 6 }, (_, call) => enqueueOne(queue, [call], option, on)),
       ),
     );
     const states = await Promise.all([...new Set(ids)].map((id) => task(client, id)));
     const open = states.filter((one) => one?.state !== 'cancelled');
     expect(open, on_conflict).toHaveLength(1);
-    const runs = await take(queue);
+    const runs = await claimPayloads(queue);
     expect(runs.map((run) => run.id)).toEqual([open[0]?.id]);
     if (on_conflict === 'merge') expect(runs[0]?.payload).toHaveLength(48);
   }
@@ -81,7 +81,7 @@ test('of eight callers who replace a ready task the last one leaves one', async 
 test('callers with many keys each, in any order, wait for each other in one direction', async () => {
   const keys = Array.from({ length: 16 }, (_, n) => `k${n}`);
   const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
-  const random = dice(7);
+  const random = seededRandom(7);
   const call = (on: pg.Client) => {
     const half = keys.filter(() => random(2) === 0);
     // some twice in a call, of which the first may take nothing
@@ -89,7 +89,7 @@ test('callers with many keys each, in any order, wait for each other in one dire
       .map((key) => ({ key, at: random(1000) }))
       .sort((one, other) => one.at - other.at)
       .map(({ key, at }) =>
-        keyed(at, { on_conflict: ['keep', 'replace', 'rerun'][random(3)] }, key),
+        taskWithKey(at, { on_conflict: ['keep', 'replace', 'rerun'][random(3)] }, key),
       );
     return enqueue(on, 'crossed', tasks);
   };
@@ -125,7 +125,7 @@ test('beside workers a key never has two unfinished tasks, and no task is lost',
         open.add(key);
       }
       for (const run of runs) open.delete(`${run.payload}`);
-      if (runs.length === 0) await pace(5);
+      if (runs.length === 0) await sleep(5);
       else await complete(on, leaseOf(runs));
       for (const { id } of runs) done.set(id, (done.get(id) ?? 0) + 1);
     }
@@ -134,7 +134,7 @@ test('beside workers a key never has two unfinished tasks, and no task is lost',
   const caller = async () => {
     const on = await db.connect();
     for (let n = 0; n < 60; n++) {
-      const tasks = ['a', 'b', 'c'].map((key) => keyed(key, {}, key));
+      const tasks = ['a', 'b', 'c'].map((key) => taskWithKey(key, {}, key));
       for (const id of await enqueue(on, 'race', tasks)) ids.add(id);
     }
     await on.end();
@@ -145,5 +145,5 @@ test('beside workers a key never has two unfinished tasks, and no task is lost',
   await Promise.all(workers);
   expect([...done.keys()].sort()).toEqual([...ids].sort());
   expect(Math.max(...done.values())).toBe(1);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   complete,
   drain,
@@ -13,37 +13,37 @@ import {
   task,
   value,
 } from '../../verbs.ts';
-import { keyed, one, payloadOf, take } from './unique_keys.ts';
+import { claimPayloads, enqueueOne, payloadOf, taskWithKey } from './unique_keys.ts';
 
-oneDatabase();
+databasePerFile();
 
 test('the first task of a key stands for those that come until it ends', async () => {
-  const first = await one('keep', 1);
-  expect(await one('keep', 2)).toBe(first);
-  const runs = await take('keep');
+  const first = await enqueueOne('keep', 1);
+  expect(await enqueueOne('keep', 2)).toBe(first);
+  const runs = await claimPayloads('keep');
   expect(runs.map((run) => run.payload)).toEqual([1]);
-  expect(await one('keep', 3)).toBe(first);
+  expect(await enqueueOne('keep', 3)).toBe(first);
   await complete(client, leaseOf(runs));
-  const second = await one('keep', 4);
+  const second = await enqueueOne('keep', 4);
   expect(second).not.toBe(first);
   expect(await payloadOf(second)).toBe(4);
 });
 
 test('with the policy pending only until it starts, with period for so long after', async () => {
   const pending = { unique_policy: 'pending' };
-  const first = await one('pending', 1, pending);
-  expect(await one('pending', 2, pending)).toBe(first);
-  await take('pending');
-  expect(await one('pending', 3, pending)).not.toBe(first);
+  const first = await enqueueOne('pending', 1, pending);
+  expect(await enqueueOne('pending', 2, pending)).toBe(first);
+  await claimPayloads('pending');
+  expect(await enqueueOne('pending', 3, pending)).not.toBe(first);
 
   const period = { unique_policy: 'period', unique_seconds: 3600 };
-  const kept = await one('period', 1, period);
-  await complete(client, leaseOf(await take('period')));
-  expect(await one('period', 2, period)).toBe(kept);
+  const kept = await enqueueOne('period', 1, period);
+  await complete(client, leaseOf(await claimPayloads('period')));
+  expect(await enqueueOne('period', 2, period)).toBe(kept);
   await client.query(
     "update tock.unique_keys set created_at = created_at - interval '2 hours' where queue = 'period'",
   );
-  expect(await one('period', 3, period)).not.toBe(kept);
+  expect(await enqueueOne('period', 3, period)).not.toBe(kept);
 });
 
 describe('a key is free again', () => {
@@ -61,51 +61,51 @@ describe('a key is free again', () => {
   test.each(ends)('%s', async (name, end) => {
     const queue = name.replaceAll(' ', '-');
     await client.query(`select tock.put_queue($1, '{"max_lost": 1}')`, [queue]);
-    const first = await one(queue, 1);
+    const first = await enqueueOne(queue, 1);
     if (name.includes('cancel')) await end('', first);
-    else await end(leaseOf(await take(queue)), first);
-    expect(await one(queue, 2)).not.toBe(first);
+    else await end(leaseOf(await claimPayloads(queue)), first);
+    expect(await enqueueOne(queue, 2)).not.toBe(first);
   });
 
   test('after a rollback, and is not held by an open transaction of another key', async () => {
     const other = await db.connect();
     await other.query('begin');
-    const lost = await one('rolled', 1, {}, other);
-    await enqueue(client, 'rolled', [keyed(1, {}, 'another')]);
+    const lost = await enqueueOne('rolled', 1, {}, other);
+    await enqueue(client, 'rolled', [taskWithKey(1, {}, 'another')]);
     await other.query('rollback');
-    expect(await one('rolled', 2)).not.toBe(lost);
+    expect(await enqueueOne('rolled', 2)).not.toBe(lost);
   });
 
   test('after a failure only when the last attempt is over', async () => {
-    const first = await one('retried', 1);
-    await fail(client, leaseOf(await take('retried')), { retry_in_seconds: 0 });
-    expect(await one('retried', 2)).toBe(first);
-    await complete(client, leaseOf(await take('retried')));
-    expect(await one('retried', 3)).not.toBe(first);
+    const first = await enqueueOne('retried', 1);
+    await fail(client, leaseOf(await claimPayloads('retried')), { retry_in_seconds: 0 });
+    expect(await enqueueOne('retried', 2)).toBe(first);
+    await complete(client, leaseOf(await claimPayloads('retried')));
+    expect(await enqueueOne('retried', 3)).not.toBe(first);
   });
 });
 
 describe('a task of the same key', () => {
   test('replaces payload, time and priority of the one that has not started', async () => {
     const replace = { on_conflict: 'replace' };
-    const id = await one('replace', 1, { ...replace, delay_seconds: 60 });
-    expect(await one('replace', 2, { ...replace, delay_seconds: 0, priority: 1 })).toBe(id);
+    const id = await enqueueOne('replace', 1, { ...replace, delay_seconds: 60 });
+    expect(await enqueueOne('replace', 2, { ...replace, delay_seconds: 0, priority: 1 })).toBe(id);
     expect(await task(client, id)).toMatchObject({ payload: 2, priority: 1 });
-    expect((await take('replace')).map((run) => run.payload)).toEqual([2]);
+    expect((await claimPayloads('replace')).map((run) => run.payload)).toEqual([2]);
   });
 
   test('is put together with it, array with array', async () => {
     const merge = { on_conflict: 'merge' };
     for (const more of [{ unique_policy: 'unfinished' }, { delay_seconds: 60 }]) {
       const queue = `merge-${Object.keys(more)[0]}`;
-      const id = await one(queue, [1], { ...merge, ...more });
-      expect(await one(queue, [2, 3], { ...merge, ...more })).toBe(id);
+      const id = await enqueueOne(queue, [1], { ...merge, ...more });
+      expect(await enqueueOne(queue, [2, 3], { ...merge, ...more })).toBe(id);
       expect(await payloadOf(id)).toEqual([1, 2, 3]);
-      await one(queue, 'other', { ...merge, ...more });
+      await enqueueOne(queue, 'other', { ...merge, ...more });
       expect(await payloadOf(id)).toBe('other');
     }
-    const first = await one('merge', [1], { ...merge, priority: 3 });
-    const second = await one('merge', [2, 3], { ...merge, delay_seconds: 60 });
+    const first = await enqueueOne('merge', [1], { ...merge, priority: 3 });
+    const second = await enqueueOne('merge', [2, 3], { ...merge, delay_seconds: 60 });
     expect((await task(client, first))?.state).toBe('cancelled');
     expect(await task(client, second)).toMatchObject({
       state: 'ready',
@@ -116,13 +116,13 @@ describe('a task of the same key', () => {
 
   test('puts it off, for so long at most', async () => {
     const debounce = { on_conflict: 'debounce', delay_seconds: 60, debounce_max_seconds: 90 };
-    const id = await one('debounce', 1, debounce);
+    const id = await enqueueOne('debounce', 1, debounce);
     const due = async () => (await task(client, id))?.run_at?.getTime() ?? 0;
     const first = await due();
     await client.query(
       "update tock.unique_keys set created_at = created_at - interval '40 s' where queue = 'debounce'",
     );
-    expect(await one('debounce', 2, debounce)).toBe(id);
+    expect(await enqueueOne('debounce', 2, debounce)).toBe(id);
     const second = await due();
     // 90 seconds from the first, which was 40 seconds ago
     expect(second - first).toBeLessThan(0);
@@ -133,11 +133,11 @@ describe('a task of the same key', () => {
 
   test('is throttled: the first at once, the newest of the others when the time is up', async () => {
     const throttle = { on_conflict: 'throttle', unique_seconds: 3600 };
-    const first = await one('throttle', 1, throttle);
-    expect((await take('throttle')).map((run) => run.id)).toEqual([first]);
-    const second = await one('throttle', 2, throttle);
+    const first = await enqueueOne('throttle', 1, throttle);
+    expect((await claimPayloads('throttle')).map((run) => run.id)).toEqual([first]);
+    const second = await enqueueOne('throttle', 2, throttle);
     expect(second).not.toBe(first);
-    expect(await one('throttle', 3, throttle)).toBe(second);
+    expect(await enqueueOne('throttle', 3, throttle)).toBe(second);
     const waits = await task(client, second);
     expect(waits).toMatchObject({ state: 'waiting', payload: 3 });
     expect(Math.round(((waits?.run_at?.getTime() ?? 0) - Date.now()) / 60_000)).toBe(60);
@@ -146,19 +146,19 @@ describe('a task of the same key', () => {
   test('is throttled to ten years from now at most', async () => {
     const throttle = { on_conflict: 'throttle', unique_seconds: 31_536_000 };
     const far = new Date(Date.now() + 3650 * 86_400_000).toISOString();
-    const first = await one('far', 1, { ...throttle, run_at: far });
+    const first = await enqueueOne('far', 1, { ...throttle, run_at: far });
     await client.query('select tock.cancel(array[$1::bigint])', [first]);
-    const second = await one('far', 2, throttle);
+    const second = await enqueueOne('far', 2, throttle);
     expect(await task(client, second)).toMatchObject({ state: 'waiting', payload: 2 });
   });
 
   test('in one call counts as one after the other', async () => {
     const ids = await enqueue(client, 'one-call', [
-      keyed(1, { on_conflict: 'replace' }),
+      taskWithKey(1, { on_conflict: 'replace' }),
       { payload: 'plain' },
-      keyed(2, { on_conflict: 'replace' }),
-      keyed(3, { on_conflict: 'replace' }, 'b'),
-      keyed(4, { on_conflict: 'replace' }),
+      taskWithKey(2, { on_conflict: 'replace' }),
+      taskWithKey(3, { on_conflict: 'replace' }, 'b'),
+      taskWithKey(4, { on_conflict: 'replace' }),
     ]);
     const states = await Promise.all(ids.map(async (id) => (await task(client, id))?.state));
     expect(states).toEqual(['cancelled', 'ready', 'cancelled', 'ready', 'ready']);
@@ -172,10 +172,10 @@ describe('a task of the same key', () => {
 });
 
 test('keys and gates that nobody has used for long are forgotten, others are not', async () => {
-  const done = await one('tidy', 1, { gate: 'g' });
-  await complete(client, leaseOf(await take('tidy')));
-  await enqueue(client, 'tidy', [keyed(2, { gate: 'h' }, 'open')]);
-  await take('tidy');
+  const done = await enqueueOne('tidy', 1, { gate: 'g' });
+  await complete(client, leaseOf(await claimPayloads('tidy')));
+  await enqueue(client, 'tidy', [taskWithKey(2, { gate: 'h' }, 'open')]);
+  await claimPayloads('tidy');
   await client.query(
     "update tock.unique_keys set written_at = written_at - interval '8 days' where queue = 'tidy'",
   );
@@ -189,7 +189,7 @@ test('keys and gates that nobody has used for long are forgotten, others are not
   const left = `select unique_key as key from tock.unique_keys where queue = 'tidy'
     union all select gate from tock.gates where queue = 'tidy' order by 1`;
   expect(await rows(client, left)).toEqual([{ key: 'h' }, { key: 'open' }]);
-  expect(await one('tidy', 3)).not.toBe(done);
+  expect(await enqueueOne('tidy', 3)).not.toBe(done);
 });
 
 test('keys that are still to be kept do not stand before others', async () => {
@@ -197,7 +197,7 @@ test('keys that are still to be kept do not stand before others', async () => {
     enqueue(
       client,
       queue,
-      Array.from({ length: count }, (_, n) => keyed(n, options, `k${n}`)),
+      Array.from({ length: count }, (_, n) => taskWithKey(n, options, `k${n}`)),
     );
   await client.query(`select tock.put_queue('age-long', '{"retention_seconds": 315360000}')`);
   await keysOf('age-long', 8);
@@ -229,7 +229,7 @@ test('keys that are still to be kept do not stand before others', async () => {
 test.each(['repeatable read', 'serializable'])('a key is refused in %s', async (level) => {
   const on = await db.connect();
   await on.query(`begin isolation level ${level}`);
-  const refused = await refusal(enqueue(on, 'isolated', [{}, keyed(1)]));
+  const refused = await refusal(enqueue(on, 'isolated', [{}, taskWithKey(1)]));
   expect(refused).toMatchObject({ code: 'TK409', detail: 'unique_key' });
   expect(refused.hint).toContain('read committed');
   await on.query('rollback');
@@ -240,7 +240,7 @@ test.each(['repeatable read', 'serializable'])('a key is refused in %s', async (
 
 describe('a call with many keys', () => {
   const many = (count: number, key: (n: number) => string) =>
-    Array.from({ length: count }, (_, n) => keyed(n, {}, key(n)));
+    Array.from({ length: count }, (_, n) => taskWithKey(n, {}, key(n)));
 
   test('takes 10,000 of them, and as many again that are taken', async () => {
     const tasks = many(10_000, (n) => `k${n}`);

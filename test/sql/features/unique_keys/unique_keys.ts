@@ -2,24 +2,24 @@ import type pg from 'pg';
 import { client } from '../../test_database.ts';
 import { claim, enqueue, promote, task } from '../../verbs.ts';
 
-export const keyed = (payload: unknown, options: object = {}, key = 'k') => ({
+export const taskWithKey = (payload: unknown, options: object = {}, key = 'k') => ({
   payload,
   unique_key: key,
   ...options,
 });
 
 /** Enqueues one and says its id. */
-export async function one(
+export async function enqueueOne(
   queue: string,
   payload: unknown,
   options: object = {},
   on: pg.Client = client,
 ) {
-  const [id] = await enqueue(on, queue, [keyed(payload, options)]);
+  const [id] = await enqueue(on, queue, [taskWithKey(payload, options)]);
   return id as string;
 }
 
-export async function take(queue: string, limit = 10) {
+export async function claimPayloads(queue: string, limit = 10) {
   await promote(client);
   return claim(client, queue, { limit });
 }

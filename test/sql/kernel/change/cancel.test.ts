@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -11,7 +11,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   refusal,
@@ -20,7 +20,7 @@ import {
   task,
   value,
 } from '../../verbs.ts';
-import { asked, cancel, made, type State, states } from './changes.ts';
+import { cancel, cancelRequests, type State, states, taskInState } from './changes.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -48,20 +48,20 @@ const outcomes: Record<State, [changed: boolean, state: string]> = {
 
 test.each(states)('a %s task is cancelled once, and says so', async (state) => {
   const [changed, then] = outcomes[state];
-  const { id } = await made(client, queue(), state);
+  const { id } = await taskInState(client, queue(), state);
   expect((await task(client, id))?.state).toBe(state);
   expect(await cancel(client, [id])).toEqual([{ id, state: then, changed }]);
   const told = await task(client, id);
   expect(told).toMatchObject({ id, state: then, payload: 'as sent' });
   expect(await cancel(client, [id])).toEqual([{ id, state: then, changed: false }]);
   expect(await task(client, id)).toEqual(told);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a cancelled task is never handed out, and the others are', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(20));
-  const late = await enqueue(client, q, numbered(4, 20, { delay_seconds: 1000 }));
+  const ids = await enqueue(client, q, numberedTasks(20));
+  const late = await enqueue(client, q, numberedTasks(4, 20, { delay_seconds: 1000 }));
   const off = [...ids, ...late].filter((_, n) => n % 3 === 0);
   expect(await cancel(client, off)).toHaveLength(off.length);
   await makeDue(client, q);
@@ -76,23 +76,23 @@ test('a cancelled task is never handed out, and the others are', async () => {
     expect(told?.ended_at).toBeInstanceOf(Date);
     expect(told?.runs).toMatchObject([{ state: 'cancelled', worker: null, started_at: null }]);
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('the worker of a cancelled task is asked to stop, and may complete it all the same', async () => {
   const q = queue();
-  const ids = (await enqueue(client, q, numbered(3))) as [string, string, string];
+  const ids = (await enqueue(client, q, numberedTasks(3))) as [string, string, string];
   const lease = leaseOf(await claim(client, q, { limit: 3 }));
-  expect(await asked(client, lease)).toEqual([]);
+  expect(await cancelRequests(client, lease)).toEqual([]);
   await cancel(client, ids.slice(0, 2));
-  expect(await asked(client, lease)).toEqual(ids.slice(0, 2));
+  expect(await cancelRequests(client, lease)).toEqual(ids.slice(0, 2));
   expect((await task(client, ids[0]))?.runs).toMatchObject([
     { state: 'running', cancel_requested: true },
   ]);
   await complete(client, lease, [{ id: ids[0], result: 'r' }]);
-  expect(await asked(client, lease)).toEqual([ids[1]]);
+  expect(await cancelRequests(client, lease)).toEqual([ids[1]]);
   await complete(client, lease);
-  expect(await asked(client, lease)).toBeUndefined();
+  expect(await cancelRequests(client, lease)).toBeUndefined();
   for (const id of ids) {
     expect(await task(client, id)).toMatchObject({
       state: 'done',
@@ -102,16 +102,16 @@ test('the worker of a cancelled task is asked to stop, and may complete it all t
   expect(await cancel(client, ids)).toEqual(
     ids.map((id) => ({ id, state: 'done', changed: false })),
   );
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('no worker is asked to stop what its claim passed over', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(3));
+  const ids = await enqueue(client, q, numberedTasks(3));
   await cancel(client, [ids[1] as string]);
   const got = await claim(client, q, { limit: 3 });
   expect(got.map((run) => run.id)).toEqual([ids[0], ids[2]]);
-  expect(await asked(client, leaseOf(got))).toEqual([]);
+  expect(await cancelRequests(client, leaseOf(got))).toEqual([]);
 });
 
 const ends: Record<string, (lease: string) => Promise<unknown>> = {
@@ -126,7 +126,7 @@ const ends: Record<string, (lease: string) => Promise<unknown>> = {
 
 test.each(Object.keys(ends))('a cancelled task that is %s is not tried again', async (how) => {
   const q = queue();
-  const ids = (await enqueue(client, q, numbered(2))) as [string, string];
+  const ids = (await enqueue(client, q, numberedTasks(2))) as [string, string];
   const lease = leaseOf(await claim(client, q, { limit: 2, worker: 'w' }));
   await cancel(client, [ids[0]]);
   await ends[how]?.(lease);
@@ -145,11 +145,11 @@ test.each(Object.keys(ends))('a cancelled task that is %s is not tried again', a
   expect(await cancel(client, [ids[0]])).toEqual([
     { id: ids[0], state: 'cancelled', changed: false },
   ]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a cancelled task that fails for good is dead', async () => {
-  const { id, lease } = await made(client, queue(), 'running');
+  const { id, lease } = await taskInState(client, queue(), 'running');
   await cancel(client, [id]);
   expect(await fail(client, lease, { fatal: true })).toMatchObject({ failed: 1, dead: 1 });
   expect((await task(client, id))?.state).toBe('dead');
@@ -165,7 +165,7 @@ test("a task is cancelled by any of its runs' ids, between its attempts and duri
   expect(await cancel(client, [id, second.run_id, id])).toEqual([
     { id, state: 'running', changed: false },
   ]);
-  expect(await asked(client, second.lease)).toEqual([id]);
+  expect(await cancelRequests(client, second.lease)).toEqual([id]);
   await release(client, second.lease);
   expect(await task(client, second.run_id)).toMatchObject({ id, state: 'cancelled' });
 
@@ -178,12 +178,12 @@ test("a task is cancelled by any of its runs' ids, between its attempts and duri
     runs: [{ state: 'failed' }, { state: 'cancelled' }],
   });
   expect(await claim(client, q, { limit: 9 })).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('unknown ids are left out, and a task named twice is told once', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(2));
+  const ids = await enqueue(client, q, numberedTasks(2));
   const odd = ['0', '-5', '5', '9223372036854775807', '-9223372036854775808', '77777777777'];
   expect(await cancel(client, odd)).toEqual([]);
   const answer = await cancel(client, [...ids, ...odd, ...ids]);
@@ -206,7 +206,7 @@ test.each([
 test('a cancel that is rolled back leaves everything as it was', async () => {
   const q = queue();
   const ids = [
-    ...(await enqueue(client, q, numbered(2))),
+    ...(await enqueue(client, q, numberedTasks(2))),
     ...(await enqueue(client, q, [{ payload: 2, delay_seconds: 1000 }])),
   ];
   const look = async () => {
@@ -221,12 +221,12 @@ test('a cancel that is rolled back leaves everything as it was', async () => {
   await client.query('rollback to a; commit');
   expect(await look()).toEqual(before);
   expect(await claim(client, q, { limit: 9 })).toHaveLength(2);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('queue_stats count a cancelled task no more, whether or not a claim has passed it', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(5));
+  const ids = await enqueue(client, q, numberedTasks(5));
   await cancel(client, ids.slice(1, 4));
   const ready = () =>
     value<string>(client, 'select ready from tock.queue_stats(p_queue => $1)', [q]);

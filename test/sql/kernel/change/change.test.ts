@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -11,7 +11,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   release,
@@ -19,7 +19,7 @@ import {
   task,
   value,
 } from '../../verbs.ts';
-import { change, made, type State, states } from './changes.ts';
+import { change, type State, states, taskInState } from './changes.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -38,7 +38,7 @@ const one = async (q: string, options: object = {}) =>
 const soon = () => new Date(Date.now() + 3_600_000);
 
 test.each(states)('a %s task is changed as its state allows', async (state: State) => {
-  const { id, lease } = await made(client, queue(), state);
+  const { id, lease } = await taskInState(client, queue(), state);
   const before = await task(client, id);
   const changed = ['waiting', 'ready', 'running'].includes(state);
   expect(await change(client, [id], { priority: 2, payload: { n: 1 } })).toEqual([
@@ -53,12 +53,12 @@ test.each(states)('a %s task is changed as its state allows', async (state: Stat
     const [run] = await claim(client, before?.queue as string);
     expect(run).toMatchObject({ id, priority: 2, payload: { n: 1 } });
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a ready task with another priority is claimed in its new turn, once', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(6));
+  const ids = await enqueue(client, q, numberedTasks(6));
   await change(client, [ids[4] as string], { priority: 1 });
   await change(client, [ids[0] as string], { priority: 9 });
   const got = (await drain(client, q, { limit: 1 })).flat();
@@ -80,7 +80,7 @@ test('a ready task with another priority is claimed in its new turn, once', asyn
       { state: 'running', attempt: 1 },
     ],
   });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a ready task put off waits until its new time, keeps its options, and may be called back', async () => {
@@ -98,7 +98,7 @@ test('a ready task put off waits until its new time, keeps its options, and may 
   expect(await claim(client, q, { limit: 9 })).toMatchObject([
     { id, payload: 'back', priority: 4, tenant: 't', max_attempts: 3, attempt: 1 },
   ]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a waiting task is changed in its place: time, priority and payload', async () => {
@@ -116,12 +116,12 @@ test('a waiting task is changed in its place: time, priority and payload', async
   await makeDue(client, q);
   await promote(client);
   expect(await claim(client, q)).toMatchObject([{ id, priority: 0, payload: null }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a task called to now leaves the promotion of those due before it as it was', async () => {
   const q = queue();
-  await enqueue(client, q, numbered(3, 0, { delay_seconds: 900 }));
+  await enqueue(client, q, numberedTasks(3, 0, { delay_seconds: 900 }));
   await makeDue(client, q);
   const id = await one(q, { delay_seconds: 1000 });
   await change(client, [id], { delay_seconds: 0 });
@@ -152,13 +152,13 @@ test.each(Object.keys(ends))(
     expect(run).toMatchObject({ id, priority: 8, payload: 'new' });
     await complete(client, run?.lease as string);
     expect(await task(client, id)).toMatchObject({ state: 'done', payload: 'new', priority: 8 });
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
 test('a running task put off is tried again no sooner than that, nor sooner than its backoff', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(2));
+  const ids = await enqueue(client, q, numberedTasks(2));
   const lease = leaseOf(await claim(client, q, { limit: 2 }));
   const at = soon();
   await change(client, ids, { run_at: at.toISOString() });
@@ -173,7 +173,7 @@ test('a running task put off is tried again no sooner than that, nor sooner than
 
 test('a changed running task that is completed or dead is not tried again', async () => {
   const q = queue();
-  const ids = await enqueue(client, q, numbered(2));
+  const ids = await enqueue(client, q, numberedTasks(2));
   const lease = leaseOf(await claim(client, q, { limit: 2 }));
   await change(client, ids, { priority: 0, payload: 'never' });
   await fail(client, lease, [{ id: ids[0], fatal: true }]);
@@ -186,7 +186,7 @@ test('a changed running task that is completed or dead is not tried again', asyn
       runs: [{ attempt: 1 }],
     });
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test("a task is changed by any of its runs' ids, those replaced too, and told once", async () => {
@@ -204,7 +204,7 @@ test("a task is changed by any of its runs' ids, those replaced too, and told on
   expect(await claim(client, q, { limit: 9 })).toMatchObject([{ id, priority: 2 }]);
   const odd = ['0', '-1', '3', '9223372036854775807'];
   expect(await change(client, odd, { priority: 1 })).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a payload changed to null is null, in an attempt that follows too', async () => {

@@ -14,7 +14,7 @@ import {
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-export type Answer = { id: string; state: string; changed: boolean };
+export type ChangeOutcome = { id: string; state: string; changed: boolean };
 export type Changes = {
   priority?: number;
   run_at?: string;
@@ -22,11 +22,11 @@ export type Changes = {
   payload?: unknown;
 };
 
-export function cancel(client: Client, ids: string[]): Promise<Answer[]> {
+export function cancel(client: Client, ids: string[]): Promise<ChangeOutcome[]> {
   return rows(client, 'select id, state, changed from tock.cancel(p_ids => $1)', [ids]);
 }
 
-export function change(client: Client, ids: string[], changes: unknown): Promise<Answer[]> {
+export function change(client: Client, ids: string[], changes: unknown): Promise<ChangeOutcome[]> {
   return rows(client, 'select id, state, changed from tock.change(p_ids => $1, p_changes => $2)', [
     ids,
     JSON.stringify(changes),
@@ -38,7 +38,7 @@ export function erase(client: Client, id: string): Promise<number | null> {
 }
 
 /** What the last claim of the transaction said: claims in one of its own. */
-export async function claimAnswer(client: Client, queue: string, limit = 1) {
+export async function claimWithState(client: Client, queue: string, limit = 1) {
   const [row] = await rows<{ runs: number; answer: string }>(
     client,
     `with claimed as materialized (select count(*)::int as runs from tock.claim(p_queue => $1, p_limit => $2))
@@ -50,7 +50,7 @@ export async function claimAnswer(client: Client, queue: string, limit = 1) {
 }
 
 /** Tasks that a worker is asked to stop. */
-export async function asked(client: Client, lease: string): Promise<string[] | undefined> {
+export async function cancelRequests(client: Client, lease: string): Promise<string[] | undefined> {
   const [row] = await rows<{ cancel: string[] }>(
     client,
     'select cancel from tock.extend(p_lease => $1)',
@@ -62,10 +62,14 @@ export async function asked(client: Client, lease: string): Promise<string[] | u
 export const states = ['waiting', 'ready', 'running', 'done', 'dead', 'cancelled'] as const;
 export type State = (typeof states)[number];
 
-export type Made = { id: string; state: State; lease: string };
+export type TaskInState = { id: string; state: State; lease: string };
 
 /** A task of a queue of its own, brought into a state. */
-export async function made(client: Client, queue: string, state: State): Promise<Made> {
+export async function taskInState(
+  client: Client,
+  queue: string,
+  state: State,
+): Promise<TaskInState> {
   const delay = state === 'waiting' ? { delay_seconds: 1000 } : {};
   const [id] = (await enqueue(client, queue, [{ payload: 'as sent', ...delay }])) as [string];
   let lease = '';
@@ -79,7 +83,7 @@ export async function made(client: Client, queue: string, state: State): Promise
 }
 
 /** Queue q hands out nothing, also when what waits in it has become due. */
-export async function nothingLeft(client: pg.Client): Promise<void> {
+export async function expectNothingLeft(client: pg.Client): Promise<void> {
   for (let round = 0; round < 3; round++) {
     expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
     await makeDue(client, 'q');

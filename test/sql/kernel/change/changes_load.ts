@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { pace } from '../../../sleep.ts';
+import { sleep } from '../../../sleep.ts';
 import { claim, complete, enqueue, expire, fail, type Run, release } from '../../verbs.ts';
-import { type Answer, cancel, change } from './changes.ts';
+import { type ChangeOutcome, cancel, change } from './changes.ts';
 
 /** What the callers know of one task. Instants are counts of a clock that every call moves. */
 type Known = {
@@ -23,7 +23,7 @@ type Known = {
   spare: number;
 };
 
-export type Watch = {
+export type LoadState = {
   queue: string;
   limit: number;
   random: (below: number) => number;
@@ -39,11 +39,11 @@ export type Watch = {
 let clock = 0;
 const runs = new Set<string>();
 
-function note(watch: Watch, what: string): void {
+function note(watch: LoadState, what: string): void {
   watch.seen.set(what, (watch.seen.get(what) ?? 0) + 1);
 }
 
-async function send(on: pg.Client, watch: Watch, count: number): Promise<Known[]> {
+async function send(on: pg.Client, watch: LoadState, count: number): Promise<Known[]> {
   const first = watch.sent;
   watch.sent += count;
   const tasks = Array.from({ length: count }, (_, n) => ({
@@ -77,7 +77,7 @@ async function send(on: pg.Client, watch: Watch, count: number): Promise<Known[]
 }
 
 /** Whether what was handed out could rightly be, as far as the callers know. */
-function judge(watch: Watch, run: Run, asked: number): void {
+function judge(watch: LoadState, run: Run, asked: number): void {
   const known = watch.tasks.get(run.id) as Known;
   const { n, v } = run.payload as { n: number; v: number };
   const say = (what: string) =>
@@ -107,7 +107,7 @@ async function ended(known: Known[], call: () => Promise<unknown>): Promise<void
   for (const one of known) one.ending--;
 }
 
-export async function workOnce(on: pg.Client, watch: Watch, kind: number): Promise<number> {
+export async function workOnce(on: pg.Client, watch: LoadState, kind: number): Promise<number> {
   const asked = ++clock;
   const got = await claim(on, watch.queue, { limit: watch.limit });
   for (const run of got) judge(watch, run, asked);
@@ -131,16 +131,20 @@ export async function workOnce(on: pg.Client, watch: Watch, kind: number): Promi
   return got.length;
 }
 
-export async function work(on: pg.Client, watch: Watch): Promise<void> {
+export async function work(on: pg.Client, watch: LoadState): Promise<void> {
   while (watch.going) {
     if (!(await workOnce(on, watch, watch.random(20)))) {
-      await pace(5);
+      await sleep(5);
     }
   }
 }
 
 /** Each caller changes tasks that it sent a moment ago: so it knows what was promised last. */
-export async function wish(on: pg.Client, watch: Watch, batch: number): Promise<void> {
+export async function changeOrCancel(
+  on: pg.Client,
+  watch: LoadState,
+  batch: number,
+): Promise<void> {
   let mine: Known[] = [];
   while (watch.going) {
     if (watch.random(2))
@@ -152,7 +156,7 @@ export async function wish(on: pg.Client, watch: Watch, batch: number): Promise<
     const before = list.map((one) => one.ends);
     const clear = list.map((one) => one.ending === 0);
     const kind = watch.random(10);
-    let answer: Answer[];
+    let answer: ChangeOutcome[];
     const [head] = list as [Known];
     let priority: number | null = null;
     clock++;

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { patience } from '../../../timeout.ts';
-import { expectWhole } from '../../invariants.ts';
-import { claim, drain, enqueue, fail, numbered, rows, task } from '../../verbs.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { claim, drain, enqueue, fail, numberedTasks, rows, task } from '../../verbs.ts';
 import { cancel } from './changes.ts';
 
 let db: Database;
@@ -30,7 +30,7 @@ type Open = { on: pg.Client; ids: string[] };
 async function cancels(count: number): Promise<{ all: string[]; open: Open[] }> {
   const all: string[] = [];
   for (let call = 0; call < 4; call++) {
-    const tasks = numbered(count / 4, 0).map((one, n) => ({
+    const tasks = numberedTasks(count / 4, 0).map((one, n) => ({
       ...one,
       tenant: `t${n % 7}`,
       priority: 4 + (n % 3),
@@ -50,7 +50,7 @@ async function cancels(count: number): Promise<{ all: string[]; open: Open[] }> 
 /** A worker that would rather fail than wait. */
 async function impatient(): Promise<pg.Client> {
   const on = await db.connect();
-  await on.query(`set lock_timeout = ${patience}`);
+  await on.query(`set lock_timeout = ${conditionTimeout}`);
   return on;
 }
 
@@ -65,7 +65,7 @@ test('cancels left open in twenty transactions hold up no claim, and come too la
   expect(got.length).toBeGreaterThan(1000);
   for (const [n, { on }] of open.entries()) await on.query(n % 2 ? 'commit' : 'rollback');
   expect(await claim(client, 'q', { limit: 100 })).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
   // What was committed holds for the next attempts, and nothing else.
   const leases = await rows<{ token: string }>(
     client,
@@ -76,7 +76,7 @@ test('cancels left open in twenty transactions hold up no claim, and come too la
   const off = open.filter((_, n) => n % 2).flatMap(({ ids }) => ids);
   expect(again.toSorted()).toEqual(all.filter((id) => !off.includes(id)).toSorted());
   for (const id of off) expect((await task(client, id))?.state).toBe('cancelled');
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test.each(['committed', 'prepared'])(
@@ -100,6 +100,6 @@ test.each(['committed', 'prepared'])(
     const left = all.filter((id) => !taken.has(id));
     expect(left.filter((id) => off.includes(id)).length).toBeGreaterThan(20);
     expect(after.toSorted()).toEqual(left.filter((id) => !off.includes(id)).toSorted());
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { pace } from '../../../sleep.ts';
-import { expectWhole } from '../../invariants.ts';
-import { dice, goOn } from '../../load.ts';
+import { sleep } from '../../../sleep.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { retryTransient, seededRandom } from '../../load.ts';
 import { makeDue, promote, reap, rows } from '../../verbs.ts';
-import { type Watch, wish, work, workOnce } from './changes_load.ts';
+import { changeOrCancel, type LoadState, work, workOnce } from './changes_load.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -17,18 +17,18 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-async function duties(on: pg.Client, watch: Watch): Promise<void> {
+async function duties(on: pg.Client, watch: LoadState): Promise<void> {
   while (watch.going) {
     await on.query(
       'select tock.promote(p_limit => 200, p_sweep => true), tock.reap(p_sweep => true)',
     );
     await on.query('select tock.rest()');
-    await pace(30);
+    await sleep(30);
   }
 }
 
 /** Ends everything still open, so that each task must have come to its end. */
-async function finish(watch: Watch): Promise<void> {
+async function finish(watch: LoadState): Promise<void> {
   for (let round = 0; round < 50; round++) {
     await client.query(
       "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
@@ -54,10 +54,10 @@ test.each([
     const queue = `mind-${limit}`;
     const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
     await client.query(`select tock.put_queue($1, '{"max_lost": 1000}')`, [queue]);
-    const watch: Watch = {
+    const watch: LoadState = {
       queue,
       limit,
-      random: dice(seed),
+      random: seededRandom(seed),
       going: true,
       sent: 0,
       tasks: new Map(),
@@ -68,11 +68,11 @@ test.each([
     const eight = Array.from({ length: 8 });
     const going = [
       ...eight.map(() => start((on) => work(on, watch))),
-      ...eight.map(() => start((on) => wish(on, watch, batch))),
+      ...eight.map(() => start((on) => changeOrCancel(on, watch, batch))),
       start((on) => duties(on, watch)),
     ];
-    await goOn(watch, going, () => watch.tasks.size > 1000 + 60 * batch);
-    await expectWhole(client);
+    await retryTransient(watch, going, () => watch.tasks.size > 1000 + 60 * batch);
+    await expectInvariants(client);
     await finish(watch);
     expect(watch.wrong.slice(0, 3)).toEqual([]);
     const all = [...watch.tasks.values()];
@@ -88,7 +88,7 @@ test.each([
         : state.get(one.id) !== 'cancelled' || !one.askedToStop,
     );
     expect(odd.slice(0, 3).map((one) => ({ ...one, state: state.get(one.id) }))).toEqual([]);
-    await expectWhole(client);
+    await expectInvariants(client);
     const seen = JSON.stringify(Object.fromEntries([...watch.seen].toSorted()));
     console.log(`seed ${seed}, ${all.length} tasks: ${seen}`);
   },

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -10,11 +10,11 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   value,
 } from '../../verbs.ts';
-import { asked, cancel, change } from './changes.ts';
+import { cancel, cancelRequests, change } from './changes.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -32,8 +32,8 @@ const queue = () => `n${++count}`;
 test('10,000 tasks in all states are cancelled at once', async () => {
   const q = queue();
   const ids = [
-    ...(await enqueue(client, q, numbered(6000))),
-    ...(await enqueue(client, q, numbered(4000, 6000, { delay_seconds: 1000 }))),
+    ...(await enqueue(client, q, numberedTasks(6000))),
+    ...(await enqueue(client, q, numberedTasks(4000, 6000, { delay_seconds: 1000 }))),
   ];
   const running = leaseOf(await claim(client, q, { limit: 1000 }));
   await complete(client, leaseOf(await claim(client, q, { limit: 1000 })));
@@ -49,19 +49,19 @@ test('10,000 tasks in all states are cancelled at once', async () => {
     'done false': 1000,
     'cancelled true': 8000,
   });
-  expect(await asked(client, running)).toHaveLength(1000);
+  expect(await cancelRequests(client, running)).toHaveLength(1000);
   expect(await claim(client, q, { limit: 100 })).toEqual([]);
   expect(await value(client, 'select count(*)::int from tock.waiting where queue = $1', [q])).toBe(
     0,
   );
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('10,000 tasks in all states are changed at once', async () => {
   const q = queue();
   const ids = [
-    ...(await enqueue(client, q, numbered(6000))),
-    ...(await enqueue(client, q, numbered(4000, 6000, { delay_seconds: 1000 }))),
+    ...(await enqueue(client, q, numberedTasks(6000))),
+    ...(await enqueue(client, q, numberedTasks(4000, 6000, { delay_seconds: 1000 }))),
   ];
   const running = leaseOf(await claim(client, q, { limit: 1000 }));
   await cancel(client, ids.slice(-1000));
@@ -74,5 +74,5 @@ test('10,000 tasks in all states are changed at once', async () => {
   expect(got).toHaveLength(9000);
   expect(new Set(got.map((run) => run.id)).size).toBe(9000);
   expect(new Set(got.map((run) => `${run.priority} ${run.payload}`))).toEqual(new Set(['3 all']));
-  await expectWhole(client);
+  await expectInvariants(client);
 });

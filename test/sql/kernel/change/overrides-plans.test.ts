@@ -1,7 +1,13 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { asVerb, badScans, planning, statistics, stopAutovacuum } from '../../plans.ts';
+import {
+  asVerb,
+  badScans,
+  plannerStatistics,
+  sessionWithPlans,
+  stopAutovacuum,
+} from '../../plans.ts';
 import {
   claim,
   complete,
@@ -9,13 +15,13 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   release,
   task,
   value,
 } from '../../verbs.ts';
-import { asked, cancel, change, erase } from './changes.ts';
+import { cancel, cancelRequests, change, erase } from './changes.ts';
 
 let db: Database;
 let owner: pg.Client;
@@ -24,8 +30,12 @@ let old: pg.Client;
 
 /** Each verb that reads marks, about 20 tasks at a time. */
 async function day(on: pg.Client): Promise<void> {
-  const ids = await enqueue(on, 'hot', numbered(60, 0, { priority: 0 }));
-  const later = await enqueue(on, 'hot', numbered(20, 0, { delay_seconds: 1000, priority: 0 }));
+  const ids = await enqueue(on, 'hot', numberedTasks(60, 0, { priority: 0 }));
+  const later = await enqueue(
+    on,
+    'hot',
+    numberedTasks(20, 0, { delay_seconds: 1000, priority: 0 }),
+  );
   expect(await change(on, ids.slice(0, 20), { payload: 1, priority: 1 })).toHaveLength(20);
   expect(await change(on, ids.slice(0, 10), { payload: 2 })).toHaveLength(10);
   expect(await change(on, ids.slice(10, 20), { delay_seconds: 1000 })).toHaveLength(10);
@@ -38,7 +48,7 @@ async function day(on: pg.Client): Promise<void> {
   const mine = part.map((run) => run.id);
   expect(await change(on, mine.slice(0, 6), { priority: 0 })).toHaveLength(6);
   expect(await cancel(on, mine.slice(3, 9))).toHaveLength(6);
-  expect(await asked(on, lease)).toHaveLength(6);
+  expect(await cancelRequests(on, lease)).toHaveLength(6);
   await fail(on, lease, { retry_in_seconds: 0 });
   const rest = leaseOf(await claim(on, 'hot', { limit: 20 }));
   await release(on, rest);
@@ -58,7 +68,7 @@ beforeAll(async () => {
   await day(old);
   const ids: string[] = [];
   for (let call = 0; call < 8; call++) {
-    const some = numbered(5000).map((one, n) => ({ ...one, priority: 4 + (n % 2) }));
+    const some = numberedTasks(5000).map((one, n) => ({ ...one, priority: 4 + (n % 2) }));
     ids.push(...(await enqueue(owner, 'hot', some)));
   }
   for (let n = 0; n < 20_000; n += 5000) {
@@ -67,7 +77,7 @@ beforeAll(async () => {
     const lease = leaseOf(await claim(owner, 'hot', { limit: 5000 }));
     await fail(owner, lease, { retry_in_seconds: n % 10_000 ? 0 : 3000 });
   }
-  await enqueue(owner, 'hot', numbered(10_000, 0, { delay_seconds: 5000 }));
+  await enqueue(owner, 'hot', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
   await makeDue(owner, 'none');
   await promote(owner);
 });
@@ -85,12 +95,15 @@ test('a session that planned on empty tables finds what it changes by an index',
   expect(await bad(old)).toEqual([]);
 });
 
-describe.each(statistics)('with 80,000 runs, 60,000 marks and %s statistics', (_, statements) => {
-  test.each(['auto', 'force_generic_plan'])(
-    'cancel, change, erase, task and marked claims find their rows by an index, plans being %s',
-    async (mode) => {
-      const on = await planning(db, statements, mode);
-      expect(await bad(on)).toEqual([]);
-    },
-  );
-});
+describe.each(plannerStatistics)(
+  'with 80,000 runs, 60,000 marks and %s statistics',
+  (_, statements) => {
+    test.each(['auto', 'force_generic_plan'])(
+      'cancel, change, erase, task and marked claims find their rows by an index, plans being %s',
+      async (mode) => {
+        const on = await sessionWithPlans(db, statements, mode);
+        expect(await bad(on)).toEqual([]);
+      },
+    );
+  },
+);

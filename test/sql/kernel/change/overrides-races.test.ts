@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
@@ -17,9 +16,10 @@ import {
   refusal,
   release,
   task,
+  waitUntilBlocked,
 } from '../../verbs.ts';
-import { pass } from '../segment/segments.ts';
-import { asked, cancel, change, nothingLeft } from './changes.ts';
+import { startNextSegment } from '../segment/segments.ts';
+import { cancel, cancelRequests, change, expectNothingLeft } from './changes.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -51,7 +51,7 @@ async function overlapping<A, B>(
   const answer = await first(one);
   const pid = await pidOf(two);
   const other = second(two);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await one.query('commit');
   return [answer, await other];
 }
@@ -64,8 +64,8 @@ test('of a change and a cancel at once the cancel waits, and cancels what the ch
   );
   expect(answer).toEqual([{ id, state: 'cancelled', changed: true }]);
   expect((await task(client, id))?.state).toBe('cancelled');
-  await nothingLeft(client);
-  await expectWhole(client);
+  await expectNothingLeft(client);
+  await expectInvariants(client);
 });
 
 test('of a cancel and a change at once the change waits, and finds the task cancelled', async () => {
@@ -75,8 +75,8 @@ test('of a cancel and a change at once the change waits, and finds the task canc
     (on) => change(on, [id], { priority: 3 }),
   );
   expect(answer).toEqual([{ id, state: 'cancelled', changed: false }]);
-  await nothingLeft(client);
-  await expectWhole(client);
+  await expectNothingLeft(client);
+  await expectInvariants(client);
 });
 
 test.each([
@@ -94,7 +94,7 @@ test.each([
   expect(await claim(client, 'q', { limit: 9 })).toMatchObject([
     { id, priority: 3, payload: 'two' },
   ]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('two changes of a running task at once hold together for its next attempt', async () => {
@@ -145,13 +145,13 @@ test.each(Object.keys(ends))(
       } else {
         expect(again).toMatchObject([{ id }]);
         expect(await cancel(client, [id])).toEqual([{ id, state: 'running', changed: true }]);
-        expect(await asked(client, leaseOf(again))).toEqual([id]);
+        expect(await cancelRequests(client, leaseOf(again))).toEqual([id]);
         await ends[how]?.(leaseOf(again));
       }
-      await nothingLeft(client);
+      await expectNothingLeft(client);
       expect((await task(client, id))?.state).toBe('cancelled');
     }
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
@@ -168,7 +168,7 @@ test('a running task changed in an open transaction, and meanwhile failed, is ch
   const third = await claim(client, 'q', { limit: 9 });
   expect(third).toMatchObject([{ id, attempt: 3, payload: 'new', priority: 1 }]);
   await complete(client, leaseOf(third));
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a later change is not overruled by an earlier one that came between two attempts', async () => {
@@ -187,7 +187,7 @@ test('a later change is not overruled by an earlier one that came between two at
   await change(client, [id], { delay_seconds: 0 });
   await fail(client, leaseOf(second), { retry_in_seconds: 0 });
   expect(await claim(client, 'q')).toMatchObject([{ id, payload: 'second', priority: 1 }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a cancel of a task that is being claimed stops the run that is handed out', async () => {
@@ -197,11 +197,11 @@ test('a cancel of a task that is being claimed stops the run that is handed out'
   expect(await cancel(client, [id])).toMatchObject([{ state: 'cancelled', changed: true }]);
   await worker.query('commit');
   expect((await task(client, id))?.state).toBe('running');
-  expect(await asked(client, lease)).toEqual([id]);
+  expect(await cancelRequests(client, lease)).toEqual([id]);
   await fail(client, lease, { retry_in_seconds: 0 });
   expect((await task(client, id))?.state).toBe('cancelled');
-  await nothingLeft(client);
-  await expectWhole(client);
+  await expectNothingLeft(client);
+  await expectInvariants(client);
 });
 
 test('a cancel and a change wait for no end of an attempt, and hold after the attempt that it decided on', async () => {
@@ -224,26 +224,26 @@ test('a cancel and a change wait for no end of an attempt, and hold after the at
   );
   expect((await task(client, ids[0]))?.state).toBe('cancelled');
   await complete(client, leaseOf(last));
-  await nothingLeft(client);
-  await expectWhole(client);
+  await expectNothingLeft(client);
+  await expectInvariants(client);
 });
 
 test('a change and a cancel of tasks in two epochs lock them in one order', async () => {
   await enqueue(client, 'x', [{}]);
   await enqueue(client, 'y', [{}]);
   const [a] = (await enqueue(client, 'y', [{}])) as [string];
-  await pass(client);
+  await startNextSegment(client);
   const [c, b] = (await enqueue(client, 'x', [{}, {}])) as [string, string];
   const stop = await begin();
   await cancel(stop, [c]);
   const [changer, canceller] = [await db.connect(), await db.connect()];
   const pids = [await pidOf(changer), await pidOf(canceller)] as [number, number];
   const changing = change(changer, [a, b, c], { priority: 1 });
-  await blocked(client, pids[0]);
+  await waitUntilBlocked(client, pids[0]);
   const cancelling = cancel(canceller, [a, b]);
-  await blocked(client, pids[1]);
+  await waitUntilBlocked(client, pids[1]);
   await stop.query('rollback');
   expect((await changing).filter((row) => row.changed)).toHaveLength(3);
   expect((await cancelling).map((row) => row.state)).toEqual(['cancelled', 'cancelled']);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

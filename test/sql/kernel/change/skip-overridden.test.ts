@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import { watchPlans } from '../../plans.ts';
-import { claim, complete, drain, enqueue, leaseOf, numbered, value } from '../../verbs.ts';
-import { pass } from '../segment/segments.ts';
-import { cancel, change, claimAnswer } from './changes.ts';
+import { claim, complete, drain, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
+import { startNextSegment } from '../segment/segments.ts';
+import { cancel, change, claimWithState } from './changes.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -23,7 +23,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 async function inARow(count: number): Promise<string[]> {
   const ids: string[] = [];
   while (ids.length < count) {
-    ids.push(...(await enqueue(client, 'q', numbered(Math.min(5000, count - ids.length)))));
+    ids.push(...(await enqueue(client, 'q', numberedTasks(Math.min(5000, count - ids.length)))));
   }
   return ids;
 }
@@ -50,36 +50,36 @@ async function readBy<T>(call: (on: pg.Client) => Promise<T>): Promise<[T, numbe
 test('50,000 cancelled in a row are passed 10,000 a claim, and what stands behind them is reached', async () => {
   const ids = await inARow(50_000);
   await cancelAll(ids);
-  const [behind] = await enqueue(client, 'q', numbered(1));
-  const [lower] = await enqueue(client, 'q', numbered(1, 0, { priority: 9 }));
+  const [behind] = await enqueue(client, 'q', numberedTasks(1));
+  const [lower] = await enqueue(client, 'q', numberedTasks(1, 0, { priority: 9 }));
   // The second of two claims is the one that is read: at most 10,000 runs, with two marks each.
-  const [answer, most] = await readBy((on) => claimAnswer(on, 'q'));
+  const [answer, most] = await readBy((on) => claimWithState(on, 'q'));
   expect(answer).toEqual({ runs: 0, answer: 'passing' });
   expect(most).toBeGreaterThan(9_000);
   expect(most).toBeLessThan(21_000);
   expect(await value(client, 'select sum(skipped)::int from tock.leases')).toBe(20_000);
   for (let n = 0; n < 2; n++) {
-    expect(await claimAnswer(client, 'q')).toEqual({ runs: 0, answer: 'passing' });
+    expect(await claimWithState(client, 'q')).toEqual({ runs: 0, answer: 'passing' });
   }
   expect((await claim(client, 'q')).map((run) => run.id)).toEqual([behind]);
   expect(await value(client, 'select sum(skipped)::int from tock.leases')).toBe(50_000);
   expect((await claim(client, 'q')).map((run) => run.id)).toEqual([lower]);
-  expect(await claimAnswer(client, 'q')).toEqual({ runs: 0, answer: 'empty' });
-  await expectWhole(client);
+  expect(await claimWithState(client, 'q')).toEqual({ runs: 0, answer: 'empty' });
+  await expectInvariants(client);
 });
 
 test('cancelled ones over many streams are passed 10,000 a claim altogether', async () => {
-  const ids = await enqueue(client, 'q', numbered(25_000));
+  const ids = await enqueue(client, 'q', numberedTasks(25_000));
   await cancelAll(ids);
-  const [behind] = await enqueue(client, 'q', numbered(1, 0, { priority: 6 }));
+  const [behind] = await enqueue(client, 'q', numberedTasks(1, 0, { priority: 6 }));
   const passed = () => value<number>(client, 'select sum(skipped)::int from tock.leases');
   for (const expected of [10_000, 20_000]) {
-    expect(await claimAnswer(client, 'q')).toEqual({ runs: 0, answer: 'passing' });
+    expect(await claimWithState(client, 'q')).toEqual({ runs: 0, answer: 'passing' });
     expect(await passed()).toBe(expected);
   }
   expect((await claim(client, 'q')).map((run) => run.id)).toEqual([behind]);
   expect(await passed()).toBe(25_000);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test.each([1, 7, 100])(
@@ -97,7 +97,7 @@ test.each([1, 7, 100])(
     expect(Math.max(...rest)).toBeGreaterThanOrEqual(1000);
     const skipped = 'select max(cardinality(skips)) from tock.leases';
     expect(await value(client, skipped)).toBeLessThanOrEqual(1000);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
@@ -116,7 +116,7 @@ test('a single mark far ahead sends no claim the slow way before it is near', as
   expect(slow()).toBeGreaterThan(0);
   expect(await claim(on, 'q', { limit: 150 })).toHaveLength(49);
   await plans.stop();
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('three thousand replaced ones are passed over, and what replaces them is claimed like any other', async () => {
@@ -128,50 +128,50 @@ test('three thousand replaced ones are passed over, and what replaces them is cl
   const all = new Set([...got, ...first].map((run) => run.id));
   expect(all.size + 10).toBe(3000);
   expect(new Set(got.map((run) => run.payload))).toEqual(new Set(['new']));
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test.each([1, 9])(
   'a claim of %i in a transaction goes on behind what is cancelled at the edge of an epoch',
   async (limit) => {
-    await enqueue(client, 'q', numbered(1));
+    await enqueue(client, 'q', numberedTasks(1));
     await complete(client, leaseOf(await claim(client, 'q')));
-    await pass(client);
-    const [gone, next] = (await enqueue(client, 'q', numbered(2))) as [string, string];
+    await startNextSegment(client);
+    const [gone, next] = (await enqueue(client, 'q', numberedTasks(2))) as [string, string];
     await cancel(client, [gone]);
     await client.query('begin');
     expect((await claim(client, 'q', { limit })).map((run) => run.id)).toEqual([next]);
     await client.query('commit');
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
 test('an answer says what its own claim met, not an earlier one', async () => {
   const ids = await inARow(2);
   await cancel(client, ids);
-  const [other] = await enqueue(client, 'other', numbered(1));
+  const [other] = await enqueue(client, 'other', numberedTasks(1));
   await client.query('begin');
-  expect(await claimAnswer(client, 'q')).toEqual({ runs: 0, answer: 'empty' });
-  expect((await claimAnswer(client, 'other'))?.answer).toBe('found');
-  expect((await claimAnswer(client, 'other'))?.answer).toBe('empty');
+  expect(await claimWithState(client, 'q')).toEqual({ runs: 0, answer: 'empty' });
+  expect((await claimWithState(client, 'other'))?.answer).toBe('found');
+  expect((await claimWithState(client, 'other'))?.answer).toBe('empty');
   await client.query('commit');
   await client.query(`select tock.put_queue('other', '{"paused": true}')`);
-  expect((await claimAnswer(client, 'other'))?.answer).toBe('paused');
+  expect((await claimWithState(client, 'other'))?.answer).toBe('paused');
   const holder = await db.connect();
   await client.query(`select tock.put_queue('other', '{"paused": false}')`);
-  await enqueue(client, 'other', numbered(2));
+  await enqueue(client, 'other', numberedTasks(2));
   await holder.query('begin');
   await claim(holder, 'other');
-  expect(await claimAnswer(client, 'other')).toEqual({ runs: 0, answer: 'busy' });
+  expect(await claimWithState(client, 'other')).toEqual({ runs: 0, answer: 'busy' });
   await holder.query('rollback');
   expect((await claim(client, 'other', { limit: 9 })).map((run) => run.id)).not.toContain(other);
 });
 
 test('where all that was left in an epoch is passed over, the claim goes on in the next', async () => {
-  const [gone] = (await enqueue(client, 'q', numbered(1))) as [string];
-  await pass(client);
-  const ids = await enqueue(client, 'q', numbered(5));
+  const [gone] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
+  await startNextSegment(client);
+  const ids = await enqueue(client, 'q', numberedTasks(5));
   await cancel(client, [gone]);
   expect((await claim(client, 'q', { limit: 9 })).map((run) => run.id)).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -9,12 +9,12 @@ import {
   enqueue,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   refusal,
   task,
   value,
 } from '../../verbs.ts';
-import { cancel, change, claimAnswer, nothingLeft } from './changes.ts';
+import { cancel, change, claimWithState, expectNothingLeft } from './changes.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -41,7 +41,7 @@ const ids = (runs: { id: string }[]) => runs.map((run) => run.id);
 test.each(['commit', 'rollback'])(
   'a change beside a claim that holds the stream is refused, and does nothing by halves (%s)',
   async (end) => {
-    const [first, second] = (await enqueue(client, 'q', numbered(2))) as [string, string];
+    const [first, second] = (await enqueue(client, 'q', numberedTasks(2))) as [string, string];
     const [waits] = (await enqueue(client, 'q', [{ delay_seconds: 500 }])) as [string];
     const elsewhere = await one(1);
     const worker = await begin();
@@ -62,7 +62,7 @@ test.each(['commit', 'rollback'])(
       await fail(client, lease, { retry_in_seconds: 0 });
       expect(await claim(client, 'q')).toMatchObject([{ id: first, payload: 'new', attempt: 2 }]);
     }
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
@@ -74,13 +74,13 @@ test.each(['commit', 'rollback'])(
     const changer = await begin();
     expect(await change(changer, [id], { payload: 'new' })).toMatchObject([{ changed: true }]);
     expect(ids(await claim(client, 'q', { limit: 9 }))).toEqual([other]);
-    expect((await claimAnswer(client, 'q'))?.answer).toBe('busy');
+    expect((await claimWithState(client, 'q'))?.answer).toBe('busy');
     await changer.query(end);
     const got = await claim(client, 'q', { limit: 9 });
     expect(got).toMatchObject([{ id, attempt: 1, payload: end === 'commit' ? 'new' : 'sent' }]);
     await complete(client, leaseOf(got));
-    await nothingLeft(client);
-    await expectWhole(client);
+    await expectNothingLeft(client);
+    await expectInvariants(client);
   },
 );
 
@@ -97,7 +97,7 @@ test('what a claim hands out is the last change that was committed before it', a
   expect(got).toMatchObject([{ id, payload: 250, priority: 0 }]);
   await complete(client, leaseOf(got));
   expect((await task(client, id))?.runs).toHaveLength(251);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test("a change waits for a claim that goes on beside a stranger's lock", async () => {
@@ -112,8 +112,8 @@ test("a change waits for a claim that goes on beside a stranger's lock", async (
   expect((await refusal(change(client, [id], { priority: 3 }))).code).toBe('TK503');
   await worker.query('commit');
   expect(await change(client, [id], { priority: 3 })).toMatchObject([{ state: 'running' }]);
-  await nothingLeft(client);
-  await expectWhole(client);
+  await expectNothingLeft(client);
+  await expectInvariants(client);
 });
 
 test('a change holds the streams of one call up to 1,000', async () => {
@@ -131,7 +131,7 @@ const changeAgain: typeof change = (...call) =>
   });
 
 test('changes and cancels of the same tasks at once answer what they did', async () => {
-  const all = await enqueue(client, 'q', numbered(40));
+  const all = await enqueue(client, 'q', numberedTasks(40));
   const did = new Map<string, string[]>(all.map((id) => [id, []]));
   const change1 = async (n: number) => {
     const on = await db.connect();
@@ -161,7 +161,7 @@ test('changes and cancels of the same tasks at once answer what they did', async
     expect(told?.runs).toHaveLength(1 + (did.get(id)?.length ?? 0));
     if (did.get(id)?.length) expect(did.get(id)).toContain(told?.payload);
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('10,000 ready tasks over many streams are changed beside claimers: nothing lost, none twice, answers true', async () => {
@@ -169,7 +169,7 @@ test('10,000 ready tasks over many streams are changed beside claimers: nothing 
   const writers = await Promise.all([1, 2, 3].map(begin));
   await client.query(`select tock.put_queue('q', '{"lanes": 16}')`);
   for (let call = 0; call < 10; call++) {
-    const tasks = numbered(1000, call * 1000).map((task, n) => ({
+    const tasks = numberedTasks(1000, call * 1000).map((task, n) => ({
       ...task,
       tenant: `t${n % 50}`,
       priority: 4 + (n % 3),
@@ -208,5 +208,5 @@ test('10,000 ready tasks over many streams are changed beside claimers: nothing 
     expect(runs[0]?.priority === 8).toBe(asChanged);
   }
   expect(answers.filter((row) => row.changed).length).toBeGreaterThan(5000);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import { claim, complete, enqueue, value } from '../../verbs.ts';
 
 let db: Database;
@@ -73,6 +73,6 @@ test.each([
     expect(
       await value(client, 'select count(*)::int from tock.leases where runs > $1', [limit]),
     ).toBe(0);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );

@@ -1,20 +1,20 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   release,
   rows,
-  until,
   value,
+  waitUntil,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
 // One task without options, one run, a whole lease: these have functions of their own.
@@ -27,7 +27,7 @@ beforeEach(async () => {
   used.push(db);
   client = await db.connect();
   await client.query("select tock.put_queue('q', '{\"max_payload_bytes\": 1024}')");
-  const first = await enqueue(client, 'q', numbered(1));
+  const first = await enqueue(client, 'q', numberedTasks(1));
   expect(await claim(client, 'q')).toMatchObject([{ id: first[0] }]);
 });
 
@@ -41,7 +41,7 @@ test('a claim of one passes over a cancelled task', async () => {
   await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
   expect(await claim(client, 'q')).toMatchObject([{ id: other }]);
   expect(await claim(client, 'q')).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a claim of one does not take what was cancelled since it looked', async () => {
@@ -51,11 +51,11 @@ test('a claim of one does not take what was cancelled since it looked', async ()
   await leases.query('begin');
   await leases.query('lock table tock.leases in share mode');
   const claimed = claim(claimer, 'q');
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
   await leases.query('commit');
   expect(await claimed).toMatchObject([{ id: other }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('claims of one that say that they are alone promote what is due', async () => {
@@ -65,7 +65,7 @@ test('claims of one that say that they are alone promote what is due', async () 
     const [due] = await enqueue(client, 'q', [
       { payload: 'due', priority: 1, delay_seconds: 0.001 },
     ]);
-    await until('the task is due', () =>
+    await waitUntil('the task is due', () =>
       value(client, 'select max(due_at) < clock_timestamp() from tock.waiting'),
     );
     const [run] = await rows<{ id: string }>(
@@ -124,7 +124,7 @@ test('tokens of neighbours lie together, and say which lease has one run', async
   const bare = tokens.map((token) => token.slice(9, 28));
   expect(new Set(bare).size).toBe(40);
   expect(bare.filter((token) => token[5] !== '8')).toEqual([]);
-  await enqueue(client, 'q', numbered(2));
+  await enqueue(client, 'q', numberedTasks(2));
   expect(leaseOf(await claim(client, 'q', { limit: 2 }))[14]).toBe('4');
 });
 
@@ -137,12 +137,12 @@ test('a lease of one run that fails while somebody else holds it is over', async
     await holder.query('begin');
     expect(await release(holder, lease, ['1'])).toEqual({ released: 0, refused: ['1'] });
     const failed = fail(failing, lease, { fatal: true });
-    await Promise.race([failed, blocked(client, pid)]);
+    await Promise.race([failed, waitUntilBlocked(client, pid)]);
     await holder.query('commit');
     expect(await failed).toMatchObject({ failed: 1, dead: 1 });
     expect(await complete(client, lease)).toBeUndefined();
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('single tasks of transactions that are open at once lie in streams of their own', async () => {
@@ -154,7 +154,7 @@ test('single tasks of transactions that are open at once lie in streams of their
   expect(await claim(client, 'q')).toMatchObject([{ id }]);
   await open.query('commit');
   expect(await claim(client, 'q')).toMatchObject([{ id: held }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a single task wakes its stream', async () => {
@@ -173,7 +173,7 @@ test('a single task is not accepted below the newest run', async () => {
     (id) => expect(BigInt(id) > BigInt(ids[2] as string)).toBe(true),
     (error) => expect(error.code).toBe('TK503'),
   );
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a single task with too large a payload is refused', async () => {

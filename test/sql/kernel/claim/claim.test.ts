@@ -1,7 +1,16 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { claim, drain, enqueue, numbered, type Run, refusal, rows, value } from '../../verbs.ts';
+import {
+  claim,
+  drain,
+  enqueue,
+  numberedTasks,
+  type Run,
+  refusal,
+  rows,
+  value,
+} from '../../verbs.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -22,7 +31,7 @@ test('an empty queue, and one that was never named, give nothing', async () => {
 
 test('tasks are claimed by priority, and within one in the order they came', async () => {
   for (const priority of [5, 0, 9, 3]) {
-    await enqueue(client, 'priorities', numbered(3, priority * 10, { priority }));
+    await enqueue(client, 'priorities', numberedTasks(3, priority * 10, { priority }));
   }
   const runs = (await drain(client, 'priorities', { limit: 5 })).flat();
   expect(runs.map((run) => run.payload)).toEqual([0, 1, 2, 30, 31, 32, 50, 51, 52, 90, 91, 92]);
@@ -30,7 +39,7 @@ test('tasks are claimed by priority, and within one in the order they came', asy
 
 test('one claim takes over the lanes of all tenants, and no tenant shuts another out', async () => {
   const tenants = Array.from({ length: 16 }, (_, n) => `tenant-${n}`);
-  await enqueue(client, 'fair', numbered(400, 0, { tenant: 'greedy' }));
+  await enqueue(client, 'fair', numberedTasks(400, 0, { tenant: 'greedy' }));
   await enqueue(
     client,
     'fair',
@@ -59,7 +68,7 @@ test('one claim takes over the lanes of all tenants, and no tenant shuts another
 });
 
 test('a claim gives no more than its limit, and less when less is ready', async () => {
-  await enqueue(client, 'limit', numbered(12));
+  await enqueue(client, 'limit', numberedTasks(12));
   expect(await claim(client, 'limit')).toHaveLength(1);
   expect(await claim(client, 'limit', { limit: 4 })).toHaveLength(4);
   expect(await claim(client, 'limit', { limit: 10_000 })).toHaveLength(7);
@@ -67,7 +76,7 @@ test('a claim gives no more than its limit, and less when less is ready', async 
 
 test("a lease lasts as long as asked, else as the queue's policy says", async () => {
   await client.query(`select tock.put_queue('leases', '{"lease_seconds": 300}')`);
-  await enqueue(client, 'leases', numbered(2));
+  await enqueue(client, 'leases', numberedTasks(2));
   const seconds = async (options: { lease_seconds?: number }) => {
     const before = await value<Date>(client, 'select clock_timestamp()');
     const [run] = (await claim(client, 'leases', options)) as [Run];
@@ -81,14 +90,14 @@ test("a lease lasts as long as asked, else as the queue's policy says", async ()
 
 test('a paused queue takes tasks and gives none until it goes on', async () => {
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
-  await enqueue(client, 'paused', numbered(2));
+  await enqueue(client, 'paused', numberedTasks(2));
   expect(await claim(client, 'paused')).toEqual([]);
   await client.query(`select tock.put_queue('paused', '{"paused": false}')`);
   expect(await claim(client, 'paused', { limit: 5 })).toHaveLength(2);
 });
 
 test('a claim that is rolled back leaves its runs ready', async () => {
-  const ids = await enqueue(client, 'undone', numbered(3));
+  const ids = await enqueue(client, 'undone', numberedTasks(3));
   await client.query('begin');
   const first = await claim(client, 'undone', { limit: 3 });
   await client.query('rollback');
@@ -98,7 +107,11 @@ test('a claim that is rolled back leaves its runs ready', async () => {
 });
 
 test('a claim leases exactly the runs that it returns', async () => {
-  const tasks = numbered(60).map((one, n) => ({ ...one, tenant: `t${n % 9}`, priority: n % 4 }));
+  const tasks = numberedTasks(60).map((one, n) => ({
+    ...one,
+    tenant: `t${n % 9}`,
+    priority: n % 4,
+  }));
   await enqueue(client, 'exact', tasks);
   const runs = await claim(client, 'exact', { limit: 45 });
   const leased = await rows<{ id: string }>(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -15,7 +15,7 @@ import {
   value,
 } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 const trace = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
 

@@ -1,19 +1,19 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   drain,
   enqueue,
-  numbered,
+  numberedTasks,
   pidOf,
   type Run,
-  until,
   value,
+  waitUntil,
+  waitUntilBlocked,
 } from '../../verbs.ts';
-import { nearTheEnd, work } from '../segment/segments.ts';
+import { enqueueAndComplete, moveNearSegmentEnd } from '../segment/segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -32,12 +32,12 @@ const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 // The review's C2, held in the middle: what a claim sees of the later epoch comes after what is committed
 // meanwhile to the earlier.
 test('a claim that looks further up sees what came to its own epoch meanwhile', async () => {
-  await work(client, 'q', 1);
+  await enqueueAndComplete(client, 'q', 1);
   const writer = await db.connect();
   await writer.query('begin');
-  await enqueue(writer, 'q', numbered(4));
-  await nearTheEnd(client, 0);
-  await enqueue(writer, 'q', numbered(5, 4));
+  await enqueue(writer, 'q', numberedTasks(4));
+  await moveNearSegmentEnd(client, 0);
+  await enqueue(writer, 'q', numberedTasks(5, 4));
   await client.query('select tock.rotate()');
   const holder = await db.connect();
   await holder.query('begin');
@@ -45,13 +45,13 @@ test('a claim that looks further up sees what came to its own epoch meanwhile', 
   const worker = await db.connect();
   const pid = await pidOf(worker);
   const claimed = claim(worker, 'q', { limit: 9 });
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await writer.query('commit');
   await holder.query('commit');
   const seen = payloads(await claimed);
   seen.push(...payloads((await drain(client, 'q')).flat()));
-  expect(seen).toEqual(numbered(9).map((one) => one.payload));
-  await expectWhole(client);
+  expect(seen).toEqual(numberedTasks(9).map((one) => one.payload));
+  await expectInvariants(client);
 });
 
 /** Whoever waits for a stream or a slot waits as long as it takes. */
@@ -65,7 +65,7 @@ const waitForEver = () =>
 
 test('a claim whose stream slept and woke behind its cursor draws nothing from there', async () => {
   await waitForEver();
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   const [first, holder, second, old] = await Promise.all(
     Array.from({ length: 4 }, () => db.connect()) as [
       Promise<pg.Client>,
@@ -79,13 +79,13 @@ test('a claim whose stream slept and woke behind its cursor draws nothing from t
   expect(payloads(await claim(first, 'q'))).toEqual([0]);
   await holder.query('begin');
   const held = holder.query('lock table tock.marks_1 in access exclusive mode');
-  await blocked(client, waiting);
+  await waitUntilBlocked(client, waiting);
   const claimed = claim(second, 'q');
-  await blocked(client, drawing);
+  await waitUntilBlocked(client, drawing);
   await first.query('commit');
   await held;
   // the second has the stream now, has read its cursor, and stands before its draw
-  await until('the second claim stands before the table', () =>
+  await waitUntil('the second claim stands before the table', () =>
     value<boolean>(
       client,
       `select exists (select from pg_locks
@@ -95,7 +95,7 @@ test('a claim whose stream slept and woke behind its cursor draws nothing from t
   );
   await client.query('select tock.rest()');
   expect(await value(client, 'select count(*)::int from tock.streams where awake')).toBe(0);
-  await enqueue(client, 'q', numbered(1, 99));
+  await enqueue(client, 'q', numberedTasks(1, 99));
   await old.query('begin isolation level repeatable read');
   await old.query('select count(*) from tock.streams');
   await holder.query('commit');
@@ -104,23 +104,23 @@ test('a claim whose stream slept and woke behind its cursor draws nothing from t
   await old.query('commit');
   seen.push(...payloads((await drain(client, 'q')).flat()));
   expect(seen).toEqual([99]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('rest judges streams by the epoch their writer left, not the one it came to', async () => {
-  await work(client, 'q', 2);
+  await enqueueAndComplete(client, 'q', 2);
   const writer = await db.connect();
   await writer.query('begin');
-  await enqueue(writer, 'other', numbered(1));
+  await enqueue(writer, 'other', numberedTasks(1));
   await waitForEver();
   const sleeper = await db.connect();
   const pid = await pidOf(sleeper);
   const rested = sleeper.query('select tock.rest()');
-  await blocked(client, pid);
-  await nearTheEnd(client, 0);
-  await enqueue(writer, 'q', numbered(3));
+  await waitUntilBlocked(client, pid);
+  await moveNearSegmentEnd(client, 0);
+  await enqueue(writer, 'q', numberedTasks(3));
   await writer.query('commit');
   await rested;
   expect(payloads((await drain(client, 'q')).flat())).toEqual([0, 1, 2]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { client, oneDatabase } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -16,7 +16,7 @@ import {
   value,
 } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 const seconds = (n: number) => new Date(Date.now() + n * 1000).toISOString();
 const state = async (id: string | undefined) => (await task(client, id as string))?.state;
@@ -53,7 +53,7 @@ describe('a task that expires', () => {
       runs: [{ state: 'expired', worker: null, started_at: null }],
     });
     await complete(client, leaseOf(runs));
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 
   test('may end after its time, once it has started', async () => {
@@ -216,7 +216,7 @@ describe('a time limit', () => {
     expect(await extend(client, leases[1] as string, 30)).toBeDefined();
     for (const lease of leases.slice(1)) expect(await complete(client, lease)).toBeDefined();
     expect(await Promise.all(ids.map(state))).toEqual(['ready', 'done', 'done']);
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 
   test('is that of the queue where the task does not say', async () => {

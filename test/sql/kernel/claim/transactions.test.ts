@@ -1,19 +1,19 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   drain,
   enqueue,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   refusal,
   rows,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
 let db: Database;
@@ -41,8 +41,8 @@ test('a claim that had to wait delivers all that it leases, also what came meanw
   const claimer = await db.connect();
   const pid = await pidOf(claimer);
   const waiting = claim(claimer, 'late', { limit: 9, request_id: 'same' });
-  await blocked(client, pid);
-  const ids = await enqueue(client, 'late', numbered(3));
+  await waitUntilBlocked(client, pid);
+  const ids = await enqueue(client, 'late', numberedTasks(3));
   await holder.query('commit');
   const runs = await waiting;
   expect(runs.map((run) => [run.id, run.payload])).toEqual(ids.map((id, n) => [id, n]));
@@ -51,7 +51,7 @@ test('a claim that had to wait delivers all that it leases, also what came meanw
 
 test('a run claimed and completed in one transaction with other work is done with it', async () => {
   await client.query('create table effects (payload jsonb)');
-  const ids = await enqueue(client, 'once', numbered(2));
+  const ids = await enqueue(client, 'once', numberedTasks(2));
   const work = async (end: 'commit' | 'rollback') => {
     await client.query('begin');
     const runs = await claim(client, 'once', { limit: 2 });
@@ -70,7 +70,7 @@ test('a run claimed and completed in one transaction with other work is done wit
 const commit = (on: pg.Client) => value<string>(on, "select current_setting('synchronous_commit')");
 
 test('a claim that is alone in its transaction, and says so, commits asynchronously', async () => {
-  await enqueue(client, 'own', numbered(2));
+  await enqueue(client, 'own', numberedTasks(2));
   // The setting ends with the transaction: the same statement reads it, after the claim.
   const setting = (alone: boolean) =>
     rows<{ setting: string }>(
@@ -85,7 +85,7 @@ test('a claim that is alone in its transaction, and says so, commits asynchronou
 });
 
 test('a claim that says it is alone but has a writer before it commits synchronously', async () => {
-  await enqueue(client, 'liar', numbered(1));
+  await enqueue(client, 'liar', numberedTasks(1));
   await client.query('begin');
   await client.query('create temporary table work (id int)');
   await client.query("select id from tock.claim(p_queue => 'liar', p_alone => true)");
@@ -94,7 +94,7 @@ test('a claim that says it is alone but has a writer before it commits synchrono
 });
 
 test("a claim in a user's transaction leaves its commit as it was", async () => {
-  await enqueue(client, 'theirs', numbered(4));
+  await enqueue(client, 'theirs', numberedTasks(4));
   const statement = 'select id from tock.claim(p_queue => $1)';
   await client.query('begin');
   await client.query('create temporary table work (id int)');
@@ -108,7 +108,7 @@ test("a claim in a user's transaction leaves its commit as it was", async () => 
 });
 
 test('nor does a claim beside other statements in one message, or inside a function', async () => {
-  await enqueue(client, 'beside', numbered(4));
+  await enqueue(client, 'beside', numberedTasks(4));
   const answers = (await client.query(
     `create table if not exists other_work (id int); select id from tock.claim('beside');
      select current_setting('synchronous_commit') as setting`,
@@ -127,8 +127,8 @@ test('nor does a claim beside other statements in one message, or inside a funct
 });
 
 test('a claim that stands open leaves other streams to others, and its own runs to nobody', async () => {
-  await enqueue(client, 'shared', numbered(4, 0, { priority: 1 }));
-  await enqueue(client, 'shared', numbered(4, 4, { priority: 2 }));
+  await enqueue(client, 'shared', numberedTasks(4, 0, { priority: 1 }));
+  await enqueue(client, 'shared', numberedTasks(4, 4, { priority: 2 }));
   const other = await open();
   expect((await claim(other, 'shared', { limit: 2 })).map((run) => run.payload)).toEqual([0, 1]);
   expect((await claim(client, 'shared', { limit: 9 })).map((run) => run.payload)).toEqual([
@@ -138,11 +138,11 @@ test('a claim that stands open leaves other streams to others, and its own runs 
   await other.query('commit');
   const left = (await drain(client, 'shared')).flat();
   expect(left.map((run) => run.payload)).toEqual([2, 3]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('without its lock a claim is still refused: the fence is the key of the leases', async () => {
-  await enqueue(client, 'fence', numbered(4));
+  await enqueue(client, 'fence', numberedTasks(4));
   const runs = await claim(client, 'fence', { limit: 2 });
   const refused = await refusal(
     client.query(

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import { enqueue, makeDue, task, value } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 const tick = () => value<Date | null>(client, 'select tock.tick()');
 const stateOf = async (id: string) => (await task(client, id))?.state;

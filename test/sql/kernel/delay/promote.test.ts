@@ -1,14 +1,14 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
   enqueue,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   rows,
   task,
@@ -53,7 +53,7 @@ test('tasks come out of waiting in the order in which they were due', async () =
   const runs = await claim(client, 'q', { limit: 9 });
   expect(runs.map((run) => run.payload)).toEqual([9, 7, 3, 1]);
   expect(runs.map((run) => run.id).sort()).toEqual([...ids].sort());
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a task that is not yet due stays, and one that waited keeps its id and options', async () => {
@@ -101,7 +101,7 @@ test('a task that commits below the newest one promoted is found by the sweep', 
   expect(await ahead()).toBe(0);
   expect(await promote(client)).toBe(1);
   expect((await claim(client, 'q')).map((run) => run.id)).toEqual(late);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a claim finds due tasks by itself: it promotes them on its way', async () => {
@@ -129,7 +129,7 @@ test('two promotions at once share what is due', async () => {
   expect(await promote(client)).toBe(2);
   await other.query('commit');
   expect(await claim(client, 'q', { limit: 9 })).toHaveLength(5);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a promotion that is rolled back leaves its tasks waiting', async () => {
@@ -142,13 +142,13 @@ test('a promotion that is rolled back leaves its tasks waiting', async () => {
   const runs = await claim(client, 'q', { limit: 9 });
   expect(runs.map((run) => run.id)).toEqual(ids);
   await complete(client, leaseOf(runs));
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('an open transaction with a delayed task holds up no other waiting task', async () => {
   const writer = await db.connect();
   await writer.query('begin');
-  const held = await enqueue(writer, 'q', numbered(1, 0, { delay_seconds: 1000 }));
+  const held = await enqueue(writer, 'q', numberedTasks(1, 0, { delay_seconds: 1000 }));
   for (let round = 0; round < 5; round++) {
     const ids = await overdue('q', [3, 2]);
     expect(await promote(client)).toBe(2);
@@ -158,7 +158,7 @@ test('an open transaction with a delayed task holds up no other waiting task', a
   await makeDue(client, 'q');
   expect(await promote(client)).toBe(1);
   expect((await claim(client, 'q', { limit: 9 })).map((run) => run.id)).toEqual(held);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('an empty claim says when to come back', async () => {
@@ -176,7 +176,7 @@ test('an empty claim says when to come back', async () => {
 });
 
 test('a claim whose sweep is late does some of it and no more', async () => {
-  await enqueue(client, 'many', numbered(10_000, 0, { delay_seconds: 100 }));
+  await enqueue(client, 'many', numberedTasks(10_000, 0, { delay_seconds: 100 }));
   for (let n = 0; n < 2; n++)
     await client.query(
       `insert into tock.waiting (position, due_at, queue, priority, lane, bytes)

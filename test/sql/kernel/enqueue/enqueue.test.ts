@@ -1,7 +1,16 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { claim, drain, enqueue, numbered, rows, type TaskRow, task, value } from '../../verbs.ts';
+import {
+  claim,
+  drain,
+  enqueue,
+  numberedTasks,
+  rows,
+  type TaskRow,
+  task,
+  value,
+} from '../../verbs.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -14,12 +23,12 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 test('tasks get ids in the order in which they were given', async () => {
-  const ids = await enqueue(client, 'order', numbered(200));
+  const ids = await enqueue(client, 'order', numberedTasks(200));
   expect(ids).toHaveLength(200);
   expect(ids.map(BigInt)).toEqual(ids.map(BigInt).sort((a, b) => (a < b ? -1 : 1)));
   const runs = await claim(client, 'order', { limit: 200 });
   expect(runs.map((run) => run.id)).toEqual(ids);
-  expect(runs.map((run) => run.payload)).toEqual(numbered(200).map((one) => one.payload));
+  expect(runs.map((run) => run.payload)).toEqual(numberedTasks(200).map((one) => one.payload));
 });
 
 test('a task keeps its payload, priority, tenant and attempts', async () => {
@@ -75,7 +84,9 @@ test('a delay of nothing is no delay', async () => {
 
 test("a tenant's tasks all lie in one lane, below the queue's lanes", async () => {
   await client.query(`select tock.put_queue('lanes', '{"lanes": 4}')`);
-  const tenants = numbered(40).map((one) => ({ tenant: `tenant-${Number(one.payload) % 20}` }));
+  const tenants = numberedTasks(40).map((one) => ({
+    tenant: `tenant-${Number(one.payload) % 20}`,
+  }));
   await enqueue(client, 'lanes', tenants);
   const found = await rows<{ lanes: number; lane: number }>(
     client,
@@ -97,7 +108,7 @@ test('a queue named for the first time is made with the default policy', async (
 });
 
 test('a large call is spread over slots, and several workers share it at once', async () => {
-  const ids = await enqueue(client, 'large', numbered(12_000));
+  const ids = await enqueue(client, 'large', numberedTasks(12_000));
   const slots = await value<number>(
     client,
     `select count(distinct s.slot)::int from tock.streams s where s.queue = 'large'`,

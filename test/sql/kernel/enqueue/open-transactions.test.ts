@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
-import { claim, complete, drain, enqueue, leaseOf, numbered, value } from '../../verbs.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { claim, complete, drain, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -23,7 +23,7 @@ async function drained(queue: string): Promise<string[]> {
 /** Thousands of tasks come, are claimed and completed. */
 async function thousandsPass(queue: string): Promise<void> {
   for (let call = 0; call < 10; call++) {
-    const ids = await enqueue(client, queue, numbered(300));
+    const ids = await enqueue(client, queue, numberedTasks(300));
     const runs = (await drain(client, queue)).flat();
     expect(runs.map((run) => run.id).sort()).toEqual([...ids].sort());
     for (const lease of new Set(runs.map((run) => run.lease))) await complete(client, lease);
@@ -31,38 +31,38 @@ async function thousandsPass(queue: string): Promise<void> {
 }
 
 test('a task in an open transaction holds up nobody and is claimed once it commits', async () => {
-  await enqueue(client, 'flow', numbered(5));
+  await enqueue(client, 'flow', numberedTasks(5));
   await drained('flow');
   const open = await db.connect();
   await open.query('begin');
-  const ids = await enqueue(open, 'flow', numbered(2));
+  const ids = await enqueue(open, 'flow', numberedTasks(2));
   await thousandsPass('flow');
   await open.query('select 1');
   await thousandsPass('flow');
   await open.query('commit');
   expect(await drained('flow')).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('also a task whose transaction is the first ever to name the queue', async () => {
   const open = await db.connect();
   await open.query('begin');
-  const ids = await enqueue(open, 'new', numbered(2));
+  const ids = await enqueue(open, 'new', numberedTasks(2));
   await thousandsPass('new');
   expect(await value(client, 'select tock.rest()')).toBeGreaterThan(0);
   await thousandsPass('new');
   await open.query('commit');
   expect(await drained('new')).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('forty open transactions enqueue to one queue, and all their tasks are claimed', async () => {
   const writers = await Promise.all(Array.from({ length: 40 }, () => db.connect()));
-  await enqueue(client, 'forty', numbered(1));
+  await enqueue(client, 'forty', numberedTasks(1));
   const ids = [...(await drained('forty'))];
   for (const [n, writer] of writers.entries()) {
     await writer.query('begin');
-    ids.push(...(await enqueue(writer, 'forty', numbered(3, n * 3))));
+    ids.push(...(await enqueue(writer, 'forty', numberedTasks(3, n * 3))));
   }
   expect(await drained('forty')).toEqual([]);
   // The last to begin commits first: no order between writers is needed.
@@ -70,44 +70,44 @@ test('forty open transactions enqueue to one queue, and all their tasks are clai
   const slots = await value<number>(client, 'select count(distinct slot)::int from tock.streams');
   expect(slots).toBe(40);
   expect([ids[0], ...(await drained('forty'))].sort()).toEqual(ids.sort());
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('tasks rolled back to a savepoint never were, those before and after it are', async () => {
   await client.query('begin');
-  const before = await enqueue(client, 'saved', numbered(2));
+  const before = await enqueue(client, 'saved', numberedTasks(2));
   await client.query('savepoint a');
-  await enqueue(client, 'saved', numbered(3));
+  await enqueue(client, 'saved', numberedTasks(3));
   await client.query('rollback to a');
-  const after = await enqueue(client, 'saved', numbered(1));
+  const after = await enqueue(client, 'saved', numberedTasks(1));
   await client.query('commit');
   expect(await drained('saved')).toEqual([...before, ...after]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a slot let go by a savepoint is taken by another, and both orders hold', async () => {
   const other = await db.connect();
   await client.query('begin');
   await client.query('savepoint a');
-  await enqueue(client, 'slots', numbered(3));
+  await enqueue(client, 'slots', numberedTasks(3));
   await client.query('rollback to a');
   await other.query('begin');
-  const theirs = await enqueue(other, 'slots', numbered(2));
-  const mine = await enqueue(client, 'slots', numbered(2));
+  const theirs = await enqueue(other, 'slots', numberedTasks(2));
+  const mine = await enqueue(client, 'slots', numberedTasks(2));
   await client.query('commit');
   const reader = await db.connect();
   expect((await drain(reader, 'slots')).flat().map((run) => run.id)).toEqual(mine);
   await other.query('commit');
   expect((await drain(reader, 'slots')).flat().map((run) => run.id)).toEqual(theirs);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a session that says which slot it has is not believed', async () => {
   const other = await db.connect();
   await other.query("set tock.slot = '0'");
   await client.query('begin');
-  const mine = await enqueue(client, 'said', numbered(1));
-  const theirs = await enqueue(other, 'said', numbered(1));
+  const mine = await enqueue(client, 'said', numberedTasks(1));
+  const theirs = await enqueue(other, 'said', numberedTasks(1));
   expect((await drain(other, 'said')).flat().map((run) => run.id)).toEqual(theirs);
   await client.query('commit');
   expect(await drained('said')).toEqual(mine);
@@ -116,19 +116,19 @@ test('a session that says which slot it has is not believed', async () => {
 test.each(['repeatable read', 'serializable'])(
   'tasks enqueued in %s are claimed',
   async (level) => {
-    await enqueue(client, 'levels', numbered(1));
+    await enqueue(client, 'levels', numberedTasks(1));
     await drained('levels');
     const writer = await db.connect();
     await writer.query(`begin isolation level ${level}`);
     await writer.query('select count(*) from tock.runs');
-    await enqueue(client, 'levels', numbered(3));
+    await enqueue(client, 'levels', numberedTasks(3));
     expect(await drained('levels')).toHaveLength(3);
-    const ids = await enqueue(writer, 'levels', numbered(2));
-    await enqueue(client, 'levels', numbered(3));
+    const ids = await enqueue(writer, 'levels', numberedTasks(2));
+    await enqueue(client, 'levels', numberedTasks(3));
     expect(await drained('levels')).toHaveLength(3);
     await writer.query('commit');
     expect(await drained('levels')).toEqual(ids);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
@@ -138,15 +138,15 @@ test.each(['repeatable read', 'serializable'])(
     const writer = await db.connect();
     await writer.query(`begin isolation level ${level}`);
     await writer.query('select count(*) from tock.streams');
-    await enqueue(client, 'made', numbered(1));
-    const outcome = await enqueue(writer, 'made', numbered(1)).catch((error) => error.code);
+    await enqueue(client, 'made', numberedTasks(1));
+    const outcome = await enqueue(writer, 'made', numberedTasks(1)).catch((error) => error.code);
     if (Array.isArray(outcome)) await writer.query('commit');
     else {
       expect(outcome).toBe('40001');
       await writer.query('rollback');
     }
     expect(await drained('made')).toHaveLength(Array.isArray(outcome) ? 2 : 1);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
@@ -158,7 +158,7 @@ test('serializable transactions that enqueue side by side all commit or say 4000
     await writer.query('select 1 from tock.queues');
   }
   for (const writer of writers) {
-    const code = await enqueue(writer, 'side', numbered(2)).then(
+    const code = await enqueue(writer, 'side', numberedTasks(2)).then(
       (given) => ids.push(...given),
       (error) => error.code,
     );
@@ -166,24 +166,24 @@ test('serializable transactions that enqueue side by side all commit or say 4000
     await writer.query('commit');
   }
   expect((await drained('side')).sort()).toEqual(ids.sort());
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a prepared task holds up nobody and is claimed once its transaction is committed', async () => {
   const writer = await db.connect();
   await writer.query('begin');
-  const ids = await enqueue(writer, 'prepared', numbered(2));
+  const ids = await enqueue(writer, 'prepared', numberedTasks(2));
   await writer.query(`prepare transaction '${db.name}'`);
   await writer.end();
   await thousandsPass('prepared');
   expect(await value(client, 'select tock.rest()')).toBeGreaterThanOrEqual(0);
   await client.query(`commit prepared '${db.name}'`);
   expect(await drained('prepared')).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a prepared claim keeps its runs, and undone gives them back', async () => {
-  const ids = await enqueue(client, 'two-phase', numbered(2));
+  const ids = await enqueue(client, 'two-phase', numberedTasks(2));
   const worker = await db.connect();
   await worker.query('begin');
   const runs = await claim(worker, 'two-phase', { limit: 2 });
@@ -192,5 +192,5 @@ test('a prepared claim keeps its runs, and undone gives them back', async () => 
   expect(await drained('two-phase')).toEqual([]);
   await client.query(`rollback prepared '${db.name}'`);
   expect(await drained('two-phase')).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

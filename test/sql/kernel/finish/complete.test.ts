@@ -1,14 +1,14 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
   enqueue,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   type Run,
   refusal,
   release,
@@ -26,14 +26,14 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await expectWhole(client);
+  await expectInvariants(client);
   await db.drop();
 });
 
 /** Tasks in one lease, of several streams or of one. */
 async function leased(count: number, streams = 2): Promise<[lease: string, runs: Run[]]> {
   const queue = `q${++queues}`;
-  const tasks = numbered(count).map((one, n) => ({ ...one, priority: n % streams }));
+  const tasks = numberedTasks(count).map((one, n) => ({ ...one, priority: n % streams }));
   // A call of more than 5,000 would take several slots, and so several streams.
   for (let n = 0; n < count; n += 5000) await enqueue(client, queue, tasks.slice(n, n + 5000));
   const runs = await claim(client, queue, { limit: count, worker: 'w' });
@@ -185,8 +185,8 @@ test('a whole completion counts what is done of a lease over several streams, wh
     [3, 1],
   ] as const) {
     const queue = `rows-${low}`;
-    await enqueue(client, queue, numbered(low, 0, { priority: 1 }));
-    await enqueue(client, queue, numbered(high, 0, { priority: 2 }));
+    await enqueue(client, queue, numberedTasks(low, 0, { priority: 1 }));
+    await enqueue(client, queue, numberedTasks(high, 0, { priority: 2 }));
     const runs = await claim(client, queue, { limit: 9 });
     const lease = leaseOf(runs);
     const failed = runs.filter((run) => run.priority === 1).map(({ id }) => ({ id, fatal: true }));

@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   drain,
@@ -11,13 +10,14 @@ import {
   extend,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   release,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
-import { nearTheEnd, pass } from '../segment/segments.ts';
+import { moveNearSegmentEnd, startNextSegment } from '../segment/segments.ts';
 
 // What ends runs is written anew for each epoch: where that is another than the lease's, it goes the slow way.
 let db: Database;
@@ -81,7 +81,7 @@ const ends = [
 async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
   const held: { id: string; lease: string }[] = [];
   for (const { queue } of ends) {
-    await enqueue(client, queue, numbered(1));
+    await enqueue(client, queue, numberedTasks(1));
     held.push(await one(queue));
   }
   await meanwhile();
@@ -94,30 +94,30 @@ async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
   expect(await value(client, 'select count(*)::int from tock.leases where closed_at is null')).toBe(
     0,
   );
-  await expectWhole(client);
+  await expectInvariants(client);
   for (const queue of ['failed', 'released']) {
     const run = await one(queue);
     expect(await epochOf(run.run_id)).toBe(2);
     expect(await complete(client, run.lease)).toMatchObject({ completed: 1 });
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 }
 
 test('a lease of an epoch that is over is ended by ones like any other', () =>
-  endAfter(() => pass(client)));
+  endAfter(() => startNextSegment(client)));
 
 test('what goes on after the sequence has gone into the next epoch lies there', () =>
-  endAfter(() => nearTheEnd(client, 0)));
+  endAfter(() => moveNearSegmentEnd(client, 0)));
 
 test('what goes on over the edge of an epoch lies on both sides, and none is lost', async () => {
-  const ids = await enqueue(client, 'edge', numbered(20));
+  const ids = await enqueue(client, 'edge', numberedTasks(20));
   const runs = await claim(client, 'edge', { limit: 20 });
-  await nearTheEnd(client, 10);
+  await moveNearSegmentEnd(client, 10);
   expect(await release(client, leaseOf(runs))).toEqual({ released: 20, refused: [] });
   const next = (await drain(client, 'edge')).flat();
   expect(next.map((run) => run.id)).toEqual(ids);
   expect(await Promise.all([0, 19].map((n) => epochOf(next[n]?.run_id as string)))).toEqual([1, 2]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 /** The second call comes to what the first one ended, and is answered when that is committed or rolled back. */
@@ -132,14 +132,14 @@ async function beside<T>(
   await first(open);
   const pid = await pidOf(other);
   const answer = second(other);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await meanwhile();
   await open.query(how);
   return answer;
 }
 
 async function twoOf(queue: string) {
-  const ids = await enqueue(client, queue, numbered(2));
+  const ids = await enqueue(client, queue, numberedTasks(2));
   const [first, second] = ids as [string, string];
   return { lease: leaseOf(await claim(client, queue, { limit: 2 })), first, second };
 }
@@ -151,14 +151,14 @@ test('a call goes on while the hot functions are written for the next epoch', as
     (on) => complete(on, lease, [{ id: first, result: 1 }]),
     (on) => fail(on, lease, [{ id: first, ...again }]),
     'rollback',
-    () => pass(client),
+    () => startNextSegment(client),
   );
   expect(failed).toEqual({ failed: 1, dead: 0, refused: [] });
   expect(await value(client, 'select outcome from tock.leases where token = $1', [lease])).toBe(
     'done',
   );
   expect(await one('q')).toMatchObject({ id: first, attempt: 2 });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a task that one call completes and another fails is done, and does not go on', async () => {
@@ -176,7 +176,7 @@ test('a task that one call completes and another fails is done, and does not go 
   expect(failed).toEqual({ failed: 1, dead: 0, refused: [first] });
   expect(await task(client, first)).toMatchObject({ state: 'done', result: 1 });
   expect((await drain(client, 'q')).flat()).toMatchObject([{ id: second, attempt: 2 }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a task that one call fails and another completes goes on, and is not done', async () => {
@@ -193,11 +193,11 @@ test('a task that one call fails and another completes goes on, and is not done'
   );
   expect(completed).toEqual({ completed: 1, refused: [first] });
   expect((await drain(client, 'q')).flat()).toMatchObject([{ id: first, attempt: 2 }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('of many leases completed and failed at once each ends in one way', async () => {
-  await enqueue(client, 'race', numbered(150));
+  await enqueue(client, 'race', numberedTasks(150));
   const held = (await drain(client, 'race', { limit: 1 })).flat();
   const [completing, failing] = [await db.connect(), await db.connect()];
   const done = held.map(({ id, lease }) => complete(completing, lease, [{ id, result: 1 }]));
@@ -209,13 +209,13 @@ test('of many leases completed and failed at once each ends in one way', async (
   }
   const went = failures.filter((answer) => answer?.failed === 1).length;
   expect((await drain(client, 'race')).flat()).toHaveLength(went);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('what is wanted of a task is heeded where its first run lies in an epoch that is over', async () => {
-  const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+  const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
   const first = await one('q');
-  await pass(client);
+  await startNextSegment(client);
   await fail(client, first.lease, { retry_in_seconds: 0 });
   const second = await one('q');
   const open = await db.connect();
@@ -228,22 +228,22 @@ test('what is wanted of a task is heeded where its first run lies in an epoch th
   // only the first run's mark is there for this one to see
   await fail(client, third.lease, { retry_in_seconds: 0 });
   expect(await task(client, id)).toMatchObject({ state: 'cancelled' });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test("a retried run that is named by its task's id and its own goes on once", async () => {
-  const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+  const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
   await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
   const { lease, run_id } = await one('q');
   const named = [id, run_id].map((name) => ({ id: name, ...again }));
   expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
   expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
   expect((await drain(client, 'q')).flat()).toMatchObject([{ id, attempt: 3 }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('of two things said of one run that which its own id says stands', async () => {
-  const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
+  const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
   await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
   const { lease, run_id } = await one('q');
   const named = [
@@ -256,7 +256,7 @@ test('of two things said of one run that which its own id says stands', async ()
 
 test('thousands of retried runs end by either id, and what is not of the lease is refused', async () => {
   const count = 3000;
-  await enqueue(client, 'q', numbered(count));
+  await enqueue(client, 'q', numberedTasks(count));
   const [first] = await drain(client, 'q', { limit: count });
   await fail(client, leaseOf(first ?? []), { retry_in_seconds: 0 });
   const runs = await claim(client, 'q', { limit: count });
@@ -267,7 +267,7 @@ test('thousands of retried runs end by either id, and what is not of the lease i
     completed: count,
     refused: ['4', '1', '3'],
   });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('no lease is no lease, whatever is named', async () => {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -9,7 +9,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   type Run,
   refusal,
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await expectWhole(client);
+  await expectInvariants(client);
   await db.drop();
 });
 
@@ -190,7 +190,7 @@ test('a failure repeated answers the same and starts no second retry', async () 
 });
 
 test('a done task does not fail, a failed one is not done, and strangers are refused', async () => {
-  const queue = await queueOf({}, numbered(3));
+  const queue = await queueOf({}, numberedTasks(3));
   const runs = await claim(client, queue, { limit: 2 });
   const [done, failed] = runs.map((run) => run.id);
   const [foreign] = (await claim(client, queue)).map((run) => run.id);
@@ -230,7 +230,7 @@ describe('a failure is refused with the name of the field for', () => {
 });
 
 test('one error for many runs is up to 64 MiB in all', async () => {
-  await enqueue(client, 'many', numbered(300));
+  await enqueue(client, 'many', numberedTasks(300));
   const lease = leaseOf(await claim(client, 'many', { limit: 300 }));
   const refused = await refusal(fail(client, lease, { error: 'x'.repeat(240_000) }));
   expect(refused).toMatchObject({ code: 'TK422', detail: 'error' });

@@ -1,20 +1,20 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
   expire,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   reap,
   rows,
-  until,
   value,
+  waitUntil,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
 let db: Database;
@@ -37,7 +37,7 @@ const outcomes = (lease: string) =>
   );
 
 test('a lease of 1,000 completed one by one over eight connections is done, each once, and closed', async () => {
-  const ids = await enqueue(client, 'q', numbered(1000));
+  const ids = await enqueue(client, 'q', numberedTasks(1000));
   const runs = await claim(client, 'q', { limit: 1000 });
   const lease = leaseOf(runs);
   expect(runs).toHaveLength(1000);
@@ -68,11 +68,11 @@ test('a lease of 1,000 completed one by one over eight connections is done, each
   );
   expect(counted).toEqual({ results: 1000, different: 1000, done: true });
   expect(await claim(client, 'q')).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('workers and the reaper at an expired lease: each task is done or lost, never both', async () => {
-  const ids = await enqueue(client, 'q', numbered(1000));
+  const ids = await enqueue(client, 'q', numberedTasks(1000));
   const lease = leaseOf(await claim(client, 'q', { limit: 1000 }));
   const workers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   const done = new Set<string>();
@@ -100,11 +100,11 @@ test('workers and the reaper at an expired lease: each task is done or lost, nev
   expect(again).toHaveLength(1000 - done.size);
   expect(again.filter((id) => done.has(id))).toEqual([]);
   expect(await outcomes(lease)).toEqual([{ outcome: done.size === 1000 ? 'done' : 'lost' }]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('two last completers that do not see each other: the lease is closed by the reaper, nothing runs again', async () => {
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   const [one, two] = [await db.connect(), await db.connect()];
   await one.query('begin');
@@ -118,17 +118,17 @@ test('two last completers that do not see each other: the lease is closed by the
   expect(await reap(client)).toBe(0);
   expect(await outcomes(lease)).toEqual([{ outcome: 'done' }]);
   expect(await claim(client, 'q')).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a part in an open transaction keeps the whole lease from the reaper, not the other parts from being done', async () => {
-  const ids = await enqueue(client, 'q', numbered(4));
+  const ids = await enqueue(client, 'q', numberedTasks(4));
   const lease = leaseOf(await claim(client, 'q', { limit: 4, lease_seconds: 1 }));
   const open = await db.connect();
   await open.query('begin');
   await complete(open, lease, [{ id: ids[0] }]);
   expect(await complete(client, lease, [{ id: ids[1] }])).toMatchObject({ completed: 1 });
-  await until('the lease is over', () =>
+  await waitUntil('the lease is over', () =>
     value<boolean>(client, 'select bool_and(leased_until < clock_timestamp()) from tock.leases'),
   );
   expect(await reap(client)).toBe(0);
@@ -139,11 +139,11 @@ test('a part in an open transaction keeps the whole lease from the reaper, not t
     ids[2],
     ids[3],
   ]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('the same part completed twice at once is done once, and both are told so', async () => {
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   const other = await db.connect();
   await other.query('begin');
@@ -151,19 +151,19 @@ test('the same part completed twice at once is done once, and both are told so',
   expect(await complete(other, lease, part)).toMatchObject({ completed: 1 });
   const pid = await pidOf(client);
   const repeated = complete(client, lease, part);
-  await blocked(await db.connect(), pid);
+  await waitUntilBlocked(await db.connect(), pid);
   await other.query('commit');
   expect(await repeated).toEqual({ completed: 1, refused: [] });
   expect(await value(client, 'select count(*)::integer from tock.results')).toBe(1);
 });
 
 test('a claim at the edge of an epoch gives one lease in one epoch, and the next claim the rest', async () => {
-  const old = await enqueue(client, 'q', numbered(3, 0, { priority: 1 }));
+  const old = await enqueue(client, 'q', numberedTasks(3, 0, { priority: 1 }));
   await client.query(
     `select setval('tock.positions', (select end_position from tock.epochs where number = 1))`,
   );
   await client.query('select tock.rotate()');
-  const fresh = await enqueue(client, 'q', numbered(3, 0, { priority: 5 }));
+  const fresh = await enqueue(client, 'q', numberedTasks(3, 0, { priority: 5 }));
   const first = await claim(client, 'q', { limit: 100 });
   const second = await claim(client, 'q', { limit: 100 });
   expect([first, second].map((runs) => runs.map((run) => run.id))).toEqual([old, fresh]);
@@ -171,5 +171,5 @@ test('a claim at the edge of an epoch gives one lease in one epoch, and the next
     expect(new Set(runs.map((run) => run.lease)).size).toBe(1);
     expect(await complete(client, leaseOf(runs))).toEqual({ completed: 3, refused: [] });
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -1,18 +1,18 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   release,
   task,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
 let db: Database;
@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 async function leased(count: number): Promise<{ lease: string; ids: string[] }> {
-  const ids = await enqueue(first, 'q', numbered(count));
+  const ids = await enqueue(first, 'q', numberedTasks(count));
   return { lease: leaseOf(await claim(first, 'q', { limit: count })), ids };
 }
 
@@ -40,7 +40,7 @@ async function overlapping<A, B>(one: () => Promise<A>, two: () => Promise<B>): 
   const answer = await one();
   const pid = await pidOf(second);
   const other = two();
-  await blocked(await db.connect(), pid);
+  await waitUntilBlocked(await db.connect(), pid);
   await first.query('commit');
   return [answer, await other];
 }
@@ -54,7 +54,7 @@ test('a completion repeated before it was answered answers the same', async () =
   );
   expect(both).toEqual(Array(2).fill({ completed: 2, refused: [] }));
   expect(await complete(first, lease)).toMatchObject({ completed: 3 });
-  await expectWhole(first);
+  await expectInvariants(first);
 });
 
 test('a whole completion repeated before it was answered answers the same', async () => {
@@ -75,7 +75,7 @@ test('a failure repeated before it was answered retries each task once', async (
   );
   expect(both).toEqual(Array(2).fill({ failed: 2, dead: 0, refused: [] }));
   expect(await claim(first, 'q', { limit: 9 })).toHaveLength(2);
-  await expectWhole(first);
+  await expectInvariants(first);
 });
 
 test('a release repeated before it was answered gives each task back once', async () => {
@@ -86,7 +86,7 @@ test('a release repeated before it was answered gives each task back once', asyn
   );
   expect(both).toEqual(Array(2).fill({ released: 1, refused: [] }));
   expect(await claim(first, 'q', { limit: 9 })).toHaveLength(1);
-  await expectWhole(first);
+  await expectInvariants(first);
 });
 
 test('of a completion and a failure at once the first counts, and the other is told so', async () => {
@@ -101,7 +101,7 @@ test('of a completion and a failure at once the first counts, and the other is t
     result: 1,
     error: null,
   });
-  await expectWhole(first);
+  await expectInvariants(first);
 });
 
 test('a whole completion beside a failed part completes the others, and counts only them', async () => {
@@ -112,7 +112,7 @@ test('a whole completion beside a failed part completes the others, and counts o
   );
   expect(whole).toEqual({ completed: 2, refused: [] });
   expect((await task(first, ids[0] as string))?.state).toBe('dead');
-  await expectWhole(first);
+  await expectInvariants(first);
 });
 
 test('a part beside a whole completion came too late to change it', async () => {
@@ -123,5 +123,5 @@ test('a part beside a whole completion came too late to change it', async () => 
   );
   expect(part).toBeUndefined();
   expect((await task(first, ids[0] as string))?.state).toBe('done');
-  await expectWhole(first);
+  await expectInvariants(first);
 });

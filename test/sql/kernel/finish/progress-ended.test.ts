@@ -1,17 +1,17 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
   enqueue,
+  extendWithProgress,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   type TaskRow,
   task,
-  tell,
 } from '../../verbs.ts';
 
 let db: Database;
@@ -24,14 +24,14 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await expectWhole(client);
+  await expectInvariants(client);
   await db.drop();
 });
 
 /** Running tasks in one lease. */
 async function leased(count: number) {
   const queue = `q${++queues}`;
-  const ids = await enqueue(client, queue, numbered(count));
+  const ids = await enqueue(client, queue, numberedTasks(count));
   return { lease: leaseOf(await claim(client, queue, { limit: count })), ids };
 }
 
@@ -45,12 +45,12 @@ test('what is said of all is not said of the runs that have ended', async () => 
   const { lease, ids } = await leased(6);
   const [early, own, after] = ids as [string, string, string];
   await complete(client, lease, [{ id: early }]);
-  await tell(client, lease, { progress: 10, note: 'of five' });
-  await tell(client, lease, [{ id: own, progress: 20 }]);
+  await extendWithProgress(client, lease, { progress: 10, note: 'of five' });
+  await extendWithProgress(client, lease, [{ id: own, progress: 20 }]);
   await complete(client, lease, [{ id: own }]);
   await fail(client, lease, [{ id: after, error: 'x', fatal: true }]);
-  await tell(client, lease, { progress: 90, note: 'of three' });
-  await tell(client, lease, { progress: 95, note: 'of three still' });
+  await extendWithProgress(client, lease, { progress: 90, note: 'of three' });
+  await extendWithProgress(client, lease, { progress: 95, note: 'of three still' });
   expect(await came(early)).toEqual([null, null]);
   expect(await came(own)).toEqual([20, null]);
   expect(await came(after)).toEqual([10, 'of five']);
@@ -63,10 +63,10 @@ test('a run that ended in a transaction begun before came as far as was said unt
   const worker = await db.connect();
   await worker.query('begin');
   await worker.query('select now()');
-  await tell(client, lease, { progress: 80 });
+  await extendWithProgress(client, lease, { progress: 80 });
   await complete(worker, lease, [{ id: ids[0] }]);
   await worker.query('commit');
-  await tell(client, lease, { progress: 90 });
+  await extendWithProgress(client, lease, { progress: 90 });
   expect((await look(ids[0])).runs).toMatchObject([{ state: 'done', progress: 80 }]);
   expect(await came(ids[1])).toEqual([90, null]);
 });

@@ -1,45 +1,60 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
-import { blocked, complete, pidOf, reap, refusal, rows, task, tell, value } from '../../verbs.ts';
-import { age, pass, retain, settle } from '../segment/segments.ts';
-import { kept, leased, look, shown } from './progress.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
+  complete,
+  extendWithProgress,
+  pidOf,
+  reap,
+  refusal,
+  rows,
+  task,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  startNextSegment,
+} from '../segment/segments.ts';
+import { enqueueAndClaim, shownProgress, storedProgressRows, taskById } from './progress.ts';
 
-oneDatabase();
-afterAll(() => expectWhole(client));
+databasePerFile();
+afterAll(() => expectInvariants(client));
 
 test('of a run that is being completed nothing is kept afterwards', async () => {
-  const { lease, ids } = await leased(2);
+  const { lease, ids } = await enqueueAndClaim(2);
   const worker = await db.connect();
   await worker.query('begin');
   await complete(worker, lease, [{ id: ids[0], result: 1 }]);
-  const [before, pid] = [await kept(), await pidOf(client)];
-  const late = tell(client, lease, [{ id: ids[0], progress: 99 }]);
-  await blocked(worker, pid);
+  const [before, pid] = [await storedProgressRows(), await pidOf(client)];
+  const late = extendWithProgress(client, lease, [{ id: ids[0], progress: 99 }]);
+  await waitUntilBlocked(worker, pid);
   await worker.query('commit');
   expect(await late).toMatchObject({ refused: [ids[0]] });
-  expect(await kept()).toBe(before);
+  expect(await storedProgressRows()).toBe(before);
 });
 
 test('eight who say something of one lease at once all come through', async () => {
-  const { lease, ids } = await leased(20);
+  const { lease, ids } = await enqueueAndClaim(20);
   const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   await Promise.all(
     clients.map(async (one, n) => {
       for (let round = 0; round < 10; round++) {
         const some = ids.toSorted(() => Math.random() - 0.5).map((id) => ({ id, progress: n }));
-        expect(await tell(one, lease, n % 4 ? some : { progress: n })).toMatchObject({
+        expect(await extendWithProgress(one, lease, n % 4 ? some : { progress: n })).toMatchObject({
           refused: [],
         });
       }
     }),
   );
-  for (const id of ids) expect((await shown(id))[0]).toBeLessThan(8);
+  for (const id of ids) expect((await shownProgress(id))[0]).toBeLessThan(8);
 });
 
 test('saying it again writes no index', async () => {
-  const { lease, id } = await leased(1);
-  await tell(client, lease, [{ id, progress: 0 }]);
+  const { lease, id } = await enqueueAndClaim(1);
+  await extendWithProgress(client, lease, [{ id, progress: 0 }]);
   const counted = async () => {
     const [row] = await rows<{ all: number; hot: number }>(
       client,
@@ -50,23 +65,24 @@ test('saying it again writes no index', async () => {
   };
   await client.query('begin');
   const before = await counted();
-  for (let n = 0; n < 10; n++) await tell(client, lease, [{ id, progress: n, note: `step ${n}` }]);
+  for (let n = 0; n < 10; n++)
+    await extendWithProgress(client, lease, [{ id, progress: n, note: `step ${n}` }]);
   const after = await counted();
   await client.query('commit');
   expect([after.all - before.all, after.hot - before.hot]).toEqual([10, 10]);
 });
 
 test('in an epoch that is over it is as before, and goes with the epoch', async () => {
-  await pass(client);
-  const first = await leased(1);
-  await tell(client, first.lease, { progress: 1 });
-  const { lease, id } = await leased(1);
-  await pass(client);
-  const { id: other, lease: open } = await leased(1);
-  await tell(client, open, { progress: 5 });
-  await tell(client, lease, [{ id, progress: 2, note: 'late' }]);
-  expect(await shown(id)).toEqual([2, 'late']);
-  expect(await shown(first.id)).toEqual([1, null]);
+  await startNextSegment(client);
+  const first = await enqueueAndClaim(1);
+  await extendWithProgress(client, first.lease, { progress: 1 });
+  const { lease, id } = await enqueueAndClaim(1);
+  await startNextSegment(client);
+  const { id: other, lease: open } = await enqueueAndClaim(1);
+  await extendWithProgress(client, open, { progress: 5 });
+  await extendWithProgress(client, lease, [{ id, progress: 2, note: 'late' }]);
+  expect(await shownProgress(id)).toEqual([2, 'late']);
+  expect(await shownProgress(first.id)).toEqual([1, null]);
   await complete(client, lease);
   await complete(client, first.lease);
   const ends = await value<string[]>(
@@ -81,12 +97,12 @@ test('in an epoch that is over it is as before, and goes with the epoch', async 
   );
   await client.query(`select tock.put_queue(name, '{"max_lost": 1}') from tock.queues`);
   await reap(client);
-  await settle(client);
-  await age(client, '8 days');
-  await retain(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '8 days');
+  await dropExpiredSegments(client);
   await client.query(`select tock.put_queue(name, '{"max_lost": 10}') from tock.queues`);
   expect(await task(client, id)).toBeUndefined();
-  expect(await shown(other)).toEqual([5, null]);
+  expect(await shownProgress(other)).toEqual([5, null]);
   expect(
     await rows(
       client,
@@ -94,21 +110,21 @@ test('in an epoch that is over it is as before, and goes with the epoch', async 
        where not exists (select from tock.runs r where r.position = p.position and r.stream = p.stream)`,
     ),
   ).toEqual([]);
-  expect(await kept()).toBe(1);
+  expect(await storedProgressRows()).toBe(1);
   await complete(client, open);
 });
 
 test('erasing a task takes its notes, and those that were for all of a lease', async () => {
-  const { lease, ids, id } = await leased(2);
-  await tell(client, lease, { note: 'secret of both' });
-  await tell(client, lease, [{ id, progress: 3, note: 'secret' }]);
-  const other = await leased(1);
-  await tell(client, other.lease, { note: 'kept' });
+  const { lease, ids, id } = await enqueueAndClaim(2);
+  await extendWithProgress(client, lease, { note: 'secret of both' });
+  await extendWithProgress(client, lease, [{ id, progress: 3, note: 'secret' }]);
+  const other = await enqueueAndClaim(1);
+  await extendWithProgress(client, other.lease, { note: 'kept' });
   await complete(client, lease);
   await client.query('select tock.erase($1)', [id]);
-  expect((await look(id)).runs).toMatchObject([{ progress: 3, note: null }]);
-  expect((await look(ids[1])).runs).toMatchObject([{ note: null }]);
-  expect(await shown(other.id)).toEqual([null, 'kept']);
+  expect((await taskById(id)).runs).toMatchObject([{ progress: 3, note: null }]);
+  expect((await taskById(ids[1])).runs).toMatchObject([{ note: null }]);
+  expect(await shownProgress(other.id)).toEqual([null, 'kept']);
 });
 
 describe('progress is refused with the name of the field for', () => {
@@ -129,16 +145,16 @@ describe('progress is refused with the name of the field for', () => {
     ['a note that is a number', { note: 5 }, 'progress.note'],
     ['a long note', [{ id: '1', note: 'x'.repeat(501) }], 'progress[0].note'],
   ])('%s', async (_, progress, field) => {
-    const { lease, id } = await leased(1);
-    const refused = await refusal(tell(client, lease, progress));
+    const { lease, id } = await enqueueAndClaim(1);
+    const refused = await refusal(extendWithProgress(client, lease, progress));
     expect(refused).toMatchObject({ code: 'TK422', detail: field });
-    expect(await shown(id)).toEqual([null, null]);
+    expect(await shownProgress(id)).toEqual([null, null]);
   });
 
   test('a note of 500 characters, of whatever alphabet, is no mistake', async () => {
-    const { lease, id } = await leased(1);
+    const { lease, id } = await enqueueAndClaim(1);
     const note = '🚀я'.repeat(250);
-    await tell(client, lease, { progress: 100, note });
-    expect(await shown(id)).toEqual([100, note]);
+    await extendWithProgress(client, lease, { progress: 100, note });
+    expect(await shownProgress(id)).toEqual([100, note]);
   });
 });

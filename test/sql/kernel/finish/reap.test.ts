@@ -1,10 +1,9 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { patience } from '../../../timeout.ts';
-import { expectWhole } from '../../invariants.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
@@ -12,12 +11,13 @@ import {
   extend,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   pidOf,
   reap,
   release,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
 let db: Database;
@@ -29,13 +29,13 @@ beforeEach(async () => {
   used.push(db);
   client = await db.connect();
   // A reaper that waits where it should pass by must fail its test, not hang it.
-  await client.query(`set statement_timeout = ${patience}`);
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
 });
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 test('a task is taken back when its lease has ended, and not before', async () => {
-  const ids = await enqueue(client, 'q', numbered(3));
+  const ids = await enqueue(client, 'q', numberedTasks(3));
   const lease = leaseOf(await claim(client, 'q', { limit: 3, worker: 'gone' }));
   expect(await reap(client)).toBe(0);
   await expire(client, lease);
@@ -51,11 +51,11 @@ test('a task is taken back when its lease has ended, and not before', async () =
       { state: 'running' },
     ],
   });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a stale lease can neither complete, fail, release nor extend', async () => {
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   const stale = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, stale);
   await reap(client);
@@ -70,11 +70,11 @@ test('a stale lease can neither complete, fail, release nor extend', async () =>
   expect(await extend(client, stale, 60)).toBeUndefined();
   expect((await task(client, ids[0] as string))?.state).toBe('running');
   expect(await complete(client, fresh)).toMatchObject({ completed: 2 });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a stale lease that was wanted cancelled is refused too', async () => {
-  const ids = await enqueue(client, 'unwanted', numbered(2));
+  const ids = await enqueue(client, 'unwanted', numberedTasks(2));
   const stale = leaseOf(await claim(client, 'unwanted', { limit: 2 }));
   await client.query('select tock.cancel(p_ids => $1)', [ids]);
   await expire(client, stale);
@@ -88,11 +88,11 @@ test('a stale lease that was wanted cancelled is refused too', async () => {
   expect(await release(client, stale)).toBeUndefined();
   expect(await release(client, stale, ids)).toBeUndefined();
   expect(await extend(client, stale, 60)).toBeUndefined();
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a task done before its lease ended stays done, only the others are lost', async () => {
-  const ids = await enqueue(client, 'q', numbered(4));
+  const ids = await enqueue(client, 'q', numberedTasks(4));
   const lease = leaseOf(await claim(client, 'q', { limit: 4 }));
   await complete(client, lease, [{ id: ids[1], result: 'kept' }]);
   await fail(client, lease, [{ id: ids[2], fatal: true }]);
@@ -105,11 +105,11 @@ test('a task done before its lease ended stays done, only the others are lost', 
     completed: 1,
   });
   expect(await complete(client, lease)).toBeUndefined();
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a part completed in an open transaction is neither reaped nor run twice', async () => {
-  const ids = await enqueue(client, 'q', numbered(3));
+  const ids = await enqueue(client, 'q', numberedTasks(3));
   const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
   await expire(client, lease);
   const worker = await db.connect();
@@ -123,11 +123,11 @@ test('a part completed in an open transaction is neither reaped nor run twice', 
   const again = await claim(client, 'q', { limit: 9 });
   expect(again.map((run) => run.id)).toEqual(ids.slice(1));
   expect((await task(client, ids[0] as string))?.state).toBe('done');
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a part completed while the reaper works is refused: it came too late', async () => {
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, lease);
   const reaper = await db.connect();
@@ -135,15 +135,15 @@ test('a part completed while the reaper works is refused: it came too late', asy
   expect(await reap(reaper)).toBe(2);
   const pid = await pidOf(client);
   const late = complete(client, lease, [{ id: ids[0], result: 1 }]);
-  await blocked(await db.connect(), pid);
+  await waitUntilBlocked(await db.connect(), pid);
   await reaper.query('commit');
   expect(await late).toBeUndefined();
   expect(await claim(client, 'q', { limit: 9 })).toHaveLength(2);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a whole lease completed while the reaper works is refused, and the other way round', async () => {
-  await enqueue(client, 'q', numbered(2));
+  await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, lease);
   const other = await db.connect();
@@ -151,7 +151,7 @@ test('a whole lease completed while the reaper works is refused, and the other w
   expect(await reap(other)).toBe(2);
   const pid = await pidOf(client);
   const late = complete(client, lease);
-  await blocked(await db.connect(), pid);
+  await waitUntilBlocked(await db.connect(), pid);
   await other.query('commit');
   expect(await late).toBeUndefined();
   const second = leaseOf(await claim(client, 'q', { limit: 2 }));
@@ -162,21 +162,21 @@ test('a whole lease completed while the reaper works is refused, and the other w
   await other.query('commit');
   expect(await reap(client)).toBe(0);
   expect(await claim(client, 'q', { limit: 9 })).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a claim that commits after its deadline is reaped all the same', async () => {
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   const worker = await db.connect();
   await worker.query('begin');
   await expire(worker, leaseOf(await claim(worker, 'q', { limit: 2 })));
-  await enqueue(client, 'other', numbered(1));
+  await enqueue(client, 'other', numberedTasks(1));
   await expire(client, leaseOf(await claim(client, 'other')));
   expect(await reap(client)).toBe(1);
   await worker.query('commit');
   expect(await reap(client)).toBe(2);
   expect((await claim(client, 'q', { limit: 9 })).map((run) => run.id)).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('lost runs are counted apart, and a task is dead after max_lost of them', async () => {
@@ -201,33 +201,37 @@ test('lost runs are counted apart, and a task is dead after max_lost of them', a
     'lost',
   ]);
   expect(await claim(client, 'q')).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('leases of thousands are reaped in bounded calls, the earliest first', async () => {
-  await enqueue(client, 'q', numbered(300));
+  await enqueue(client, 'q', numberedTasks(300));
   for (let n = 0; n < 6; n++) await claim(client, 'q', { limit: 50 });
   await client.query("update tock.leases set leased_until = now() - interval '1 hour'");
   expect(await value(client, 'select tock.reap(p_limit => 120, p_sweep => true)')).toBe(150);
   expect(await value(client, 'select tock.reap(p_limit => 1, p_sweep => true)')).toBe(50);
   expect(await reap(client)).toBe(100);
   expect(await claim(client, 'q', { limit: 1000 })).toHaveLength(300);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a lease over several streams is reaped whole', async () => {
-  const tasks = numbered(40).map((one, n) => ({ ...one, priority: n % 4, tenant: `t${n % 10}` }));
+  const tasks = numberedTasks(40).map((one, n) => ({
+    ...one,
+    priority: n % 4,
+    tenant: `t${n % 10}`,
+  }));
   await enqueue(client, 'q', tasks);
   const lease = leaseOf(await claim(client, 'q', { limit: 40 }));
   await expire(client, lease);
   expect(await reap(client)).toBe(40);
   expect(await complete(client, lease)).toBeUndefined();
   expect(await claim(client, 'q', { limit: 100 })).toHaveLength(40);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('the duty takes back more lost tasks than one batch holds', async () => {
-  await enqueue(client, 'many', numbered(1500));
+  await enqueue(client, 'many', numberedTasks(1500));
   while ((await claim(client, 'many', { limit: 1 })).length > 0);
   await client.query("update tock.leases set leased_until = now() - interval '1 s'");
   expect(await value<number>(client, "select tock.run_duty('reap')")).toBe(1500);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -9,7 +9,7 @@ import {
   expire,
   extend,
   leaseOf,
-  numbered,
+  numberedTasks,
   reap,
   refusal,
   release,
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await expectWhole(client);
+  await expectInvariants(client);
   await db.drop();
 });
 
@@ -46,7 +46,7 @@ test('a released task is ready at once and has lost no attempt', async () => {
 });
 
 test('a part of a lease is given back, the rest stays', async () => {
-  const ids = await enqueue(client, 'part', numbered(5));
+  const ids = await enqueue(client, 'part', numberedTasks(5));
   const lease = leaseOf(await claim(client, 'part', { limit: 5 }));
   expect(await release(client, lease, ids.slice(3))).toEqual({ released: 2, refused: [] });
   expect((await claim(client, 'part', { limit: 9 })).map((run) => run.id)).toEqual(ids.slice(3));
@@ -54,7 +54,7 @@ test('a part of a lease is given back, the rest stays', async () => {
 });
 
 test('a release repeated answers the same and makes no second run', async () => {
-  await enqueue(client, 'twice', numbered(2));
+  await enqueue(client, 'twice', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'twice', { limit: 2 }));
   const answer = { released: 2, refused: [] };
   expect(await release(client, lease)).toEqual(answer);
@@ -63,7 +63,7 @@ test('a release repeated answers the same and makes no second run', async () => 
 });
 
 test('a release of what was wanted cancelled, repeated, answers the same', async () => {
-  const ids = await enqueue(client, 'unwanted', numbered(2));
+  const ids = await enqueue(client, 'unwanted', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'unwanted', { limit: 2 }));
   await client.query('select tock.cancel(p_ids => $1)', [ids]);
   const answer = { released: 2, refused: [] };
@@ -72,7 +72,7 @@ test('a release of what was wanted cancelled, repeated, answers the same', async
 });
 
 test("strangers' and finished tasks are not released", async () => {
-  const ids = await enqueue(client, 'foreign', numbered(3));
+  const ids = await enqueue(client, 'foreign', numberedTasks(3));
   const lease = leaseOf(await claim(client, 'foreign', { limit: 2 }));
   await claim(client, 'foreign');
   await complete(client, lease, [{ id: ids[0] }]);
@@ -86,7 +86,7 @@ test('a lease is extended from now, and never shortened', async () => {
   await enqueue(
     client,
     'longer',
-    numbered(3).map((one, n) => ({ ...one, priority: n })),
+    numberedTasks(3).map((one, n) => ({ ...one, priority: n })),
   );
   const [run] = await claim(client, 'longer', { limit: 3, lease_seconds: 50 });
   const lease = run?.lease as string;
@@ -99,7 +99,7 @@ test('a lease is extended from now, and never shortened', async () => {
 });
 
 test('a lease past its deadline, but not yet reaped, can still be extended', async () => {
-  await enqueue(client, 'late', numbered(1));
+  await enqueue(client, 'late', numberedTasks(1));
   const lease = leaseOf(await claim(client, 'late'));
   await expire(client, lease);
   expect((await extend(client, lease, 60))?.runs).toBe(1);
@@ -108,7 +108,7 @@ test('a lease past its deadline, but not yet reaped, can still be extended', asy
 });
 
 test('a closed lease and an unknown one are not extended', async () => {
-  await enqueue(client, 'closed', numbered(1));
+  await enqueue(client, 'closed', numberedTasks(1));
   const lease = leaseOf(await claim(client, 'closed'));
   await complete(client, lease);
   expect(await extend(client, lease, 60)).toBeUndefined();
@@ -116,7 +116,7 @@ test('a closed lease and an unknown one are not extended', async () => {
 });
 
 test.each([0, -1, 86_401])('%i is no number of seconds to extend by', async (seconds) => {
-  await enqueue(client, 'bad', numbered(1));
+  await enqueue(client, 'bad', numberedTasks(1));
   const lease = leaseOf(await claim(client, 'bad'));
   const refused = await refusal(extend(client, lease, seconds));
   expect(refused).toMatchObject({ code: 'TK422', detail: 'lease_seconds' });

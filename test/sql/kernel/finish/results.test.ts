@@ -1,13 +1,22 @@
 import { afterAll, expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { client, oneDatabase } from '../../test_database.ts';
-import { claim, complete, enqueue, leaseOf, numbered, refusal, task, value } from '../../verbs.ts';
-import { pass } from '../segment/segments.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  refusal,
+  task,
+  value,
+} from '../../verbs.ts';
+import { startNextSegment } from '../segment/segments.ts';
 
-oneDatabase();
+databasePerFile();
 let queues = 0;
 
-afterAll(() => expectWhole(client));
+afterAll(() => expectInvariants(client));
 
 async function keep(queue: string, kept: boolean): Promise<void> {
   await client.query('select tock.put_queue($1, $2)', [queue, { keep_results: kept }]);
@@ -17,7 +26,7 @@ async function keep(queue: string, kept: boolean): Promise<void> {
 async function leased(kept: boolean, options = {}) {
   const queue = `q${++queues}`;
   await keep(queue, kept);
-  await enqueue(client, queue, numbered(2, 0, options));
+  await enqueue(client, queue, numberedTasks(2, 0, options));
   const runs = await claim(client, queue, { limit: 2 });
   const results = runs.map(({ id }) => ({ id, result: { of: id } }));
   return { queue, lease: leaseOf(runs), ids: runs.map(({ id }) => id), results };
@@ -52,7 +61,7 @@ test('what was decided before a completion holds for it, also in an epoch that i
   const { queue, lease, ids, results } = await leased(true);
   await complete(client, lease, results.slice(0, 1));
   await keep(queue, false);
-  await pass(client);
+  await startNextSegment(client);
   expect(await complete(client, lease, results)).toEqual(done);
   expect((await task(client, ids[0] as string))?.result).toEqual({ of: ids[0] });
   expect((await task(client, ids[1] as string))?.result).toBeNull();

@@ -1,28 +1,36 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { expectWhole } from '../../invariants.ts';
-import { client, oneDatabase } from '../../test_database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import { claim, enqueue, fail, refusal, value } from '../../verbs.ts';
-import { clock, failing, look, next, own, queueOf, steady } from './retry.ts';
+import {
+  claimNext,
+  databaseTime,
+  failing,
+  noJitter,
+  queueWithTasks,
+  taskBackoff,
+  taskById,
+} from './retry.ts';
 
-oneDatabase();
-afterAll(() => expectWhole(client));
+databasePerFile();
+afterAll(() => expectInvariants(client));
 
 test("5 minutes times the attempt, as in the seed, to the queue's cap", async () => {
-  const policy = { ...steady, backoff_kind: 'linear', backoff_base_seconds: 300 };
-  const queue = await queueOf({ ...policy, backoff_cap_seconds: 1000 }, [{}]);
+  const policy = { ...noJitter, backoff_kind: 'linear', backoff_base_seconds: 300 };
+  const queue = await queueWithTasks({ ...policy, backoff_cap_seconds: 1000 }, [{}]);
   for (const seconds of [300, 600, 900, 1000, 1000]) await failing(queue, seconds);
 });
 
 test('a fixed backoff is the same after each failure, and no longer than the cap', async () => {
-  const policy = { ...steady, backoff_kind: 'fixed', backoff_base_seconds: 70 };
-  const queue = await queueOf({ ...policy, backoff_factor: 10 }, [{}]);
+  const policy = { ...noJitter, backoff_kind: 'fixed', backoff_base_seconds: 70 };
+  const queue = await queueWithTasks({ ...policy, backoff_factor: 10 }, [{}]);
   for (const seconds of [70, 70, 70]) await failing(queue, seconds);
   await client.query(`select tock.put_queue($1, '{"backoff_cap_seconds": 50}')`, [queue]);
   await failing(queue, 50);
 });
 
 test('a wait is as the queue says when the run fails, not when the task was enqueued', async () => {
-  const queue = await queueOf({ ...steady, backoff_base_seconds: 40 }, [{}]);
+  const queue = await queueWithTasks({ ...noJitter, backoff_base_seconds: 40 }, [{}]);
   await failing(queue, 40);
   await client.query(`select tock.put_queue($1, '{"backoff_kind": "fixed"}')`, [queue]);
   await failing(queue, 40);
@@ -31,36 +39,36 @@ test('a wait is as the queue says when the run fails, not when the task was enqu
 });
 
 test("a task's own backoff goes before its queue's, part by part", async () => {
-  const policy = { ...steady, backoff_base_seconds: 40, backoff_factor: 3 };
-  const queue = await queueOf(policy, [{ backoff: own }]);
+  const policy = { ...noJitter, backoff_base_seconds: 40, backoff_factor: 3 };
+  const queue = await queueWithTasks(policy, [{ backoff: taskBackoff }]);
   for (const seconds of [100, 200, 300]) await failing(queue, seconds);
-  const part = await queueOf(policy, [{ backoff: { base_seconds: 10 } }]);
+  const part = await queueWithTasks(policy, [{ backoff: { base_seconds: 10 } }]);
   for (const seconds of [10, 30, 90]) await failing(part, seconds);
   for (const backoff of [null, {}]) {
-    const none = await queueOf(policy, [{ backoff }]);
+    const none = await queueWithTasks(policy, [{ backoff }]);
     for (const seconds of [40, 120]) await failing(none, seconds);
   }
 });
 
 test('tasks of one lease wait each for a backoff of its own', async () => {
-  const tasks = [1, 2, 3, 4].map((n) => ({ backoff: { ...own, base_seconds: n * 1000 } }));
-  const queue = await queueOf({ ...steady, lanes: 1 }, tasks);
+  const tasks = [1, 2, 3, 4].map((n) => ({ backoff: { ...taskBackoff, base_seconds: n * 1000 } }));
+  const queue = await queueWithTasks({ ...noJitter, lanes: 1 }, tasks);
   const runs = await claim(client, queue, { limit: 4 });
   expect(new Set(runs.map(({ lease }) => lease)).size).toBe(1);
-  const before = (await clock()).getTime();
+  const before = (await databaseTime()).getTime();
   await fail(client, runs[0]?.lease as string, { error: 'all' });
   for (const [n, { id }] of runs.entries()) {
-    const due = (await look(id)).run_at?.getTime() as number;
+    const due = (await taskById(id)).run_at?.getTime() as number;
     expect(Math.floor((due - before + 1) / 1_000_000)).toBe(n + 1);
   }
 });
 
 test('a delay that the worker gives goes before every backoff, once', async () => {
-  const queue = await queueOf(steady, [{ backoff: own }]);
+  const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff }]);
   const id = await failing(queue, 7777, { retry_in_seconds: 7777 });
-  const run = await next(queue);
+  const run = await claimNext(queue);
   await fail(client, run.lease, [{ id: run.run_id, retry_in_seconds: 0 }]);
-  expect(await look(id)).toMatchObject({ state: 'ready', attempt: 3 });
+  expect(await taskById(id)).toMatchObject({ state: 'ready', attempt: 3 });
   await failing(queue, 300);
 });
 

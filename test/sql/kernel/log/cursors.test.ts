@@ -1,20 +1,29 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { patience } from '../../../timeout.ts';
-import { expectWhole } from '../../invariants.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
   drain,
   enqueue,
   leaseOf,
-  numbered,
+  numberedTasks,
   type Run,
   rows,
   value,
 } from '../../verbs.ts';
-import { age, epochs, nearTheEnd, pass, retain, settle, take, work } from '../segment/segments.ts';
+import {
+  ageClosedSegments,
+  claimRuns,
+  closeSegments,
+  dropExpiredSegments,
+  enqueueAndComplete,
+  moveNearSegmentEnd,
+  segmentNumbers,
+  startNextSegment,
+} from '../segment/segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -40,24 +49,24 @@ const alone = (on: pg.Client, queue: string) =>
   rows<Run>(on, 'select * from tock.claim(p_queue => $1, p_limit => 9, p_alone => true)', [queue]);
 
 test('a stream is moved up to the epoch it has come to, and past nothing unread', async () => {
-  await enqueue(client, 'q', numbered(4));
-  await take(client, 'q', 2);
-  await pass(client);
-  await enqueue(client, 'q', numbered(2, 4));
+  await enqueue(client, 'q', numberedTasks(4));
+  await claimRuns(client, 'q', 2);
+  await startNextSegment(client);
+  await enqueue(client, 'q', numberedTasks(2, 4));
   await client.query('select tock.rotate()');
   expect(await startOf('q')).toBe(1);
-  expect(payloads((await take(client, 'q', 2)).runs)).toEqual([2, 3]);
-  await pass(client);
+  expect(payloads((await claimRuns(client, 'q', 2)).runs)).toEqual([2, 3]);
+  await startNextSegment(client);
   await client.query('select tock.rotate()');
   expect(await startOf('q')).toBe(2);
-  expect(payloads((await take(client, 'q', 1)).runs)).toEqual([4]);
+  expect(payloads((await claimRuns(client, 'q', 1)).runs)).toEqual([4]);
   await client.query('select tock.rotate()');
-  expect(payloads((await take(client, 'q', 9)).runs)).toEqual([5]);
-  await enqueue(client, 'q', numbered(1, 6));
+  expect(payloads((await claimRuns(client, 'q', 9)).runs)).toEqual([5]);
+  await enqueue(client, 'q', numberedTasks(1, 6));
   await client.query('select tock.rotate()');
   expect(await startOf('q')).toBe(3);
-  expect(payloads((await take(client, 'q', 9)).runs)).toEqual([6]);
-  await expectWhole(client);
+  expect(payloads((await claimRuns(client, 'q', 9)).runs)).toEqual([6]);
+  await expectInvariants(client);
 });
 
 test.each([
@@ -68,12 +77,12 @@ test.each([
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
   for (let epoch = 0; epoch < 10; epoch++) {
     if (epoch % 4 < 2) {
-      await enqueue(client, 'paused', numbered(12, 100 * epoch));
-      given.push(...numbered(12, 100 * epoch).map((one) => one.payload));
+      await enqueue(client, 'paused', numberedTasks(12, 100 * epoch));
+      given.push(...numberedTasks(12, 100 * epoch).map((one) => one.payload));
     }
-    await work(client, 'busy', 2);
-    await pass(client);
-    await settle(client);
+    await enqueueAndComplete(client, 'busy', 2);
+    await startNextSegment(client);
+    await closeSegments(client);
   }
   await client.query(`select tock.put_queue('paused', '{"paused": false}')`);
   const seen: unknown[] = [];
@@ -85,23 +94,23 @@ test.each([
     if (seen.length === 18) await client.query('select tock.rotate()');
   }
   expect(seen).toEqual(given);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 describe('beside a writer in repeatable read that holds its stream', () => {
   let writer: pg.Client;
 
   beforeEach(async () => {
-    await work(client, 'q', 3);
-    await pass(client);
-    await enqueue(client, 'q', numbered(3));
+    await enqueueAndComplete(client, 'q', 3);
+    await startNextSegment(client);
+    await enqueue(client, 'q', numberedTasks(3));
     writer = await db.connect();
     await writer.query('begin isolation level repeatable read');
-    await enqueue(writer, 'q', numbered(1, 3));
+    await enqueue(writer, 'q', numberedTasks(1, 3));
   });
 
   test('epochs are made and settled as ever', async () => {
-    await nearTheEnd(client, 0);
+    await moveNearSegmentEnd(client, 0);
     expect(await value(client, "select tock.run_duty('rotate')")).toBe(1);
     expect(await rows(client, "select last_error from tock.duties where name = 'rotate'")).toEqual([
       { last_error: null },
@@ -109,20 +118,20 @@ describe('beside a writer in repeatable read that holds its stream', () => {
   });
 
   test('its stream is claimed from by whoever is alone', async () => {
-    await client.query(`set lock_timeout = ${patience}`);
+    await client.query(`set lock_timeout = ${conditionTimeout}`);
     expect(payloads(await alone(client, 'q'))).toEqual([0, 1, 2]);
     await writer.query('commit');
     expect(payloads(await alone(client, 'q'))).toEqual([3]);
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 });
 
 test.each(['commit', 'rollback'])(
   'a stream that is moved up while a claim stands open loses and doubles nothing: %s',
   async (end) => {
-    await work(client, 'q', 2);
-    await pass(client);
-    await enqueue(client, 'q', numbered(4));
+    await enqueueAndComplete(client, 'q', 2);
+    await startNextSegment(client);
+    await enqueue(client, 'q', numberedTasks(4));
     const worker = await db.connect();
     await worker.query('begin');
     const first = payloads(await claim(worker, 'q', { limit: 2 }));
@@ -131,39 +140,39 @@ test.each(['commit', 'rollback'])(
     await client.query('select tock.rotate()');
     const left = payloads((await drain(client, 'q', { limit: 3 })).flat());
     expect(end === 'commit' ? [...first, ...left] : left).toEqual([0, 1, 2, 3]);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
 test('a stream registered by a transaction open over six epochs, some of them gone, is whole', async () => {
   const writer = await db.connect();
   await writer.query('begin');
-  await enqueue(writer, 'new', numbered(2));
+  await enqueue(writer, 'new', numberedTasks(2));
   for (let epoch = 0; epoch < 6; epoch++) {
-    await work(client, 'q', 2);
-    await pass(client);
+    await enqueueAndComplete(client, 'q', 2);
+    await startNextSegment(client);
   }
-  await enqueue(writer, 'new', numbered(2, 2));
+  await enqueue(writer, 'new', numberedTasks(2, 2));
   await writer.query('commit');
-  await settle(client);
-  await age(client, '1 year');
-  await retain(client);
-  expect(await epochs(client)).toEqual([1, 7, 8, 9]);
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  expect(await segmentNumbers(client)).toEqual([1, 7, 8, 9]);
   const seen: unknown[] = [];
   for (const runs of await drain(client, 'new', { limit: 3 })) {
     seen.push(...payloads(runs));
     await complete(client, leaseOf(runs));
   }
   expect(seen).toEqual([0, 1, 2, 3]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('with the sequence set back into an earlier epoch no stream is put to sleep over its tasks', async () => {
-  await work(client, 'other', 2);
-  await pass(client);
-  const ids = await enqueue(client, 'q', numbered(2));
+  await enqueueAndComplete(client, 'other', 2);
+  await startNextSegment(client);
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   await client.query("select setval('tock.positions', 10)");
   await client.query('select tock.rest()');
   expect((await drain(client, 'q')).flat().map((run) => run.id)).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

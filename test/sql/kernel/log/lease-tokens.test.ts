@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { client, oneDatabase } from '../../test_database.ts';
+import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -13,7 +13,7 @@ import {
 } from '../../verbs.ts';
 
 // The token of a lease of one run says where the lease lies: no index on tokens holds it.
-oneDatabase();
+databasePerFile();
 
 let queues = 0;
 

@@ -2,7 +2,16 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
 import { watchPlans } from '../../plans.ts';
-import { claim, complete, enqueue, leaseOf, numbered, pidOf, rows, value } from '../../verbs.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  pidOf,
+  rows,
+  value,
+} from '../../verbs.ts';
 
 const hot = /^(runs|leases|marks|results)_\d+$|^(streams|waiting|promotions|queues|epochs)$/;
 
@@ -84,7 +93,7 @@ describe('the largest calls', () => {
   afterAll(() => db.drop());
 
   // a tenant each, ten priorities, 64 lanes: 640 streams a slot
-  const tasks = numbered(10_000).map((one, n) => ({
+  const tasks = numberedTasks(10_000).map((one, n) => ({
     ...one,
     tenant: `tenant-${n}`,
     priority: n % 10,
@@ -106,7 +115,7 @@ describe('the largest calls', () => {
     const on = await db.connect();
     const held: Record<string, number> = {};
     held.enqueue = await locksOf(on, () => enqueue(on, 'large', tasks));
-    await enqueue(on, 'large', numbered(2000, 0, { delay_seconds: 3600 }));
+    await enqueue(on, 'large', numberedTasks(2000, 0, { delay_seconds: 3600 }));
     held.claim = await locksOf(on, () => claim(on, 'large', { limit: 10_000 }));
     for (const call of ['rest()', 'queue_stats()', 'promote(10000, true)', 'rotate()', 'tick()']) {
       held[call] = await locksOf(on, () => on.query(`select tock.${call}`));

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -134,7 +134,7 @@ test('two heavy tenants of one lane have a lane each, and the light ones a third
   for (const tenant of beside) await enqueue(client, 'q', of(tenant, 1));
   await expectSoon(beside, 40);
   await drain(client, 'q', { limit: 1000 });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a lane is given back once it has been worked off', async () => {
@@ -146,7 +146,7 @@ test('a lane is given back once it has been worked off', async () => {
   expect(await balance()).toBe(1);
   expect(await kept()).toEqual({});
   await drain(client, 'q');
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a tenant whose tasks have options keeps its lane to itself like any other', async () => {
@@ -158,7 +158,7 @@ test('a tenant whose tasks have options keeps its lane to itself like any other'
   for (const tenant of beside) await enqueue(client, 'q', of(tenant, 1, asking));
   await expectSoon(beside, 20);
   await drain(client, 'q', { limit: 1000 });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a lane filled by tasks with options is given back once those have been worked off', async () => {
@@ -193,7 +193,7 @@ test('a light tenant that goes around a heavy one keeps the order of its gate', 
   }
   const taken = handedOut.filter((run) => run.tenant === tenant);
   expect(taken.map((run) => run.id)).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test("lanes take turns: with each tenant's backlog as long, none is far behind", async () => {

@@ -1,9 +1,14 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
-import { claim, complete, enqueue, fail, leaseOf, numbered, rows } from '../../verbs.ts';
-import { age, epochs, retain, settle } from '../segment/segments.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { claim, complete, enqueue, fail, leaseOf, numberedTasks, rows } from '../../verbs.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+} from '../segment/segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -29,7 +34,7 @@ test('whatever was going on in epochs that pass and are dropped under load, each
   const done: string[] = [];
   const writers = clients.slice(0, 2).map(async (one) => {
     for (let call = 0; call < 120; call++) {
-      given.push(...(await enqueue(one, 'q', numbered(1 + (call % 30)))));
+      given.push(...(await enqueue(one, 'q', numberedTasks(1 + (call % 30)))));
     }
   });
   const claimers = clients.slice(2, 5).map(async (one, n) => {
@@ -56,7 +61,7 @@ test('whatever was going on in epochs that pass and are dropped under load, each
       await one.query('select tock.rest()');
       await one.query('select tock.rotate(p_ahead => 12, p_width => 1500)');
       await one.query('select tock.audit()');
-      await age(one, '1 year');
+      await ageClosedSegments(one, '1 year');
       await one.query('select tock.retain()');
     }
   })();
@@ -66,10 +71,10 @@ test('whatever was going on in epochs that pass and are dropped under load, each
   await claim(client, 'q');
   expect(done).toHaveLength(given.length);
   expect(new Set(done)).toEqual(new Set(given));
-  await expectWhole(client);
-  await settle(client);
-  await age(client, '1 year');
-  await retain(client);
-  expect((await epochs(client)).filter((number) => [4, 5].includes(number))).toEqual([]);
+  await expectInvariants(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  expect((await segmentNumbers(client)).filter((number) => [4, 5].includes(number))).toEqual([]);
   expect(await rows(client, "select detail from tock.reports where kind = 'audit'")).toEqual([]);
 });

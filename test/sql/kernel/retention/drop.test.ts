@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -11,22 +11,22 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   rows,
   task,
   value,
 } from '../../verbs.ts';
 import {
-  age,
-  audit,
-  epochs,
-  pass,
-  retain,
-  settle,
-  settled,
-  take,
-  work,
+  ageClosedSegments,
+  claimRuns,
+  closedSegmentNumbers,
+  closeSegments,
+  dropExpiredSegments,
+  enqueueAndComplete,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
 } from '../segment/segments.ts';
 
 let db: Database;
@@ -43,10 +43,10 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 /** The oldest epochs go, whatever their retention; those named must be gone then. */
 async function dropped(...numbers: number[]): Promise<void> {
-  await settle(client);
-  await age(client, '1 year');
-  await retain(client);
-  const left = await epochs(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  const left = await segmentNumbers(client);
   expect(numbers.filter((number) => left.includes(number))).toEqual([]);
 }
 
@@ -55,19 +55,19 @@ const _change = (id: string, changes: object) =>
 const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
 
 test('an epoch is dropped with all it held, and nobody finds what was in it', async () => {
-  const ids = await enqueue(client, 'q', numbered(3));
-  const { lease } = await take(client, 'q', 2);
+  const ids = await enqueue(client, 'q', numberedTasks(3));
+  const { lease } = await claimRuns(client, 'q', 2);
   await complete(client, lease, [{ id: ids[0], result: 1 }]);
   await complete(client, lease);
-  const last = await take(client, 'q');
+  const last = await claimRuns(client, 'q');
   await fail(client, last.lease, { fatal: true });
   const [late] = await enqueue(client, 'q', [{ delay_seconds: 100 }]);
   await makeDue(client, 'q');
   await promote(client);
-  const promoted = await take(client, 'q');
+  const promoted = await claimRuns(client, 'q');
   await complete(client, promoted.lease);
-  await pass(client);
-  const kept = await work(client, 'q', 2);
+  await startNextSegment(client);
+  const kept = await enqueueAndComplete(client, 'q', 2);
   await dropped(1);
   for (const id of [...ids, late as string]) {
     expect(await task(client, id)).toBeUndefined();
@@ -82,45 +82,45 @@ test('an epoch is dropped with all it held, and nobody finds what was in it', as
     expect(await fail(client, one, { error: 'late' })).toBeUndefined();
   }
   for (const id of kept) expect((await task(client, id))?.state).toBe('done');
-  await work(client, 'q', 3);
-  await expectWhole(client);
+  await enqueueAndComplete(client, 'q', 3);
+  await expectInvariants(client);
 });
 
 test('nothing is dropped that is not settled, audited and past its retention', async () => {
-  await work(client, 'q', 2);
-  await enqueue(client, 'unread', numbered(1));
-  await enqueue(client, 'leased', numbered(1));
-  const open = await take(client, 'leased');
-  await pass(client);
+  await enqueueAndComplete(client, 'q', 2);
+  await enqueue(client, 'unread', numberedTasks(1));
+  await enqueue(client, 'leased', numberedTasks(1));
+  const open = await claimRuns(client, 'leased');
+  await startNextSegment(client);
   for (const end of [
     async () => complete(client, open.lease),
-    async () => complete(client, (await take(client, 'unread')).lease),
+    async () => complete(client, (await claimRuns(client, 'unread')).lease),
   ]) {
-    await settle(client);
-    await age(client, '1 year');
-    await retain(client);
-    expect(await epochs(client)).toContain(1);
+    await closeSegments(client);
+    await ageClosedSegments(client, '1 year');
+    await dropExpiredSegments(client);
+    expect(await segmentNumbers(client)).toContain(1);
     await end();
   }
-  await settle(client);
-  await age(client, '1 year');
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
   expect(await value(client, 'select tock.retain()')).toBe(0);
-  expect(await epochs(client)).toContain(1);
-  await audit(client);
-  await age(client, '6 days');
+  expect(await segmentNumbers(client)).toContain(1);
+  await verifySegments(client);
+  await ageClosedSegments(client, '6 days');
   expect(await value(client, 'select tock.retain()')).toBe(0);
-  expect(await epochs(client)).toContain(1);
-  await age(client, '8 days');
+  expect(await segmentNumbers(client)).toContain(1);
+  await ageClosedSegments(client, '8 days');
   expect(await value(client, 'select tock.retain()')).toBe(1);
-  expect(await epochs(client)).not.toContain(1);
+  expect(await segmentNumbers(client)).not.toContain(1);
 });
 
 test('a drop waits for no reader, backs off, and comes back when the reader has gone', async () => {
-  await work(client, 'q', 2);
-  await pass(client);
-  await settle(client);
-  await audit(client);
-  await age(client, '1 year');
+  await enqueueAndComplete(client, 'q', 2);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '1 year');
   const reader = await db.connect();
   await reader.query('begin isolation level repeatable read');
   await reader.query('select count(*) from tock.runs');
@@ -137,7 +137,7 @@ test('a drop waits for no reader, backs off, and comes back when the reader has 
     // not before its time
     expect(await value(client, 'select tock.retain()')).toBe(0);
     expect(await tried()).toEqual([{ tries: n + 1, minutes: wait }]);
-    await age(client, '1 year');
+    await ageClosedSegments(client, '1 year');
   }
   // what it had locked it has let go, also within a transaction that goes on
   await client.query('begin');
@@ -150,30 +150,30 @@ test('a drop waits for no reader, backs off, and comes back when the reader has 
     ),
   ).toEqual([]);
   await client.query('commit');
-  await age(client, '1 year');
+  await ageClosedSegments(client, '1 year');
   expect(
     await value(client, "select proconfig::text from pg_proc where proname = 'retain'"),
   ).toContain('lock_timeout=10ms');
   await reader.query('commit');
   expect(await value(client, 'select tock.retain()')).toBe(1);
-  expect(await epochs(client)).not.toContain(1);
+  expect(await segmentNumbers(client)).not.toContain(1);
 });
 
 test('an old epoch that is kept holds no later one, and its tasks are as they were', async () => {
-  const old = await enqueue(client, 'paused', numbered(4));
-  await complete(client, (await take(client, 'paused')).lease);
+  const old = await enqueue(client, 'paused', numberedTasks(4));
+  await complete(client, (await claimRuns(client, 'paused')).lease);
   for (let epoch = 0; epoch < 4; epoch++) {
-    await pass(client);
-    await work(client, 'q', 3);
-    if (epoch === 2) await enqueue(client, 'paused', numbered(2, 10));
+    await startNextSegment(client);
+    await enqueueAndComplete(client, 'q', 3);
+    if (epoch === 2) await enqueue(client, 'paused', numberedTasks(2, 10));
   }
-  await pass(client);
+  await startNextSegment(client);
   await dropped(2, 3, 5);
-  expect(await epochs(client)).toEqual(expect.arrayContaining([1, 4, 6]));
+  expect(await segmentNumbers(client)).toEqual(expect.arrayContaining([1, 4, 6]));
   expect((await task(client, old[3] as string))?.state).toBe('ready');
   const runs = (await drain(client, 'paused', { limit: 3 })).flat();
   expect(runs.map((run) => run.payload)).toEqual([1, 2, 3, 10, 11]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a settled epoch is dropped though more than sixty-four older ones are kept', async () => {
@@ -182,36 +182,36 @@ test('a settled epoch is dropped though more than sixty-four older ones are kept
     "select setval('tock.positions', end_position) from tock.epochs where number = 3",
   );
   for (let epoch = 0; epoch < 66; epoch++) {
-    await enqueue(client, 'paused', numbered(1));
+    await enqueue(client, 'paused', numberedTasks(1));
     await client.query(
       "select setval('tock.positions', end_position) from tock.epochs where number = $1 + 4",
       [epoch],
     );
   }
-  await work(client, 'q', 1);
-  await pass(client);
-  for (let round = 0; round < 20; round++) await settle(client);
-  expect((await settled(client)).at(-1)).toBeGreaterThan(68);
+  await enqueueAndComplete(client, 'q', 1);
+  await startNextSegment(client);
+  for (let round = 0; round < 20; round++) await closeSegments(client);
+  expect((await closedSegmentNumbers(client)).at(-1)).toBeGreaterThan(68);
 });
 
 test('a claim is repeated by its request id until its epoch is gone, and refused then', async () => {
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   const first = await claim(client, 'q', { request_id: 'once' });
   expect(await claim(client, 'q', { request_id: 'once' })).toEqual(first);
   await complete(client, leaseOf(first));
-  await pass(client);
+  await startNextSegment(client);
   await dropped(1);
   await expect(claim(client, 'q', { request_id: 'once' })).rejects.toMatchObject({ code: 'TK409' });
 });
 
 test('a tick drops last, as its locks last to the end', async () => {
-  await work(client, 'q', 2);
-  await pass(client);
-  await settle(client);
-  await audit(client);
-  await age(client, '1 year');
+  await enqueueAndComplete(client, 'q', 2);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '1 year');
   await client.query('select tock.tick()');
-  expect(await epochs(client)).not.toContain(1);
+  expect(await segmentNumbers(client)).not.toContain(1);
   const [last] = await rows(
     client,
     'select name, last_error from tock.duties order by last_ok_at desc nulls last limit 1',

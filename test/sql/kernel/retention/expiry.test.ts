@@ -1,18 +1,27 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
-import { claim, complete, drain, enqueue, leaseOf, numbered, task, value } from '../../verbs.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  age,
-  audit,
-  epochs,
-  nearTheEnd,
-  pass,
-  settle,
-  settled,
-  take,
-  work,
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  task,
+  value,
+} from '../../verbs.ts';
+import {
+  ageClosedSegments,
+  claimRuns,
+  closedSegmentNumbers,
+  closeSegments,
+  enqueueAndComplete,
+  moveNearSegmentEnd,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
 } from '../segment/segments.ts';
 
 let db: Database;
@@ -48,37 +57,37 @@ async function ended(interval: string): Promise<void> {
 test('a queue hides what ended longer than its retention ago, an epoch goes by the longest in it', async () => {
   await keep('short', 60);
   await keep('long', 86_400);
-  const [short] = await work(client, 'short', 1);
-  const [long] = await work(client, 'long', 1);
-  const [open] = await enqueue(client, 'short', numbered(1));
+  const [short] = await enqueueAndComplete(client, 'short', 1);
+  const [long] = await enqueueAndComplete(client, 'long', 1);
+  const [open] = await enqueue(client, 'short', numberedTasks(1));
   await ended('2 minutes');
   expect(await task(client, short as string)).toBeUndefined();
   expect((await task(client, long as string))?.state).toBe('done');
   expect((await task(client, open as string))?.state).toBe('ready');
-  await complete(client, (await take(client, 'short')).lease);
-  await pass(client);
-  await settle(client);
-  await audit(client);
+  await complete(client, (await claimRuns(client, 'short')).lease);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
   for (const [interval, drops] of [
     ['50 seconds', 0],
     ['2 minutes', 0],
     ['23 hours', 0],
     ['25 hours', 1],
   ] as const) {
-    await age(client, interval);
+    await ageClosedSegments(client, interval);
     expect([interval, await retain()]).toEqual([interval, drops]);
   }
-  expect(await epochs(client)).not.toContain(1);
+  expect(await segmentNumbers(client)).not.toContain(1);
   expect(await task(client, long as string)).toBeUndefined();
 });
 
 test('the retention that counts is the one a queue has now', async () => {
   await keep('q', 3600);
-  await work(client, 'q', 2);
-  await pass(client);
-  await settle(client);
-  await audit(client);
-  await age(client, '2 hours');
+  await enqueueAndComplete(client, 'q', 2);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '2 hours');
   await keep('q', 86_400);
   expect(await retain()).toBe(0);
   await keep('q', 60);
@@ -86,15 +95,15 @@ test('the retention that counts is the one a queue has now', async () => {
 });
 
 test('a queue without a policy of its own goes by the default', async () => {
-  await work(client, 'q', 1);
+  await enqueueAndComplete(client, 'q', 1);
   await client.query("delete from tock.queues where name = 'q'");
   await keep('*', 3600);
-  await pass(client);
-  await settle(client);
-  await audit(client);
-  await age(client, '50 minutes');
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '50 minutes');
   expect(await retain()).toBe(0);
-  await age(client, '70 minutes');
+  await ageClosedSegments(client, '70 minutes');
   expect(await retain()).toBe(1);
 });
 
@@ -110,8 +119,8 @@ describe('an epoch that has been in use for long', () => {
     value<number>(client, 'select tock.epoch_of(last_value + 1) from tock.positions');
 
   test('is ended by a jump of the sequence, and nothing in it is lost', async () => {
-    const before = await enqueue(client, 'q', numbered(5));
-    await take(client, 'q', 2);
+    const before = await enqueue(client, 'q', numberedTasks(5));
+    await claimRuns(client, 'q', 2);
     await rotate();
     await begun('20 hours');
     await rotate();
@@ -119,15 +128,15 @@ describe('an epoch that has been in use for long', () => {
     await begun('25 hours');
     await rotate();
     expect(await epoch()).toBe(2);
-    const after = await enqueue(client, 'q', numbered(5, 5));
+    const after = await enqueue(client, 'q', numberedTasks(5, 5));
     const runs = (await drain(client, 'q', { limit: 4 })).flat();
     expect(runs.map((run) => run.id)).toEqual([...before.slice(2), ...after]);
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 
   test('lasts an eighth of the longest retention', async () => {
     await keep('q', 80 * 86_400);
-    await work(client, 'q', 1);
+    await enqueueAndComplete(client, 'q', 1);
     await rotate();
     await begun('9 days');
     await rotate();
@@ -138,8 +147,8 @@ describe('an epoch that has been in use for long', () => {
   });
 
   test('is left to fill up when little of it is left', async () => {
-    await work(client, 'q', 1);
-    await nearTheEnd(client, 1_000_000);
+    await enqueueAndComplete(client, 'q', 1);
+    await moveNearSegmentEnd(client, 1_000_000);
     await rotate();
     await begun('1 year');
     const before = await reached();
@@ -148,7 +157,7 @@ describe('an epoch that has been in use for long', () => {
   });
 
   test('is not ended twice, nor while nothing was ever in it', async () => {
-    await work(client, 'q', 1);
+    await enqueueAndComplete(client, 'q', 1);
     await rotate();
     await begun('1 year');
     await rotate();
@@ -166,19 +175,19 @@ describe('an epoch that has been in use for long', () => {
   });
 
   test('is settled, audited and dropped like one that was filled', async () => {
-    await work(client, 'q', 3);
+    await enqueueAndComplete(client, 'q', 3);
     await rotate();
     await begun('1 year');
     await rotate();
-    await work(client, 'q', 3);
-    await settle(client);
-    await settle(client);
-    expect(await settled(client)).toEqual([1]);
-    await audit(client);
-    await age(client, '8 days');
+    await enqueueAndComplete(client, 'q', 3);
+    await closeSegments(client);
+    await closeSegments(client);
+    expect(await closedSegmentNumbers(client)).toEqual([1]);
+    await verifySegments(client);
+    await ageClosedSegments(client, '8 days');
     expect(await retain()).toBe(1);
-    expect(await epochs(client)).not.toContain(1);
-    await expectWhole(client);
+    expect(await segmentNumbers(client)).not.toContain(1);
+    await expectInvariants(client);
   });
 
   test('is ended under load without a position going back or a task being lost', async () => {
@@ -187,7 +196,8 @@ describe('an epoch that has been in use for long', () => {
     const given: string[] = [];
     const seen: string[] = [];
     const writers = clients.slice(0, 3).map(async (one) => {
-      for (let call = 0; call < 60; call++) given.push(...(await enqueue(one, 'q', numbered(20))));
+      for (let call = 0; call < 60; call++)
+        given.push(...(await enqueue(one, 'q', numberedTasks(20))));
     });
     const claimers = clients.slice(3).map(async (one) => {
       for (;;) {
@@ -216,6 +226,6 @@ describe('an epoch that has been in use for long', () => {
     expect(new Set(seen)).toEqual(new Set(given));
     expect(seen).toHaveLength(given.length);
     expect(await epoch()).toBeGreaterThan(3);
-    await expectWhole(client);
+    await expectInvariants(client);
   });
 });

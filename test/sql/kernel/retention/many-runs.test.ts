@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   drain,
@@ -11,12 +10,13 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   pidOf,
   promote,
   rows,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 
 // Found by the soak: what happens when a change and a claim, or the end of an epoch, meet.
@@ -36,13 +36,13 @@ const reprioritize = (on: pg.Client, id: string, priority: number) =>
   rows(on, 'select id, state, changed from tock.reprioritize($1, $2)', [[id], priority]);
 
 test('a task that was changed three hundred times is claimed', async () => {
-  const [id = ''] = await enqueue(client, 'q', numbered(1));
+  const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
   for (let times = 0; times < 300; times++) await reprioritize(client, id, times % 10);
   const runs = (await drain(client, 'q')).flat();
   expect(runs.map((run) => run.id)).toEqual([id]);
   expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 1 });
   expect((await task(client, id))?.state).toBe('done');
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 /** Positions go on in the next epoch. */
@@ -68,7 +68,7 @@ async function dropEpochs(): Promise<number> {
 }
 
 test('a task that goes on is known by its id when the epoch of its first run is gone', async () => {
-  const [id = ''] = await enqueue(client, 'q', numbered(1));
+  const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
   await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 3600 });
   await pass();
   await makeDue(client, 'q');
@@ -81,11 +81,11 @@ test('a task that goes on is known by its id when the epoch of its first run is 
     { id, state: 'running' },
   ]);
   expect(await complete(client, lease, [{ id, result: 1 }])).toMatchObject({ completed: 1 });
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a done task is not called dead when the epoch of its last run went first', async () => {
-  const [id = ''] = await enqueue(client, 'q', numbered(2));
+  const [id = ''] = await enqueue(client, 'q', numberedTasks(2));
   const runs = await claim(client, 'q', { limit: 2 });
   // the other run keeps the first epoch
   await fail(client, leaseOf(runs), [{ id, retry_in_seconds: 3600 }]);
@@ -127,7 +127,7 @@ test.each([
   const other = await db.connect();
   const pid = await pidOf(other);
   const answer = verb(other, id);
-  await blocked(client, pid);
+  await waitUntilBlocked(client, pid);
   await promoting.query('commit');
   expect(await answer).toHaveLength(1);
   const claimed = [...(await drain(client, 'q')), ...(await drain(client, 'to'))].flat();

@@ -1,22 +1,31 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
-  blocked,
   claim,
   complete,
   enqueue,
   fail,
   makeDue,
-  numbered,
+  numberedTasks,
   pidOf,
   promote,
   rows,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
-import { age, audit, epochs, pass, retain, settle, take, work } from '../segment/segments.ts';
+import {
+  ageClosedSegments,
+  claimRuns,
+  closeSegments,
+  dropExpiredSegments,
+  enqueueAndComplete,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
+} from '../segment/segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -32,10 +41,10 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 /** The oldest epochs go, whatever their retention; those named must be gone then. */
 async function dropped(...numbers: number[]): Promise<void> {
-  await settle(client);
-  await age(client, '1 year');
-  await retain(client);
-  const left = await epochs(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  const left = await segmentNumbers(client);
   expect(numbers.filter((number) => left.includes(number))).toEqual([]);
 }
 
@@ -52,22 +61,22 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
       await makeDue(client, 'q');
       await promote(client);
     }
-    await pass(client);
-    const { lease } = await take(client, 'q');
+    await startNextSegment(client);
+    const { lease } = await claimRuns(client, 'q');
     await fail(client, lease, { retry_in_seconds: retry });
     return id as string;
   }
 
   const known = async (id: string, state: string) => {
     expect(await task(client, id)).toMatchObject({ id, state });
-    await expectWhole(client);
+    await expectInvariants(client);
   };
 
   test.each([false, true])(
     'waiting: is known and canceled by its id (delayed %s)',
     async (late) => {
       const id = await failed(5000, late);
-      await pass(client);
+      await startNextSegment(client);
       await dropped(1);
       await known(id, 'waiting');
       expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
@@ -81,7 +90,7 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
       const id = await failed(0, late);
       await dropped(1);
       await known(id, 'ready');
-      const { lease, ids } = await take(client, 'q');
+      const { lease, ids } = await claimRuns(client, 'q');
       expect(ids).toEqual([id]);
       await known(id, 'running');
       await complete(client, lease);
@@ -94,16 +103,16 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     for (let epoch = 2; epoch < 5; epoch++) {
       await makeDue(client, 'q');
       await promote(client);
-      await pass(client);
-      await fail(client, (await take(client, 'q')).lease, { retry_in_seconds: 5000 });
+      await startNextSegment(client);
+      await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
       await dropped(epoch - 1);
       await known(id, 'waiting');
     }
     await makeDue(client, 'q');
     await promote(client);
-    const { runs } = await take(client, 'q');
-    await pass(client);
-    await settle(client);
+    const { runs } = await claimRuns(client, 'q');
+    await startNextSegment(client);
+    await closeSegments(client);
     expect(await task(client, runs[0]?.run_id as string)).toMatchObject({ id, attempt: 5 });
     await known(id, 'running');
   });
@@ -111,10 +120,10 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
   test('that is running is changed and canceled for its next attempt', async () => {
     const id = await failed(0);
     await dropped(1);
-    const second = await take(client, 'q');
+    const second = await claimRuns(client, 'q');
     await change(id, { priority: 1 });
     await fail(client, second.lease, { retry_in_seconds: 0 });
-    const third = await take(client, 'q');
+    const third = await claimRuns(client, 'q');
     expect(third.runs).toMatchObject([{ id, priority: 1 }]);
     expect(await cancel(id)).toMatchObject([{ id, state: 'running', changed: true }]);
     await fail(client, third.lease, { retry_in_seconds: 0 });
@@ -122,45 +131,45 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
   });
 
   test('is not taken for dead when only the epoch in the middle is gone', async () => {
-    await enqueue(client, 'paused', numbered(1));
+    await enqueue(client, 'paused', numberedTasks(1));
     const id = await failed(0);
-    await fail(client, (await take(client, 'q')).lease, { retry_in_seconds: 5000 });
-    await pass(client);
-    await work(client, 'other', 1);
-    await pass(client);
+    await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
+    await startNextSegment(client);
+    await enqueueAndComplete(client, 'other', 1);
+    await startNextSegment(client);
     await dropped(2);
-    expect(await epochs(client)).toContain(1);
+    expect(await segmentNumbers(client)).toContain(1);
     await known(id, 'waiting');
     expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
     await known(id, 'cancelled');
   });
 
   test('that is changed meanwhile goes on under its id', async () => {
-    const [id] = await enqueue(client, 'q', numbered(1));
+    const [id] = await enqueue(client, 'q', numberedTasks(1));
     await change(id as string, { priority: 7 });
-    await pass(client);
+    await startNextSegment(client);
     await change(id as string, { delay_seconds: 500 });
     expect(await claim(client, 'q')).toEqual([]);
-    await pass(client);
+    await startNextSegment(client);
     await dropped(1);
     await known(id as string, 'waiting');
   });
 
   test('whose attempt ends while the epoch goes is tried again all the same', async () => {
-    const [id] = (await enqueue(client, 'q', numbered(1))) as [string];
-    const first = await take(client, 'q');
-    await pass(client);
+    const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
+    const first = await claimRuns(client, 'q');
+    await startNextSegment(client);
     await fail(client, first.lease, { retry_in_seconds: 0 });
-    const second = await take(client, 'q');
-    await settle(client);
-    await audit(client);
+    const second = await claimRuns(client, 'q');
+    await closeSegments(client);
+    await verifySegments(client);
     while (await letGo(1));
     const dropper = await db.connect();
     await dropper.query('begin; select tock.drop_epoch(1)');
     const worker = await db.connect();
     const pid = await pidOf(worker);
     const failing = fail(worker, second.lease, { retry_in_seconds: 0 });
-    await blocked(client, pid);
+    await waitUntilBlocked(client, pid);
     await dropper.query('commit');
     expect(await failing).toMatchObject({ failed: 1 });
     expect(await claim(client, 'q')).toMatchObject([{ id, attempt: 3 }]);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { brokenSentences, expectWhole } from '../../invariants.ts';
+import { brokenSentences, expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -9,21 +9,21 @@ import {
   enqueue,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   rows,
   task,
   value,
 } from '../../verbs.ts';
 import {
-  age,
-  audit,
-  epochs,
-  pass,
-  retain,
-  settle,
-  settled,
-  take,
-  work,
+  ageClosedSegments,
+  claimRuns,
+  closedSegmentNumbers,
+  closeSegments,
+  dropExpiredSegments,
+  enqueueAndComplete,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
 } from '../segment/segments.ts';
 
 let db: Database;
@@ -61,10 +61,10 @@ async function plant(
 }
 
 async function overAndAudited(): Promise<Record<string, unknown>[]> {
-  await pass(client);
-  await settle(client);
-  expect(await settled(client)).toContain(1);
-  await audit(client);
+  await startNextSegment(client);
+  await closeSegments(client);
+  expect(await closedSegmentNumbers(client)).toContain(1);
+  await verifySegments(client);
   const found = await rows<{ detail: Record<string, unknown> }>(
     client,
     "select detail from tock.reports where kind = 'audit' order by number",
@@ -76,11 +76,11 @@ const payloads = async (queue = 'q') =>
   (await drain(client, queue)).flat().map((run) => run.payload);
 
 test('an epoch in which all was handed out is audited without a word', async () => {
-  await enqueue(client, 'q', numbered(5));
-  const [gone] = await enqueue(client, 'q', numbered(1, 5));
-  await enqueue(client, 'q', numbered(4, 6));
+  await enqueue(client, 'q', numberedTasks(5));
+  const [gone] = await enqueue(client, 'q', numberedTasks(1, 5));
+  await enqueue(client, 'q', numberedTasks(4, 6));
   await client.query('select * from tock.cancel(array[$1]::bigint[])', [gone]);
-  const { lease, ids } = await take(client, 'q', 3);
+  const { lease, ids } = await claimRuns(client, 'q', 3);
   await complete(client, lease, [{ id: ids[0] }]);
   await fail(client, lease, [{ id: ids[1] }, { id: ids[2], fatal: true }]);
   for (const runs of await drain(client, 'q', { limit: 4 })) await complete(client, leaseOf(runs));
@@ -88,20 +88,20 @@ test('an epoch in which all was handed out is audited without a word', async () 
   const [epoch] = await rows(client, 'select audited_at, queues from tock.epochs where number = 1');
   expect(epoch).toEqual({ audited_at: expect.any(Date), queues: ['q'] });
   expect(await value(client, 'select tock.audit()')).toBe(0);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a run that appeared within a leased range is handed out after all, once, and reported', async () => {
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   const between = await drawn();
-  await enqueue(client, 'q', numbered(1, 1));
-  await complete(client, (await take(client, 'q', 2)).lease);
+  await enqueue(client, 'q', numberedTasks(1, 1));
+  await complete(client, (await claimRuns(client, 'q', 2)).lease);
   const id = await plant(between, 'missed');
   expect(await claim(client, 'q')).toEqual([]);
   expect(await overAndAudited()).toMatchObject([
     { epoch: 1, queue: 'q', runs: 3, leased: 2, requeued: 1, in_leases: 1 },
   ]);
-  const { runs, lease } = await take(client, 'q', 9);
+  const { runs, lease } = await claimRuns(client, 'q', 9);
   expect(runs.map((run) => [run.id, run.payload, run.attempt])).toEqual([[id, 'missed', 1]]);
   await complete(client, lease);
   expect(await task(client, id)).toMatchObject({ state: 'done', runs: [{ state: 'lost' }, {}] });
@@ -110,10 +110,10 @@ test('a run that appeared within a leased range is handed out after all, once, a
 });
 
 test('so is one that lies where the stream slept', async () => {
-  await work(client, 'q', 2);
+  await enqueueAndComplete(client, 'q', 2);
   await client.query('select tock.rest()');
   const asleep = await drawn();
-  await work(client, 'q', 2);
+  await enqueueAndComplete(client, 'q', 2);
   const id = await plant(asleep, 'missed');
   expect(await overAndAudited()).toMatchObject([{ runs: 5, leased: 4, requeued: 1, in_leases: 0 }]);
   expect(await payloads()).toEqual(['missed']);
@@ -121,11 +121,11 @@ test('so is one that lies where the stream slept', async () => {
 });
 
 test('and all runs of a lease that was deleted, but not those that ended by themselves', async () => {
-  const ids = await enqueue(client, 'q', numbered(3));
-  const { lease } = await take(client, 'q', 3);
+  const ids = await enqueue(client, 'q', numberedTasks(3));
+  const { lease } = await claimRuns(client, 'q', 3);
   await complete(client, lease, [{ id: ids[1], result: 1 }]);
   await complete(client, lease);
-  await work(client, 'q', 2);
+  await enqueueAndComplete(client, 'q', 2);
   await client.query('delete from tock.leases where token = $1', [lease]);
   expect(await overAndAudited()).toMatchObject([{ runs: 5, leased: 2, requeued: 2, in_leases: 0 }]);
   expect(await payloads()).toEqual([0, 2]);
@@ -133,11 +133,11 @@ test('and all runs of a lease that was deleted, but not those that ended by them
 });
 
 test('where nobody can tell which run of a lease was missed, all of them run again', async () => {
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   const between = await drawn();
-  await enqueue(client, 'q', numbered(1, 2));
-  await complete(client, (await take(client, 'q', 3)).lease);
-  await work(client, 'q', 2);
+  await enqueue(client, 'q', numberedTasks(1, 2));
+  await complete(client, (await claimRuns(client, 'q', 3)).lease);
+  await enqueueAndComplete(client, 'q', 2);
   await plant(between, 'missed', "now() - interval '1 hour'");
   expect(await overAndAudited()).toMatchObject([{ runs: 6, leased: 5, requeued: 4, in_leases: 4 }]);
   expect(await payloads()).toEqual([0, 1, 'missed', 2]);
@@ -145,10 +145,10 @@ test('where nobody can tell which run of a lease was missed, all of them run aga
 });
 
 test('a run that was canceled before it was found is not started', async () => {
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   const between = await drawn();
-  await enqueue(client, 'q', numbered(1, 1));
-  await complete(client, (await take(client, 'q', 2)).lease);
+  await enqueue(client, 'q', numberedTasks(1, 1));
+  await complete(client, (await claimRuns(client, 'q', 2)).lease);
   const id = await plant(between, 'missed');
   await client.query(
     `insert into tock.marks (stream, position, kind)
@@ -161,10 +161,10 @@ test('a run that was canceled before it was found is not started', async () => {
 });
 
 test('a run that was changed before it was found runs as changed, once', async () => {
-  await work(client, 'q', 2);
+  await enqueueAndComplete(client, 'q', 2);
   await client.query('select tock.rest()');
   const asleep = await drawn();
-  await work(client, 'q', 2);
+  await enqueueAndComplete(client, 'q', 2);
   const id = await plant(asleep, 'missed');
   await client.query(
     `insert into tock.marks (stream, position, kind, other_id)
@@ -177,13 +177,13 @@ test('a run that was changed before it was found runs as changed, once', async (
     select stream, other_id >> 20, $1, 0, '"changed"' from tock.marks`,
     [id],
   );
-  await complete(client, (await take(client, 'q')).lease);
+  await complete(client, (await claimRuns(client, 'q')).lease);
   expect(await overAndAudited()).toMatchObject([{ runs: 6, leased: 5, requeued: 0 }]);
   expect(await payloads()).toEqual([]);
 });
 
 test('a lease that says more than it held is reported', async () => {
-  await work(client, 'q', 3);
+  await enqueueAndComplete(client, 'q', 3);
   await client.query('update tock.leases set runs = runs + 1');
   expect(await overAndAudited()).toMatchObject([{ runs: 3, leased: 4, requeued: 0 }]);
   expect(await payloads()).toEqual([]);
@@ -193,13 +193,13 @@ test('a lease that says more than it held is reported', async () => {
 });
 
 test('an audit of a few runs a call goes on where it was, also over one that is undone', async () => {
-  for (const queue of ['a', 'q', 'z']) await work(client, queue, 7);
+  for (const queue of ['a', 'q', 'z']) await enqueueAndComplete(client, queue, 7);
   const between = await drawn();
-  await work(client, 'q', 1);
-  await work(client, 'z', 9);
+  await enqueueAndComplete(client, 'q', 1);
+  await enqueueAndComplete(client, 'z', 9);
   await plant(between, 'missed');
-  await pass(client);
-  await settle(client);
+  await startNextSegment(client);
+  await closeSegments(client);
   let calls = 0;
   let looked = 0;
   for (;;) {
@@ -230,13 +230,13 @@ test('an audit of a few runs a call goes on where it was, also over one that is 
 });
 
 test('an epoch is not dropped before its audit is through', async () => {
-  await work(client, 'q', 9);
-  await pass(client);
-  await settle(client);
-  await age(client, '1 year');
+  await enqueueAndComplete(client, 'q', 9);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
   await client.query('select tock.audit(4)');
   expect(await value(client, 'select tock.retain()')).toBe(0);
-  expect(await epochs(client)).toContain(1);
-  await retain(client);
-  expect(await epochs(client)).not.toContain(1);
+  expect(await segmentNumbers(client)).toContain(1);
+  await dropExpiredSegments(client);
+  expect(await segmentNumbers(client)).not.toContain(1);
 });

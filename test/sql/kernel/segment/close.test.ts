@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { expectWhole } from '../../invariants.ts';
-import { claim, complete, drain, enqueue, leaseOf, numbered, value } from '../../verbs.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { claim, complete, drain, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -12,7 +12,7 @@ beforeEach(async () => {
   db = await freshDatabase();
   used.push(db);
   client = await db.connect();
-  await enqueue(client, 'q', numbered(3));
+  await enqueue(client, 'q', numberedTasks(3));
   await work();
   // Asleep, or its newest lease alone would hold the epoch back.
   await rest();
@@ -46,7 +46,7 @@ const settled = () =>
 /** The streams in use go on in the new epoch. */
 async function goOn(): Promise<void> {
   for (let round = 0; round < 2; round++) {
-    await enqueue(client, 'q', numbered(2));
+    await enqueue(client, 'q', numberedTasks(2));
     await work();
   }
   await rest();
@@ -59,12 +59,12 @@ test('an epoch is settled once it has ended and every stream has gone on', async
   await goOn();
   await rest();
   expect(await settled()).toBe(1);
-  expect(await enqueue(client, 'q', numbered(2))).toEqual(await work());
-  await expectWhole(client);
+  expect(await enqueue(client, 'q', numberedTasks(2))).toEqual(await work());
+  await expectInvariants(client);
 });
 
 test('an epoch with runs still to claim is not settled', async () => {
-  const ids = await enqueue(client, 'backlog', numbered(10));
+  const ids = await enqueue(client, 'backlog', numberedTasks(10));
   await complete(client, leaseOf(await claim(client, 'backlog', { limit: 3 })));
   await pass();
   await goOn();
@@ -77,13 +77,13 @@ test('an epoch with runs still to claim is not settled', async () => {
   await complete(client, leaseOf(left));
   await goOn();
   expect(await settled()).toBe(1);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('an epoch is not settled while one of its writers is open', async () => {
   const writer = await db.connect();
   await writer.query('begin');
-  const ids = await enqueue(writer, 'new', numbered(2));
+  const ids = await enqueue(writer, 'new', numberedTasks(2));
   await pass();
   for (let round = 0; round < 3; round++) await goOn();
   expect(await settled()).toBe(0);
@@ -94,13 +94,13 @@ test('an epoch is not settled while one of its writers is open', async () => {
   await complete(client, leaseOf(runs));
   for (let round = 0; round < 2; round++) await goOn();
   expect(await settled()).toBe(1);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('nor while one of its writers is prepared', async () => {
   const writer = await db.connect();
   await writer.query('begin');
-  const ids = await enqueue(writer, 'new', numbered(2));
+  const ids = await enqueue(writer, 'new', numberedTasks(2));
   await pass();
   await goOn();
   await writer.query(`prepare transaction '${db.name}'`);
@@ -108,27 +108,27 @@ test('nor while one of its writers is prepared', async () => {
   expect(await settled()).toBe(0);
   await client.query(`commit prepared '${db.name}'`);
   expect((await drain(client, 'new')).flat().map((run) => run.id)).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a writer of an epoch that ended long ago is claimed once it commits', async () => {
   const writer = await db.connect();
   await writer.query('begin');
-  const ids = await enqueue(writer, 'q', numbered(2));
+  const ids = await enqueue(writer, 'q', numberedTasks(2));
   for (let epoch = 0; epoch < 4; epoch++) {
     await pass();
     await goOn();
   }
   await writer.query('commit');
   expect(await work()).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('nor is one settled under a snapshot from before its last task', async () => {
   const old = await db.connect();
   await old.query('begin isolation level repeatable read');
   await old.query('select count(*) from tock.streams');
-  const ids = await enqueue(client, 'q', numbered(2));
+  const ids = await enqueue(client, 'q', numberedTasks(2));
   await client.query(
     "select setval('tock.positions', (select end_position from tock.epochs where number = 1))",
   );
@@ -136,5 +136,5 @@ test('nor is one settled under a snapshot from before its last task', async () =
   await old.query('commit');
   expect(await settled()).toBe(0);
   expect(await work()).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -11,11 +11,11 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   rows,
   value,
 } from '../../verbs.ts';
-import { settle } from './segments.ts';
+import { closeSegments } from './segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -46,7 +46,7 @@ async function grow(count: number): Promise<void> {
       'select max(number) - tock.newest_epoch() from tock.epochs',
     );
     if (left <= 2) break;
-    await enqueue(client, 'paused', numbered(1));
+    await enqueue(client, 'paused', numberedTasks(1));
     await client.query(
       `select setval('tock.positions', (select end_position from tock.epochs
          where number = tock.newest_epoch() + $1))`,
@@ -55,13 +55,13 @@ async function grow(count: number): Promise<void> {
   }
   for (const runs of await drain(client, 'q')) await complete(client, leaseOf(runs));
   await value(client, "select nextval('tock.positions')");
-  await settle(client);
+  await closeSegments(client);
   await client.query('select tock.tick()');
 }
 
 const calls: Record<string, (on: pg.Client) => Promise<unknown>> = {
-  enqueue: (on) => enqueue(on, 'q', numbered(3)),
-  'a delayed enqueue': (on) => enqueue(on, 'q', numbered(1, 0, { delay_seconds: 1000 })),
+  enqueue: (on) => enqueue(on, 'q', numberedTasks(3)),
+  'a delayed enqueue': (on) => enqueue(on, 'q', numberedTasks(1, 0, { delay_seconds: 1000 })),
   claim: (on) => claim(on, 'q', { limit: 2 }),
   'claim that finds nothing': (on) => claim(on, 'nothing', { limit: 2 }),
   complete: async (on) => complete(on, await leased(on)),
@@ -76,7 +76,7 @@ const calls: Record<string, (on: pg.Client) => Promise<unknown>> = {
 };
 
 const claimed = async (on: pg.Client) => {
-  await enqueue(client, 'q', numbered(2));
+  await enqueue(client, 'q', numberedTasks(2));
   return claim(on, 'q', { limit: 2 });
 };
 /** A lease that another transaction took. */

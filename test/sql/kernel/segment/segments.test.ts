@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { patience } from '../../../timeout.ts';
-import { expectWhole } from '../../invariants.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
 import {
   claim,
   complete,
@@ -12,7 +12,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   refusal,
@@ -20,7 +20,7 @@ import {
   task,
   value,
 } from '../../verbs.ts';
-import { pass, nearTheEnd as runOut } from './segments.ts';
+import { moveNearSegmentEnd as runOut, startNextSegment } from './segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -41,20 +41,22 @@ const epochOf = (id: string) =>
 
 test('claims go over the edge of an epoch, and pass over nothing', async () => {
   await nearTheEnd(10);
-  const ids = await enqueue(client, 'edge', numbered(30));
+  const ids = await enqueue(client, 'edge', numberedTasks(30));
   expect([await epochOf(ids[0] as string), await epochOf(ids[29] as string)]).toEqual([1, 2]);
   const claims = await drain(client, 'edge', { limit: 7 });
   expect(claims.flat().map((run) => run.id)).toEqual(ids);
-  expect(claims.flat().map((run) => run.payload)).toEqual(numbered(30).map((one) => one.payload));
+  expect(claims.flat().map((run) => run.payload)).toEqual(
+    numberedTasks(30).map((one) => one.payload),
+  );
   for (const runs of claims) {
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('tasks on both sides of an edge are completed, failed and reaped like any others', async () => {
   await nearTheEnd(3);
-  const ids = await enqueue(client, 'edge', numbered(6));
+  const ids = await enqueue(client, 'edge', numberedTasks(6));
   // a lease holds runs of one epoch: the call that comes to the edge ends there
   const [before, beyond] = await drain(client, 'edge', { limit: 6 });
   expect([...(before ?? []), ...(beyond ?? [])].map((run) => run.id)).toEqual(ids);
@@ -74,16 +76,16 @@ test('tasks on both sides of an edge are completed, failed and reaped like any o
   await makeDue(client, 'edge');
   expect(await promote(client)).toBe(1);
   expect((await drain(client, 'edge')).flat()).toHaveLength(4);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('streams whose cursors lie in different epochs are all drawn from', async () => {
   for (let priority = 0; priority < 3; priority++) {
-    await enqueue(client, 'spread', numbered(10, priority * 10, { priority }));
+    await enqueue(client, 'spread', numberedTasks(10, priority * 10, { priority }));
     await client.query('select tock.rotate()');
     await nearTheEnd(5 - priority);
   }
-  await enqueue(client, 'spread', numbered(10, 30, { priority: 1 }));
+  await enqueue(client, 'spread', numberedTasks(10, 30, { priority: 1 }));
   const claims = await drain(client, 'spread', { limit: 9 });
   // a token names one epoch, so a lease of two would be half out of reach
   for (const runs of claims) {
@@ -91,15 +93,15 @@ test('streams whose cursors lie in different epochs are all drawn from', async (
   }
   const runs = claims.flat();
   expect(runs.map((run) => run.payload).sort((a, b) => Number(a) - Number(b))).toEqual(
-    numbered(40).map((one) => one.payload),
+    numberedTasks(40).map((one) => one.payload),
   );
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a claim that begins in an old epoch leaves those in use to the next', async () => {
-  await enqueue(client, 'q', numbered(3, 0, { priority: 0 }));
-  await pass(client);
-  await enqueue(client, 'q', numbered(3, 3, { priority: 9 }));
+  await enqueue(client, 'q', numberedTasks(3, 0, { priority: 0 }));
+  await startNextSegment(client);
+  await enqueue(client, 'q', numberedTasks(3, 3, { priority: 9 }));
   for (const payloads of [
     [0, 1, 2],
     [3, 4, 5],
@@ -108,30 +110,30 @@ test('a claim that begins in an old epoch leaves those in use to the next', asyn
     expect(runs.map((run) => run.payload)).toEqual(payloads);
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 3 });
   }
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a queue left alone for three epochs is claimed from its oldest run on', async () => {
-  const old = await enqueue(client, 'old', numbered(20));
+  const old = await enqueue(client, 'old', numberedTasks(20));
   expect(await claim(client, 'old', { limit: 5 })).toHaveLength(5);
   for (let epoch = 0; epoch < 3; epoch++) {
     await nearTheEnd(2);
-    await enqueue(client, 'busy', numbered(6));
+    await enqueue(client, 'busy', numberedTasks(6));
     await client.query('select tock.rotate()');
     await drain(client, 'busy');
     await client.query('select tock.rest()');
   }
   const runs = (await drain(client, 'old', { limit: 4 })).flat();
   expect(runs.map((run) => run.id)).toEqual(old.slice(5));
-  const fresh = await enqueue(client, 'old', numbered(3));
+  const fresh = await enqueue(client, 'old', numberedTasks(3));
   expect((await claim(client, 'old', { limit: 9 })).map((run) => run.id)).toEqual(fresh);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('epochs are made ahead, each with its indexes, and none twice', async () => {
   expect(await value(client, 'select tock.rotate()')).toBe(0);
   await nearTheEnd(1);
-  await enqueue(client, 'next', numbered(5));
+  await enqueue(client, 'next', numberedTasks(5));
   expect(await value(client, 'select tock.rotate(p_width => 1000)')).toBe(1);
   expect(await value(client, 'select tock.rotate()')).toBe(0);
   const epochs = await rows(
@@ -149,9 +151,9 @@ test('epochs are made ahead beside a reader that stays open', async () => {
   await reader.query('select count(*) from tock.results');
   const writer = await db.connect();
   await writer.query('begin');
-  await enqueue(writer, 'held', numbered(2));
+  await enqueue(writer, 'held', numberedTasks(2));
   await nearTheEnd(1);
-  await enqueue(client, 'beside', numbered(4));
+  await enqueue(client, 'beside', numberedTasks(4));
   expect(await value(client, "select tock.run_duty('rotate')")).toBe(1);
   const [duty] = await rows(client, "select last_error from tock.duties where name = 'rotate'");
   expect(duty).toEqual({ last_error: null });
@@ -167,8 +169,8 @@ test('while epochs are made in a transaction that stays open, everybody else goe
   await nearTheEnd(2);
   await maker.query('begin');
   expect(await value(maker, 'select tock.rotate(p_ahead => 5)')).toBe(3);
-  await client.query(`set lock_timeout = ${patience}`);
-  const ids = await enqueue(client, 'q', numbered(6));
+  await client.query(`set lock_timeout = ${conditionTimeout}`);
+  const ids = await enqueue(client, 'q', numberedTasks(6));
   const claims = await drain(client, 'q', { limit: 4 });
   expect(claims.flat().map((run) => run.id)).toEqual(ids);
   for (const runs of claims) await complete(client, leaseOf(runs), [{ id: runs[0]?.id }]);
@@ -177,7 +179,7 @@ test('while epochs are made in a transaction that stays open, everybody else goe
   await maker.query('commit');
   await reader.query('commit');
   await drain(client, 'q');
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 /** The next position is `left` before the end of the last epoch that there is. */
@@ -192,15 +194,17 @@ test('while one transaction makes epochs another makes none, and tasks at the en
   await maker.query('begin');
   expect(await value(maker, 'select tock.rotate(p_ahead => 3)')).toBe(3);
   expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(0);
-  expect(await refusal(enqueue(client, 'late', numbered(60)))).toMatchObject({ code: 'TK503' });
+  expect(await refusal(enqueue(client, 'late', numberedTasks(60)))).toMatchObject({
+    code: 'TK503',
+  });
   await maker.query('commit');
   // its snapshot does not show that they are there
   const made = refusal(old.query('select tock.rotate(p_ahead => 9)'));
   expect(await made).toMatchObject({ code: '40001' });
-  const ids = await enqueue(client, 'late', numbered(60));
+  const ids = await enqueue(client, 'late', numberedTasks(60));
   expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(2);
   expect((await drain(client, 'late')).flat().map((run) => run.id)).toEqual(ids);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('epochs that many make at once are made once, and who cannot wait is told to come again', async () => {
@@ -209,7 +213,7 @@ test('epochs that many make at once are made once, and who cannot wait is told t
     await nearTheLastEnd(40);
     const answers = await Promise.allSettled(
       clients.map((one, n) =>
-        n % 2 ? enqueue(one, 'late', numbered(4)) : one.query('select tock.rotate()'),
+        n % 2 ? enqueue(one, 'late', numberedTasks(4)) : one.query('select tock.rotate()'),
       ),
     );
     const refused = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
@@ -217,13 +221,13 @@ test('epochs that many make at once are made once, and who cannot wait is told t
     await client.query('select tock.rotate()');
   }
   await drain(client, 'late');
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('every position in use has an epoch while many small epochs pass under load', async () => {
   // Epochs of 800 from here on: writers and claimers cross an edge every few dozen calls.
   await nearTheEnd(300);
-  await enqueue(client, 'tiny', numbered(1));
+  await enqueue(client, 'tiny', numberedTasks(1));
   await client.query(
     "select setval('tock.positions', (select max(end_position) - 300 from tock.epochs))",
   );
@@ -244,7 +248,7 @@ test('every position in use has an epoch while many small epochs pass under load
     clients.slice(0, 3).map(async (one, n) => {
       const given: string[] = [];
       for (let call = 0; call < 130; call++) {
-        given.push(...(await enqueue(one, 'tiny', numbered(call % 40, 0, { priority: n }))));
+        given.push(...(await enqueue(one, 'tiny', numberedTasks(call % 40, 0, { priority: n }))));
         if (call % 20 === 0) await one.query('select tock.rest()');
       }
       return given;
@@ -258,5 +262,5 @@ test('every position in use has an epoch while many small epochs pass under load
   expect(
     await value<number>(client, 'select tock.epoch_of(last_value) from tock.positions'),
   ).toBeGreaterThan(8);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pooling } from '../../../../cli/diagnosis.ts';
 import { migrate } from '../../../../migrate/migrate.ts';
 import { type OwnCluster, ownCluster } from '../../../database.ts';
-import { rows, until } from '../../verbs.ts';
+import { rows, waitUntil } from '../../verbs.ts';
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
@@ -63,7 +63,7 @@ test('a replication slot that nobody reads is found, and one whose log is gone',
   ]);
   await superuser.query("alter system set max_slot_wal_keep_size = '1MB'");
   await superuser.query('select pg_reload_conf()');
-  await until('the log is gone', async () => {
+  await waitUntil('the log is gone', async () => {
     await superuser.query('create table wal as select 1; drop table wal');
     await superuser.query('select pg_switch_wal()');
     await superuser.query('checkpoint');
@@ -89,7 +89,7 @@ test('the oldest open transaction is found with who has it, and the oldest prepa
   });
   expect(open?.detail).not.toContain('secret');
   await superuser.query(open?.hint.match(/select [^:]+/)?.[0] as string);
-  await until('it is over', async () => (await part("sessions('0 s')")).length === 0);
+  await waitUntil('it is over', async () => (await part("sessions('0 s')")).length === 0);
   await client.query("begin; create table held (a integer); prepare transaction 'it''s held'");
   const [prepared] = await part("sessions('0 s')");
   expect(prepared).toMatchObject({
@@ -223,7 +223,7 @@ test("pg_cron's launcher is missed when it has ended, and back with the server",
   await superuser.query(
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'pg_cron scheduler'",
   );
-  await until('it is missed', async () => (await named()).includes('pg_cron does not run'));
+  await waitUntil('it is missed', async () => (await named()).includes('pg_cron does not run'));
   expect((await found())[0]).toMatchObject({
     severity: 'critical',
     detail: 'its launcher has ended',

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
-import { blocked, enqueue, numbered, pidOf, rows } from '../../verbs.ts';
+import { enqueue, numberedTasks, pidOf, rows, waitUntilBlocked } from '../../verbs.ts';
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
@@ -52,8 +52,8 @@ test('a task enqueued while the doctor looks is no sequence that is behind', asy
   await writer.query('begin; lock table tock.waiting in access exclusive mode');
   const pid = await pidOf(client);
   const found = doctor();
-  await blocked(writer, pid);
-  await enqueue(writer, 'q', numbered(3, 0, { delay_seconds: 60 }));
+  await waitUntilBlocked(writer, pid);
+  await enqueue(writer, 'q', numberedTasks(3, 0, { delay_seconds: 60 }));
   await writer.query('commit');
   expect(await found).toEqual([]);
 });

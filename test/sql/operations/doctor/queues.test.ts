@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { nearTheEnd, pass } from '../../kernel/segment/segments.ts';
-import { badScans, planning, statistics, stopAutovacuum } from '../../plans.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { moveNearSegmentEnd, startNextSegment } from '../../kernel/segment/segments.ts';
+import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -9,14 +9,14 @@ import {
   expire,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   rows,
   value,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
@@ -29,7 +29,7 @@ const old = (interval: string) =>
 const pause = (paused: boolean) => client.query("select tock.put_queue('q', $1)", [{ paused }]);
 
 test('a queue is found from which nobody has claimed for ten minutes, and not once somebody does', async () => {
-  await enqueue(client, 'q', numbered(3));
+  await enqueue(client, 'q', numberedTasks(3));
   expect(await named()).toEqual([]);
   await old('11 minutes');
   expect(await found()).toMatchObject([
@@ -99,7 +99,7 @@ test('a task that waited for long is ready since it was promoted, at any attempt
 });
 
 test('a task that is tried again at once is ready since the run before it ended', async () => {
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   await old('2 days');
   await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 0 });
   const ended = "now() - interval '11 minutes'";
@@ -114,7 +114,7 @@ test('a task that is tried again at once is ready since the run before it ended'
 });
 
 test('tasks that were cancelled are no reason to claim', async () => {
-  const ids = await enqueue(client, 'q', numbered(3));
+  const ids = await enqueue(client, 'q', numberedTasks(3));
   await old('1 day');
   expect(await named()).toEqual(['nobody claims from a queue']);
   await client.query('select tock.cancel($1::bigint[])', [ids]);
@@ -122,7 +122,7 @@ test('tasks that were cancelled are no reason to claim', async () => {
 });
 
 test('a paused queue is found when a task in it has waited for a day', async () => {
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   await pause(true);
   await old('23 hours');
   expect(await named()).toEqual([]);
@@ -135,7 +135,7 @@ test('a paused queue is found when a task in it has waited for a day', async () 
 });
 
 test('a task that has lost three workers is found, ready or running, until it is done', async () => {
-  const [id = ''] = await enqueue(client, 'q', numbered(1));
+  const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
   for (let lost = 1; lost <= 3; lost++) {
     expect(await named()).toEqual([]);
     await expire(client, leaseOf(await claim(client, 'q')));
@@ -155,7 +155,7 @@ test('a task that has lost three workers is found, ready or running, until it is
 
 test('ten tasks that died of one error within the hour are found, with the newest', async () => {
   const die = async (count: number, message: string) => {
-    const ids = await enqueue(client, 'q', numbered(count, 0, { max_attempts: 1 }));
+    const ids = await enqueue(client, 'q', numberedTasks(count, 0, { max_attempts: 1 }));
     const lease = leaseOf(await claim(client, 'q', { limit: count }));
     await fail(
       client,
@@ -189,29 +189,29 @@ test('a lane that several tenants fill is found, with more lanes to spread them 
     ((await lane(`t${n}`)) === 0 ? shared : others).push(`t${n}`);
   }
   const [one, two] = shared;
-  await enqueue(client, 'q', numbered(10, 0, { tenant: one }));
-  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numbered(40, 0, { tenant: two }));
+  await enqueue(client, 'q', numberedTasks(10, 0, { tenant: one }));
+  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: two }));
   const [finding] = await found();
   expect(finding).toMatchObject({
     finding: 'a lane has nearly all of a queue',
     detail: expect.stringMatching(/^lane 0 of queue q has at least 200 .* together 0$/),
   });
   expect(finding?.hint).toContain('"lanes": 8');
-  await enqueue(client, 'q', numbered(20, 0, { tenant: others[0] }));
+  await enqueue(client, 'q', numberedTasks(20, 0, { tenant: others[0] }));
   expect(await named()).toEqual([]);
 });
 
 test('a tenant alone in its lane holds up nobody', async () => {
-  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numbered(40, 0, { tenant: 'alone' }));
+  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: 'alone' }));
   expect(await named()).toEqual([]);
 });
 
 test('an epoch that does not settle for a day is found, with what keeps it', async () => {
-  await enqueue(client, 'q', numbered(2));
+  await enqueue(client, 'q', numberedTasks(2));
   const writer = await db.connect();
   await writer.query('begin');
-  await enqueue(writer, 'q', numbered(1));
-  await pass(client);
+  await enqueue(writer, 'q', numberedTasks(1));
+  await startNextSegment(client);
   expect(await named()).toEqual([]);
   await client.query(
     "update tock.epochs set started_at = now() - interval '25 hours' where number = 2",
@@ -232,9 +232,9 @@ test('an epoch that does not settle for a day is found, with what keeps it', asy
 });
 
 test('history that somebody keeps from being dropped is found after eight tries', async () => {
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   await complete(client, leaseOf(await claim(client, 'q')));
-  await pass(client);
+  await startNextSegment(client);
   await client.query('select tock.rest(), tock.rotate(), tock.audit()');
   await client.query(
     "update tock.epochs set settled_at = now() - interval '7 days 1 hour' where settled_at is not null",
@@ -258,18 +258,18 @@ test('history that somebody keeps from being dropped is found after eight tries'
   expect(await named()).toEqual([]);
 });
 
-test.each(statistics)(
+test.each(plannerStatistics)(
   'no part of it scans the backlog or history, with %s statistics',
   async (_, known) => {
     await stopAutovacuum(client);
     for (let n = 0; n < 4; n++) {
-      await enqueue(client, `q${n}`, numbered(3000, 0, { max_attempts: 1 }));
+      await enqueue(client, `q${n}`, numberedTasks(3000, 0, { max_attempts: 1 }));
       const lease = leaseOf(await claim(client, `q${n}`, { limit: 100 }));
       await fail(client, lease);
     }
-    await nearTheEnd(client, 1000);
-    await enqueue(client, 'late', numbered(3000));
-    const on = await planning(db, known, 'auto');
+    await moveNearSegmentEnd(client, 1000);
+    await enqueue(client, 'late', numberedTasks(3000));
+    const on = await sessionWithPlans(db, known, 'auto');
     const bad = await badScans(
       on,
       async () => {

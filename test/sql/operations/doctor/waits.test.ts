@@ -1,20 +1,27 @@
 import { expect, test } from 'vitest';
-import { join, offer, reapPools, take, unassign, vanish } from '../../features/pools/pools.ts';
-import { badScans, planning, statistics, stopAutovacuum } from '../../plans.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import {
+  addTasks,
+  expireWorker,
+  joinPool,
+  reapPools,
+  takeTask,
+  unassignTask,
+} from '../../features/pools/pools.ts';
+import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
   enqueue,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   promote,
   rows,
   value,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
@@ -28,7 +35,7 @@ async function deadParent(children: number): Promise<[parent: string, child: str
   const ids = await enqueue(
     client,
     'q',
-    numbered(children, 0, { after: [parent], on_parent_failure: 'wait' }),
+    numberedTasks(children, 0, { after: [parent], on_parent_failure: 'wait' }),
   );
   await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
   const told = () => promote(client).then(heldUp);
@@ -60,7 +67,7 @@ test('a task that waits for a dead one is found, with what to rerun, until that 
 });
 
 test('of many parents it is said how they all stand', async () => {
-  const parents = await enqueue(client, 'q', numbered(4));
+  const parents = await enqueue(client, 'q', numberedTasks(4));
   await enqueue(client, 'q', [{ after: parents, on_parent_failure: 'wait' }]);
   const runs = await claim(client, 'q', { limit: 3 });
   await fail(client, leaseOf(runs), [{ id: parents[0], fatal: true }]);
@@ -116,7 +123,7 @@ const waited = (pool: string) =>
   ]);
 
 test('a task that nobody takes is found after ten minutes, where no worker holds any', async () => {
-  await offer(client, 'shards', ['s1', 's2']);
+  await addTasks(client, 'shards', ['s1', 's2']);
   expect(await doctor()).toEqual([]);
   await waited('shards');
   const found = [
@@ -130,22 +137,22 @@ test('a task that nobody takes is found after ten minutes, where no worker holds
     },
   ];
   expect(await doctor()).toEqual(found);
-  await join(client, 'shards', 'joined');
+  await joinPool(client, 'shards', 'joined');
   expect(await doctor()).toEqual(found);
-  expect(await take(client, 'shards', 'comes')).toMatchObject({ state: 'taken', task: 's1' });
+  expect(await takeTask(client, 'shards', 'comes')).toMatchObject({ state: 'taken', task: 's1' });
   expect(await doctor()).toEqual([]);
 });
 
 test('between two tasks of a worker its pool is not deserted', async () => {
   const names = Array.from({ length: 3000 }, (_, n) => `t${n}`);
-  await offer(client, 'busy', names);
+  await addTasks(client, 'busy', names);
   await waited('busy');
   const worker = await db.connect();
   let working = true;
   const work = (async () => {
     while (working) {
-      const { task } = await take(worker, 'busy', 'w');
-      await unassign(worker, 'busy', task as string);
+      const { task } = await takeTask(worker, 'busy', 'w');
+      await unassignTask(worker, 'busy', task as string);
     }
   })();
   const seen: Finding[] = [];
@@ -156,8 +163,8 @@ test('between two tasks of a worker its pool is not deserted', async () => {
 });
 
 test('workers that are past their end and not let go are found, and the duty sees to them', async () => {
-  for (const worker of ['a', 'b']) await join(client, 'gone', worker);
-  await vanish(client, 'gone', 'a');
+  for (const worker of ['a', 'b']) await joinPool(client, 'gone', worker);
+  await expireWorker(client, 'gone', 'a');
   expect(await doctor()).toEqual([]);
   await client.query(
     "update tock.places set leased_until = now() - interval '3 minutes', look_at = now() - interval '3 minutes' where worker = 'a'",
@@ -174,19 +181,19 @@ test('workers that are past their end and not let go are found, and the duty see
   expect(await doctor()).toEqual([]);
 });
 
-test.each(statistics)(
+test.each(plannerStatistics)(
   'no statement of the doctor scans what waits, with %s statistics',
   async (_, known) => {
     await stopAutovacuum(client);
     await deadParent(1100);
-    await offer(
+    await addTasks(
       client,
       'p',
       Array.from({ length: 5000 }, (_, n) => `t${n}`),
     );
     await client.query("select tock.join_pool('p', 'w' || n) from generate_series(1, 5000) n");
     await client.query("update tock.places set since = now() - interval '1 hour'");
-    const on = await planning(db, known, 'auto');
+    const on = await sessionWithPlans(db, known, 'auto');
     const bad = await badScans(
       on,
       async () => {

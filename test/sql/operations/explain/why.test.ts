@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { client, databaseEach, db } from '../../test_database.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -8,14 +8,14 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   rows,
   value,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 beforeEach(async () => {
   for (const queue of ['q', 'other'])
     await client.query("select tock.put_queue($1, '{}')", [queue]);
@@ -47,7 +47,7 @@ test('nothing is said of a queue that is empty, at work, or waits for its time, 
     says('there is no queue of this name', 'warning', /nobody has made it/, /tock queue list$/),
   ]);
   expect(await why()).toEqual([]);
-  const ids = await enqueue(client, 'q', numbered(20));
+  const ids = await enqueue(client, 'q', numberedTasks(20));
   expect(await why()).toEqual([]);
   const runs = await claim(client, 'q', { limit: 5 });
   expect(await why()).toEqual([]);
@@ -55,15 +55,15 @@ test('nothing is said of a queue that is empty, at work, or waits for its time, 
   await complete(client, leaseOf(runs));
   expect(await why()).toEqual([]);
   await complete(client, leaseOf(await claim(client, 'q', { limit: 100 })));
-  await enqueue(client, 'q', numbered(3, 0, { delay_seconds: 3600 }));
-  await enqueue(client, 'q', numbered(1, 0, { gate: 'g' }));
-  await enqueue(client, 'q', numbered(1, 0, { after: [ids[0]] }));
+  await enqueue(client, 'q', numberedTasks(3, 0, { delay_seconds: 3600 }));
+  await enqueue(client, 'q', numberedTasks(1, 0, { gate: 'g' }));
+  await enqueue(client, 'q', numberedTasks(1, 0, { after: [ids[0]] }));
   expect(await why()).toEqual([]);
   expect(await why('other')).toEqual([]);
 });
 
 test('nobody claims, or nobody any more, and when somebody does it is said no more', async () => {
-  await enqueue(client, 'q', numbered(3));
+  await enqueue(client, 'q', numberedTasks(3));
   await old('3 minutes');
   expect(await why()).toEqual([
     says(
@@ -92,7 +92,7 @@ test('nobody claims, or nobody any more, and when somebody does it is said no mo
 });
 
 test('workers that are too few are told from none', async () => {
-  await enqueue(client, 'q', numbered(30));
+  await enqueue(client, 'q', numberedTasks(30));
   await claim(client, 'q', { limit: 2 });
   await old('10 minutes');
   expect(await why()).toEqual([
@@ -108,7 +108,7 @@ test('workers that are too few are told from none', async () => {
 test('a pause is named as soon as something is ready, and nothing else', async () => {
   await put({ paused: true });
   expect(await why()).toEqual([]);
-  await enqueue(client, 'q', numbered(2));
+  await enqueue(client, 'q', numberedTasks(2));
   await old('3 minutes');
   expect(await why()).toEqual([
     says(
@@ -125,7 +125,7 @@ test('a pause is named as soon as something is ready, and nothing else', async (
 
 test('limits that are reached are named: of what runs, and of the rate', async () => {
   await put({ max_running: 2 });
-  await enqueue(client, 'q', numbered(9));
+  await enqueue(client, 'q', numberedTasks(9));
   const runs = await claim(client, 'q', { limit: 9 });
   expect(runs).toHaveLength(2);
   expect(await why()).toEqual([
@@ -150,7 +150,7 @@ test('limits that are reached are named: of what runs, and of the rate', async (
   ]);
   await put({ rate_limit: 2, rate_seconds: 60, rate_burst: 4 });
   await client.query("select tock.reset_limits('q')");
-  await enqueue(client, 'q', numbered(9));
+  await enqueue(client, 'q', numberedTasks(9));
   while ((await claim(client, 'q')).length > 0);
   await old('3 minutes');
   expect(await why()).toMatchObject([
@@ -159,7 +159,7 @@ test('limits that are reached are named: of what runs, and of the rate', async (
 });
 
 test('all gates that hold tasks back are one note, and nothing is to be cancelled that came just now', async () => {
-  const stuck = numbered(10, 0).map((_, n) => ({ gate: `g${n}` }));
+  const stuck = numberedTasks(10, 0).map((_, n) => ({ gate: `g${n}` }));
   const inside = await enqueue(client, 'q', stuck);
   await enqueue(client, 'q', [...stuck, ...stuck]);
   await promote(client);
@@ -184,7 +184,7 @@ test('all gates that hold tasks back are one note, and nothing is to be cancelle
   await complete(client, leaseOf(await claim(client, 'q', { limit: 10 })));
   await complete(client, leaseOf(await claim(client, 'q', { limit: 10 })));
   await client.query(`select tock.put_gate('q', 'shut', '{"paused": true}')`);
-  await enqueue(client, 'q', numbered(2, 0, { gate: 'shut' }));
+  await enqueue(client, 'q', numberedTasks(2, 0, { gate: 'shut' }));
   await promote(client);
   expect(await why()).toEqual([
     note(
@@ -201,7 +201,7 @@ test('of very many gates the first twenty are counted, and it is said that there
   await enqueue(
     client,
     'q',
-    numbered(44).map((task, n) => ({ ...task, gate: `g${n % 22}` })),
+    numberedTasks(44).map((task, n) => ({ ...task, gate: `g${n % 22}` })),
   );
   await promote(client);
   await claim(client, 'q', { limit: 30 });
@@ -212,13 +212,13 @@ test('of very many gates the first twenty are counted, and it is said that there
 });
 
 test('what explains it best stands first: no worker before gates and an open transaction', async () => {
-  await enqueue(client, 'q', numbered(3, 0, { gate: 'g' }));
-  await enqueue(client, 'q', numbered(3));
+  await enqueue(client, 'q', numberedTasks(3, 0, { gate: 'g' }));
+  await enqueue(client, 'q', numberedTasks(3));
   await promote(client);
   await old('3 hours');
   const other = await db.connect(db.edgeUrl);
   await other.query('begin');
-  await enqueue(other, 'other', numbered(1));
+  await enqueue(other, 'other', numberedTasks(1));
   const found = (await why('q', false)).filter(({ finding }) => finding !== 'duties are late');
   expect(found).toMatchObject([
     { finding: 'no worker claims from this queue', severity: 'warning' },
@@ -229,7 +229,7 @@ test('what explains it best stands first: no worker before gates and an open tra
 });
 
 test('a queue with push is told who pushes, and a worker that may rest is given its time', async () => {
-  await enqueue(client, 'q', numbered(2));
+  await enqueue(client, 'q', numberedTasks(2));
   await old('30 seconds');
   expect(await why()).toEqual([
     says(
@@ -252,7 +252,7 @@ test('a queue with push is told who pushes, and a worker that may rest is given 
 });
 
 test('parents that are waited for are counted by how they stand, not named', async () => {
-  const parents = await enqueue(client, 'other', numbered(1372));
+  const parents = await enqueue(client, 'other', numberedTasks(1372));
   const runs = await claim(client, 'other', { limit: 1000 });
   const dead = runs.slice(0, 3).map(({ id }) => ({ id, fatal: true }));
   await fail(client, leaseOf(runs), dead);
@@ -276,7 +276,7 @@ test('parents that are waited for are counted by how they stand, not named', asy
 });
 
 test('where pg_cron comes by the minute that is said while tasks are due, and no alarm raised', async () => {
-  await enqueue(client, 'q', numbered(1, 0, { delay_seconds: 600 }));
+  await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 600 }));
   await client.query("update tock.waiting set due_at = now() - interval '20 seconds'");
   expect(await rows(client, "select * from tock.why_of_time('q')")).toEqual([]);
   // The database that pg_cron works in is one for all tests.
@@ -350,7 +350,7 @@ test('a task that fails at once again and again is named while it is ready, too,
 });
 
 test('tasks that die are named by their error, and how to run them again', async () => {
-  await enqueue(client, 'q', numbered(3));
+  await enqueue(client, 'q', numberedTasks(3));
   const runs = await claim(client, 'q', { limit: 3 });
   await fail(client, leaseOf(runs), { error: { message: 'no such host' }, fatal: true });
   expect(await why()).toEqual([
@@ -367,7 +367,7 @@ test('tasks that die are named by their error, and how to run them again', async
 test('a transaction that has written and stays open is named, and one that reads is not', async () => {
   const other = await db.connect();
   await other.query('begin');
-  await enqueue(client, 'other', numbered(1));
+  await enqueue(client, 'other', numberedTasks(1));
   await db.connect(db.superUrl).then((on) => on.query('begin; select count(*) from tock.runs'));
   await other.query('select count(*) from tock.runs');
   const first =
@@ -376,7 +376,7 @@ test('a transaction that has written and stays open is named, and one that reads
   await expect.poll(() => value(client, first, [pid])).toBe(true);
   const open = () => rows<Reason>(client, "select * from tock.why_of_transactions('0 s')");
   expect(await open()).toEqual([]);
-  await enqueue(other, 'q', numbered(2));
+  await enqueue(other, 'q', numberedTasks(2));
   expect(await open()).toEqual([
     says(
       'an open transaction holds tasks back',
@@ -400,7 +400,7 @@ test('a transaction that has written and stays open is named, and one that reads
   await other.query('rollback');
   expect(await open()).toEqual([]);
   await other.query('begin');
-  await enqueue(other, 'q', numbered(1));
+  await enqueue(other, 'q', numberedTasks(1));
   await other.query("prepare transaction 'it''s'");
   expect(await open()).toEqual([
     says(
@@ -418,7 +418,7 @@ test("another role's open transaction is named though nobody sees when it began"
   const other = await db.connect(db.edgeUrl);
   await other.query('begin');
   expect(await why()).toEqual([]);
-  await enqueue(other, 'q', numbered(1));
+  await enqueue(other, 'q', numberedTasks(1));
   const pid = await value<number>(other, 'select pg_backend_pid()');
   expect(await why()).toEqual([
     says(
@@ -433,7 +433,7 @@ test("another role's open transaction is named though nobody sees when it began"
 });
 
 test('what is due and is not made ready is named, and that duties are late or fail', async () => {
-  await enqueue(client, 'q', numbered(2, 0, { delay_seconds: 60 }));
+  await enqueue(client, 'q', numberedTasks(2, 0, { delay_seconds: 60 }));
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
   await client.query("update tock.migrations set applied_at = now() - interval '1 day'");
   const late = await why('q', false);
@@ -458,10 +458,10 @@ test('what is due and is not made ready is named, and that duties are late or fa
 });
 
 test('of what explains it as well the worst stands first', async () => {
-  await enqueue(client, 'q', numbered(9));
+  await enqueue(client, 'q', numberedTasks(9));
   await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
   await old('3 minutes');
-  await enqueue(client, 'q', numbered(1, 0, { delay_seconds: 60 }));
+  await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 60 }));
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
   // Nobody has ticked here for as long as the databases' template is old.
   const found = (await why('q', false)).filter(({ finding }) => finding !== 'duties are late');

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
-import { dice, goOn, type Load, startClaimers, startDuties, startWriters } from '../../load.ts';
-import { client, db, oneDatabase } from '../../test_database.ts';
+import {
+  type Load,
+  retryTransient,
+  seededRandom,
+  startClaimers,
+  startMaintenance,
+  startWriters,
+} from '../../load.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -13,7 +20,7 @@ import {
   value,
 } from '../../verbs.ts';
 
-oneDatabase();
+databasePerFile();
 
 const round = 'select tock.minutes(p_limit => 40, p_seconds => 0)';
 
@@ -66,7 +73,7 @@ const sums = (of: string) => `${columns} from ${of}`;
 test('whatever is going on meanwhile, all is counted and nothing twice', async () => {
   const load: Load = {
     queue: 'load',
-    random: dice(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000)),
+    random: seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000)),
     going: true,
     accepted: new Set(),
     refused: new Map(),
@@ -83,10 +90,10 @@ test('whatever is going on meanwhile, all is counted and nothing twice', async (
   const all = [
     ...startWriters(load, 5),
     ...startClaimers(load, 4),
-    ...startDuties(load),
+    ...startMaintenance(load),
     counting(load),
   ];
-  await goOn(load, all, () => load.accepted.size >= 800);
+  await retryTransient(load, all, () => load.accepted.size >= 800);
   await finish();
   // A round that the load left cut short has passed what finish() ended: all is counted by one that began since.
   const ended = await value(client, 'select clock_timestamp()::text');

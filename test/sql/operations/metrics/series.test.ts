@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
-import { age, pass, retain, settle } from '../../kernel/segment/segments.ts';
-import { client, databaseEach, db } from '../../test_database.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  startNextSegment,
+} from '../../kernel/segment/segments.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -10,7 +15,7 @@ import {
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   promote,
   reap,
   release,
@@ -18,7 +23,7 @@ import {
   value,
 } from '../../verbs.ts';
 
-databaseEach();
+databasePerTest();
 
 const sums = 'enqueued, started, passed, done, failed, lost, dead, cancelled, returned';
 const depths = 'ready, running, waiting';
@@ -61,7 +66,7 @@ async function take(limit: number) {
 
 /** Something of everything, with rounds between; what it comes to is `ofDay`. */
 async function day(limit = 100_000) {
-  await enqueue(client, 'q', numbered(20));
+  await enqueue(client, 'q', numberedTasks(20));
   const whole = await take(5);
   await complete(client, whole.lease);
   const mixed = await take(6);
@@ -78,7 +83,7 @@ async function day(limit = 100_000) {
   await count(limit);
   await expire(client, lost.lease);
   expect(await reap(client)).toBe(2);
-  const [first] = await enqueue(client, 'q', numbered(1));
+  const [first] = await enqueue(client, 'q', numberedTasks(1));
   await client.query('select tock.cancel(array[$1::bigint])', [first]);
 }
 
@@ -114,14 +119,14 @@ test('what happens to tasks is counted once, whenever a round comes', async () =
 
 test('one run at a time comes to the same, over the edges of epochs and after they are gone', async () => {
   await day(1);
-  await pass(client);
-  await enqueue(client, 'q', numbered(1));
+  await startNextSegment(client);
+  await enqueue(client, 'q', numberedTasks(1));
   for (const runs of await drain(client, 'q')) await complete(client, leaseOf(runs));
-  await pass(client);
-  await settle(client);
-  await age(client, '30 days');
+  await startNextSegment(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '30 days');
   // Nobody has counted since: what is dropped is counted first.
-  await retain(client);
+  await dropExpiredSegments(client);
   expect(await value(client, "select to_regclass('tock.leases_1')")).toBeNull();
   await count(1);
   const { ready, dead_now, ...rest } = ofDay;
@@ -137,7 +142,7 @@ test('one run at a time comes to the same, over the edges of epochs and after th
 });
 
 test('a lease that stays open is looked at again, in each round', async () => {
-  await enqueue(client, 'q', numbered(4));
+  await enqueue(client, 'q', numberedTasks(4));
   const { lease, ids } = await take(3);
   await count();
   expect(await totals()).toMatchObject({ started: 3, done: 0, running: 3, ready: 1 });
@@ -156,7 +161,7 @@ test('what ends behind a round that was cut short is counted by the next, and fi
   const round = async () => client.query('select tock.minutes(p_seconds => 0)');
   const finished = async (since: string | null) =>
     value<boolean>(client, 'select coalesce(finished_at > $1, false) from tock.counting', [since]);
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   const { lease } = await take(1);
   await round();
   expect(await value(client, 'select started_at is null from tock.counting')).toBe(false);
@@ -175,7 +180,7 @@ test('what ends behind a round that was cut short is counted by the next, and fi
 });
 
 test('what a round that was cut short had not read yet of a stream is read when the stream sleeps since', async () => {
-  await enqueue(client, 'q', numbered(5));
+  await enqueue(client, 'q', numberedTasks(5));
   const { lease } = await take(5);
   await client.query('select tock.minutes(p_limit => 2, p_seconds => 0)');
   expect(await totals()).toMatchObject({ enqueued: 2, started: 5 });
@@ -202,7 +207,7 @@ async function histogram(what: 'wait' | 'run', queue = 'q') {
 
 test('a run waits from when it was ready or due to its claim, and lasts from there to its end', async () => {
   await client.query(`select tock.put_queue('q', '{"backoff_jitter": 0}')`);
-  await enqueue(client, 'q', numbered(2));
+  await enqueue(client, 'q', numberedTasks(2));
   await client.query("update tock.runs set created_at = now() - interval '400 s'");
   const { lease, ids } = await take(2);
   await client.query("update tock.leases set claimed_at = claimed_at - interval '30 s'");
@@ -245,7 +250,7 @@ const longAgo = `update tock.waiting set created_at = now() - interval '300 s',
 const oldest = `select oldest_ready_at > now() - interval '60 s' as fresh from tock.queue_stats($1)`;
 
 test('a run that is ready again at once has been so since the one before it ended', async () => {
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   await client.query("update tock.runs set created_at = now() - interval '300 s'");
   expect(await rows(client, oldest, ['q'])).toEqual([{ fresh: false }]);
   const again = [
@@ -263,7 +268,7 @@ test('a run that is ready again at once has been so since the one before it ende
 });
 
 test('a child waits from the end of its last parent, and a task with a gate from when it is let in', async () => {
-  const [parent] = await enqueue(client, 'q', numbered(1));
+  const [parent] = await enqueue(client, 'q', numberedTasks(1));
   await enqueue(client, 'q', [{ after: [parent] }]);
   await client.query(longAgo);
   await complete(client, (await take(1)).lease);
@@ -331,7 +336,7 @@ test('after two days minutes are hours, and after 400 days nothing', async () =>
   );
   await count();
   // What ended so long ago and is only seen now belongs to an hour as well.
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   const { lease } = await take(1);
   await complete(client, lease);
   await client.query(
@@ -361,7 +366,7 @@ test('after two days minutes are hours, and after 400 days nothing', async () =>
 });
 
 test('a queue that is gone has no totals', async () => {
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   await count();
   await client.query("select tock.drop_queue('q', true)");
   await count();
@@ -369,7 +374,7 @@ test('a queue that is gone has no totals', async () => {
 });
 
 test('what is delayed is enqueued when it becomes ready, once', async () => {
-  await enqueue(client, 'q', numbered(2, 0, { delay_seconds: 3600 }));
+  await enqueue(client, 'q', numberedTasks(2, 0, { delay_seconds: 3600 }));
   await count();
   expect(await totals()).toMatchObject({ enqueued: 0, waiting: 2, ready: 0 });
   await makeDue(client, 'q');
