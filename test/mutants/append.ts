@@ -19,7 +19,7 @@ export const append: Mutant[] = [
     replace: 'false',
     caught: [
       'sql/kernel/claim/claim-one.test.ts',
-      'single tasks of transactions that are open at once',
+      'single tasks of concurrent transactions lie in streams of their own',
     ],
   },
   {
@@ -34,17 +34,17 @@ export const append: Mutant[] = [
     in: 'tock.append_one',
     find: 'and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number order by r.stream desc, r.position desc limit 1), 0)',
     replace: '',
-    caught: [
-      'sql/kernel/claim/claim-one.test.ts',
-      'a single task is not accepted below the newest run',
-    ],
+    caught: ['sql/kernel/claim/claim-one.test.ts', 'a single task is refused below the newest run'],
   },
   {
     name: 'positions are handed out two by two',
     in: 'tock.positions',
     find: 'cache 1 maxvalue',
     replace: 'cache 1 increment 2 maxvalue',
-    caught: ['sql/conventions.test.ts', 'positions come one by one'],
+    caught: [
+      'sql/conventions.test.ts',
+      'positions are assigned one by one: the sequence has no cache and does not cycle',
+    ],
   },
   {
     name: 'an id that was promoted is given to another task',
@@ -58,6 +58,9 @@ export const append: Mutant[] = [
     in: 'tock.asked_options',
     find: "('push_url', 'url', null, null, null)",
     replace: "('push_url', 'url', null, null, null), ('planted', 'text', 1, 9, null)",
-    caught: ['sql/kernel/enqueue/options.test.ts', 'an option that tasks may have is kept'],
+    caught: [
+      'sql/kernel/enqueue/options.test.ts',
+      'an option of tasks is stored with their runs, or named as used up by the enqueue',
+    ],
   },
 ];

@@ -10,7 +10,7 @@ export const bulkChanges: Mutant[] = [
       'limit 1), 0) else (p.next_position & 2147483647)::integer end, tock.id_at(p.next_position, p.next_stream)',
     caught: [
       'sql/features/bulk_changes/bulk-changes-races.test.ts',
-      'a dead task that two callers redrive at once',
+      'a dead task that two callers redrive concurrently runs again once',
     ],
   },
   {

@@ -14,7 +14,10 @@ export const claim: Mutant[] = [
     in: 'tock.leases',
     find: 'primary key (stream, after_position) ) partition by',
     replace: 'primary key (stream, after_position, token) ) partition by',
-    caught: ['sql/kernel/claim/transactions.test.ts', 'the fence is the key of the leases'],
+    caught: [
+      'sql/kernel/claim/transactions.test.ts',
+      'a claim without its lock is still refused: the primary key of the leases is the fence',
+    ],
   },
   {
     name: 'the cursor passes a run that was not handed out',
@@ -36,21 +39,30 @@ export const claim: Mutant[] = [
     in: 'tock.lease_range',
     find: 'where n.upto <= p_range.bytes or (p_range.one and n.upto = n.cost) … leased_until) select',
     replace: '… leased_until) select',
-    caught: ['sql/kernel/claim/claim.test.ts', 'a task with large payloads'],
+    caught: [
+      'sql/kernel/claim/claim.test.ts',
+      'tasks with large payloads are claimed in answers of bounded size',
+    ],
   },
   {
     name: 'a paused queue gives tasks to a claim of one',
     in: 'tock.claim_one',
     find: 'and not q.paused and not q.pause_after_restore',
     replace: '',
-    caught: ['sql/kernel/claim/claim.test.ts', 'a paused queue takes tasks'],
+    caught: [
+      'sql/kernel/claim/claim.test.ts',
+      'a paused queue accepts tasks and gives none until it is resumed',
+    ],
   },
   {
     name: 'every claim commits asynchronously',
     in: 'tock.is_alone',
     find: 'select p_alone and',
     replace: 'select true and',
-    caught: ['sql/kernel/claim/transactions.test.ts', 'nor does a claim beside other statements'],
+    caught: [
+      'sql/kernel/claim/transactions.test.ts',
+      'a claim beside other statements in one message, or inside a function, leaves the commit mode unchanged',
+    ],
   },
   {
     name: 'a claim commits asynchronously after a write of its transaction',
@@ -59,7 +71,7 @@ export const claim: Mutant[] = [
     replace: '',
     caught: [
       'sql/kernel/claim/transactions.test.ts',
-      'a claim that says it is alone but has a writer',
+      'a claim marked as its own transaction, but with earlier writes, commits synchronously',
     ],
   },
   {
@@ -69,7 +81,7 @@ export const claim: Mutant[] = [
     replace: 'if p_alone and (p_claim.allowance).allowed is null and not tock.has_fired() then',
     caught: [
       'sql/features/concurrency/concurrency-keys.test.ts',
-      'a claim through a gate commits synchronously',
+      'a claim of a task with a key commits synchronously',
     ],
   },
   {
@@ -85,14 +97,14 @@ export const claim: Mutant[] = [
     in: 'tock.claim_one',
     find: 'and (select m.position from tock.marks_%2$s m where m.stream = v_next.stream … is null',
     replace: '',
-    caught: ['sql/kernel/claim/claim-one.test.ts', 'a claim of one passes over a cancelled task'],
+    caught: ['sql/kernel/claim/claim-one.test.ts', 'a claim of one skips a cancelled task'],
   },
   {
     name: 'a claim of one stays in its segment when the next has begun',
     in: 'tock.claim_one',
     find: 'and (select %1$s from tock.positions s) and not (p_alone',
     replace: 'and not (p_alone',
-    caught: ['sql/kernel/claim/claim-one.test.ts', 'claims of one go on into the next epoch'],
+    caught: ['sql/kernel/claim/claim-one.test.ts', 'claims of one continue in the next segment'],
   },
   {
     name: 'a promotion that fails fails the claim',
@@ -101,7 +113,7 @@ export const claim: Mutant[] = [
     replace: 'end loop; exception when division_by_zero then',
     caught: [
       'sql/features/dependencies/rechecks.test.ts',
-      'what a claim does on the way can’t fail it',
+      'maintenance in a claim cannot fail the claim',
     ],
   },
   {
@@ -116,7 +128,10 @@ export const claim: Mutant[] = [
     in: 'tock.pass_overridden',
     find: 'perform tock.skip_to(p_range.stream, p_range.after_position, v_passed.after_position, v_passed.passed);',
     replace: 'null;',
-    caught: ['sql/kernel/change/cancel.test.ts', 'a cancelled task is never handed out'],
+    caught: [
+      'sql/kernel/change/cancel.test.ts',
+      'a cancelled task is never leased, and the others are',
+    ],
   },
   {
     name: 'tasks of different time limits share a lease',

@@ -9,7 +9,7 @@ export const concurrency: Mutant[] = [
     replace: 'v_policy.gate_limit) end;',
     caught: [
       'sql/features/concurrency/concurrency-load.test.ts',
-      'whatever eight workers do, no more than its limit of a key ever run',
+      'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
     ],
   },
   {
@@ -19,7 +19,7 @@ export const concurrency: Mutant[] = [
     replace: 'order by g.queue, g.gate);',
     caught: [
       'sql/features/concurrency/concurrency-load.test.ts',
-      'whatever eight workers do, no more than its limit of a key ever run',
+      'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
     ],
   },
   {
@@ -29,7 +29,7 @@ export const concurrency: Mutant[] = [
     replace: 'order by w.ticket desc limit v_free',
     caught: [
       'sql/features/concurrency/concurrency-keys.test.ts',
-      'of a key one task at a time starts',
+      'tasks of one key start one at a time, in the order of enqueueing',
     ],
   },
   {
@@ -60,7 +60,7 @@ export const concurrency: Mutant[] = [
     replace: 'if true then',
     caught: [
       'sql/features/concurrency/concurrency-keys.test.ts',
-      'a retry that waits holds the gate',
+      'a retry that waits holds the key, and runs when its time has come',
     ],
   },
   {
@@ -70,7 +70,7 @@ export const concurrency: Mutant[] = [
     replace: 'continue when v_gate.gate is null;',
     caught: [
       'sql/features/concurrency/locks.test.ts',
-      'stay when somebody comes while others are forgotten',
+      'stay when a task is enqueued while others are pruned',
     ],
   },
 ];

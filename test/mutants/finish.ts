@@ -14,14 +14,20 @@ export const finish: Mutant[] = [
     in: 'tock.lease_rows',
     find: 'where l.token = p_lease and l.alone is null and not tock.is_of_one(p_lease)',
     replace: 'where p_lease is not null',
-    caught: ['sql/kernel/finish/complete.test.ts', "another lease's tasks are refused"],
+    caught: [
+      'sql/kernel/finish/complete.test.ts',
+      'tasks of another lease are refused, and those of this lease are completed',
+    ],
   },
   {
     name: 'a whole lease is completed though it is closed',
     in: 'tock.end_lease',
     find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.runs",
     replace: 'true returning l.stream, l.after_position, l.last_position, l.runs',
-    caught: ['sql/kernel/finish/complete.test.ts', 'all tasks of a lease are done by one call'],
+    caught: [
+      'sql/kernel/finish/complete.test.ts',
+      'one call completes all tasks of a lease, and a repeat answers the same',
+    ],
   },
   {
     name: 'a lease that failed in part is completed as a whole',
@@ -30,7 +36,7 @@ export const finish: Mutant[] = [
     replace: 'if false then',
     caught: [
       'sql/kernel/claim/claim-one.test.ts',
-      'a whole completion counts what did not fail before',
+      'a whole completion counts the runs that did not fail before',
     ],
   },
   {
@@ -46,7 +52,10 @@ export const finish: Mutant[] = [
     find: 'for no key update; else perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;',
     replace:
       'for share; else perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;',
-    caught: ['sql/kernel/claim/claim-one.test.ts', 'a lease of one run that fails while somebody'],
+    caught: [
+      'sql/kernel/claim/claim-one.test.ts',
+      "a lease of one run that fails under another session's lock is closed",
+    ],
   },
   {
     name: 'a run that was reaped is completed all the same',
@@ -61,7 +70,10 @@ export const finish: Mutant[] = [
     in: 'tock.close_ended',
     find: "l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity' and l.runs = (",
     replace: "l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity' and l.runs >= (",
-    caught: ['sql/kernel/finish/complete.test.ts', 'a task keeps its result, and the others'],
+    caught: [
+      'sql/kernel/finish/complete.test.ts',
+      'a task keeps its result, and the other tasks of its lease keep running',
+    ],
   },
   {
     name: 'a completion commits asynchronously',

@@ -14,14 +14,20 @@ export const keys: Mutant[] = [
     in: 'tock.lets_in',
     find: 'and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp()) then',
     replace: 'then',
-    caught: ['sql/access/key-life.test.ts', 'a key that has expired is refused'],
+    caught: [
+      'sql/access/key-life.test.ts',
+      'an expired key is refused, on the fast path too, with the time of its expiry',
+    ],
   },
   {
     name: 'an expired key is accepted where it is looked at closely',
     in: 'tock.live_key',
     find: 'elsif v_key.expires_at <= pg_catalog.clock_timestamp() then',
     replace: 'elsif false then',
-    caught: ['sql/access/key-life.test.ts', 'a key that has expired is refused'],
+    caught: [
+      'sql/access/key-life.test.ts',
+      'an expired key is refused, on the fast path too, with the time of its expiry',
+    ],
   },
   {
     name: 'a revoked key is accepted where it is looked at closely',
@@ -35,7 +41,10 @@ export const keys: Mutant[] = [
     in: 'tock.lets_in',
     find: 'and k.tenants is null and k.rate_limit is null',
     replace: 'and k.tenants is null',
-    caught: ['sql/access/key-rates.test.ts', 'a key over its rate hears'],
+    caught: [
+      'sql/access/key-rates.test.ts',
+      'a key over its rate gets its limit and the time to retry',
+    ],
   },
   {
     name: 'a key is replaced twice',
@@ -56,7 +65,10 @@ export const keys: Mutant[] = [
     in: 'tock.take_request',
     find: 'if pg_catalog.nextval(v_counter) & 1048575 <= p_limit then',
     replace: 'if pg_catalog.nextval(v_counter) > 0 then',
-    caught: ['sql/access/key-rates.test.ts', 'fifty connections at once get no more'],
+    caught: [
+      'sql/access/key-rates.test.ts',
+      'fifty concurrent connections stay within the rate, also at the turn of a window',
+    ],
   },
   {
     name: 'an enqueue is not authorized',
@@ -105,20 +117,29 @@ export const keys: Mutant[] = [
     in: 'tock.authorize',
     find: 'pg_catalog.left(p_key, 13), true)',
     replace: 'pg_catalog.left(p_key, 13), false)',
-    caught: ['sql/access/audit-log.test.ts', 'an act says whose key it was'],
+    caught: [
+      'sql/access/audit-log.test.ts',
+      'an audit log entry names the key of its call, and another role cannot forge that',
+    ],
   },
   {
     name: 'any role may set which key it acts as',
     in: 'tock.act',
     find: "case when pg_catalog.pg_has_role(session_user, 'tock_edge', 'member') then nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '') end",
     replace: "nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '')",
-    caught: ['sql/access/audit-log.test.ts', 'an act says whose key it was'],
+    caught: [
+      'sql/access/audit-log.test.ts',
+      'an audit log entry names the key of its call, and another role cannot forge that',
+    ],
   },
   {
     name: 'the secret of a key is in the audit log',
     in: 'tock.create_key',
     find: "perform tock.act('create_key', pg_catalog.left(v_key, 13),",
     replace: "perform tock.act('create_key', v_key,",
-    caught: ['sql/access/audit-log.test.ts', 'keys that are made, changed, rotated and revoked'],
+    caught: [
+      'sql/access/audit-log.test.ts',
+      'the audit log records keys that are created, changed, rotated and revoked, without their secrets',
+    ],
   },
 ];

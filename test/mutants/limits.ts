@@ -16,7 +16,7 @@ export const limits: Mutant[] = [
     replace: 'else',
     caught: [
       'sql/features/queue_limits/limits.test.ts',
-      'a claim that stands open makes others busy',
+      'an open claim makes other claims busy, and the limit holds',
     ],
   },
   {
@@ -33,7 +33,7 @@ export const limits: Mutant[] = [
     replace: 'l.runs as runs',
     caught: [
       'sql/features/queue_limits/limits.test.ts',
-      'a queue never has more running than its limit',
+      'a queue never runs more tasks than its limit',
     ],
   },
   {
@@ -41,7 +41,10 @@ export const limits: Mutant[] = [
     in: 'tock.open_leases',
     find: "and l.virtualtransaction !~ '/0$' and l.pid is distinct from",
     replace: 'and false and l.pid is distinct from',
-    caught: ['sql/features/queue_limits/limits.test.ts', 'a limit set while tasks run counts them'],
+    caught: [
+      'sql/features/queue_limits/limits.test.ts',
+      'a limit that is set while tasks run counts them, and waits for an open claim',
+    ],
   },
   {
     name: 'a start takes nothing from the rate',
@@ -50,7 +53,7 @@ export const limits: Mutant[] = [
     replace: 'p_asked.level',
     caught: [
       'sql/features/queue_limits/limits-load.test.ts',
-      'however many ask, no window holds more',
+      'no window holds more starts than the burst and the rate allow, however many workers claim',
     ],
   },
 ];

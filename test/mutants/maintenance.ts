@@ -7,7 +7,10 @@ export const maintenance: Mutant[] = [
     in: 'tock.run_duty',
     find: "not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) or (… for update skip locked) is null",
     replace: 'false',
-    caught: ['sql/operations/maintenance.test.ts', 'a duty being done elsewhere'],
+    caught: [
+      'sql/operations/maintenance.test.ts',
+      'a maintenance job that runs elsewhere does not run twice',
+    ],
   },
   {
     name: 'a job waits for its row',
@@ -21,7 +24,10 @@ export const maintenance: Mutant[] = [
     in: 'tock.run_duty',
     find: "when sqlstate 'TK422' then raise; when others or query_canceled then",
     replace: "when sqlstate 'TK422' then raise; when sqlstate 'TK999' then",
-    caught: ['sql/operations/maintenance.test.ts', 'a failing duty is recorded'],
+    caught: [
+      'sql/operations/maintenance.test.ts',
+      'a failing maintenance job is recorded with its error and rolled back, and the others run',
+    ],
   },
   {
     name: 'a job on the way of a claim goes on when the claim is cancelled',

@@ -26,7 +26,7 @@ export const multiClaim: Mutant[] = [
     replace: 'o.worker = p_worker;',
     caught: [
       'sql/features/multi_claim/claim-for-worker.test.ts',
-      'sixteen calls of a worker at once',
+      'sixteen concurrent calls of a worker get one task',
     ],
   },
 ];

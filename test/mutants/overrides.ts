@@ -9,7 +9,7 @@ export const overrides: Mutant[] = [
     replace: 'order by 1',
     caught: [
       'sql/kernel/change/cancel.test.ts',
-      'no worker is asked to stop what its claim passed over',
+      'a worker is not asked to stop runs that its claim skipped',
     ],
   },
   {
@@ -17,7 +17,7 @@ export const overrides: Mutant[] = [
     in: 'tock.write_results',
     find: 'when e.payload_of is not null then',
     replace: 'when false then',
-    caught: ['sql/kernel/change/change.test.ts', 'what is changed of a running task that is'],
+    caught: ['sql/kernel/change/change.test.ts', 'a change of a running task that is'],
   },
   {
     name: 'a changed task begins its attempts anew',

@@ -21,7 +21,7 @@ export const streams: Mutant[] = [
     in: 'tock.append_one',
     find: 't.slot = v_slot and t.awake',
     replace: 't.slot = v_slot',
-    caught: ['sql/kernel/claim/claim-one.test.ts', 'a single task wakes its stream'],
+    caught: ['sql/kernel/claim/claim-one.test.ts', 'a single task activates its stream'],
   },
   {
     name: 'rest() takes no slot lock',

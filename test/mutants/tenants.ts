@@ -14,7 +14,7 @@ export const tenants: Mutant[] = [
     in: 'tock.check_key',
     find: "not p_key.scopes <@ array['enqueue', 'read'] then",
     replace: 'false then',
-    caught: ['sql/access/key-life.test.ts', 'a key for some tenants has no scope to claim'],
+    caught: ['sql/access/key-life.test.ts', 'a key for some tenants cannot have the scope claim'],
   },
   {
     name: "another tenant's task is read",

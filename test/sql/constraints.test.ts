@@ -40,7 +40,7 @@ for (const { table, row, broken } of constraintViolations) {
   });
 }
 
-test('each constraint is tried', async () => {
+test('each constraint is tested', async () => {
   const known = await rows<{ name: string }>(
     client,
     `select format('%s.%s', t.relname, c.conname) as name from pg_constraint c

@@ -60,7 +60,7 @@ async function due(count: number): Promise<void> {
   );
 }
 
-test('promotions, and the look of every claim, are as cheap for the last of 50,000 delayed tasks', async () => {
+test('promotions, and the due check of every claim, cost the same for the last of 50,000 delayed tasks', async () => {
   await client.query("select tock.put_queue('q')");
   await due(50_000);
   const promoting: number[] = [];
@@ -88,7 +88,7 @@ test('promotions, and the look of every claim, are as cheap for the last of 50,0
   expect(await fewest("tock.claim('other', p_alone => true)")).toBeLessThan(100);
 });
 
-test('coming to gates, and a look for who is late, are as cheap for the last of 6,000 tasks', async () => {
+test('admissions, and the sweep for late tasks, cost the same for the last of 6,000 tasks', async () => {
   await client.query("select tock.put_queue('q')");
   await client.query(`select tock.put_gate('q', 'k', '{"paused": true}')`);
   const promoting: number[] = [];
@@ -105,7 +105,7 @@ test('coming to gates, and a look for who is late, are as cheap for the last of 
   expectFlat('claim()', looking);
 });
 
-test('a task fails, waits and comes back at the same price for the hundredth time', async () => {
+test('a task fails, waits and is retried at the same cost for the hundredth time', async () => {
   await client.query(`select tock.put_queue('q', '{"max_attempts": 1000}')`);
   await enqueue(client, 'q', numberedTasks(200));
   const claiming: number[] = [];
@@ -129,7 +129,7 @@ test('a task fails, waits and comes back at the same price for the hundredth tim
   await expectInvariants(client);
 });
 
-test('reaping reads on from where it came to, and wakes nobody for what is done', async () => {
+test('the reaper resumes where it stopped, and finished leases cause no wake-up', async () => {
   await enqueue(client, 'q', numberedTasks(3000));
   // a lease a run, as 3,000 claims would make them, a second apart and in no order of the table
   await client.query(
@@ -151,7 +151,7 @@ test('reaping reads on from where it came to, and wakes nobody for what is done'
   await expectInvariants(client);
 });
 
-test('what commits late is swept all the same: a delayed task and a lease below where reading goes on', async () => {
+test("late commits are swept: a delayed task and a lease below the reader's position", async () => {
   await client.query("select tock.put_queue('q')");
   const late = await db.connect();
   await enqueue(client, 'q', numberedTasks(1));
@@ -181,7 +181,7 @@ test('what commits late is swept all the same: a delayed task and a lease below 
   await expectInvariants(client);
 });
 
-test('a claim at a limit is as cheap for the three hundredth time', async () => {
+test('a claim at a limit costs the same for the three hundredth time', async () => {
   await client.query(
     `select tock.put_queue('q', '{"max_running": 3, "rate_limit": 1000000, "backoff_base_seconds": 0}')`,
   );

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-test('a whole database breaks no sentence of the audit', async () => {
+test('an intact database breaks no invariant', async () => {
   expect(await brokenSentences(client)).toEqual({});
 });
 
@@ -67,7 +67,7 @@ test.each([
     "update tock.epochs set settled_at = now(), writers_at_end = '{}' where number = 1",
     'a settled epoch holds something unread or running',
   ],
-])('the audit names %s', async (_, harm, sentence) => {
+])('the invariants name %s', async (_, harm, sentence) => {
   await client.query('begin');
   await client.query(harm);
   const broken = await brokenSentences(client);

@@ -67,7 +67,7 @@ test('leases over more than 1 GB of payloads are reaped, and their tasks changed
   expect((await claim(client, 'q'))[0]?.payload).toHaveLength(4_194_000);
 });
 
-test('as many payloads are run again at once', async () => {
+test('as many payloads are rerun in one call', async () => {
   // All but the one that the test above has claimed.
   await client.query(
     `do $$ declare v_lease uuid; begin
@@ -90,7 +90,7 @@ test('as many payloads are run again at once', async () => {
   expect(again.filter((row) => row.rerun_id)).toHaveLength(tasks - 1);
 });
 
-test('one payload is given to tasks up to 64 MiB in all', async () => {
+test('one payload for many tasks may be up to 64 MiB in all', async () => {
   const ids = await enqueue(client, 'small', numberedTasks(300));
   const error = await refusal(change(client, ids, { payload: 'x'.repeat(262_000) }));
   expect(error).toMatchObject({ code: 'TK422', detail: 'payload' });

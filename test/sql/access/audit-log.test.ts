@@ -65,18 +65,21 @@ const verbs: [verb: string, call: string, object: string][] = [
   ['drop_queue', `select tock.drop_queue('q', true)`, 'q'],
 ];
 
-test.each(verbs)('%s is on record, and not when it is undone', async (verb, call, object) => {
-  const before = await total();
-  await client.query('begin');
-  await client.query(call);
-  expect(await total()).toBeGreaterThan(before);
-  await client.query('rollback');
-  expect(await total()).toBe(before);
-  await client.query(call);
-  expect(await newest()).toMatchObject({ verb, object, role: 'tock', key: null });
-});
+test.each(verbs)(
+  '%s is in the audit log, and not when it is rolled back',
+  async (verb, call, object) => {
+    const before = await total();
+    await client.query('begin');
+    await client.query(call);
+    expect(await total()).toBeGreaterThan(before);
+    await client.query('rollback');
+    expect(await total()).toBe(before);
+    await client.query(call);
+    expect(await newest()).toMatchObject({ verb, object, role: 'tock', key: null });
+  },
+);
 
-test('what has nothing to do leaves no act', async () => {
+test('a call that changes nothing adds no audit log entry', async () => {
   await client.query(`select tock.put_queue('without', '{}')`);
   const before = await total();
   for (const call of [
@@ -99,7 +102,7 @@ test('what has nothing to do leaves no act', async () => {
   expect(await total()).toBe(before);
 });
 
-test('keys that are made, changed, rotated and revoked are on record, without their secrets', async () => {
+test('the audit log records keys that are created, changed, rotated and revoked, without their secrets', async () => {
   const [made] = await rows<{ key: string; prefix: string }>(
     client,
     `select * from tock.create_key('k', '{enqueue,read}', p_tenants => '{acme}')`,
@@ -127,7 +130,7 @@ test('keys that are made, changed, rotated and revoked are on record, without th
   }
 });
 
-test('what a task or schedule carries and what a URL asks for stay out of the acts', async () => {
+test('payloads of tasks and schedules and queries of URLs stay out of the audit log', async () => {
   await client.query(
     `select tock.put_schedule('secretive', '{"queue": "q", "every_seconds": 9000, "payload": "s3cret", "options": {"headers": {"a": "s3cret"}}}')`,
   );
@@ -142,7 +145,7 @@ test('what a task or schedule carries and what a URL asks for stay out of the ac
   expect(JSON.stringify(await rows(client, 'select * from tock.acts'))).not.toContain('s3cret');
 });
 
-test("an act says whose key it was, and another role can't say it was somebody's", async () => {
+test('an audit log entry names the key of its call, and another role cannot forge that', async () => {
   const [made] = await rows<{ key: string }>(
     client,
     `select * from tock.create_key('boss', '{admin}')`,
@@ -182,7 +185,7 @@ const archiving =
     /\s+/,
   );
 
-test('every verb that governs writes an act', async () => {
+test('every verb that administers adds an audit log entry', async () => {
   const { tock_admin = [], tock_producer = [], tock_worker = [] } = grantedVerbs;
   const governing = tock_admin.filter((verb) => ![...tock_producer, ...tock_worker].includes(verb));
   const silent = await rows<{ name: string }>(
@@ -197,7 +200,7 @@ test('every verb that governs writes an act', async () => {
   );
 });
 
-test('acts are found by key, verb and object, and go on from a number', async () => {
+test('audit log entries are found by key, verb and object, and paged by number', async () => {
   for (let n = 0; n < 5; n++) await client.query(`select tock.put_queue('many', '{}')`);
   const first = await acts(`p_object => 'many', p_limit => 2`);
   const rest = await acts(`p_object => 'many', p_before => ${first[1]?.number}`);
@@ -210,7 +213,7 @@ test('acts are found by key, verb and object, and go on from a number', async ()
   expect((await refusal(acts('p_limit => 1001'))).code).toBe('TK422');
 });
 
-test('acts go after a year, the oldest first and so many at a time', async () => {
+test('audit log entries are deleted after a year, the oldest first, in bounded batches', async () => {
   await client.query(`update tock.acts set at = now() - interval '366 days' where number in (
     select number from tock.acts order by number limit 5)`);
   const before = await total();

@@ -36,7 +36,7 @@ const end = (prefix: string) =>
   ]);
 const note = () => value<number | null>(client, "select tock.run_duty('keys')");
 
-test('a key that has expired is refused, on the short way too, and told when it did', async () => {
+test('an expired key is refused, on the fast path too, with the time of its expiry', async () => {
   const { key, prefix } = await make(', p_expires_in_seconds => 600');
   expect(await may(key)).toBe(true);
   await enqueue(key);
@@ -54,7 +54,7 @@ test('a key that has expired is refused, on the short way too, and told when it 
   expect(await listed(prefix)).toMatchObject({ expires_at: null });
 });
 
-test('a key expires while the transaction that asks goes on', async () => {
+test('a key expires during a transaction that uses it', async () => {
   const { key, prefix } = await make(', p_expires_in_seconds => 600');
   await client.query('begin');
   expect(await may(key)).toBe(true);
@@ -78,14 +78,14 @@ test.each([
   [', p_rate_limit => 1, p_rate_seconds => 86401', 'rate_seconds'],
   [", p_tenants => '{}'", 'tenants'],
   [", p_tenants => '{null}'", 'tenants'],
-])('no key is made with%s', async (options, field) => {
+])('no key is created with%s', async (options, field) => {
   const count = 'select count(*)::int from tock.keys';
   const before = await value(client, count);
   expect(await refusal(make(options))).toMatchObject({ code: 'TK422', detail: field });
   expect(await value(client, count)).toBe(before);
 });
 
-test('a key for some tenants has no scope to claim', async () => {
+test('a key for some tenants cannot have the scope claim', async () => {
   const refused = await refusal(make(", p_tenants => '{acme}'"));
   expect(refused).toMatchObject({ code: 'TK422', detail: 'scopes' });
 });
@@ -107,7 +107,7 @@ test.each([
   expect(await change('tock_00000000', { name: 'x' })).toEqual([]);
 });
 
-test('a key that is rotated works beside the one that replaces it until the overlap is over', async () => {
+test('a rotated key works beside its replacement until the overlap is over', async () => {
   const old = await make(
     ", p_queues => '{a}', p_rate_limit => 7, p_rate_seconds => 60, p_expires_in_seconds => 864000",
   );
@@ -143,7 +143,7 @@ test('without an overlap the old key ends at once, and a shorter expiry stays', 
   expect((await listed(short.prefix))?.expires_at).toEqual(short.expires_at);
 });
 
-test('a key is replaced once; when nobody saw the new one, that is revoked and it is rotated again', async () => {
+test('a key is replaced once; if the new key was never received, it is revoked and the old one is rotated again', async () => {
   const old = await make();
   const unseen = (await rotate(old.prefix)) as Key;
   const again = await refusal(rotate(old.prefix));
@@ -158,7 +158,7 @@ test('a key is replaced once; when nobody saw the new one, that is revoked and i
   expect(await rotate('tock_00000000')).toBeUndefined();
 });
 
-test('of two who rotate a key at the same time one gets a new one', async () => {
+test('of two concurrent rotations of a key, one gets a new key', async () => {
   const old = await make();
   const [one, two] = [await db.connect(), await db.connect()];
   const pid = await pidOf(two);
@@ -175,7 +175,7 @@ test('of two who rotate a key at the same time one gets a new one', async () => 
   expect(await value(client, live, [old.prefix])).toBe(1);
 });
 
-test('a key that was made, changed or rotated in a transaction that is undone is as before', async () => {
+test('a key that is created, changed or rotated in a rolled-back transaction is unchanged', async () => {
   const old = await make();
   await client.query('begin');
   const next = (await rotate(old.prefix, 0)) as Key;
@@ -184,7 +184,7 @@ test('a key that was made, changed or rotated in a transaction that is undone is
   expect((await refusal(may(next.key))).code).toBe('TK401');
 });
 
-test('that a key was used is seen by the duty; the row of the key is not touched, nor are others', async () => {
+test("the maintenance job records the use of a key; the key's row is not locked, nor are others", async () => {
   const [used, idle] = [await make(), await make()];
   const row = 'select xmin::text, ctid::text from tock.keys where prefix = $1';
   const before = await rows(client, row, [used.prefix]);
@@ -200,7 +200,7 @@ test('that a key was used is seen by the duty; the row of the key is not touched
   expect(await listed(used.prefix)).toEqual(seen);
 });
 
-test('a use is counted without a transaction id, and where nothing can be written not at all', async () => {
+test('a use is counted without a transaction id, and in a read-only transaction not at all', async () => {
   const { key } = await make();
   await client.query('begin');
   expect(await may(key)).toBe(true);
@@ -211,7 +211,7 @@ test('a use is counted without a transaction id, and where nothing can be writte
   await client.query('rollback');
 });
 
-test('a key works without what counts it, as after a restore, and the duty makes that anew', async () => {
+test('a key works without its counter, as after a restore, and the maintenance job creates a new one', async () => {
   const { key, prefix } = await make();
   const sequence = `tock.uses_${prefix.slice(5)}`;
   await enqueue(key);
@@ -225,7 +225,7 @@ test('a key works without what counts it, as after a restore, and the duty makes
   expect(await listed(prefix)).toMatchObject({ uses: '2' });
 });
 
-test("a revoked key's sequences stay while a call may still count, and go after an hour", async () => {
+test("a revoked key's sequences stay while a call may still count, and are dropped after an hour", async () => {
   const { prefix } = await make(', p_rate_limit => 5');
   const there = () =>
     value(
@@ -245,7 +245,7 @@ test("a revoked key's sequences stay while a call may still count, and go after 
   expect(await there()).toBe(0);
 });
 
-test("an expired key's sequences go as well, and come again with a longer life", async () => {
+test("an expired key's sequences are dropped too, and created again with a longer expiry", async () => {
   const { key, prefix } = await make(', p_expires_in_seconds => 600, p_rate_limit => 5');
   const there = () =>
     value(client, "select to_regclass('tock.uses_' || $1) is not null", [prefix.slice(5)]);
@@ -262,7 +262,7 @@ test("an expired key's sequences go as well, and come again with a longer life",
   expect(await may(key)).toBe(true);
 });
 
-test('who holds the sequence of a key that has ended holds up no other key', async () => {
+test('a lock on the sequence of an ended key blocks no other key', async () => {
   const [old, used] = [await make(), await make()];
   const holder = await db.connect();
   await holder.query('begin');
@@ -278,7 +278,7 @@ test('who holds the sequence of a key that has ended holds up no other key', asy
   expect(await value(client, `select to_regclass('tock.uses_${old.prefix.slice(5)}')`)).toBeNull();
 });
 
-test('the duty goes round many keys a part at a time', async () => {
+test('the maintenance job processes many keys in parts', async () => {
   const keys = [await make(), await make(), await make()];
   for (const { key } of keys) await enqueue(key);
   const total = await value<number>(client, 'select count(*)::int from tock.keys');
@@ -306,7 +306,7 @@ test('keys for tenants without a rate are a finding, until each has one', async 
   expect(await found()).toEqual([]);
 });
 
-test('a key that is in use and ends within a week is a finding, until it is rotated', async () => {
+test('a used key that expires within a week is a finding, until it is rotated', async () => {
   const doctor = async () =>
     (
       await rows<{ detail: string; hint: string }>(client, 'select * from tock.doctor_of_keys()')

@@ -55,7 +55,7 @@ async function passed(clients: pg.Client[], calls: number, key: string): Promise
   return through;
 }
 
-test('a key over its rate hears how much it may do and when to come again', async () => {
+test('a key over its rate gets its limit and the time to retry', async () => {
   const key = await make(2);
   await enqueue(key.key);
   await enqueue(key.key);
@@ -75,7 +75,7 @@ test('a key over its rate hears how much it may do and when to come again', asyn
   expect(await count(key)).toBe(1);
 });
 
-test('fifty connections at once get no more than the rate through, also as the window turns', async () => {
+test('fifty concurrent connections stay within the rate, also at the turn of a window', async () => {
   const clients = await crowd(50);
   const key = await make(60);
   expect(await passed(clients, 3, key.key)).toBe(60);
@@ -86,7 +86,7 @@ test('fifty connections at once get no more than the rate through, also as the w
   await Promise.all(clients.map((one) => one.end()));
 });
 
-test('who holds a transaction open after a call holds up neither its window nor the next', async () => {
+test('a transaction that stays open after a call blocks neither its window nor the next', async () => {
   const [key, holder] = [await make(3), await db.connect()];
   await holder.query('begin');
   await enqueue(key.key, holder);
@@ -108,7 +108,7 @@ test('who holds a transaction open after a call holds up neither its window nor 
   ).toBeLessThan(5);
 });
 
-test('what was refused or undone is not counted twice, and one call counts once', async () => {
+test('refused and rolled-back calls are not counted twice, and one call counts once', async () => {
   const key = await make(10);
   const body = '{"tasks": [{"pipeline": ["q", "r", "s"]}]}';
   await value(client, "select tock.http_enqueue($1, 'q', $2, null)", [key.key, body]);
@@ -125,7 +125,7 @@ test('what was refused or undone is not counted twice, and one call counts once'
   expect(await count(key)).toBe(2);
 });
 
-test('a rate that is changed holds from the next call on', async () => {
+test('a changed rate holds from the next call on', async () => {
   const key = await make(1);
   await enqueue(key.key);
   expect((await refusal(enqueue(key.key))).code).toBe('TK429');
@@ -138,7 +138,7 @@ test('a rate that is changed holds from the next call on', async () => {
   for (let n = 0; n < 5; n++) await enqueue(key.key);
 });
 
-test('a key gets a rate later, and without what counts it goes no further', async () => {
+test('a rate is added to a key later, and without its counter the key is refused', async () => {
   const [{ key, prefix } = {} as Key] = await rows<Key>(
     client,
     "select * from tock.create_key('k', '{enqueue}')",

@@ -26,7 +26,7 @@ const may = (key: string | null, scope: string | null, queue: string | null = nu
     queue,
   ]);
 
-test('a key may do what its scopes say, and nothing else', async () => {
+test('a key may do what its scopes allow, and nothing else', async () => {
   const { key } = await make(['enqueue', 'read']);
   expect(await may(key, 'enqueue', 'any')).toBe(true);
   expect(await may(key, 'read')).toBe(true);
@@ -40,7 +40,7 @@ test('a key for some queues is refused for others', async () => {
   expect((await refusal(may(key, 'claim', 'theirs'))).code).toBe('TK403');
 });
 
-test('an unknown key, none, and a part of one are refused', async () => {
+test('an unknown key, a missing key and a part of a key are refused', async () => {
   const { key, prefix } = await make(['read']);
   for (const bad of [
     'tock_unknown',
@@ -55,7 +55,7 @@ test('an unknown key, none, and a part of one are refused', async () => {
   }
 });
 
-test('a scope that is none is refused, and so is no scope', async () => {
+test('an unknown scope is refused, and so is an empty list', async () => {
   const { key } = await make(['read']);
   expect((await refusal(may(key, 'everything'))).code).toMatch(/^TK4/);
   expect((await refusal(may(key, null))).code).toMatch(/^TK4/);
@@ -89,7 +89,7 @@ test.each([
   ['no name', ['read'], null, '', 'name'],
   ['an empty list of queues', ['read'], [], 'k', 'queues'],
   ['a queue that is no name', ['read'], ['a b'], 'k', 'queue'],
-])('a key with %s is not made', async (_, scopes, queues, name, field) => {
+])('a key with %s is not created', async (_, scopes, queues, name, field) => {
   const before = await value(client, 'select count(*)::int from tock.keys');
   expect(await refusal(make(scopes, queues, name))).toMatchObject({ code: 'TK422', detail: field });
   expect(await value(client, 'select count(*)::int from tock.keys')).toBe(before);

@@ -48,7 +48,7 @@ describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
     return on;
   };
 
-  test.each(Object.entries(refused))('%s is refused, and says what to do', async (verb, call) => {
+  test.each(Object.entries(refused))('%s is refused, with a hint', async (verb, call) => {
     await enqueue(client, 'q', [{}]);
     const old = await begin();
     const error = await refusal(old.query(call));
@@ -68,14 +68,17 @@ describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
     await expectInvariants(client);
   });
 
-  test.each(works.slice(1))('%s is a 40001 where the lease was touched since', async (_, call) => {
-    await enqueue(client, 'works', [{}]);
-    const lease = leaseOf(await claim(client, 'works', { limit: 9 }));
-    const old = await begin();
-    await extend(client, lease);
-    expect((await refusal(call(old, lease))).code).toBe('40001');
-    await old.query('rollback');
-    expect(await complete(client, lease)).toMatchObject({ completed: 1 });
-    await expectInvariants(client);
-  });
+  test.each(works.slice(1))(
+    '%s is a 40001 when the lease was changed meanwhile',
+    async (_, call) => {
+      await enqueue(client, 'works', [{}]);
+      const lease = leaseOf(await claim(client, 'works', { limit: 9 }));
+      const old = await begin();
+      await extend(client, lease);
+      expect((await refusal(call(old, lease))).code).toBe('40001');
+      await old.query('rollback');
+      expect(await complete(client, lease)).toMatchObject({ completed: 1 });
+      await expectInvariants(client);
+    },
+  );
 });

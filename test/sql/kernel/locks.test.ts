@@ -46,7 +46,7 @@ async function answered(on: pg.Client, limit = 1) {
   return { ids: runs.map((run) => run.id), answer };
 }
 
-test("a stranger's session lock on a stream keeps no task from being claimed", async () => {
+test("another session's lock on a stream keeps no task from being claimed", async () => {
   const ids = await enqueue(client, 'q', numberedTasks(3));
   await session(stranger, streamOf(ids[0] as string));
   expect(await answered(client, 2)).toEqual({ ids: ids.slice(0, 2), answer: 'found' });
@@ -55,7 +55,7 @@ test("a stranger's session lock on a stream keeps no task from being claimed", a
   await expectInvariants(client);
 });
 
-test('beside a stranger claims still take turns, and the one that can not says busy', async () => {
+test('claims beside a foreign lock still exclude each other, and the second one answers busy', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(3));
   await session(stranger, streamOf(ids[0] as string));
   const other = await db.connect();
@@ -67,7 +67,7 @@ test('beside a stranger claims still take turns, and the one that can not says b
   await expectInvariants(client);
 });
 
-test('a stranger in an open transaction is taken for a claim: busy, not empty', async () => {
+test('a foreign lock in an open transaction looks like a claim: busy, not empty', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(1));
   await stranger.query('begin');
   await session(stranger, streamOf(ids[0] as string));
@@ -76,7 +76,7 @@ test('a stranger in an open transaction is taken for a claim: busy, not empty', 
   expect(await answered(client)).toEqual({ ids, answer: 'found' });
 });
 
-test('two claims that meet when the stranger has gone double nothing', async () => {
+test('two claims that meet when a foreign lock has ended double nothing', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   await session(stranger, streamOf(ids[0] as string));
   const beside = await db.connect();
@@ -99,7 +99,7 @@ test('two claims that meet when the stranger has gone double nothing', async () 
   await expectInvariants(client);
 });
 
-test("a stranger's lock on a slot or a stream stops no writer, and sleep goes on elsewhere", async () => {
+test('a foreign lock on a slot or a stream stops no writer, and deactivation proceeds elsewhere', async () => {
   await session(stranger, 1073741824);
   const ids = await enqueue(client, 'q', numberedTasks(2));
   expect(await value(client, 'select slot::integer from tock.streams')).toBe(1);
@@ -109,7 +109,7 @@ test("a stranger's lock on a slot or a stream stops no writer, and sleep goes on
   expect(await value(client, 'select tock.rest()')).toBe(1);
 });
 
-test('the doctor names who holds what, and says nothing when they have gone', async () => {
+test('doctor() names the holder of a foreign lock, until that has ended', async () => {
   const found = () =>
     rows<{ finding: string; detail: string; hint: string }>(
       client,
@@ -129,7 +129,7 @@ test('the doctor names who holds what, and says nothing when they have gone', as
   expect(await found()).toEqual([]);
 });
 
-test('claims and writers at work are no strangers to the doctor', async () => {
+test('locks of claims and writers are no finding', async () => {
   let going = true;
   const busy = [0, 1, 2].map(async () => {
     const on = await db.connect();

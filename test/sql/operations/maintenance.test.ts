@@ -47,7 +47,7 @@ const run = (duty: string, on = client) =>
 const tick = () => value<Date | null>(client, 'select tock.tick()');
 const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
 
-test('a tick promotes what is due, takes back what is lost, and records each duty', async () => {
+test('a tick promotes due tasks, reaps lost runs, and records each maintenance job', async () => {
   const [late] = await enqueue(client, 'q', [{ delay_seconds: 100 }]);
   await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
@@ -65,7 +65,7 @@ test('a tick promotes what is due, takes back what is lost, and records each dut
   expect([done.get('promote')?.last_amount, done.get('reap')?.last_amount]).toEqual([1, 2]);
 });
 
-test('a duty that is not due is left for later', async () => {
+test('a maintenance job that is not due is skipped', async () => {
   await tick();
   const before = await duties();
   await tick();
@@ -80,7 +80,7 @@ test('a duty that is not due is left for later', async () => {
   expect((await duties()).get('tidy')).toEqual(before.get('tidy'));
 });
 
-test('a duty that looked for long and found nothing rests for a minute at most', async () => {
+test('a maintenance job that read long and found nothing pauses for a minute at most', async () => {
   const looked = (ago: string) =>
     client.query(
       `update tock.duties set last_started_at = now() - $1::interval, last_ok_at = now() - $1::interval,
@@ -101,7 +101,7 @@ test('a duty that looked for long and found nothing rests for a minute at most',
   expect(await rested()).toBe(false);
 });
 
-test('a failing duty is recorded with its error, what it did is undone, and others go on', async () => {
+test('a failing maintenance job is recorded with its error and rolled back, and the others run', async () => {
   await run('reap');
   const good = (await duties()).get('reap');
   await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
@@ -123,7 +123,7 @@ test('a failing duty is recorded with its error, what it did is undone, and othe
   expect((await duties()).get('reap')?.failures).toBe(2);
 });
 
-test('a duty that takes too long is stopped, and that is recorded', async () => {
+test('a maintenance job that takes too long is stopped, and that is recorded', async () => {
   await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
     language sql set lock_timeout = 0 as 'select 1 from (select pg_advisory_xact_lock(4711)) s'`);
   await client.query('select pg_advisory_lock(4711)');
@@ -137,7 +137,7 @@ test('a duty that takes too long is stopped, and that is recorded', async () => 
   expect((await duties()).get('reap')?.last_error).toContain('57014');
 });
 
-test('a duty being done elsewhere is not done a second time', async () => {
+test('a maintenance job that runs elsewhere does not run twice', async () => {
   const other = await db.connect();
   await other.query('begin');
   expect(await run('promote', other)).toBe(0);
@@ -149,7 +149,7 @@ test('a duty being done elsewhere is not done a second time', async () => {
   expect(await run('promote')).toBe(0);
 });
 
-test('a duty that is none is refused', async () => {
+test('an unknown maintenance job is refused', async () => {
   expect(await refusal(run('sleep'))).toMatchObject({ code: 'TK422', detail: 'duty' });
 });
 
@@ -181,7 +181,7 @@ test('request ids are kept for a day, and then forgotten in bounded steps', asyn
   expect(await enqueue(client, 'q', [{}], 'young')).toEqual([first]);
 });
 
-test('a duty that hangs is canceled by the next one, and only a duty is', async () => {
+test('a maintenance job that hangs is cancelled by the next one, and other statements are not', async () => {
   const hung = await db.connect();
   const busy = await db.connect();
   const pid = await pidOf(busy);

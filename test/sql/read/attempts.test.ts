@@ -132,7 +132,7 @@ function expectTold(found: TaskRow, told: Attempt[]): void {
 
 const ways = ['failed', 'lost', 'changed', 'superseded', 'failed', 'changed', 'lost', 'failed'];
 
-test('100 attempts are told one by one, in order, wherever their epochs are', async () => {
+test('100 attempts are listed one by one, in order, whatever segments they lie in', async () => {
   const chain = await begin({ delay_seconds: 100 });
   for (let n = 0; n < 99; n++) {
     await attempt(chain, ways[n % ways.length] as string);
@@ -153,7 +153,7 @@ test('100 attempts are told one by one, in order, wherever their epochs are', as
   await expectInvariants(client);
 });
 
-test('a run in which an attempt is under way, ready or waited for comes last', async () => {
+test('a run with a running, ready or waiting attempt is last', async () => {
   const chain = await begin();
   await attempt(chain, 'failed');
   expectTold(await look(chain.id), chain.told);
@@ -167,7 +167,7 @@ test('a run in which an attempt is under way, ready or waited for comes last', a
   expect(new Date(runs[1]?.leased_until as string)).toEqual(run.leased_until);
 });
 
-test('of a task whose first epochs are gone the rest is told, by each of its ids', async () => {
+test('a task whose first segments are dropped lists its other attempts, by each of its ids', async () => {
   const chain = await begin();
   const from: number[] = [];
   for (let epoch = 0; epoch < 3; epoch++) {

@@ -67,7 +67,7 @@ beforeAll(async () => {
   );
 });
 
-test('history, a backlog and a transaction held open leave looks cheap', async () => {
+test('search stays cheap beside history, a backlog and an open transaction', async () => {
   await more(20_000, streams, true);
   await client.query('analyze');
   const holder = await db.connect();
@@ -107,7 +107,7 @@ test('one stream that is busier than two thousand others is read in few steps', 
   expect(places.find((place, n) => n > 0 && place !== (places[n - 1] ?? 0) - 1)).toBeUndefined();
 });
 
-test('no look scans a table', async () => {
+test('no search scans a table', async () => {
   await enqueue(client, 'q3', numberedTasks(3, 0, { delay_seconds: 100, gate: 'g' }));
   const on = await sessionWithPlans(db, [], 'auto');
   const bad = await badScans(

@@ -80,7 +80,7 @@ async function life(q: string, seed: number): Promise<string[]> {
 
 let all: string[] = [];
 
-test('over epochs each task is found once, by its newest run, in the state that task() tells', async () => {
+test('each task is found once over several segments, by its newest run, in the state that task() shows', async () => {
   for (let n = 0; n < 4; n++) {
     all.push(...(await life(n % 2 ? 'a' : 'b', n)));
     if (n === 1) await enqueueAndComplete(client, 'c', 30).then((ids) => all.push(...ids));
@@ -103,7 +103,7 @@ test('over epochs each task is found once, by its newest run, in the state that 
   }
 });
 
-test('a filter lets through what it says, and filters together what all of them do', async () => {
+test('a filter returns only matching tasks, and combined filters tasks that match all', async () => {
   const found = await search(client, {}, 1000);
   const [some] = found.filter(({ error }) => error === 'no');
   const middle = found[Math.floor(found.length / 2)]?.created_at as string;
@@ -129,7 +129,7 @@ test('a filter lets through what it says, and filters together what all of them 
   }
 });
 
-test('a unique key finds the task that had it last, a gate those at it', async () => {
+test('a unique key finds the task that had it last, a concurrency key its holders and waiters', async () => {
   const ids = await enqueue(client, 'g', numberedTasks(4, 0, { gate: 'x', tenant: 't' }));
   const [keyed] = await enqueue(client, 'g', [{ unique_key: 'only', tenant: 't' }]);
   await promote(client);
@@ -148,7 +148,7 @@ test('a unique key finds the task that had it last, a gate those at it', async (
   await complete(client, leaseOf(runs));
 });
 
-test('what can be no filter and no cursor is refused by its name', async () => {
+test('an invalid filter or cursor is refused by its name', async () => {
   const named = async (filter: unknown, cursor: string | null = null, limit: number | null = 10) =>
     (
       await refusal(
@@ -208,7 +208,7 @@ test('what can be no filter and no cursor is refused by its name', async () => {
   }
 });
 
-test('while others enqueue and end, nothing is shown twice, and nothing that stands is missing', async () => {
+test('nothing is listed twice or missing while tasks are enqueued and end', async () => {
   const stands = await enqueue(client, 'busy', numberedTasks(40, 0, { priority: 9 }));
   stands.push(...(await enqueue(client, 'busy', numberedTasks(10, 0, { delay_seconds: 900 }))));
   const other = await db.connect();
@@ -235,7 +235,7 @@ test('while others enqueue and end, nothing is shown twice, and nothing that sta
   expect(standing.filter((id) => !idsOf(found).includes(id))).toEqual([]);
 });
 
-test('what goes from the line to the runs meanwhile is in one of them, and only one', async () => {
+test('a task that is promoted during a search is listed once', async () => {
   await enqueueAndComplete(client, 'turn', 1);
   await enqueue(client, 'turn', numberedTasks(30, 0, { delay_seconds: 900 }));
   const other = await db.connect();
@@ -254,7 +254,7 @@ test('what goes from the line to the runs meanwhile is in one of them, and only 
   expect(idsOf(await search(client, { queue: 'turn' })).toSorted()).toEqual(seen.toSorted());
 });
 
-test('what was changed is shown once, in its own place', async () => {
+test('a changed task is listed once, in its own place', async () => {
   const [first, put, last] = (await enqueue(client, 'late', numberedTasks(3))) as [
     string,
     string,
@@ -273,7 +273,7 @@ test('what was changed is shown once, in its own place', async () => {
   expect(idsOf(ended).toSorted()).toEqual([first, last].toSorted());
 });
 
-test('what is purged or erased is shown as it now is', async () => {
+test('purged and erased tasks are listed in their new state', async () => {
   const ids = await enqueue(client, 'p', numberedTasks(5, 0, { tenant: 'whose' }));
   await client.query("select tock.purge_queue('p', 'ready')");
   const purged = await search(client, { queue: 'p' });
@@ -291,7 +291,7 @@ test('what is purged or erased is shown as it now is', async () => {
   expect(ids).not.toContain(id);
 });
 
-test('what retention hides by its id a search hides too', async () => {
+test('a task that retention hides from task() is hidden from a search too', async () => {
   await client.query(`select tock.put_queue('r', '{"retention_seconds": 3600}')`);
   const [done] = await enqueue(client, 'r', [{ unique_key: 'u' }]);
   const runs = await claim(client, 'r');

@@ -4,7 +4,7 @@ import { rows, value } from '../../verbs.ts';
 
 databasePerTest();
 
-test('a filter lets through what is in it, and of 400 others about one', async () => {
+test('a filter matches every number in it, and about one of 400 others', async () => {
   const [counted] = await rows<{ inside: number; outside: number; bytes: number }>(
     client,
     `with f as materialized (select tock.filter_of(array(select 37 * n from generate_series(1, 2000) n)) as filter)
@@ -16,7 +16,7 @@ test('a filter lets through what is in it, and of 400 others about one', async (
   expect(counted?.outside).toBeLessThan((74000 - 2000) / 200);
 });
 
-test('a filter of one number is one, and none of none', async () => {
+test('a filter of one number matches that number, and a filter of none matches nothing', async () => {
   const largest = '9223372036854775807';
   const holds = (value_: string, filtered: string) =>
     value(client, 'select tock.lets_through(tock.filter_of(array[$1::bigint]), $2)', [

@@ -67,7 +67,7 @@ const bad = (on: pg.Client) =>
     least: 200,
   });
 
-test('a session that planned on empty tables finds tasks by what they are', async () => {
+test('a session that planned on empty tables finds the tasks of bulk changes by an index', async () => {
   expect(await bad(old)).toEqual([]);
 });
 

@@ -27,7 +27,7 @@ let count = 0;
 const queue = () => `x${++count}`;
 const connect = (number: number) => Promise.all(Array.from({ length: number }, () => db.connect()));
 
-test('a dead task that two callers redrive at once runs again once', async () => {
+test('a dead task that two callers redrive concurrently runs again once', async () => {
   const q = queue();
   await die(client, q, Array(5).fill('x'));
   const [a, b] = (await connect(2)) as [pg.Client, pg.Client];
@@ -41,7 +41,7 @@ test('a dead task that two callers redrive at once runs again once', async () =>
   expect((await drain(client, q)).flat()).toHaveLength(5);
 });
 
-test('a redrive whose caller is killed has done nothing, and its repetition does it', async () => {
+test('a redrive whose caller is killed changes nothing, and its repeat redrives', async () => {
   const q = queue();
   await die(client, q, Array(4).fill('x'));
   const other = await db.connect();
@@ -57,7 +57,7 @@ test('a redrive whose caller is killed has done nothing, and its repetition does
   await expectInvariants(client);
 });
 
-test('eight callers who redrive and rerun a queue of dead tasks run each as often as they say', async () => {
+test('eight callers that redrive and rerun a queue of dead tasks run each as often as they answer', async () => {
   const q = queue();
   const ids = await die(client, q, Array(300).fill('x'));
   const callers = await connect(8);
@@ -100,7 +100,7 @@ test('eight callers who redrive and rerun a queue of dead tasks run each as ofte
   await expectInvariants(client);
 });
 
-test('two callers who rerun one task with one request id get the same id', async () => {
+test('two callers that rerun one task with one request id get the same id', async () => {
   const q = queue();
   const { id } = await taskInState(client, q, 'done');
   const callers = await connect(4);
@@ -112,7 +112,7 @@ test('two callers who rerun one task with one request id get the same id', async
   expect((await drain(client, q)).flat()).toHaveLength(4);
 });
 
-test('of two callers who rerun one task at once each gets a task', async () => {
+test('two callers that rerun one task concurrently get a task each', async () => {
   const q = queue();
   const { id } = await taskInState(client, q, 'dead');
   const [a, b] = (await connect(2)) as [pg.Client, pg.Client];
@@ -192,7 +192,7 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
   await expectInvariants(client);
 });
 
-test('tasks that are moved to and fro while they are claimed run once, in one queue', async () => {
+test('tasks that are moved back and forth while they are claimed run once, in one queue', async () => {
   const queues = [queue(), queue(), queue()] as [string, string, string];
   const random = seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
   const ids = await enqueue(

@@ -43,7 +43,7 @@ test.each(states)(
   },
 );
 
-test('a moved task keeps what it is, and has the lane that its tenant has there', async () => {
+test("a moved task keeps its options, and has its tenant's bucket in the new queue", async () => {
   const [q, to] = [queue(), queue()];
   await client.query(
     `select tock.put_queue($1, '{"lanes": 1}'), tock.put_queue($2, '{"lanes": 64}')`,
@@ -83,7 +83,7 @@ test('a moved task keeps what it is, and has the lane that its tenant has there'
   await expectInvariants(client);
 });
 
-test('a task that has failed and waits for its next attempt is moved with what it was', async () => {
+test('a failed task that waits for its next attempt is moved with its attempts', async () => {
   const [q, to] = [queue(), queue()];
   const [id] = (await enqueue(client, q, [{ payload: 'p' }])) as [string];
   await fail(client, leaseOf(await claim(client, q)), { retry_in_seconds: 100, error: 'e' });
@@ -95,7 +95,7 @@ test('a task that has failed and waits for its next attempt is moved with what i
   expect((await task(client, id))?.runs).toHaveLength(2);
 });
 
-test("each id of a task's runs says the queue where the task is now", async () => {
+test("each id of a task's runs shows the task's current queue", async () => {
   const [q, to, third] = [queue(), queue(), queue()];
   const [id] = (await enqueue(client, q, [{ delay_seconds: 100 }])) as [string];
   const ids = [id];
@@ -113,7 +113,7 @@ test("each id of a task's runs says the queue where the task is now", async () =
   for (const one of ids) expect(await queueOf(one)).toBe(third);
 });
 
-test('a task is moved on, and back', async () => {
+test('a task is moved onward, and back', async () => {
   const [q, to, third] = [queue(), queue(), queue()];
   const [id] = (await enqueue(client, q, [{ payload: 'p' }])) as [string];
   for (const next of [to, third, q]) await move(client, [id], next);
@@ -126,7 +126,7 @@ test('a task is moved on, and back', async () => {
   await expectInvariants(client);
 });
 
-test('a task that is being claimed is not moved until that is decided, and runs in one queue only', async () => {
+test('a task that is being claimed is not moved until the claim ends, and runs in one queue only', async () => {
   const [q, to] = [queue(), queue()];
   const [id] = (await enqueue(client, q, [{}])) as [string];
   const other = await db.connect();
@@ -143,7 +143,7 @@ test('a task that is being claimed is not moved until that is decided, and runs 
   await expectInvariants(client);
 });
 
-test('what a gate or a unique key of its queue holds is not moved', async () => {
+test('a task with a concurrency key or a unique key is not moved', async () => {
   const [q, to] = [queue(), queue()];
   const ids = await enqueue(client, q, [
     { gate: 'a', delay_seconds: 100 },
@@ -155,7 +155,7 @@ test('what a gate or a unique key of its queue holds is not moved', async () => 
   expect(ids.map((id) => changed.get(id))).toEqual([false, false, true]);
 });
 
-test('a move of nothing makes no queue, and a move of something does', async () => {
+test('a move of nothing creates no queue, and a move of a task does', async () => {
   const [q, to] = [queue(), queue()];
   const { id } = await taskInState(client, q, 'done');
   const [keyed] = (await enqueue(client, q, [{ unique_key: 'k' }])) as [string];
@@ -167,7 +167,7 @@ test('a move of nothing makes no queue, and a move of something does', async () 
   expect(await value(client, known, [to])).toBe(1);
 });
 
-test('ids that nobody knows are left out, and what cannot be is refused', async () => {
+test('unknown ids are left out, and invalid arguments are refused', async () => {
   expect(await move(client, ['9223372036854775807'], queue())).toEqual([]);
   const [id] = (await enqueue(client, queue(), numberedTasks(1))) as [string];
   expect(await refusal(move(client, [id], '*'))).toMatchObject({ code: 'TK422', detail: 'queue' });

@@ -15,8 +15,8 @@ import { payloadsOf, promoteAndClaim, promoteDue, tasksWithKey } from './concurr
 
 databasePerFile();
 
-describe('no wake-up is lost', () => {
-  test('when a task comes while the completion of the one inside is open', async () => {
+describe('no admission is lost', () => {
+  test("when a task is enqueued while the holder's completion is open", async () => {
     const other = await db.connect();
     await enqueue(client, 'late-end', tasksWithKey('k', 0));
     const first = await promoteAndClaim(client, 'late-end');
@@ -29,7 +29,7 @@ describe('no wake-up is lost', () => {
     expect(payloadsOf(await promoteAndClaim(client, 'late-end'))).toEqual([1]);
   });
 
-  test('when the one inside ends while the coming of the next is open', async () => {
+  test('when the holder ends while the enqueue of the next is open', async () => {
     const other = await db.connect();
     await enqueue(client, 'late-come', tasksWithKey('k', 0));
     const first = await promoteAndClaim(client, 'late-come');
@@ -62,7 +62,7 @@ describe('no wake-up is lost', () => {
     expect(payloadsOf(runs).sort()).toEqual([1, 'delayed']);
   });
 
-  test('when an enqueueing committed after later tasks were promoted', async () => {
+  test('when an enqueue commits after later tasks were promoted', async () => {
     const other = await db.connect();
     await other.query('begin');
     await enqueue(other, 'late', tasksWithKey('late', 'late'));
@@ -83,7 +83,7 @@ describe('no wake-up is lost', () => {
     await swept('null');
   });
 
-  test('when what committed late stands below what was let in', async () => {
+  test('when a late commit lies before admitted tasks', async () => {
     const [holder, late] = [await db.connect(), await db.connect()];
     await enqueue(client, 'below', tasksWithKey('k', 0));
     const first = await promoteAndClaim(client, 'below');
@@ -104,7 +104,7 @@ describe('no wake-up is lost', () => {
   });
 });
 
-describe('whose claim is not committed is inside still, though the task', () => {
+describe('a task whose claim is not committed is still a holder, though the task', () => {
   const ways: [string, (id: string) => Promise<unknown>, object?][] = [
     [
       'was cancelled meanwhile',
@@ -134,7 +134,7 @@ describe('whose claim is not committed is inside still, though the task', () => 
   });
 });
 
-test('settings left open in a transaction hold up no promotion', async () => {
+test('settings in an open transaction block no promotion', async () => {
   const other = await db.connect();
   await other.query("begin; select tock.put_gate('open', 'new', '{}')");
   await enqueue(client, 'open', tasksWithKey('new'));

@@ -24,7 +24,7 @@ import {
 
 databasePerFile();
 
-test('of a key one task at a time starts, in the order of enqueueing', async () => {
+test('tasks of one key start one at a time, in the order of enqueueing', async () => {
   const ids = await enqueue(client, 'serial', [
     ...tasksWithKey('a', 0, 3),
     ...tasksWithKey('b', 10, 2),
@@ -38,7 +38,7 @@ test('of a key one task at a time starts, in the order of enqueueing', async () 
   expect(payloadsOf(await promoteAndClaim(client, 'serial')).sort()).toEqual([1, 11]);
 });
 
-test('a thousand tasks with a gate each come in together', async () => {
+test('a thousand tasks with a key each are admitted together', async () => {
   const tasks = Array.from({ length: 1000 }, (_, n) => ({ payload: n, gate: `gate ${n}` }));
   await enqueue(client, 'together', tasks);
   await promoteDue(client);
@@ -50,7 +50,7 @@ test('a thousand tasks with a gate each come in together', async () => {
   expect(await claim(client, 'together', { limit: 1000 })).toHaveLength(1000);
 });
 
-test('tasks without a gate are not held up by those with one', async () => {
+test('tasks without a key do not wait for those with one', async () => {
   await enqueue(client, 'mixed', tasksWithKey('a', 0, 3));
   await enqueue(client, 'mixed', [{ payload: 'plain' }, { payload: 'too' }]);
   const runs = [
@@ -60,7 +60,7 @@ test('tasks without a gate are not held up by those with one', async () => {
   expect(payloadsOf(runs).sort()).toEqual([0, 'plain', 'too']);
 });
 
-describe('the next may come in when a task', () => {
+describe('the next task is admitted when a task', () => {
   const ends: [string, (lease: string, id: string) => Promise<unknown>][] = [
     ['is done', (lease) => complete(client, lease)],
     ['is done with a result', (lease, id) => complete(client, lease, [{ id, result: 1 }])],
@@ -120,7 +120,7 @@ describe('the next may come in when a task', () => {
     expect((await task(client, id as string))?.state).toBe('expired');
   });
 
-  test('is given up as it waits for its turn, too', async () => {
+  test('is ended while it waits for admission', async () => {
     const ids = await enqueue(client, 'given-up', tasksWithKey('k', 0, 3));
     const first = await promoteAndClaim(client, 'given-up');
     await client.query('select tock.cancel(array[$1::bigint])', [ids[1]]);
@@ -129,7 +129,7 @@ describe('the next may come in when a task', () => {
   });
 });
 
-test('a retry keeps its turn, and gives it up where the queue says so', async () => {
+test('a retry keeps its admission, and gives it up where the queue says so', async () => {
   await putQueue(client, 'keeps', { backoff_base_seconds: 0, backoff_jitter: 0 });
   await putQueue(client, 'yields', {
     backoff_base_seconds: 0,
@@ -152,7 +152,7 @@ test('a retry keeps its turn, and gives it up where the queue says so', async ()
   }
 });
 
-test('a retry that waits holds the gate, and goes on when its time has come', async () => {
+test('a retry that waits holds the key, and runs when its time has come', async () => {
   await putQueue(client, 'backing-off', { backoff_base_seconds: 3600 });
   const [id] = await enqueue(client, 'backing-off', tasksWithKey('k', 0, 2));
   await fail(client, leaseOf(await promoteAndClaim(client, 'backing-off')));
@@ -166,7 +166,7 @@ test('a retry that waits holds the gate, and goes on when its time has come', as
   expect(again[0]?.attempt).toBe(2);
 });
 
-test('a task that was put off for later gives up its turn', async () => {
+test('a task that is delayed gives up its admission', async () => {
   const [id] = await enqueue(client, 'put-off', tasksWithKey('k', 0, 2));
   await promoteDue(client);
   await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [id]);
@@ -181,7 +181,7 @@ test('a task that was put off for later gives up its turn', async () => {
   expect((await task(client, id as string))?.state).toBe('waiting');
 });
 
-test('a gate is listed, resized, paused and reset', async () => {
+test('a concurrency key is listed, resized, paused and reset', async () => {
   await enqueue(client, 'governed', tasksWithKey('k', 0, 6));
   expect(payloadsOf(await promoteAndClaim(client, 'governed'))).toEqual([0]);
   const list = () =>
@@ -205,7 +205,7 @@ test('a gate is listed, resized, paused and reset', async () => {
   expect(await value(client, `select tock.reset_gate('governed', 'unknown')`)).toBe(false);
 });
 
-test('a gate with a rate lets in a burst, and then one by one as time goes by', async () => {
+test('a key with a rate admits a burst, and then one by one as time passes', async () => {
   await putQueue(client, 'rated', {
     gate_limit: 100,
     gate_rate_limit: 1,
@@ -231,7 +231,7 @@ test('a gate with a rate lets in a burst, and then one by one as time goes by', 
   expect(payloadsOf(await promoteAndClaim(client, 'rated'))).toEqual([5]);
 });
 
-test('who came to the gate first comes in first, though it was delayed or had failed before', async () => {
+test('tasks are admitted in order of enqueueing, though one was delayed or failed before', async () => {
   await putQueue(client, 'line', { gate_retry: 'yield', backoff_base_seconds: 3600 });
   await enqueue(client, 'line', tasksWithKey('k', 'delayed', 1, { delay_seconds: 3600 }));
   await enqueue(client, 'line', tasksWithKey('k', 0, 2));
@@ -255,7 +255,7 @@ test('who came to the gate first comes in first, though it was delayed or had fa
   expect(seen).toEqual([1, 'delayed', 0]);
 });
 
-test('an old snapshot lets nobody in, and its settings are refused', async () => {
+test('an old snapshot admits no task, and its settings are refused', async () => {
   const [holder, other] = [await db.connect(), await db.connect()];
   await enqueue(client, 'snapshot', tasksWithKey('k', 0));
   await complete(client, leaseOf(await promoteAndClaim(client, 'snapshot')));
@@ -279,7 +279,7 @@ test('an old snapshot lets nobody in, and its settings are refused', async () =>
   expect(payloadsOf(await promoteAndClaim(client, 'snapshot'))).toEqual([2]);
 });
 
-test('an alarm goes by the rate as it is now', async () => {
+test('an alarm follows the current rate', async () => {
   await putQueue(client, 'alarm', { gate_limit: 9, gate_rate_limit: 1, gate_rate_seconds: 86400 });
   await enqueue(client, 'alarm', tasksWithKey('k', 0, 2));
   expect(payloadsOf(await promoteAndClaim(client, 'alarm'))).toEqual([0]);
@@ -294,7 +294,7 @@ test('an alarm goes by the rate as it is now', async () => {
   expect(payloadsOf(await promoteAndClaim(client, 'alarm'))).toEqual([1]);
 });
 
-test('a claim through a gate commits synchronously', async () => {
+test('a claim of a task with a key commits synchronously', async () => {
   await enqueue(client, 'synchronous', tasksWithKey('k'));
   await promoteDue(client);
   const { rows: claimed } = await client.query(
@@ -304,7 +304,7 @@ test('a claim through a gate commits synchronously', async () => {
   expect(claimed).toMatchObject([{ setting: 'on' }]);
 });
 
-test('who was put off while it was to wake its gate comes at its time, also when the gate is reset', async () => {
+test('a task that was delayed while it was to wake its key is admitted at its time, also after a reset', async () => {
   await putQueue(client, 'woken', { gate_limit: 100, gate_rate_limit: 1, gate_rate_seconds: 3600 });
   const ids = await enqueue(client, 'woken', tasksWithKey('k', 0, 2));
   expect(payloadsOf(await promoteAndClaim(client, 'woken'))).toEqual([0]);

@@ -17,7 +17,7 @@ import { payloadsOf, promoteAndClaim, putQueue, tasksWithKey } from './concurren
 
 databasePerFile();
 
-test('a long line that has expired is sent on in parts', async () => {
+test('a long expired wait list is processed in parts', async () => {
   await enqueue(client, 'stale', tasksWithKey('k', 0));
   const first = await promoteAndClaim(client, 'stale');
   await enqueue(client, 'stale', [
@@ -42,7 +42,7 @@ test('a long line that has expired is sent on in parts', async () => {
   expect(seen).toEqual(['fresh']);
 });
 
-test('a turn costs the same with a long line, many keys and a transaction held open', async () => {
+test('an admission costs the same with a long wait list, many keys and an open transaction', async () => {
   const other = await db.connect();
   await enqueue(client, 'long', [
     ...tasksWithKey('long', 0, 20_000),
@@ -80,7 +80,7 @@ test('a turn costs the same with a long line, many keys and a transaction held o
   expect(await middle('long')).toBeLessThan(few * 1.5);
 });
 
-test('whatever eight workers do, no more than its limit of a key ever run, and all come to an end', async () => {
+test('no more tasks of a key than its limit run, whatever eight workers do, and all tasks end', async () => {
   const limits: Record<string, number> = { a: 1, b: 1, c: 3, d: 2, e: 1 };
   await putQueue(client, 'hammered', {
     backoff_base_seconds: 0,

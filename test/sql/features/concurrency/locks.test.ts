@@ -40,7 +40,7 @@ const free = async (queue: string) =>
     )
   ).map(({ gate }) => gate);
 
-describe('a part of a lease opens only the gates of what ended, when it is', () => {
+describe('a partial end of a lease admits only behind the ended runs, when it is', () => {
   const ends: [string, (lease: string, id: string) => Promise<unknown>][] = [
     ['completed', (lease, id) => complete(client, lease, [{ id, result: 1 }])],
     ['failed', (lease, id) => fail(client, lease, [{ id, fatal: true }])],
@@ -66,7 +66,7 @@ describe('a part of a lease opens only the gates of what ended, when it is', () 
   });
 });
 
-describe('gates that nobody has used for long', () => {
+describe('concurrency keys that are unused for long', () => {
   /** Two gates that a task went through two days ago. */
   const unused = async (queue: string) => {
     await enqueue(client, queue, [...tasksWithKey('a', 1), ...tasksWithKey('b', 2)]);
@@ -82,7 +82,7 @@ describe('gates that nobody has used for long', () => {
     }
   };
 
-  test('are forgotten, and none is locked that stays', async () => {
+  test('are pruned, and none that stays is locked', async () => {
     await unused('unused');
     await enqueue(client, 'unused', tasksWithKey('b', 3));
     expect(payloadsOf(await promoteAndClaim(client, 'unused'))).toEqual([3]);
@@ -93,7 +93,7 @@ describe('gates that nobody has used for long', () => {
     expect(await free('unused')).toEqual(['b']);
   });
 
-  test('stay when somebody comes while others are forgotten', async () => {
+  test('stay when a task is enqueued while others are pruned', async () => {
     await unused('come-back');
     await other.query(
       "begin; select from tock.turns where queue = 'come-back' and gate = 'a' for update",
@@ -111,7 +111,7 @@ describe('gates that nobody has used for long', () => {
   });
 });
 
-test('lost runs are taken back while somebody has the rows of their gates', async () => {
+test('lost runs are reaped while another session has locked the rows of their keys', async () => {
   const leases: string[] = [];
   await enqueue(client, 'lost', tasksWithKey('k', 0, 4));
   await client.query(`select tock.put_gate('lost', 'k', '{"gate_limit": 4}')`);
@@ -137,7 +137,7 @@ test('lost runs are taken back while somebody has the rows of their gates', asyn
   await other.query('commit');
 });
 
-test('a call that makes many gates takes few locks', async () => {
+test('a call that creates many concurrency keys takes few locks', async () => {
   await enqueue(
     client,
     'many',
@@ -156,7 +156,7 @@ test('a call that makes many gates takes few locks', async () => {
   expect(locks).toBeLessThan(100);
 });
 
-test('an enqueue whose transaction is open opens no gate and shuts none; the next claim that is alone does', async () => {
+test('an enqueue in an open transaction neither admits nor blocks; the next claim in its own transaction admits', async () => {
   const open = await db.connect();
   await open.query('begin');
   await enqueue(open, 'open', tasksWithKey('g', 'open'));

@@ -42,7 +42,7 @@ for (const end of ['rollback', 'commit']) {
   });
 }
 
-test('an open promotion at one gate holds up no others, however many stand behind it', async () => {
+test('an open promotion at one concurrency key blocks no others, however many tasks wait behind it', async () => {
   const first = await db.connect();
   await enqueue(client, 'held', tasksWithKey('g', 'first'));
   await first.query('begin');
@@ -60,7 +60,7 @@ test('an open promotion at one gate holds up no others, however many stand behin
   );
 });
 
-test('of eight who promote and claim at once, all keep to the order of one enqueuer', async () => {
+test('eight sessions that promote and claim concurrently keep the order of one enqueuer', async () => {
   const count = 300;
   let left = count;
   const seen: number[] = [];

@@ -22,7 +22,7 @@ async function pair(queue: string): Promise<[string, string]> {
   return ids;
 }
 
-test('a gate lets nobody in beside a claim under way whose task was cancelled', async () => {
+test('a concurrency key admits no task beside a claim in progress whose task was cancelled', async () => {
   const [id] = await pair('cancelled');
   const [worker, other] = [await db.connect(), await db.connect()];
   await worker.query('begin');
@@ -39,7 +39,7 @@ test('a gate lets nobody in beside a claim under way whose task was cancelled', 
   expect(await claim(client, 'cancelled', { limit: 5 })).toHaveLength(1);
 });
 
-test('a task inside that is changed stays inside, and runs as changed', async () => {
+test('a holder that is changed stays a holder, and runs as changed', async () => {
   const [id] = await pair('changed');
   await change(client, [id], { payload: 'new' });
   await promote(client);
@@ -47,7 +47,7 @@ test('a task inside that is changed stays inside, and runs as changed', async ()
   expect(claimed).toMatchObject([{ id, payload: 'new' }]);
 });
 
-test('a task inside that is put off gives its place to the next, and comes back behind it', async () => {
+test('a holder that is delayed admits the next, and returns behind it', async () => {
   const [id, next] = await pair('put-off');
   await change(client, [id], { delay_seconds: 1000 });
   const claimed = await claim(client, 'put-off', { limit: 5 });

@@ -37,7 +37,7 @@ async function due(queue: string): Promise<void> {
   await sweep(client);
 }
 
-describe('through a paused gate no task comes back that', () => {
+describe('a paused concurrency key does not admit a task that', () => {
   const ends: [string, (lease: string) => Promise<unknown>, { gate_retry?: string }?][] = [
     ['failed', (lease) => fail(client, lease)],
     ['failed and is to be tried at once', (lease) => fail(client, lease, { retry_in_seconds: 0 })],
@@ -69,7 +69,7 @@ describe('through a paused gate no task comes back that', () => {
   });
 });
 
-describe('a retry that is put off for later gives up its turn', () => {
+describe('a retry that is delayed gives up its admission', () => {
   const later = (id: string) =>
     client.query("select tock.reschedule(array[$1::bigint], now() + interval '9 days')", [id]);
   const ways: [string, (lease: string, id: string) => Promise<unknown>][] = [
@@ -108,7 +108,7 @@ describe('a retry that is put off for later gives up its turn', () => {
     await expectInvariants(client);
   });
 
-  test('and backs off in it once more when it fails again', async () => {
+  test('and backs off as a holder when it fails again', async () => {
     const [id = ''] = await enqueue(client, 'again', tasksWithKey('k', 0, 2));
     await fail(client, leaseOf(await promoteAndClaim(client, 'again')));
     await put('again', { paused: true });

@@ -24,7 +24,7 @@ const written = async () => {
   );
 };
 
-test('ten thousand children of one parent come when it is done', async () => {
+test('ten thousand children of one parent become ready when it is done', async () => {
   const [parent = ''] = await enqueue(client, 'wide', [{}]);
   await enqueue(client, 'wide', numberedTasks(10_000, 0, { after: [parent] }));
   expect(await watches()).toBe(10_000);
@@ -41,7 +41,7 @@ test('ten thousand children of one parent come when it is done', async () => {
   expect(await watches()).toBe(0);
 });
 
-test('ten thousand parents of one child are looked at a few at a time', async () => {
+test('ten thousand parents of one child are checked a few at a time', async () => {
   await enqueue(client, 'deep', [...numberedTasks(10_000), { payload: 'child', after: ['*'] }]);
   const leases: Run[][] = [];
   for (let n = 0; n < 100; n++) leases.push(await claim(client, 'deep', { limit: 100 }));
@@ -56,7 +56,7 @@ test('ten thousand parents of one child are looked at a few at a time', async ()
   expect((await written()) - before).toBeLessThan(50);
 });
 
-test('of many batches at once each callback comes once, after all of its batch', async () => {
+test('each of many concurrent batches has one callback, after all of its tasks', async () => {
   const batches = 60;
   const size = 8;
   for (let n = 0; n < batches; n++) {

@@ -73,7 +73,7 @@ test('tasks of one call wait for each other by name, in any order', async () => 
   expect(await states([load, parse, fetch])).toEqual(['ready', 'done', 'done']);
 });
 
-test('a task after * comes when all before it in the call are over', async () => {
+test('a task after * becomes ready when all tasks before it in the call have ended', async () => {
   const queue = newQueue();
   const ids = await enqueue(client, queue, [
     ...numberedTasks(20),
@@ -152,7 +152,7 @@ for (const [bad, message, field] of [
   });
 }
 
-test('what waits for a dead task comes when that was redriven and is done', async () => {
+test('a task that waits for a dead task becomes ready when that was redriven and is done', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const [child = ''] = await enqueue(client, queue, [
@@ -168,7 +168,7 @@ test('what waits for a dead task comes when that was redriven and is done', asyn
   expect(await stateOf(child)).toBe('ready');
 });
 
-test('a cancelled child says for which parent, and its own children are cancelled for it', async () => {
+test('a cancelled child names the parent that cancelled it, and its own children are cancelled too', async () => {
   const queue = newQueue();
   const chain = Array.from({ length: 50 }, (_, n) => ({
     name: `t${n}`,
@@ -236,7 +236,7 @@ describe('a child waits for a parent that', () => {
   }
 });
 
-test('a child keeps its own time and its own gate', async () => {
+test('a child keeps its own delay and its own concurrency key', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const soon = new Date(Date.now() + 3_600_000).toISOString();
@@ -254,7 +254,7 @@ test('a child keeps its own time and its own gate', async () => {
   expect(await stateOf(later)).toBe('ready');
 });
 
-test('a child that is rescheduled waits for its parents all the same', async () => {
+test('a child that is rescheduled still waits for its parents', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const [child = ''] = await enqueue(client, queue, [{ after: [parent], delay_seconds: 3600 }]);
@@ -265,7 +265,7 @@ test('a child that is rescheduled waits for its parents all the same', async () 
   expect(await stateOf(child)).toBe('ready');
 });
 
-test('who comes after tasks that are over comes at once', async () => {
+test('a task whose parents have ended is ready at once', async () => {
   const queue = newQueue();
   const parents = await enqueue(client, queue, numberedTasks(30));
   await complete(client, leaseOf(await take(queue, 30)));

@@ -18,7 +18,7 @@ import {
 databasePerTest();
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
-test('a payload that is changed after it was gathered keeps its parents', async () => {
+test('a payload that is changed after its results were included keeps its parents', async () => {
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   const [child = ''] = await enqueue(client, 'q', [
     { payload: 1, after: [parent], gather: true, delay_seconds: 600 },
@@ -31,7 +31,7 @@ test('a payload that is changed after it was gathered keeps its parents', async 
   expect(run?.payload).toMatchObject({ payload: 2, parents: [{ id: parent, result: 5 }] });
 });
 
-test('a completion in repeatable read doesn’t fail for a look at the child', async () => {
+test('a completion in repeatable read does not fail when it checks the child', async () => {
   const other = await db.connect();
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   await enqueue(client, 'q', [{ after: [parent] }]);
@@ -58,7 +58,7 @@ test('parents() shows a cancelled parent as the task itself does', async () => {
   expect(shown?.state).toBe('cancelled');
 });
 
-test('a gathered payload says how a cancelled parent stands', async () => {
+test('a payload with included results shows a cancelled parent as cancelled', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
   const [child = ''] = await enqueue(client, 'q', [
     { after: [parent], on_parent_failure: 'run', gather: true },
@@ -84,7 +84,7 @@ test('a task after * waits for a keyed task of its call, or the call is refused'
   expect(await stateOf(enqueued[2] as string)).toBe('waiting');
 });
 
-test('a bad parent beside a keyed task is named by its place in the call', async () => {
+test('an invalid parent beside a keyed task is named by its index in the call', async () => {
   const error = await enqueue(client, 'q', [
     { unique_key: 'k' },
     { unique_key: 'k2' },
@@ -93,7 +93,7 @@ test('a bad parent beside a keyed task is named by its place in the call', async
   expect(error).toMatchObject({ code: 'TK422', detail: 'tasks[2].after[0]' });
 });
 
-test('keyed tasks that name unknown ones are named by their place in the call', async () => {
+test('keyed tasks that name unknown parents are named by their index in the call', async () => {
   const error = await enqueue(client, 'q', [
     {},
     { unique_key: 'b' },
@@ -113,7 +113,7 @@ test('a child doesn’t expire by its queue’s max_wait_seconds while its paren
   expect(await stateOf(child)).toBe('ready');
 });
 
-test('an erased child says no names of its parents any more', async () => {
+test('an erased child no longer shows names of its parents', async () => {
   const [, child = ''] = await enqueue(client, 'q', [
     { name: 'mail to jane@example.com' },
     { after: ['mail to jane@example.com'], gather: true },
@@ -124,13 +124,13 @@ test('an erased child says no names of its parents any more', async () => {
   expect(JSON.stringify(await task(client, child))).not.toContain('jane');
 });
 
-test('a parent that stands twice is one', async () => {
+test('a parent that is named twice counts once', async () => {
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   const [child = ''] = await enqueue(client, 'q', [{ after: [parent, parent] }]);
   expect((await task(client, child))?.options).toMatchObject({ after: [parent] });
 });
 
-test('a key for one stage is not given the result of another', async () => {
+test('a key for one stage does not read the result of another', async () => {
   for (const q of ['a', 'b', 'c']) await client.query('select tock.put_queue($1)', [q]);
   const key = await value<string>(
     client,
@@ -156,7 +156,7 @@ test('a key for one stage is not given the result of another', async () => {
   expect(answer).toBe('TK403');
 });
 
-test('an expired child of a parent that never ends doesn’t stay for ever', async () => {
+test('an expired child of a parent that never ends is removed', async () => {
   const [id = ''] = await enqueue(client, 'a', [{}]);
   await enqueue(client, 'b', [{ after: [id], on_parent_failure: 'wait', expires_in_seconds: 0.5 }]);
   await fail(client, leaseOf(await claim(client, 'a')), { fatal: true });

@@ -4,7 +4,7 @@ import { claim, complete, enqueue, fail, leaseOf } from '../../verbs.ts';
 
 databasePerFile();
 
-test('the results of its parents are given to a child that gathers them', async () => {
+test('a child with include_results gets the results of its parents', async () => {
   const ids = await enqueue(client, 'sums', [
     { name: 'a' },
     { name: 'b' },

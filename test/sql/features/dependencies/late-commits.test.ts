@@ -24,7 +24,7 @@ async function take(queue: string, limit = 1) {
   return claim(client, queue, { limit });
 }
 
-test('a child that was enqueued in a transaction that is open for long sees its parent end', async () => {
+test('a child that was enqueued in a long transaction sees its parent end', async () => {
   const queue = newQueue();
   const other = await db.connect();
   const [parent = ''] = await enqueue(client, queue, [{}]);
@@ -36,7 +36,7 @@ test('a child that was enqueued in a transaction that is open for long sees its 
   await other.end();
 });
 
-test('a parent that is completed in a transaction that is open for long holds up nobody', async () => {
+test('a parent that is completed in a long transaction blocks no other task', async () => {
   const queue = newQueue();
   const other = await db.connect();
   const [a = '', b = ''] = await enqueue(client, queue, [{}, {}]);
@@ -52,7 +52,7 @@ test('a parent that is completed in a transaction that is open for long holds up
   await other.end();
 });
 
-test('in an epoch that is over a parent ends as well', async () => {
+test('a parent in a closed segment ends and releases its children', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
@@ -65,7 +65,7 @@ test('in an epoch that is over a parent ends as well', async () => {
   expect(await stateOf(child)).toBe('ready');
 });
 
-test('a cancelled parent that is being claimed is waited for', async () => {
+test('a child waits for a cancelled parent that is being claimed', async () => {
   const queue = newQueue();
   const other = await db.connect();
   const [parent = ''] = await enqueue(client, queue, [{}]);
@@ -91,7 +91,7 @@ test('a cancelled parent that is being claimed is waited for', async () => {
   await other.end();
 });
 
-describe('a child is told soon, whatever it has waited for until then, when its parent', () => {
+describe('a child is released soon, however long it has waited, when its parent', () => {
   const ends: [string, object, (queue: string, id: string) => Promise<unknown>][] = [
     [
       'has expired and is passed over',
@@ -150,7 +150,7 @@ test.each([
   ['ready', {}],
   ['waiting', { delay_seconds: 100_000 }],
 ])(
-  'a child looks again when its %s parent expires, however long it has watched',
+  'a child checks its %s parent again when that expires, however long it has waited',
   async (_, more) => {
     for (const [watched, seconds] of [
       ['20 seconds', 5],
@@ -168,7 +168,7 @@ test.each([
   },
 );
 
-test('a child of a parent that has started in time doesn’t look for its expiry', async () => {
+test('a child of a parent that has started in time does not check its expiry', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{ expires_in_seconds: 300 }]);
   const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
@@ -178,7 +178,7 @@ test('a child of a parent that has started in time doesn’t look for its expiry
   expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
 });
 
-test('a child looks soon when its parent comes to its turn, and so may expire from now on', async () => {
+test('a child checks its parent soon after that becomes ready, and so may expire from then on', async () => {
   const queue = newQueue();
   await client.query('select tock.put_queue($1, $2)', [queue, { max_wait_seconds: 300 }]);
   const first = newQueue();

@@ -35,7 +35,7 @@ async function watchedFor(interval: string): Promise<void> {
 }
 const settles = (id: string) => waitForState(client, id, 'ready', false);
 
-test('the first task of a call after *: an empty batch with a callback', async () => {
+test('the first task of a call with *: an empty batch with a callback', async () => {
   const [id = ''] = await enqueue(client, 'q', [{ payload: 'callback', after: ['*'] }]);
   expect(await stateOf(id)).toBe('ready');
 });
@@ -77,8 +77,8 @@ test('tasks is an object, with a key for some queues', async () => {
   expect(error).toMatchObject({ code: 'TK422' });
 });
 
-describe('lost wake-ups', () => {
-  test('a child whose row another transaction had for a moment when its parent ended', async () => {
+describe('lost notifications', () => {
+  test('a child whose row another transaction had locked when its parent ended', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'q', [{}]);
     const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
@@ -91,7 +91,7 @@ describe('lost wake-ups', () => {
     await settles(child);
   });
 
-  test('a child that a promotion was just looking at when its parent ended', async () => {
+  test('a child that a promotion was checking when its parent ended', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'q', [{}]);
     const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
@@ -131,7 +131,7 @@ describe('lost wake-ups', () => {
   }
 });
 
-describe('stale watches', () => {
+describe('stale dependency waits', () => {
   test('of a cancelled child whose parent is purged then', async () => {
     const [parent = ''] = await enqueue(client, 'p', [{}]);
     const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
@@ -166,7 +166,7 @@ describe('stale watches', () => {
   });
 });
 
-describe('held up by an open transaction', () => {
+describe('blocked by an open transaction', () => {
   test('promotion, while another transaction has made a waiting parent ready', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
@@ -208,7 +208,7 @@ describe('held up by an open transaction', () => {
     }
   });
 
-  test('no deadlock of promotion and who reschedules a parent and cancels a child', async () => {
+  test('promotion does not deadlock with a caller that reschedules a parent and cancels a child', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
     const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
@@ -232,7 +232,7 @@ describe('held up by an open transaction', () => {
   });
 });
 
-test('an expired child that was erased stays so', async () => {
+test('an expired child that was erased stays erased', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
   const [child = ''] = await enqueue(client, 'q', [
     { payload: 'secret', after: [parent], gather: true, expires_in_seconds: 1000 },
@@ -246,7 +246,7 @@ test('an expired child that was erased stays so', async () => {
   expect(await task(client, child)).toMatchObject({ state: 'expired', payload: null });
 });
 
-test('a gathered payload is no larger than its queue takes', async () => {
+test('a payload with included results is no larger than its queue allows', async () => {
   await client.query(`select tock.put_queue('q', '{"max_payload_bytes": 1024}')`);
   const [id = ''] = await enqueue(client, 'q', [{}]);
   await enqueue(client, 'q', [{ payload: 'y'.repeat(900), after: [id], gather: true }]);

@@ -28,7 +28,7 @@ import {
 databasePerTest();
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
-test('a parent that was done long ago counts as done, though its history is gone', async () => {
+test('a parent that was done long ago counts as done, though its history is deleted', async () => {
   await client.query(`select tock.put_queue('*', '{"retention_seconds": 60}')`);
   const [a = ''] = await enqueue(client, 'a', [{}]);
   const [b = ''] = await enqueue(client, 'b', [{ delay_seconds: 86_400 }]);
@@ -61,7 +61,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
     await complete(other, leaseOf(await claim(client, 'q')));
     return { ids, other };
   }
-  test('holds up no claim of another queue', async () => {
+  test('blocks no claim of another queue', async () => {
     await enqueue(client, 'z', [{ payload: 'plain' }]);
     const { other } = await chain();
     await client.query(`set statement_timeout = ${conditionTimeout}`);
@@ -74,7 +74,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
       await client.query('reset statement_timeout');
     }
   });
-  test('holds up no other due task', async () => {
+  test('blocks no other due task', async () => {
     const { other } = await chain();
     const [due = ''] = await enqueue(client, 'z', [{ delay_seconds: 1000 }]);
     await makeDue(client, 'z');
@@ -90,7 +90,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
       await client.query('reset statement_timeout');
     }
   });
-  test('is no deadlock with promotion when it changes the third', async () => {
+  test('does not deadlock with promotion when it changes the third', async () => {
     const { ids, other } = await chain();
     const pid = await pidOf(client);
     const promoting = promote(client).then(
@@ -109,7 +109,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
   });
 });
 
-test('a gated parent that is let in by an open completion holds up no claim', async () => {
+test('a parent that an open completion admits blocks no claim', async () => {
   await enqueue(client, 'g', [{ gate: 'x' }, { gate: 'x', name: 'p' }, { after: ['p'] }]);
   await promote(client);
   await client.query('update tock.waiting set due_at = now() where after_due is not null');
@@ -126,7 +126,7 @@ test('a gated parent that is let in by an open completion holds up no claim', as
   }
 });
 
-test('results of 256 MiB in all don’t stop completion, the reaper, promotion and claims', async () => {
+test('results of 256 MiB in all do not stop completion, the reaper, promotion and claims', async () => {
   const parents = 1200;
   const ids = await enqueue(client, 'big', [
     ...numberedTasks(parents),

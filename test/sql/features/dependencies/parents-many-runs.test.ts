@@ -17,7 +17,7 @@ async function pages(child: string): Promise<number> {
   return (top['Shared Hit Blocks'] ?? 0) + (top['Shared Read Blocks'] ?? 0);
 }
 
-test('a look at a parent reads as little after 200 jumps as after 20', async () => {
+test('a check of a parent reads as little after 200 runs as after 20', async () => {
   const id = await enqueueThroughStages();
   const [child = ''] = await enqueue(client, 'child', [{ after: [id] }]);
   const counts: number[] = [];
@@ -32,7 +32,7 @@ test('a look at a parent reads as little after 200 jumps as after 20', async () 
   expect(await stateOf(child)).toBe('ready');
 });
 
-test('a child of a parent that goes on, waits, is changed and goes on, sees it end', async () => {
+test('a child of a parent that is retried, waits, is changed and is retried, sees it end', async () => {
   const id = await enqueueThroughStages();
   const [child = ''] = await enqueue(client, 'child', [{ after: [id] }]);
   await completeRun(await claimNext('fetch'));

@@ -39,8 +39,8 @@ const looksIn = (child: string) =>
 /** Promotes by the sweep, which reads from the bottom. */
 const sweep = () => client.query('select tock.promote(1000, true)');
 
-describe('a child comes when its parent is done, though', () => {
-  test('a look at it was open when the parent came to its turn', async () => {
+describe('a child becomes ready when its parent is done, though', () => {
+  test('a check of it was open when the parent became ready', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
     const child = await childOf(parent);
@@ -115,7 +115,7 @@ describe('a child comes when its parent is done, though', () => {
       await becomesReady(child);
     });
 
-  test('nothing told the child: the next sweep finds it', async () => {
+  test('nothing notified the child: the next sweep finds it', async () => {
     const [parent = ''] = await enqueue(client, 'q', [{}]);
     const child = await childOf(parent);
     const [watch] = await rows<{ watch: string }>(
@@ -138,7 +138,7 @@ describe('a child comes when its parent is done, though', () => {
   });
 });
 
-test('a look by an older snapshot is made again soon, as it may have missed the end', async () => {
+test('a check by an older snapshot is repeated soon, as it may have missed the end', async () => {
   const [other, sweeper] = [await db.connect(), await db.connect()];
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   await other.query('begin');
@@ -154,7 +154,7 @@ test('a look by an older snapshot is made again soon, as it may have missed the 
   await Promise.all([other.end(), sweeper.end()]);
 });
 
-test('a parent that ended since it was looked at is looked at again', async () => {
+test('a parent that ended since its last check is checked again', async () => {
   const [parent = '', open = ''] = await enqueue(client, 'q', [{}, {}]);
   await complete(client, leaseOf(await claim(client, 'q')));
   await claim(client, 'q');
@@ -162,7 +162,7 @@ test('a parent that ended since it was looked at is looked at again', async () =
   expect((await value<number[]>(client, ended, [[parent, open]])).map(String)).toEqual([parent]);
 });
 
-test('beside a held-open transaction the nudges of before are passed by', async () => {
+test('promotion skips rechecks that it handled before, beside an open transaction', async () => {
   const other = await db.connect();
   await other.query('begin isolation level repeatable read');
   await other.query('select from tock.queues');
@@ -185,14 +185,14 @@ test('beside a held-open transaction the nudges of before are passed by', async 
   await other.end();
 });
 
-test('of more nudges than a promotion reads the sweep leaves none', async () => {
+test('the sweep handles all rechecks when there are more than one promotion reads', async () => {
   await client.query('insert into tock.nudges (child) select 1 from generate_series(1, 15000)');
   await client.query("update tock.nudges set not_before = now() - interval '1 s'");
   for (let n = 0; n < 2; n++) await sweep();
   expect(await value(client, 'select count(*)::integer from tock.nudges')).toBe(0);
 });
 
-test('a child of a parent that is nobody’s looks at it less and less often', async () => {
+test('a child of an abandoned parent checks it less and less often', async () => {
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   const child = await childOf(parent);
   await watchedFor50Minutes('now');
@@ -209,7 +209,7 @@ async function lookups(): Promise<number> {
   );
 }
 
-test('a chain of tasks is looked at in proportion to its length', async () => {
+test('checks of a chain of tasks grow in proportion to its length', async () => {
   const length = 300;
   const chain = Array.from({ length }, (_, n) => ({
     name: `t${n}`,
@@ -236,7 +236,7 @@ async function onTheWay(what: string): Promise<void> {
 const claimAlone = () =>
   rows<{ payload: string }>(client, "select * from tock.claim(p_queue => 'q', p_alone => true)");
 
-test('what a claim does on the way can’t fail it', async () => {
+test('maintenance in a claim cannot fail the claim', async () => {
   await enqueue(client, 'q', [{ payload: 'ready' }]);
   await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
   await client.query('update tock.waiting set due_at = now()');
@@ -246,7 +246,7 @@ test('what a claim does on the way can’t fail it', async () => {
     expect((await claimAlone()).map((run) => run.payload)).toEqual(n === 0 ? ['ready'] : []);
 });
 
-test('what a claim does on the way ends with its time: the rest is for the next', async () => {
+test('maintenance in a claim stops when its time is over: the next claim does the rest', async () => {
   await enqueue(client, 'q', numberedTasks(1000, 0, { delay_seconds: 1000 }));
   await client.query('update tock.waiting set due_at = now()');
   // Longer than the twentieth of a second that a claim has for others.

@@ -42,7 +42,7 @@ test('a claim from several queues repeated with its request id gives the same ru
   expect(await claim(client, 'empty', { request_id: 'r' })).toHaveLength(1);
 });
 
-test('a repeated claim by weight gives the same runs, whatever order it would draw now', async () => {
+test('a repeated weighted claim gives the same runs, whatever order a new draw would have', async () => {
   for (const queue of ['a', 'b', 'c']) await enqueue(client, queue, numberedTasks(30));
   for (let n = 0; n < 20; n++) {
     const options = { weights: [1, 1, 1], request_id: `r${n}`, limit: 1 };
@@ -52,7 +52,7 @@ test('a repeated claim by weight gives the same runs, whatever order it would dr
   expect(await value(client, 'select sum(runs)::int from tock.leases')).toBe(20);
 });
 
-test('two calls at once with one request id hold the same runs, in whatever order they name queues', async () => {
+test('concurrent calls with one request id hold the same runs, in whatever order they name queues', async () => {
   await enqueue(client, 'a', numberedTasks(10));
   await enqueue(client, 'b', numberedTasks(10));
   const holder = await db.connect();
@@ -83,7 +83,7 @@ test.each([
   expect(refused).toMatchObject({ code: 'TK422', detail: field });
 });
 
-test('an array that begins at 5 is an array', async () => {
+test('an array with a lower bound of 5 is accepted', async () => {
   await enqueue(client, 'b', numberedTasks(2));
   const statement = `select id from tock.claim_any(p_queues => '[5:6]={a,b}', p_request_id => 'r')`;
   const first = await rows(client, statement);

@@ -20,7 +20,7 @@ import { claimAny, queuesAndPayloads } from './claim_any.ts';
 
 databasePerTest();
 
-test('the first queue gives what it has, the next what is left of the limit', async () => {
+test('the first queue gives what it has, the next fills the rest of the limit', async () => {
   await enqueue(client, 'b', numberedTasks(5));
   expect(queuesAndPayloads(await claimAny(client, ['a', 'b'], { limit: 2 }))).toEqual(['b0', 'b1']);
   await enqueue(client, 'a', numberedTasks(3));
@@ -31,7 +31,7 @@ test('the first queue gives what it has, the next what is left of the limit', as
   await expectInvariants(client);
 });
 
-test('each queue has a lease of its own, which ends as any other, by its own policy', async () => {
+test("each queue has its own lease, which ends by its queue's policy", async () => {
   await putQueue(client, 'a', { max_attempts: 1, lease_seconds: 10 });
   await putQueue(client, 'b', { max_attempts: 3, lease_seconds: 1000 });
   await enqueue(client, 'a', [{}]);
@@ -47,7 +47,7 @@ test('each queue has a lease of its own, which ends as any other, by its own pol
   expect(await fail(client, b.lease)).toMatchObject({ failed: 1, dead: 0 });
 });
 
-test('shares follow the weights while all have work, and an empty queue gives its own away', async () => {
+test('shares follow the weights while all queues have tasks, and an empty queue cedes its share', async () => {
   for (const queue of ['a', 'b', 'c']) await enqueue(client, queue, numberedTasks(600));
   const shares = async (count: number, queues: string[], weights: number[]) => {
     const got = new Map(queues.map((queue) => [queue, 0]));
@@ -70,7 +70,7 @@ test('shares follow the weights while all have work, and an empty queue gives it
   expect(Math.abs(d - 50)).toBeLessThan(30);
 });
 
-test('paused, limited and locked queues hold up nobody', async () => {
+test('paused, limited and locked queues do not block the others', async () => {
   for (const queue of ['paused', 'limited', 'locked', 'free']) {
     await enqueue(client, queue, numberedTasks(3));
   }
@@ -109,7 +109,7 @@ const answer = async (queues: string[]) =>
     )
   )[0];
 
-test('what a claim of several says is the best that one of them said', async () => {
+test('a claim from several queues answers the best state among them', async () => {
   await putQueue(client, 'paused', { paused: true });
   await putQueue(client, 'slow', { rate_limit: 1, rate_seconds: 500 });
   await enqueue(client, 'slow', numberedTasks(2));
@@ -133,7 +133,7 @@ test('what a claim of several says is the best that one of them said', async () 
   expect(await answer(['paused', 'held', 'soon'])).toMatchObject({ state: 'found' });
 });
 
-test('each lease lies in one epoch, though the queues have come to different ones', async () => {
+test('each lease lies in one segment, though the queues are in different ones', async () => {
   await enqueue(client, 'old', numberedTasks(3));
   await client.query(
     `select setval('tock.positions', e.end_position - 2) from tock.epochs e
@@ -158,7 +158,7 @@ test('each lease lies in one epoch, though the queues have come to different one
   await expectInvariants(client);
 });
 
-test('tasks with options are leased apart in each queue, and claimed all the same', async () => {
+test('tasks with options have separate leases in each queue, and are all claimed', async () => {
   for (const queue of ['a', 'b']) {
     await enqueue(client, queue, [{ payload: 0 }, { payload: 1, timeout_seconds: 60 }]);
   }
@@ -184,7 +184,7 @@ const setting = async (queues: string[]) => {
   return row?.setting;
 };
 
-test('it commits asynchronously when it is alone, unless one of the queues forbids it', async () => {
+test('a claim in its own transaction commits asynchronously, unless one of the queues forbids it', async () => {
   for (const queue of ['a', 'b', 'limited']) await enqueue(client, queue, numberedTasks(1));
   await putQueue(client, 'limited', { max_running: 1 });
   await enqueue(client, 'asking', [{ timeout_seconds: 60 }]);
@@ -193,7 +193,7 @@ test('it commits asynchronously when it is alone, unless one of the queues forbi
   expect(await setting(['asking'])).toBe('on');
 });
 
-test('alone it promotes what is due and takes back what is lost, where nobody else does', async () => {
+test('a claim in its own transaction promotes due tasks and reaps lost runs of its queues', async () => {
   await enqueue(client, 'a', numberedTasks(1));
   const [run] = await claimAny(client, ['a', 'b']);
   await expire(client, run?.lease as string);
@@ -207,7 +207,7 @@ test('alone it promotes what is due and takes back what is lost, where nobody el
   expect(got.sort()).toEqual(['a0', 'blate']);
 });
 
-test("an answer's size is bounded over all queues, and whoever comes first may be large", async () => {
+test('the size of an answer is bounded over all queues, and the first payload may be large', async () => {
   const large = 'x'.repeat(3_000_000);
   for (const queue of ['a', 'b', 'c']) {
     await putQueue(client, queue, { max_payload_bytes: 4_194_304 });

@@ -24,7 +24,7 @@ const own = (
   seconds: unknown = null,
 ) => rows<Run>(on, 'select * from tock.claim_own($1, $2, $3)', [queue, worker, seconds]);
 
-test('a worker that claims one at a time gets its own task back rather than a second one', async () => {
+test('a worker that claims one at a time gets its own task again instead of a second one', async () => {
   await enqueue(client, 'own', numberedTasks(3));
   const [first] = await own(client, 'own', 'a');
   const [again] = await own(client, 'own', 'a', 600);
@@ -50,7 +50,7 @@ const ownAgain = (
     return ownAgain(on, queue, worker);
   });
 
-test('sixteen calls of a worker at once get one task', async () => {
+test('sixteen concurrent calls of a worker get one task', async () => {
   await enqueue(client, 'many', numberedTasks(20));
   const all = await Promise.all(Array.from({ length: 16 }, () => db.connect()));
   for (let round = 0; round < 5; round++) {
@@ -61,7 +61,7 @@ test('sixteen calls of a worker at once get one task', async () => {
   }
 });
 
-test('a lease that was lost is no longer its own', async () => {
+test('a lost lease no longer belongs to the worker', async () => {
   await enqueue(client, 'lost', numberedTasks(1));
   const [first] = await own(client, 'lost', 'a');
   await expire(client, first?.lease as string);
@@ -78,7 +78,7 @@ const days = (queue: string) =>
     [queue],
   );
 
-test('what nobody needs any more is forgotten, and what is still held is not', async () => {
+test('stale worker leases are pruned, and open ones stay', async () => {
   await days('own');
   const [held] = await own(client, 'own', 'a');
   await days('own');
@@ -96,7 +96,7 @@ test('what nobody needs any more is forgotten, and what is still held is not', a
   expect((await own(client, 'own', 'a'))[0]?.id).toBe(held?.id);
 });
 
-test('what is claimed while others tidy is not forgotten, and tidy waits for nobody', async () => {
+test('a lease that is claimed during pruning stays, and pruning waits for no claim', async () => {
   await enqueue(client, 'tidied', numberedTasks(3));
   const [first] = await own(client, 'tidied', 'a');
   await complete(client, first?.lease as string);
@@ -112,7 +112,7 @@ test('what is claimed while others tidy is not forgotten, and tidy waits for nob
   expect(third?.id).toBe(second?.id);
 });
 
-test('a worker that is forgotten while it claims has one task', async () => {
+test('a worker that is pruned while it claims has one task', async () => {
   await enqueue(client, 'forgotten', numberedTasks(3));
   const [first] = await own(client, 'forgotten', 'a');
   await complete(client, first?.lease as string);
@@ -139,7 +139,7 @@ test.each([
   ['worker', ['own', 'x'.repeat(201)]],
   ['lease_seconds', ['own', 'a', 0]],
   ['queue', ['no queue', 'a']],
-] as const)('%s is refused where it can not be (%#)', async (field, [queue, worker, seconds]) => {
+] as const)('%s is refused with its field (%#)', async (field, [queue, worker, seconds]) => {
   const refused = await refusal(own(client, queue, worker, seconds ?? null));
   expect(refused).toMatchObject({ code: 'TK422', detail: field });
 });

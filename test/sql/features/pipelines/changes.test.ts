@@ -47,7 +47,7 @@ test.each([
   ['given back', (run: Run) => release(client, run.lease)],
   ['failed', (run: Run) => fail(client, run.lease)],
 ])(
-  'a run that was not completed before its task was cancelled, but %s, is as refused as a plain one',
+  'a run that was not completed before its task was cancelled, but %s, is refused like a plain one',
   async (_, end) => {
     const [plain = ''] = await enqueue(client, 'plain', [{}]);
     for (const [queue, id] of [
@@ -63,7 +63,7 @@ test.each([
   },
 );
 
-test('a run that was completed, its task cancelled, is not failed as well', async () => {
+test('a completed run whose task was cancelled does not fail as well', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await cancel(id);
@@ -73,7 +73,7 @@ test('a run that was completed, its task cancelled, is not failed as well', asyn
   expect([error, runs[0]?.error]).toEqual([null, null]);
 });
 
-test('a task that is cancelled in a later stage goes no further, and its last stage is done', async () => {
+test('a task that is cancelled in a later stage ends there, and its last stage is done', async () => {
   const [stopped, last] = [await enqueueThroughStages(), await enqueueThroughStages()];
   const runs = await claim(client, 'fetch', { limit: 2 });
   await complete(client, leaseOf(runs), [{ id: stopped }, { id: last, stage: 'index' }]);
@@ -86,7 +86,7 @@ test('a task that is cancelled in a later stage goes no further, and its last st
   expect(await taskById(last)).toMatchObject({ state: 'done', result: 'indexed' });
 });
 
-test('a task that is cancelled while it is ready in a stage is passed over', async () => {
+test('a task that is cancelled while it is ready in a stage is skipped', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'));
   await cancel(id);
@@ -94,7 +94,7 @@ test('a task that is cancelled while it is ready in a stage is passed over', asy
   expect(await taskById(id)).toMatchObject({ state: 'cancelled', queue: 'parse' });
 });
 
-test('a priority that is changed while a stage runs holds from the next one on', async () => {
+test('a priority that is changed while a stage runs holds from the next stage on', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await change(id, { priority: 1 });
@@ -106,7 +106,7 @@ test('a priority that is changed while a stage runs holds from the next one on',
   expect(await claimNext('index')).toMatchObject({ priority: 8 });
 });
 
-test('a time that is changed while a stage runs is when the next one begins', async () => {
+test('a time that is changed while a stage runs is when the next stage begins', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await change(id, { run_at: '2030-01-01T00:00:00Z' });
@@ -137,7 +137,7 @@ test('a payload that is changed while a stage runs is for its next attempt, not 
   expect(await claimNext('parse')).toMatchObject({ payload: 'mended', attempt: 4 });
 });
 
-test('a payload that is changed in a stage is not that of a later visit to it', async () => {
+test('a payload that is changed in a stage is not used in a later visit to it', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await change(id, { payload: 'changed' });
@@ -146,7 +146,7 @@ test('a payload that is changed in a stage is not that of a later visit to it', 
   expect(await claimNext('fetch')).toMatchObject({ payload: 'back' });
 });
 
-test('a changed payload goes on where the stage has no result', async () => {
+test('a changed payload is passed on where the stage has no result', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await change(id, { payload: 'changed' });
@@ -154,7 +154,7 @@ test('a changed payload goes on where the stage has no result', async () => {
   expect(await claimNext('parse')).toMatchObject({ id, payload: 'changed' });
 });
 
-test('a payload that is changed while the task is ready in a stage is what it gets', async () => {
+test('a payload that is changed while the task is ready in a stage is what that stage gets', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { result: 1 });
   await change(id, { payload: 'mine' });
@@ -207,7 +207,7 @@ for (const on_conflict of ['replace', 'merge', 'debounce']) {
   });
 }
 
-test('what was sent back to its first stage is not given a newer task’s payload', async () => {
+test('a task that was sent back to its first stage does not get a newer task’s payload', async () => {
   await putQueue(client, 'fetch', { backoff_base_seconds: 0, backoff_jitter: 0 });
   const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
   const id = await enqueueThroughStages(key);
@@ -220,7 +220,7 @@ test('what was sent back to its first stage is not given a newer task’s payloa
   expect(await claimNext('fetch')).toMatchObject({ payload: 'back' });
 });
 
-test('what has a key in a later stage is not given a newer task’s payload', async () => {
+test('a task with a key in a later stage does not get a newer task’s payload', async () => {
   await putQueue(client, 'fetch', { backoff_base_seconds: 0 });
   const key = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'replace' };
   const id = await enqueueThroughStages(key);
@@ -229,7 +229,7 @@ test('what has a key in a later stage is not given a newer task’s payload', as
   expect(await claimNext('parse')).toMatchObject({ payload: 'fetched' });
 });
 
-test('a cancellation that waits for nobody stops a stage that is completed meanwhile, or the one after', async () => {
+test('a cancel without waiting stops a stage that is completed meanwhile, or the next one', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   const other = await db.connect();
@@ -242,7 +242,7 @@ test('a cancellation that waits for nobody stops a stage that is completed meanw
   expect(await taskById(id)).toMatchObject({ state: 'cancelled', queue: 'parse' });
 });
 
-test('a worker whose completion is still open holds up no other worker of its queue', async () => {
+test('a worker whose completion is open blocks no other worker of its queue', async () => {
   const [first, second] = [await enqueueThroughStages(), await enqueueThroughStages()];
   const [a] = await claim(client, 'fetch', { limit: 1 });
   const [b] = await claim(client, 'fetch', { limit: 1 });
@@ -256,7 +256,7 @@ test('a worker whose completion is still open holds up no other worker of its qu
   expect(await taskById(first)).toMatchObject({ state: 'running', queue: 'fetch' });
 });
 
-test('the same lease, completed whole by two at once, moves each task once', async () => {
+test('a lease that two sessions complete whole concurrently advances each task once', async () => {
   const ids = [await enqueueThroughStages(), await enqueueThroughStages()];
   const lease = leaseOf(await claim(client, 'fetch', { limit: 2 }));
   const other = await db.connect();

@@ -29,7 +29,7 @@ databasePerTest();
 
 beforeEach(slowRetries);
 
-test('a task goes through its stages, each result the next payload, under one id', async () => {
+test('the payload of a task and the results of its stages are erased in all of its runs', async () => {
   const id = await enqueueThroughStages({ tenant: 'a', priority: 3 });
   for (const [n, queue] of stages.entries()) {
     const run = await claimNext(queue);
@@ -65,14 +65,14 @@ test('a task goes through its stages, each result the next payload, under one id
   await expectInvariants(client);
 });
 
-test('without a result the payload goes on as it is, and a result of null is none', async () => {
+test('a task passes through its stages, each result the next payload, under one id', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'));
   await completeRun(await claimNext('parse'), { result: null });
   expect(await claimNext('index')).toMatchObject({ id, payload: 'begun' });
 });
 
-test('a whole lease is completed without results: what has a pipeline goes on, the others end', async () => {
+test('a payload without a result is passed on unchanged, and a result of null counts as none', async () => {
   const [a, b] = (await enqueue(client, 'fetch', [
     { payload: 1, pipeline: stages },
     { payload: 2, expires_in_seconds: 3600 },

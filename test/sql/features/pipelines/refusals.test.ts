@@ -46,7 +46,7 @@ test('a stage of a plain task is refused', async () => {
   expect(await taskById(id as string)).toMatchObject({ state: 'running' });
 });
 
-test('a result that the next queue is too small for is refused; the last one is not asked', async () => {
+test("a result too large for the next queue is refused; the last stage's result is not checked", async () => {
   await putQueue(client, 'parse', { max_payload_bytes: 1024 });
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
@@ -59,7 +59,7 @@ test('a result that the next queue is too small for is refused; the last one is 
   expect(await completeRun(run, { result: large, stage: null })).toMatchObject({ completed: 1 });
 });
 
-test('a payload that goes on as it is, or as it was changed, is refused where the next queue is too small for it', async () => {
+test("a payload that is passed on, changed or not, is refused where the next queue's limit is too small", async () => {
   await putQueue(client, 'parse', { max_payload_bytes: 1024 });
   const large = 'x'.repeat(2000);
   const small = await enqueueThroughStages();
@@ -89,7 +89,7 @@ test('a payload that goes on as it is, or as it was changed, is refused where th
   expect(await complete(client, leaseOf(runs), good)).toMatchObject({ completed: 3 });
 });
 
-test('a task that was cancelled may be too large for the next queue, as it doesn’t come there', async () => {
+test('a cancelled task may be too large for the next queue, as it is not sent there', async () => {
   await putQueue(client, 'parse', { max_payload_bytes: 1024 });
   const id = await enqueueThroughStages({ payload: 'x'.repeat(2000) });
   const run = await claimNext('fetch');
@@ -116,7 +116,7 @@ for (const [what, pipeline, field] of [
   });
 }
 
-test('a pipeline is refused beside a key that reruns, as its gate is one queue’s', async () => {
+test('a pipeline is refused beside a key that reruns, as its concurrency key is one queue’s', async () => {
   expect(
     await refusal(enqueueThroughStages({ unique_key: 'k', on_conflict: 'rerun' })),
   ).toMatchObject({

@@ -23,7 +23,7 @@ databasePerTest();
 
 beforeEach(slowRetries);
 
-test('a pipeline of null is none', async () => {
+test('a pipeline of null is no pipeline', async () => {
   const id = await enqueueThroughStages({ pipeline: null });
   await complete(client, (await claimNext('fetch')).lease);
   expect(await taskById(id)).toMatchObject({ state: 'done', options: null });
@@ -72,7 +72,7 @@ test("a task's own attempts, time limit and expiry hold in every stage", async (
   expect(await claimNext('parse')).toMatchObject({ max_attempts: 2 });
 });
 
-test('how long a task may wait and run is asked of each stage anew', async () => {
+test('each stage has its own limits of waiting and running time', async () => {
   await putQueue(client, 'fetch', { timeout_seconds: 11, max_wait_seconds: 5 });
   await putQueue(client, 'index', { max_wait_seconds: 500 });
   const id = await enqueueThroughStages();
@@ -85,7 +85,7 @@ test('how long a task may wait and run is asked of each stage anew', async () =>
   expect(wait).toBeLessThan(520_000);
 });
 
-test('a task that is dead in a stage is run again from there', async () => {
+test('a task that is dead in a stage is rerun from there', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { result: 'fetched' });
   await fail(client, (await claimNext('parse')).lease, { fatal: true });
@@ -104,7 +104,7 @@ test('a task that is dead in a stage is run again from there', async () => {
   expect(await claimNext('index')).toMatchObject({ id: redriven, payload: 'parsed' });
 });
 
-test('what is redriven to another queue goes on only where that is one of its stages', async () => {
+test('a task redriven to another queue continues only if that is one of its stages', async () => {
   const id = await enqueueThroughStages();
   await fail(client, (await claimNext('fetch')).lease, { fatal: true });
   const redrive = (queue: string) =>
@@ -146,13 +146,13 @@ test('a queue without keep_results hands its result on and keeps it not', async 
   expect((await taskById(id)).runs[0]).toMatchObject({ result: null });
 });
 
-test('a large result of a stage is shortened among the runs', async () => {
+test('a queue without keep_results passes its result on and does not store it', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { result: 'x'.repeat(5000) });
   expect((await taskById(id)).runs[0]).toMatchObject({ result: { shortened: true } });
 });
 
-test('at a gate a task stands in each stage anew, by that queue’s settings', async () => {
+test('a large result of a stage is truncated in the list of runs', async () => {
   await putQueue(client, 'parse', { gate_limit: 2 });
   const ids = await enqueue(
     client,
@@ -175,7 +175,7 @@ test('at a gate a task stands in each stage anew, by that queue’s settings', a
   await expectInvariants(client);
 });
 
-test('the epoch of the first stage may go while the task is in a later one', async () => {
+test('a task waits at its concurrency key in each stage, by that queue’s settings', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { result: 1 });
   await startNextSegment(client);
@@ -190,7 +190,7 @@ test('the epoch of the first stage may go while the task is in a later one', asy
   expect(await taskById(id)).toMatchObject({ id, state: 'cancelled' });
 });
 
-test('a task that went on is listed where it is, and each stage counts its own runs', async () => {
+test('the segment of the first stage may be dropped while the task is in a later one', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'));
   const listed = async (queue: string) =>
@@ -208,7 +208,7 @@ test('a task that went on is listed where it is, and each stage counts its own r
   }
 });
 
-test('what a task brought and what its stages made of it is erased, in all of its runs', async () => {
+test('a task that advanced is listed in its queue, and each stage counts its own runs', async () => {
   const id = await enqueueThroughStages({ payload: 'secret 1' });
   await completeRun(await claimNext('fetch'), { result: 'secret 2' });
   await completeRun(await claimNext('parse'), { result: 'secret 3', stage: null });

@@ -58,7 +58,7 @@ const aMinuteLater = () =>
 const die = async (queue: string, message: string) =>
   fail(client, leaseOf(await claim(client, queue)), { error: { message }, fatal: true });
 
-test('an endpoint is told of each way to die, and of nothing else', async () => {
+test('a webhook gets every kind of dead task event, and no other event', async () => {
   await watch('a');
   await watch('last', { max_attempts: 1 });
   await watch('lost', { max_lost: 1 });
@@ -94,7 +94,7 @@ test('an endpoint is told of each way to die, and of nothing else', async () => 
   expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
 });
 
-test('of a batch the message has how many, the errors with counts, and ten tasks', async () => {
+test('the message of a batch has its size, the errors with counts, and ten tasks', async () => {
   await watch('batch');
   const ids = await enqueue(client, 'batch', numberedTasks(1000));
   const runs = await claim(client, 'batch', { limit: 1000 });
@@ -116,7 +116,7 @@ test('of a batch the message has how many, the errors with counts, and ten tasks
   expect(ids).toEqual(expect.arrayContaining(message?.ids ?? []));
 });
 
-test('a queue is told of once a minute at most, and then of all that died since', async () => {
+test('a queue has at most one message a minute, with all tasks that died since the last', async () => {
   await watch('storm');
   await enqueue(client, 'storm', numberedTasks(3));
   await die('storm', 'one');
@@ -131,7 +131,7 @@ test('a queue is told of once a minute at most, and then of all that died since'
   expect(await value(client, 'select tock.next_wake_at()')).toEqual(expect.any(Date));
 });
 
-test('what was rolled back is not told, and what is committed late is', async () => {
+test('tasks that died in a rolled-back transaction send no message, late commits do', async () => {
   await watch('open');
   await enqueue(client, 'open', numberedTasks(3));
   const [first, second, third] = [
@@ -158,7 +158,7 @@ test('what was rolled back is not told, and what is committed late is', async ()
   );
 });
 
-test('the default policy has it too, and a queue that no longer has it is not told of', async () => {
+test("the default policy's webhook counts for its queues, and a removed webhook gets no message", async () => {
   await watch('*');
   await enqueue(client, 'fresh', [{}]);
   await enqueue(client, 'none', [{}]);
@@ -169,7 +169,7 @@ test('the default policy has it too, and a queue that no longer has it is not to
   expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
 });
 
-test('a webhook that dies causes no other', async () => {
+test('a webhook task that dies causes no other webhook task', async () => {
   await watch('*');
   await enqueue(client, 'loop', [{}]);
   await die('loop', 'x');
@@ -182,7 +182,7 @@ test('a webhook that dies causes no other', async () => {
   expect(await told()).toEqual([]);
 });
 
-test('where no queue asks for it nothing is noted', async () => {
+test('no dead task events are stored when no queue has a webhook', async () => {
   await enqueue(client, 'quiet', [{}]);
   await die('quiet', 'x');
   expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
@@ -191,7 +191,7 @@ test('where no queue asks for it nothing is noted', async () => {
   ).toBe(0);
 });
 
-test('what is no webhook is refused', async () => {
+test('an invalid webhook is refused', async () => {
   const wrong = [
     ['q', true, 'dead_webhook'],
     ['q', {}, 'dead_webhook.url'],
@@ -206,7 +206,7 @@ test('what is no webhook is refused', async () => {
   }
 });
 
-test("nobody else's words are signed as Tock's", async () => {
+test('a task of another queue is never signed as a message of Tock', async () => {
   await watch('signed');
   const wrong = [
     ['tock-webhooks', { push_url: url }, 'queue'],
@@ -224,7 +224,7 @@ test("nobody else's words are signed as Tock's", async () => {
   expect([moved.detail, again.detail]).toEqual(['queue', 'to_queue']);
 });
 
-test('the act shows nothing of what the URL asks for', async () => {
+test('the audit log entry shows no query of the URL', async () => {
   await watch('acted');
   const shown = await rows(client, "select detail from tock.acts(p_object => 'acted')");
   expect(shown).toMatchObject([
@@ -232,7 +232,7 @@ test('the act shows nothing of what the URL asks for', async () => {
   ]);
 });
 
-test('of two calls that fail a run at once only one counts', async () => {
+test('a run that two concurrent calls fail counts once', async () => {
   await watch('twice');
   const [id] = await enqueue(client, 'twice', [{}, {}]);
   const lease = leaseOf(await claim(client, 'twice', { limit: 2 }));
@@ -249,7 +249,7 @@ test('of two calls that fail a run at once only one counts', async () => {
   expect(await value(client, 'select sum(deaths)::int from tock.deaths')).toBe(1);
 });
 
-test('numbers of deaths that a restore set back are not given out again', async () => {
+test('event numbers that a restore set back are not assigned again', async () => {
   await watch('restored');
   await enqueue(client, 'restored', numberedTasks(3));
   await die('restored', 'told');
@@ -263,7 +263,7 @@ test('numbers of deaths that a restore set back are not given out again', async 
   expect(await data()).toMatchObject([{ deaths: 2, errors }]);
 });
 
-test('the doctor names webhooks that nobody pushes', async () => {
+test('doctor() names webhooks that no pusher sends', async () => {
   await watch('unsent');
   await enqueue(client, 'unsent', [{}]);
   await die('unsent', 'x');

@@ -101,7 +101,7 @@ test('eight workers, some of them killed, never have more than three tasks at on
   await expectInvariants(client);
 });
 
-test('however many ask, no window holds more starts than the burst and what its time gives', async () => {
+test('no window holds more starts than the burst and the rate allow, however many workers claim', async () => {
   const [rate, burst] = [40, 7];
   await putQueue(client, 'q', { rate_limit: rate, rate_burst: burst });
   await enqueue(client, 'q', numberedTasks(1000));

@@ -33,7 +33,7 @@ describe.each([
     await enqueue(client, 'q', numberedTasks(count));
   }
 
-  test('a queue never has more running than its limit, and one place is one task', async () => {
+  test('a queue never runs more tasks than its limit', async () => {
     await limited(10);
     const first = await claim(client, 'q', { limit: 2 });
     const second = await claim(client, 'q', { limit: 9 });
@@ -55,7 +55,7 @@ describe.each([
     await expectInvariants(client);
   });
 
-  test('a lease that has run out keeps its place until it is taken back', async () => {
+  test('an expired lease counts until it is reaped', async () => {
     await limited(5);
     const runs = await claim(client, 'q', { limit: 3 });
     await expire(client, leaseOf(runs));
@@ -64,21 +64,21 @@ describe.each([
     expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
   });
 
-  test('where reaping is late a claim at the limit sees to it', async () => {
+  test('a claim at the limit reaps when reaping is late', async () => {
     await limited(5);
     await expire(client, leaseOf(await claim(client, 'q', { limit: 3 })));
     await client.query("update tock.duties set last_started_at = null where name = 'reap'");
     expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
   });
 
-  test('what waits for its next attempt holds no place', async () => {
+  test('a task that waits for its next attempt does not count', async () => {
     await limited(6);
     const runs = await claim(client, 'q', { limit: 3 });
     await fail(client, leaseOf(runs), { retry_in_seconds: 3600 });
     expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3 });
   });
 
-  test('a claim that was undone has taken nothing', async () => {
+  test('a claim that was rolled back does not count', async () => {
     await limited(6, { max_running: 3, rate_limit: 1, rate_burst: 3, rate_seconds: 3600 });
     await advanceLimiter(client, 'q', 7200);
     for (const end of ['rollback', 'rollback to before']) {
@@ -91,7 +91,7 @@ describe.each([
     expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3 });
   });
 
-  test('two claims in one transaction keep to the limit together', async () => {
+  test('two claims in one transaction stay within the limit together', async () => {
     await limited(6);
     await client.query('begin');
     expect(await claim(client, 'q', { limit: 2 })).toHaveLength(2);
@@ -101,7 +101,7 @@ describe.each([
     expect(await countRunning(client, 'q')).toBe(3);
   });
 
-  test('a claim that stands open makes others busy, not too many', async () => {
+  test('an open claim makes other claims busy, and the limit holds', async () => {
     await limited(6);
     // Of another stream than the one that the open claim holds.
     await enqueue(client, 'q', numberedTasks(2, 0, { priority: 1 }));
@@ -114,7 +114,7 @@ describe.each([
     expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 1 });
   });
 
-  test('a lowered limit waits until enough have ended, a raised one lets in at once', async () => {
+  test('a lowered limit waits until enough tasks have ended, a raised one admits at once', async () => {
     await limited(9);
     const runs = await claim(client, 'q', { limit: 3 });
     await putQueue(client, 'q', { max_running: 1 });
@@ -130,7 +130,7 @@ describe.each([
     expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 2 });
   });
 
-  test('open leases of an earlier epoch keep their places', async () => {
+  test('open leases of an earlier segment count', async () => {
     await limited(2);
     expect(await claim(client, 'q', { limit: 1 })).toHaveLength(1);
     await client.query(
@@ -148,7 +148,7 @@ describe.each([
     expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
   });
 
-  test('retried, large and cancelled tasks are counted as what they are: running or not', async () => {
+  test('retried, large and cancelled tasks count only while they run', async () => {
     await limited(0);
     const ids = await enqueue(client, 'q', numberedTasks(8));
     await client.query('select tock.cancel($1)', [[ids[0], ids[2], ids[3]]]);
@@ -163,7 +163,7 @@ describe.each([
   });
 });
 
-test('a limit set while tasks run counts them, and waits for a claim that stands open', async () => {
+test('a limit that is set while tasks run counts them, and waits for an open claim', async () => {
   await enqueue(client, 'q', numberedTasks(9));
   const before = await claim(client, 'q', { limit: 2 });
   const other = await db.connect();
@@ -178,7 +178,7 @@ test('a limit set while tasks run counts them, and waits for a claim that stands
   expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 2 });
 });
 
-test('a limit that was off for a while counts what was claimed meanwhile', async () => {
+test('a limit that was off for a while counts tasks that were claimed meanwhile', async () => {
   await putQueue(client, 'q', { max_running: 3 });
   await enqueue(client, 'q', numberedTasks(20));
   expect(await claim(client, 'q', { limit: 1 })).toHaveLength(1);
@@ -202,7 +202,7 @@ test('a claim repeated by its request id is answered at the limit too', async ()
   expect(await newest()).toBe(before);
 });
 
-test('a paused queue is paused and an empty one empty, whatever their limits', async () => {
+test('a paused queue answers paused and an empty one empty, whatever their limits', async () => {
   await putQueue(client, 'q', { max_running: 1 });
   expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'empty' });
   await enqueue(client, 'q', numberedTasks(2));
@@ -213,7 +213,7 @@ test('a paused queue is paused and an empty one empty, whatever their limits', a
   expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
 });
 
-test("the default policy's limits are each new queue's own", async () => {
+test("each new queue counts by itself under the default policy's limits", async () => {
   await putQueue(client, '*', { max_running: 1 });
   await enqueue(client, 'a', numberedTasks(3));
   await enqueue(client, 'b', numberedTasks(3));
@@ -222,7 +222,7 @@ test("the default policy's limits are each new queue's own", async () => {
   expect(await claimAsWorkerDoes(client, 'a', 3)).toMatchObject({ state: 'limited' });
 });
 
-test('a look that claims nothing still brings what is open on record', async () => {
+test('a claim that leases nothing still records the open leases', async () => {
   const record = 'select leases from tock.allowances order by number desc limit 1';
   for (const [queue, count] of [
     ['idle', 0],

@@ -14,7 +14,7 @@ import { advanceLimiter, ageLimiter, claimAsWorkerDoes, putQueue } from './limit
 
 databasePerTest();
 
-test('a rate lets a burst start, then as many as time gives, and says when to come back', async () => {
+test('a rate starts a burst, then as many as time allows, and tells when to retry', async () => {
   await putQueue(client, 'q', { rate_limit: 2, rate_seconds: 60, rate_burst: 5 });
   await enqueue(client, 'q', numberedTasks(30));
   expect(await claimAsWorkerDoes(client, 'q', 3)).toMatchObject({ got: 3, state: 'found' });
@@ -37,7 +37,7 @@ test('a rate lets a burst start, then as many as time gives, and says when to co
   expect(long.after).toBeGreaterThan(86_000);
 });
 
-test('ending tasks gives no starts back, and no start is paid for twice', async () => {
+test('ended tasks return no starts, and no start counts twice', async () => {
   await putQueue(client, 'q', { rate_limit: 3, rate_seconds: 3600 });
   await enqueue(client, 'q', numberedTasks(9));
   const options = { limit: 2, request_id: 'r' };
@@ -49,7 +49,7 @@ test('ending tasks gives no starts back, and no start is paid for twice', async 
   expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 0, state: 'limited' });
 });
 
-test('both limits hold at once, whichever is the tighter', async () => {
+test('both limits hold together, whichever is tighter', async () => {
   await putQueue(client, 'q', { max_running: 2, rate_limit: 3, rate_seconds: 3600 });
   await enqueue(client, 'q', numberedTasks(9));
   const two = await claim(client, 'q', { limit: 9 });
@@ -62,7 +62,7 @@ test('both limits hold at once, whichever is the tighter', async () => {
   expect(none.after).toBeGreaterThan(1000);
 });
 
-test('a claim at a limit commits synchronously, though it is alone', async () => {
+test('a claim at a limit commits synchronously, also in its own transaction', async () => {
   const setting = async (queue: string) => {
     await enqueue(client, queue, numberedTasks(2));
     const [row] = await rows<{ setting: string }>(
@@ -107,7 +107,7 @@ test('limits are listed and reset', async () => {
   expect(await rows(client, "select * from tock.reset_limits('nobody')")).toEqual([]);
 });
 
-test('a limit is kept by few rows, whatever was claimed', async () => {
+test('a limit needs few rows, whatever was claimed', async () => {
   await putQueue(client, 'q', { max_running: 3, rate_limit: 1000 });
   await enqueue(client, 'q', numberedTasks(40));
   for (let n = 0; n < 40; n++) await complete(client, leaseOf(await claim(client, 'q')));

@@ -49,7 +49,7 @@ async function holding(text: string): Promise<string[]> {
 
 const retry = (lease: string) => fail(client, lease, { error: secret, retry_in_seconds: 0 });
 
-test('nothing of an erased task is left anywhere, and its states and times are', async () => {
+test('no text of an erased task remains, and its states and times do', async () => {
   const [id] = (await enqueue(client, 'q', [{ payload: secret }], 'request')) as [string];
   await retry(leaseOf(await claim(client, 'q', { worker: 'w' })));
   const second = leaseOf(await claim(client, 'q'));
@@ -78,7 +78,7 @@ test('nothing of an erased task is left anywhere, and its states and times are',
   await expectInvariants(client);
 });
 
-test('of an erased task no unique key and no gate is left, but with the keys and gates themselves', async () => {
+test("an erased task leaves no unique key and no concurrency key, and the keys' own rows stay", async () => {
   const keyed = { payload: 1, unique_key: mark, on_conflict: 'rerun' };
   const [first] = (await enqueue(client, 'q', [keyed])) as [string];
   const [last] = (await enqueue(client, 'q', [{ ...keyed, expires_in_seconds: 60 }])) as [string];
@@ -96,7 +96,7 @@ test('of an erased task no unique key and no gate is left, but with the keys and
 test.each([
   ['for its time', false],
   ['at its gate', true],
-])('nor of one that expired while it waited %s', async (_, atGate) => {
+])('an erased task that expired while it waited %s leaves none either', async (_, atGate) => {
   const gated = { gate: mark, payload: secret, expires_in_seconds: 100 };
   await enqueue(client, 'q', atGate ? [{ gate: mark }] : []);
   await promote(client);
@@ -118,7 +118,7 @@ test.each([
   await expectInvariants(client);
 });
 
-test('an error is erased where it ends a task, and a result that came with no payload', async () => {
+test('an error is erased with its task, and so is a result of a task without payload', async () => {
   const dead = await taskInState(client, 'd', 'running');
   await fail(client, dead.lease, { error: secret, fatal: true });
   const done = await taskInState(client, 'e', 'running');
@@ -143,7 +143,7 @@ test.each(['ready', 'waiting'] as const)(
   },
 );
 
-test('a task is erased by any of its ids, and no other with it', async () => {
+test('a task is erased by any of its ids, and no other task with it', async () => {
   await enqueue(client, 'q', [{ payload: secret }, { payload: { text: 'kept' } }]);
   const [run, other] = await claim(client, 'q', { limit: 2 });
   await fail(client, run?.lease as string, [{ id: run?.id, retry_in_seconds: 0 }]);
@@ -158,7 +158,7 @@ test('a task is erased by any of its ids, and no other with it', async () => {
 test.each([
   ['first', 1, ['results_2', 'runs_2', 'runs_3']],
   ['second', 2, ['results_1', 'runs_1', 'runs_3']],
-])('a task whose %s epoch is gone is erased in those that are left', async (_, gone, left) => {
+])('a task whose %s segment is dropped is erased in the others', async (_, gone, left) => {
   const [id] = (await enqueue(client, 'q', [{ payload: secret }])) as [string];
   for (const epoch of [2, 3]) {
     const lease = leaseOf(await claim(client, 'q'));
@@ -192,7 +192,7 @@ test.each(states)('a %s task is erased only when it has ended', async (state) =>
   }
 });
 
-test('there is nothing to erase of what nobody knows', async () => {
+test('an unknown id erases nothing', async () => {
   for (const id of ['0', '-1', '7', '9223372036854775807']) {
     expect(await erase(client, id)).toBeNull();
   }

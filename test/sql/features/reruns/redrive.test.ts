@@ -22,7 +22,7 @@ const queue = () => `d${++count}`;
 const brief = async (q: string) =>
   (await deadGroups(client, q)).map(({ error, tasks }) => [error, tasks]);
 
-test('dead tasks are grouped by what their error says, the most frequent first', async () => {
+test('dead tasks are grouped by their error message, the most frequent first', async () => {
   const q = queue();
   const text = `${'long '.repeat(100)}`;
   const ids = await die(client, q, [
@@ -52,7 +52,7 @@ test('dead tasks are grouped by what their error says, the most frequent first',
   expect(await deadGroups(client, q, 1)).toHaveLength(1);
 });
 
-test('what failed and goes on, ended well or lies in another queue is in no group', async () => {
+test("retried, completed and other queues' tasks are in no group", async () => {
   const q = queue();
   await die(client, queue(), ['elsewhere']);
   await enqueue(client, q, [{}, {}, {}]);
@@ -63,7 +63,7 @@ test('what failed and goes on, ended well or lies in another queue is in no grou
   expect(await deadGroups(client, q)).toEqual([]);
 });
 
-test('a task that was lost too often is among the dead', async () => {
+test('a task that was lost too often counts as dead', async () => {
   const q = queue();
   await client.query(`select tock.put_queue($1, '{"max_lost": 1}')`, [q]);
   const [id] = await enqueue(client, q, [{}]);
@@ -72,7 +72,7 @@ test('a task that was lost too often is among the dead', async () => {
   expect(await deadGroups(client, q)).toMatchObject([{ tasks: 1, newest_id: id }]);
 });
 
-test('only so many are looked at, and it says so', async () => {
+test('a bounded number of dead tasks is counted, and the answer tells that there are more', async () => {
   const q = queue();
   await die(client, q, Array(20).fill('x'));
   expect(await deadGroups(client, q, 100, 5)).toMatchObject([{ tasks: 5, counted_all: false }]);
@@ -81,7 +81,7 @@ test('only so many are looked at, and it says so', async () => {
   expect(await deadGroups(client, q)).toEqual([]);
 });
 
-test('dead tasks are redriven once, with what they were, and say so', async () => {
+test('dead tasks are redriven once, with their options, and show it', async () => {
   const q = queue();
   const ids = await die(client, q, ['a', 'b', 'a'], { priority: 3, tenant: 't' });
   const done = await redrive(client, q, { reason: 'mended' });
@@ -100,7 +100,7 @@ test('dead tasks are redriven once, with what they were, and say so', async () =
   await expectInvariants(client);
 });
 
-test('those of one error are redriven, and those of one tenant', async () => {
+test('dead tasks are redriven by error, and by tenant', async () => {
   const q = queue();
   const errors = ['a', { message: 'b' }, 'a', { message: 'b' }];
   await die(client, q, errors, { tenant: 'one' });
@@ -111,7 +111,7 @@ test('those of one error are redriven, and those of one tenant', async () => {
   expect(await redrive(client, q, { error: 'nobody says this' })).toMatchObject({ redriven: 0 });
 });
 
-test('a redrive is bounded and goes on by its cursor until all are redriven', async () => {
+test('a redrive is bounded and continues by its cursor until all are redriven', async () => {
   const q = queue();
   const ids = await die(client, q, Array(25).fill('x'));
   const made = new Set<string>();
@@ -140,7 +140,7 @@ async function killAll(q: string) {
   }
 }
 
-test.each([false, true])('a redrive ends though all die again; again: %s', async (again) => {
+test.each([false, true])('a redrive ends though all tasks die again; again: %s', async (again) => {
   const q = queue();
   const ids = await die(client, q, Array(25).fill('x'));
   const made = new Set<string>();
@@ -169,7 +169,7 @@ test('a redrive repeated with its request id gives the same ids and redrives not
   });
 });
 
-test('a redriven task goes to another queue when told so', async () => {
+test('a redriven task is sent to another queue when that is named', async () => {
   const [q, other] = [queue(), queue()];
   await die(client, q, ['x'], { tenant: 't' });
   const { ids } = await redrive(client, q, { to_queue: other });
@@ -177,7 +177,7 @@ test('a redriven task goes to another queue when told so', async () => {
   expect(await claim(client, other)).toMatchObject([{ id: ids[0], tenant: 't' }]);
 });
 
-test('one that was rerun by its id is not redriven, and one that was redriven is rerun', async () => {
+test('a task that was rerun by its id is not redriven, and a redriven task can be rerun', async () => {
   const q = queue();
   const [a, b] = (await die(client, q, ['x', 'x'])) as [string, string];
   await rerun(client, [a]);
@@ -186,7 +186,7 @@ test('one that was rerun by its id is not redriven, and one that was redriven is
   expect((await drain(client, q)).flat()).toHaveLength(3);
 });
 
-test('dead tasks of earlier epochs are grouped and redriven as well', async () => {
+test('dead tasks of earlier segments are grouped and redriven too', async () => {
   const q = queue();
   const old = await die(client, q, ['old', 'old']);
   await client.query(
@@ -205,7 +205,7 @@ test('dead tasks of earlier epochs are grouped and redriven as well', async () =
   await expectInvariants(client);
 });
 
-test('what cannot be is refused with its field', async () => {
+test('invalid arguments are refused with their field', async () => {
   const q = queue();
   const fields = async (promise: Promise<unknown>) => {
     const { code, detail } = await refusal(promise);

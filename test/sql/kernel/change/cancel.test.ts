@@ -46,7 +46,7 @@ const outcomes: Record<State, [changed: boolean, state: string]> = {
   cancelled: [false, 'cancelled'],
 };
 
-test.each(states)('a %s task is cancelled once, and says so', async (state) => {
+test.each(states)('a %s task is cancelled once, and the answer is true', async (state) => {
   const [changed, then] = outcomes[state];
   const { id } = await taskInState(client, queue(), state);
   expect((await task(client, id))?.state).toBe(state);
@@ -58,7 +58,7 @@ test.each(states)('a %s task is cancelled once, and says so', async (state) => {
   await expectInvariants(client);
 });
 
-test('a cancelled task is never handed out, and the others are', async () => {
+test('a cancelled task is never leased, and the others are', async () => {
   const q = queue();
   const ids = await enqueue(client, q, numberedTasks(20));
   const late = await enqueue(client, q, numberedTasks(4, 20, { delay_seconds: 1000 }));
@@ -105,7 +105,7 @@ test('the worker of a cancelled task is asked to stop, and may complete it all t
   await expectInvariants(client);
 });
 
-test('no worker is asked to stop what its claim passed over', async () => {
+test('a worker is not asked to stop runs that its claim skipped', async () => {
   const q = queue();
   const ids = await enqueue(client, q, numberedTasks(3));
   await cancel(client, [ids[1] as string]);
@@ -181,7 +181,7 @@ test("a task is cancelled by any of its runs' ids, between its attempts and duri
   await expectInvariants(client);
 });
 
-test('unknown ids are left out, and a task named twice is told once', async () => {
+test('unknown ids are left out, and a task named twice is listed once', async () => {
   const q = queue();
   const ids = await enqueue(client, q, numberedTasks(2));
   const odd = ['0', '-5', '5', '9223372036854775807', '-9223372036854775808', '77777777777'];
@@ -224,7 +224,7 @@ test('a cancel that is rolled back leaves everything as it was', async () => {
   await expectInvariants(client);
 });
 
-test('queue_stats count a cancelled task no more, whether or not a claim has passed it', async () => {
+test('queue_stats does not count a cancelled task, whether or not a claim has skipped it', async () => {
   const q = queue();
   const ids = await enqueue(client, q, numberedTasks(5));
   await cancel(client, ids.slice(1, 4));

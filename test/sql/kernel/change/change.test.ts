@@ -56,7 +56,7 @@ test.each(states)('a %s task is changed as its state allows', async (state: Stat
   await expectInvariants(client);
 });
 
-test('a ready task with another priority is claimed in its new turn, once', async () => {
+test('a ready task with another priority is claimed in its new order, once', async () => {
   const q = queue();
   const ids = await enqueue(client, q, numberedTasks(6));
   await change(client, [ids[4] as string], { priority: 1 });
@@ -83,7 +83,7 @@ test('a ready task with another priority is claimed in its new turn, once', asyn
   await expectInvariants(client);
 });
 
-test('a ready task put off waits until its new time, keeps its options, and may be called back', async () => {
+test('a delayed ready task waits until its new time, keeps its options, and can be made ready again', async () => {
   const q = queue();
   const id = await one(q, { tenant: 't', max_attempts: 3, priority: 4 });
   const at = soon();
@@ -119,7 +119,7 @@ test('a waiting task is changed in its place: time, priority and payload', async
   await expectInvariants(client);
 });
 
-test('a task called to now leaves the promotion of those due before it as it was', async () => {
+test('a task that is made ready leaves the promotion of earlier due tasks unchanged', async () => {
   const q = queue();
   await enqueue(client, q, numberedTasks(3, 0, { delay_seconds: 900 }));
   await makeDue(client, q);
@@ -139,7 +139,7 @@ const ends: Record<string, (lease: string) => Promise<unknown>> = {
 };
 
 test.each(Object.keys(ends))(
-  'what is changed of a running task that is %s holds for its next attempt, and that one only',
+  'a change of a running task that is %s holds for its next attempt, and that one only',
   async (how) => {
     const q = queue();
     const id = await one(q);
@@ -156,7 +156,7 @@ test.each(Object.keys(ends))(
   },
 );
 
-test('a running task put off is tried again no sooner than that, nor sooner than its backoff', async () => {
+test('a delayed running task is retried no sooner than its delay and its backoff', async () => {
   const q = queue();
   const ids = await enqueue(client, q, numberedTasks(2));
   const lease = leaseOf(await claim(client, q, { limit: 2 }));
@@ -189,7 +189,7 @@ test('a changed running task that is completed or dead is not tried again', asyn
   await expectInvariants(client);
 });
 
-test("a task is changed by any of its runs' ids, those replaced too, and told once", async () => {
+test("a task is changed by any of its runs' ids, replaced ones too, and listed once", async () => {
   const q = queue();
   const id = await one(q);
   await change(client, [id], { priority: 6 });
@@ -207,7 +207,7 @@ test("a task is changed by any of its runs' ids, those replaced too, and told on
   await expectInvariants(client);
 });
 
-test('a payload changed to null is null, in an attempt that follows too', async () => {
+test('a payload changed to null is null, in the next attempt too', async () => {
   const q = queue();
   const id = await one(q);
   await change(client, [id], { payload: null });
@@ -232,7 +232,7 @@ test('reprioritize and reschedule change with plain arguments', async () => {
   expect(await task(client, id)).toMatchObject({ state: 'waiting', run_at: at, priority: 0 });
 });
 
-test('what a session thinks of dates changes nothing', async () => {
+test("a session's date settings do not affect a change", async () => {
   const q = queue();
   const on = await db.connect();
   await on.query(`set datestyle = 'SQL, DMY'; set timezone = 'Asia/Kathmandu'`);

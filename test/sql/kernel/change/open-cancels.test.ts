@@ -54,7 +54,7 @@ async function impatient(): Promise<pg.Client> {
   return on;
 }
 
-test('cancels left open in twenty transactions hold up no claim, and come too late for what it took', async () => {
+test('open cancels in twenty transactions block no claim, and come too late for leased runs', async () => {
   const { all, open } = await cancels(1200);
   const workers = await Promise.all([1, 2, 3, 4].map(impatient));
   const claims = await Promise.all(workers.map((on) => drain(on, 'q', { limit: 7 })));
@@ -80,7 +80,7 @@ test('cancels left open in twenty transactions hold up no claim, and come too la
 });
 
 test.each(['committed', 'prepared'])(
-  'a cancel that is %s beside claims holds for all that was not taken yet',
+  'a cancel that is %s beside claims holds for all runs that were not leased yet',
   async (how) => {
     const { all, open } = await cancels(1200);
     const worker = await impatient();

@@ -49,7 +49,7 @@ test.each([
   [7, 40],
   [100, 120],
 ])(
-  'workers at limit %i and callers who change their mind double and lose no task',
+  'workers at limit %i and concurrent changes and cancels double and lose no task',
   async (limit, batch) => {
     const queue = `mind-${limit}`;
     const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);

@@ -91,15 +91,15 @@ const bad = (on: pg.Client) =>
     least: 300,
   });
 
-test('a session that planned on empty tables finds what it changes by an index', async () => {
+test('a session that planned on empty tables finds the runs to change by an index', async () => {
   expect(await bad(old)).toEqual([]);
 });
 
 describe.each(plannerStatistics)(
-  'with 80,000 runs, 60,000 marks and %s statistics',
+  'with 80,000 runs, 60,000 overrides and %s statistics',
   (_, statements) => {
     test.each(['auto', 'force_generic_plan'])(
-      'cancel, change, erase, task and marked claims find their rows by an index, plans being %s',
+      'cancel, change, erase, task and claims with overrides find their rows by an index, plans being %s',
       async (mode) => {
         const on = await sessionWithPlans(db, statements, mode);
         expect(await bad(on)).toEqual([]);

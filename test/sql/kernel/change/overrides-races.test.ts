@@ -56,7 +56,7 @@ async function overlapping<A, B>(
   return [answer, await other];
 }
 
-test('of a change and a cancel at once the cancel waits, and cancels what the change made', async () => {
+test('a cancel waits for a concurrent change, and cancels the changed task', async () => {
   const id = await one();
   const [, answer] = await overlapping(
     (on) => change(on, [id], { priority: 3 }),
@@ -68,7 +68,7 @@ test('of a change and a cancel at once the cancel waits, and cancels what the ch
   await expectInvariants(client);
 });
 
-test('of a cancel and a change at once the change waits, and finds the task cancelled', async () => {
+test('a change waits for a concurrent cancel, and finds the task cancelled', async () => {
   const id = await one();
   const [, answer] = await overlapping(
     (on) => cancel(on, [id]),
@@ -82,7 +82,7 @@ test('of a cancel and a change at once the change waits, and finds the task canc
 test.each([
   ['ready', {}],
   ['waiting', { delay_seconds: 1000 }],
-])('two changes of a %s task at once both hold, the later one last', async (_, options) => {
+])('two concurrent changes of a %s task both hold, the later one last', async (_, options) => {
   const id = await one(options);
   const [, answer] = await overlapping(
     (on) => change(on, [id], { priority: 3, payload: 'one' }),
@@ -97,7 +97,7 @@ test.each([
   await expectInvariants(client);
 });
 
-test('two changes of a running task at once hold together for its next attempt', async () => {
+test('two concurrent changes of a running task both hold for its next attempt', async () => {
   const id = await one();
   const lease = leaseOf(await claim(client, 'q'));
   await overlapping(
@@ -108,7 +108,7 @@ test('two changes of a running task at once hold together for its next attempt',
   expect(await claim(client, 'q')).toMatchObject([{ id, priority: 3, payload: 'two' }]);
 });
 
-test('a change waits two seconds for another one that holds its stream, no more, and so does a cancel of the task', async () => {
+test('a change waits at most two seconds for another one that holds its stream, and so does a cancel of the task', async () => {
   const [id, other] = (await enqueue(client, 'q', [{}, {}])) as [string, string];
   const open = await begin();
   await change(open, [id], { priority: 3 });
@@ -130,7 +130,7 @@ const ends: Record<string, (lease: string) => Promise<unknown>> = {
 };
 
 test.each(Object.keys(ends))(
-  'a task cancelled in an open transaction, and meanwhile %s, is tried once more at most',
+  'a task cancelled in an open transaction, and meanwhile %s, is retried at most once',
   async (how) => {
     for (const state of ['ready', 'running']) {
       const id = await one();
@@ -171,7 +171,7 @@ test('a running task changed in an open transaction, and meanwhile failed, is ch
   await expectInvariants(client);
 });
 
-test('a later change is not overruled by an earlier one that came between two attempts', async () => {
+test('an earlier change between two attempts does not override a later one', async () => {
   const id = await one();
   const open = await begin();
   await claim(client, 'q').then(async (got) => {
@@ -190,7 +190,7 @@ test('a later change is not overruled by an earlier one that came between two at
   await expectInvariants(client);
 });
 
-test('a cancel of a task that is being claimed stops the run that is handed out', async () => {
+test('a cancel of a task that is being claimed stops the leased run', async () => {
   const id = await one();
   const worker = await begin();
   const lease = leaseOf(await claim(worker, 'q'));
@@ -204,7 +204,7 @@ test('a cancel of a task that is being claimed stops the run that is handed out'
   await expectInvariants(client);
 });
 
-test('a cancel and a change wait for no end of an attempt, and hold after the attempt that it decided on', async () => {
+test('a cancel and a change do not wait for the end of an attempt, and hold after that attempt', async () => {
   const ids = (await enqueue(client, 'q', [{}, {}, {}])) as [string, string, string];
   const worker = await begin();
   const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
@@ -228,7 +228,7 @@ test('a cancel and a change wait for no end of an attempt, and hold after the at
   await expectInvariants(client);
 });
 
-test('a change and a cancel of tasks in two epochs lock them in one order', async () => {
+test('a change and a cancel of tasks in two segments lock them in the same order', async () => {
   await enqueue(client, 'x', [{}]);
   await enqueue(client, 'y', [{}]);
   const [a] = (await enqueue(client, 'y', [{}])) as [string];

@@ -47,7 +47,7 @@ test.each<[changes: unknown, field: string]>([
   expect(await task(client, id)).toMatchObject({ state: 'ready', payload: 'as sent', priority: 5 });
 });
 
-test('a payload too large for one of the queues leaves the tasks of all as they were', async () => {
+test('a payload too large for one of the queues leaves the tasks of all queues unchanged', async () => {
   const [wide, narrow] = [queue(), queue()];
   await client.query(`select tock.put_queue($1, '{"max_payload_bytes": 1024}')`, [narrow]);
   const ids = [await one(wide), await one(narrow)];
@@ -69,7 +69,7 @@ test.each([
   expect(refused).toMatchObject({ code: 'TK422', detail: field });
 });
 
-test('numbers may be written in any way that JSON has, and stay exact in a payload', async () => {
+test('numbers are accepted in every JSON notation, and stay exact in a payload', async () => {
   const q = queue();
   const id = await one(q);
   const raw =

@@ -47,7 +47,7 @@ async function readBy<T>(call: (on: pg.Client) => Promise<T>): Promise<[T, numbe
   return [answer, Math.max(0, ...most.map((scan) => scan.rows))];
 }
 
-test('50,000 cancelled in a row are passed 10,000 a claim, and what stands behind them is reached', async () => {
+test('claims skip 50,000 cancelled runs in a row 10,000 at a time, and reach the runs behind them', async () => {
   const ids = await inARow(50_000);
   await cancelAll(ids);
   const [behind] = await enqueue(client, 'q', numberedTasks(1));
@@ -68,7 +68,7 @@ test('50,000 cancelled in a row are passed 10,000 a claim, and what stands behin
   await expectInvariants(client);
 });
 
-test('cancelled ones over many streams are passed 10,000 a claim altogether', async () => {
+test('a claim skips 10,000 cancelled runs altogether over many streams', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(25_000));
   await cancelAll(ids);
   const [behind] = await enqueue(client, 'q', numberedTasks(1, 0, { priority: 6 }));
@@ -83,7 +83,7 @@ test('cancelled ones over many streams are passed 10,000 a claim altogether', as
 });
 
 test.each([1, 7, 100])(
-  'where every second is cancelled claims of %i give that many, and read no more than that takes',
+  'claims of %i return that many when every second run is cancelled, and read no more than needed',
   async (limit) => {
     const ids = await inARow(20_000);
     await cancelAll(ids.filter((_, n) => n % 2 === 0));
@@ -101,7 +101,7 @@ test.each([1, 7, 100])(
   },
 );
 
-test('a single mark far ahead sends no claim the slow way before it is near', async () => {
+test('a single override far ahead does not slow a claim before it is near', async () => {
   const ids = await inARow(1000);
   await cancel(client, [ids[900] as string]);
   const on = await db.connect(db.superUrl);
@@ -119,7 +119,7 @@ test('a single mark far ahead sends no claim the slow way before it is near', as
   await expectInvariants(client);
 });
 
-test('three thousand replaced ones are passed over, and what replaces them is claimed like any other', async () => {
+test('three thousand replaced runs are skipped, and their replacements are claimed', async () => {
   const ids = await inARow(3000);
   await change(client, ids, { payload: 'new' });
   const [first, most] = await readBy((on) => claim(on, 'q', { limit: 10 }));
@@ -132,7 +132,7 @@ test('three thousand replaced ones are passed over, and what replaces them is cl
 });
 
 test.each([1, 9])(
-  'a claim of %i in a transaction goes on behind what is cancelled at the edge of an epoch',
+  'a claim of %i in a transaction continues behind cancelled runs at the boundary of a segment',
   async (limit) => {
     await enqueue(client, 'q', numberedTasks(1));
     await complete(client, leaseOf(await claim(client, 'q')));
@@ -146,7 +146,7 @@ test.each([1, 9])(
   },
 );
 
-test('an answer says what its own claim met, not an earlier one', async () => {
+test('claim_state answers for its own claim, not an earlier one', async () => {
   const ids = await inARow(2);
   await cancel(client, ids);
   const [other] = await enqueue(client, 'other', numberedTasks(1));
@@ -167,7 +167,7 @@ test('an answer says what its own claim met, not an earlier one', async () => {
   expect((await claim(client, 'other', { limit: 9 })).map((run) => run.id)).not.toContain(other);
 });
 
-test('where all that was left in an epoch is passed over, the claim goes on in the next', async () => {
+test('a claim continues in the next segment when all runs left in one are skipped', async () => {
   const [gone] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
   await startNextSegment(client);
   const ids = await enqueue(client, 'q', numberedTasks(5));

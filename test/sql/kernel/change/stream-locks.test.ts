@@ -39,7 +39,7 @@ const one = async (priority = 5) =>
 const ids = (runs: { id: string }[]) => runs.map((run) => run.id);
 
 test.each(['commit', 'rollback'])(
-  'a change beside a claim that holds the stream is refused, and does nothing by halves (%s)',
+  'a change beside a claim that holds the stream is refused as a whole (%s)',
   async (end) => {
     const [first, second] = (await enqueue(client, 'q', numberedTasks(2))) as [string, string];
     const [waits] = (await enqueue(client, 'q', [{ delay_seconds: 500 }])) as [string];
@@ -67,7 +67,7 @@ test.each(['commit', 'rollback'])(
 );
 
 test.each(['commit', 'rollback'])(
-  'beside an open change claims take from other streams or say busy, until its %s',
+  'beside an open change, claims lease from other streams or answer busy, until its %s',
   async (end) => {
     const id = await one();
     const other = await one(7);
@@ -84,7 +84,7 @@ test.each(['commit', 'rollback'])(
   },
 );
 
-test('what a claim hands out is the last change that was committed before it', async () => {
+test('a claim returns the last change that was committed before it', async () => {
   const id = await one();
   await client.query(
     `do $$ begin
@@ -100,7 +100,7 @@ test('what a claim hands out is the last change that was committed before it', a
   await expectInvariants(client);
 });
 
-test("a change waits for a claim that goes on beside a stranger's lock", async () => {
+test("a change waits for a claim that continues beside another session's lock", async () => {
   const id = await one();
   const stranger = await db.connect();
   const stream = Number(BigInt(id) & 1048575n);
@@ -116,7 +116,7 @@ test("a change waits for a claim that goes on beside a stranger's lock", async (
   await expectInvariants(client);
 });
 
-test('a change holds the streams of one call up to 1,000', async () => {
+test('a change locks up to 1,000 streams in one call', async () => {
   const owner = await db.connect(db.superUrl);
   const held = 'select tock.hold_streams(array(select generate_series(1, $1)))';
   await owner.query(held, [1000]);
@@ -130,7 +130,7 @@ const changeAgain: typeof change = (...call) =>
     return changeAgain(...call);
   });
 
-test('changes and cancels of the same tasks at once answer what they did', async () => {
+test('concurrent changes and cancels of the same tasks answer what they did', async () => {
   const all = await enqueue(client, 'q', numberedTasks(40));
   const did = new Map<string, string[]>(all.map((id) => [id, []]));
   const change1 = async (n: number) => {
@@ -164,7 +164,7 @@ test('changes and cancels of the same tasks at once answer what they did', async
   await expectInvariants(client);
 });
 
-test('10,000 ready tasks over many streams are changed beside claimers: nothing lost, none twice, answers true', async () => {
+test('10,000 ready tasks over many streams are changed beside claimers: none is lost or doubled, answers are true', async () => {
   const all: string[] = [];
   const writers = await Promise.all([1, 2, 3].map(begin));
   await client.query(`select tock.put_queue('q', '{"lanes": 16}')`);

@@ -36,7 +36,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 const one = async (on: pg.Client, payload: unknown = 1) =>
   (await enqueue(on, 'q', [{ payload }]))[0] as string;
 
-test('a claim of one passes over a cancelled task', async () => {
+test('a claim of one skips a cancelled task', async () => {
   const [cancelled, other] = [await one(client), await one(client)];
   await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
   expect(await claim(client, 'q')).toMatchObject([{ id: other }]);
@@ -44,7 +44,7 @@ test('a claim of one passes over a cancelled task', async () => {
   await expectInvariants(client);
 });
 
-test('a claim of one does not take what was cancelled since it looked', async () => {
+test('a claim of one does not lease a task that was cancelled since it read', async () => {
   const [cancelled, other] = [await one(client), await one(client)];
   const [leases, claimer] = [await db.connect(), await db.connect()];
   const pid = await pidOf(claimer);
@@ -58,7 +58,7 @@ test('a claim of one does not take what was cancelled since it looked', async ()
   await expectInvariants(client);
 });
 
-test('claims of one that say that they are alone promote what is due', async () => {
+test('claims of one in their own transactions promote due tasks', async () => {
   // one claim in sixteen does so anyway
   for (let round = 0; round < 4; round++) {
     await one(client);
@@ -76,7 +76,7 @@ test('claims of one that say that they are alone promote what is due', async () 
   }
 });
 
-test('claims of one go on into the next epoch', async () => {
+test('claims of one continue in the next segment', async () => {
   const ids: string[] = [];
   await client.query('select tock.run_duty($1)', ['rotate']);
   for (let task = 0; task < 3; task++) ids.push(await one(client));
@@ -90,7 +90,7 @@ test('claims of one go on into the next epoch', async () => {
   expect(await claim(client, 'q')).toEqual([]);
 });
 
-test('a claim of one past its epoch holds no stream but the one it took from', async () => {
+test('a claim of one past its segment locks only the stream that it leases from', async () => {
   await client.query("select tock.put_queue('q', '{\"lanes\": 64}')");
   const tenants = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
   const tasks = tenants.map((tenant) => ({ payload: 1, tenant }));
@@ -113,7 +113,7 @@ test('a claim of one past its epoch holds no stream but the one it took from', a
   }
 });
 
-test('tokens of neighbours lie together, and say which lease has one run', async () => {
+test('tokens of neighbouring leases lie together, and tell which lease has one run', async () => {
   const tokens: string[] = [];
   for (let task = 0; task < 40; task++) {
     await one(client);
@@ -128,7 +128,7 @@ test('tokens of neighbours lie together, and say which lease has one run', async
   expect(leaseOf(await claim(client, 'q', { limit: 2 }))[14]).toBe('4');
 });
 
-test('a lease of one run that fails while somebody else holds it is over', async () => {
+test("a lease of one run that fails under another session's lock is closed", async () => {
   const [holder, failing] = [await db.connect(), await db.connect()];
   const pid = await pidOf(failing);
   for (let round = 0; round < 4; round++) {
@@ -145,7 +145,7 @@ test('a lease of one run that fails while somebody else holds it is over', async
   await expectInvariants(client);
 });
 
-test('single tasks of transactions that are open at once lie in streams of their own', async () => {
+test('single tasks of concurrent transactions lie in streams of their own', async () => {
   const open = await db.connect();
   await open.query('begin');
   const held = await one(open);
@@ -157,14 +157,14 @@ test('single tasks of transactions that are open at once lie in streams of their
   await expectInvariants(client);
 });
 
-test('a single task wakes its stream', async () => {
+test('a single task activates its stream', async () => {
   await client.query('select tock.rest()');
   expect(await value(client, 'select count(*)::integer from tock.streams where awake')).toBe(0);
   const id = await one(client);
   expect(await claim(client, 'q')).toMatchObject([{ id }]);
 });
 
-test('a single task is not accepted below the newest run', async () => {
+test('a single task is refused below the newest run', async () => {
   const ids = [await one(client), await one(client), await one(client)];
   const [from] = ids;
   // still above where the stream began, and below what it holds
@@ -184,7 +184,7 @@ test('a single task with too large a payload is refused', async () => {
   await one(client, 'x'.repeat(1022));
 });
 
-test('a whole completion counts what did not fail before', async () => {
+test('a whole completion counts the runs that did not fail before', async () => {
   const ids = [await one(client), await one(client), await one(client)];
   const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
   await fail(client, lease, [{ id: ids[1] as string, retry_in_seconds: 100 }]);

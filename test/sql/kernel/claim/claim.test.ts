@@ -22,14 +22,14 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-test('an empty queue, and one that was never named, give nothing', async () => {
+test('an empty queue and an unknown queue give nothing', async () => {
   expect(await claim(client, 'nobody')).toEqual([]);
   expect(await value(client, "select count(*)::int from tock.queues where name = 'nobody'")).toBe(
     0,
   );
 });
 
-test('tasks are claimed by priority, and within one in the order they came', async () => {
+test('tasks are claimed by priority, and within one priority in order of enqueueing', async () => {
   for (const priority of [5, 0, 9, 3]) {
     await enqueue(client, 'priorities', numberedTasks(3, priority * 10, { priority }));
   }
@@ -37,7 +37,7 @@ test('tasks are claimed by priority, and within one in the order they came', asy
   expect(runs.map((run) => run.payload)).toEqual([0, 1, 2, 30, 31, 32, 50, 51, 52, 90, 91, 92]);
 });
 
-test('one claim takes over the lanes of all tenants, and no tenant shuts another out', async () => {
+test('one claim leases from the buckets of all tenants, and no tenant blocks another', async () => {
   const tenants = Array.from({ length: 16 }, (_, n) => `tenant-${n}`);
   await enqueue(client, 'fair', numberedTasks(400, 0, { tenant: 'greedy' }));
   await enqueue(
@@ -74,7 +74,7 @@ test('a claim gives no more than its limit, and less when less is ready', async 
   expect(await claim(client, 'limit', { limit: 10_000 })).toHaveLength(7);
 });
 
-test("a lease lasts as long as asked, else as the queue's policy says", async () => {
+test("a lease lasts as long as requested, by default as long as its queue's policy", async () => {
   await client.query(`select tock.put_queue('leases', '{"lease_seconds": 300}')`);
   await enqueue(client, 'leases', numberedTasks(2));
   const seconds = async (options: { lease_seconds?: number }) => {
@@ -88,7 +88,7 @@ test("a lease lasts as long as asked, else as the queue's policy says", async ()
   expect(Math.floor(policy / 10) * 10).toBe(300);
 });
 
-test('a paused queue takes tasks and gives none until it goes on', async () => {
+test('a paused queue accepts tasks and gives none until it is resumed', async () => {
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
   await enqueue(client, 'paused', numberedTasks(2));
   expect(await claim(client, 'paused')).toEqual([]);
@@ -126,7 +126,7 @@ test('a claim leases exactly the runs that it returns', async () => {
   expect(leased.map((row) => row.id).sort()).toEqual(runs.map((run) => run.run_id).sort());
 });
 
-test('a task with large payloads is claimed in answers of a bearable size', async () => {
+test('tasks with large payloads are claimed in answers of bounded size', async () => {
   await client.query(`select tock.put_queue('big', '{"max_payload_bytes": 4194304}')`);
   const payload = 'x'.repeat(250_000);
   await enqueue(
@@ -147,7 +147,7 @@ test('a task with large payloads is claimed in answers of a bearable size', asyn
   expect((await drain(client, 'big', { limit: 10 })).map((runs) => runs.length)).toEqual([1, 1]);
 });
 
-test('an answer over many lanes and slots with large payloads is bounded too', async () => {
+test('an answer over many tenant buckets and slots with large payloads is bounded too', async () => {
   const payload = 'x'.repeat(120_000);
   const tasks = Array.from({ length: 120 }, (_, n) => ({
     payload,
@@ -175,7 +175,7 @@ describe('a claim is refused with the name of the field for', () => {
     expect(refused).toMatchObject({ code: 'TK422', detail: field });
   });
 
-  test('a name that is none', async () => {
+  test('an invalid name', async () => {
     expect(await refusal(claim(client, 'a b'))).toMatchObject({ code: 'TK422', detail: 'queue' });
   });
 });

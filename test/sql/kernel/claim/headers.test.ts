@@ -49,7 +49,7 @@ test('headers stay with a task through failures, losses and another run of it', 
   expect((await headersOf('kept')).said).toEqual([trace]);
 });
 
-test('headers go on with a pipeline, and not to what a task spawns', async () => {
+test('headers follow a task through a pipeline, and not to the tasks that it spawns', async () => {
   await enqueue(client, 'stage-a', [{ pipeline: ['stage-a', 'stage-b'], headers: trace }]);
   const [run] = await claim(client, 'stage-a');
   const results = [{ id: run?.id, result: 1, spawn: { queue: 'child', tasks: [{ payload: 2 }] } }];
@@ -58,7 +58,7 @@ test('headers go on with a pipeline, and not to what a task spawns', async () =>
   expect((await headersOf('child')).said).toEqual([null]);
 });
 
-test('of a lease with several tasks each has its own headers, in any epoch', async () => {
+test('each task of a lease has its own headers, in any segment', async () => {
   const tasks = [{ headers: { a: '1' } }, { timeout_seconds: 60 }, { headers: { a: '3' } }];
   await enqueue(client, 'several', tasks);
   const { said, lease } = await headersOf('several', 1);
@@ -82,7 +82,7 @@ test('an erased task has neither headers nor a URL', async () => {
   expect((await task(client, id as string))?.options ?? {}).toEqual({});
 });
 
-test('headers that are none are no options', async () => {
+test('invalid headers are refused', async () => {
   const [id] = await enqueue(client, 'plain', [{ payload: 1, headers: {} }]);
   expect((await task(client, id as string))?.options).toBeNull();
   expect((await headersOf('plain')).said).toEqual([null]);

@@ -31,7 +31,7 @@ const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 
 // The review's C2, held in the middle: what a claim sees of the later epoch comes after what is committed
 // meanwhile to the earlier.
-test('a claim that looks further up sees what came to its own epoch meanwhile', async () => {
+test('a claim that reads a later segment sees runs that were added to its own segment meanwhile', async () => {
   await enqueueAndComplete(client, 'q', 1);
   const writer = await db.connect();
   await writer.query('begin');
@@ -63,7 +63,7 @@ const waitForEver = () =>
       return true;
     end $$`);
 
-test('a claim whose stream slept and woke behind its cursor draws nothing from there', async () => {
+test('a claim whose stream was deactivated and reactivated behind its cursor leases nothing there', async () => {
   await waitForEver();
   await enqueue(client, 'q', numberedTasks(1));
   const [first, holder, second, old] = await Promise.all(
@@ -107,7 +107,7 @@ test('a claim whose stream slept and woke behind its cursor draws nothing from t
   await expectInvariants(client);
 });
 
-test('rest judges streams by the epoch their writer left, not the one it came to', async () => {
+test("deactivation goes by the segment that a stream's writer left, not the one that it entered", async () => {
   await enqueueAndComplete(client, 'q', 2);
   const writer = await db.connect();
   await writer.query('begin');

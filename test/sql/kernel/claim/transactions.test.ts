@@ -35,7 +35,7 @@ const open = async (how = '') => {
   return other;
 };
 
-test('a claim that had to wait delivers all that it leases, also what came meanwhile', async () => {
+test('a claim that had to wait returns all runs that it leases, later ones included', async () => {
   const holder = await open();
   expect(await claim(holder, 'late', { limit: 9, request_id: 'same' })).toEqual([]);
   const claimer = await db.connect();
@@ -69,7 +69,7 @@ test('a run claimed and completed in one transaction with other work is done wit
 
 const commit = (on: pg.Client) => value<string>(on, "select current_setting('synchronous_commit')");
 
-test('a claim that is alone in its transaction, and says so, commits asynchronously', async () => {
+test('a claim in its own transaction, marked as such, commits asynchronously', async () => {
   await enqueue(client, 'own', numberedTasks(2));
   // The setting ends with the transaction: the same statement reads it, after the claim.
   const setting = (alone: boolean) =>
@@ -84,7 +84,7 @@ test('a claim that is alone in its transaction, and says so, commits asynchronou
   expect((await setting(false))[0]?.setting).toBe('on');
 });
 
-test('a claim that says it is alone but has a writer before it commits synchronously', async () => {
+test('a claim marked as its own transaction, but with earlier writes, commits synchronously', async () => {
   await enqueue(client, 'liar', numberedTasks(1));
   await client.query('begin');
   await client.query('create temporary table work (id int)');
@@ -93,7 +93,7 @@ test('a claim that says it is alone but has a writer before it commits synchrono
   await client.query('commit');
 });
 
-test("a claim in a user's transaction leaves its commit as it was", async () => {
+test("a claim in a user's transaction leaves its commit mode unchanged", async () => {
   await enqueue(client, 'theirs', numberedTasks(4));
   const statement = 'select id from tock.claim(p_queue => $1)';
   await client.query('begin');
@@ -107,7 +107,7 @@ test("a claim in a user's transaction leaves its commit as it was", async () => 
   await client.query('commit');
 });
 
-test('nor does a claim beside other statements in one message, or inside a function', async () => {
+test('a claim beside other statements in one message, or inside a function, leaves the commit mode unchanged', async () => {
   await enqueue(client, 'beside', numberedTasks(4));
   const answers = (await client.query(
     `create table if not exists other_work (id int); select id from tock.claim('beside');
@@ -126,7 +126,7 @@ test('nor does a claim beside other statements in one message, or inside a funct
   expect(await value(client, 'select wrapped()')).toBe('on');
 });
 
-test('a claim that stands open leaves other streams to others, and its own runs to nobody', async () => {
+test('an open claim leaves other streams to other claims, and its own runs to none', async () => {
   await enqueue(client, 'shared', numberedTasks(4, 0, { priority: 1 }));
   await enqueue(client, 'shared', numberedTasks(4, 4, { priority: 2 }));
   const other = await open();
@@ -141,7 +141,7 @@ test('a claim that stands open leaves other streams to others, and its own runs 
   await expectInvariants(client);
 });
 
-test('without its lock a claim is still refused: the fence is the key of the leases', async () => {
+test('a claim without its lock is still refused: the primary key of the leases is the fence', async () => {
   await enqueue(client, 'fence', numberedTasks(4));
   const runs = await claim(client, 'fence', { limit: 2 });
   const refused = await refusal(

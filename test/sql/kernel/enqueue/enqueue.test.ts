@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-test('tasks get ids in the order in which they were given', async () => {
+test('tasks get ids in the order of the call', async () => {
   const ids = await enqueue(client, 'order', numberedTasks(200));
   expect(ids).toHaveLength(200);
   expect(ids.map(BigInt)).toEqual(ids.map(BigInt).sort((a, b) => (a < b ? -1 : 1)));
@@ -48,11 +48,11 @@ test('a task may have no payload, and no options but a null', async () => {
   expect(runs[1]?.priority).toBe(5);
 });
 
-test('an empty call makes no task', async () => {
+test('an empty call creates no task', async () => {
   expect(await enqueue(client, 'order', [])).toEqual([]);
 });
 
-test('a task with a delay waits until then', async () => {
+test('a task with a delay waits until the delay is over', async () => {
   const [id] = await enqueue(client, 'later', [{ payload: 1, delay_seconds: 3600 }]);
   const before = await value<Date>(client, 'select now()');
   const found = (await task(client, id as string)) as TaskRow;
@@ -63,7 +63,7 @@ test('a task with a delay waits until then', async () => {
   expect(await claim(client, 'later')).toEqual([]);
 });
 
-test('a task with run_at waits until that instant, and one in the past is ready at once', async () => {
+test('a task with run_at waits until then, and a past run_at makes it ready at once', async () => {
   const instant = new Date(Date.now() + 9 * 365 * 86_400_000);
   const [later, past] = await enqueue(client, 'at', [
     { run_at: instant.toISOString().replace('Z', '+00:00'), payload: 'later' },
@@ -74,7 +74,7 @@ test('a task with run_at waits until that instant, and one in the past is ready 
   expect(runs.map((run) => run.id)).toEqual([past]);
 });
 
-test('a delay of nothing is no delay', async () => {
+test('a delay of zero is no delay', async () => {
   const [id] = await enqueue(client, 'no-delay', [{ delay_seconds: 0 }]);
   expect(
     await value(client, 'select count(*)::int from tock.waiting where queue = $1', ['no-delay']),
@@ -82,7 +82,7 @@ test('a delay of nothing is no delay', async () => {
   expect((await claim(client, 'no-delay'))[0]?.id).toBe(id);
 });
 
-test("a tenant's tasks all lie in one lane, below the queue's lanes", async () => {
+test("a tenant's tasks all lie in one bucket, below the queue's number of buckets", async () => {
   await client.query(`select tock.put_queue('lanes', '{"lanes": 4}')`);
   const tenants = numberedTasks(40).map((one) => ({
     tenant: `tenant-${Number(one.payload) % 20}`,
@@ -99,7 +99,7 @@ test("a tenant's tasks all lie in one lane, below the queue's lanes", async () =
   expect(new Set(found.map((row) => row.lane)).size).toBeGreaterThan(1);
 });
 
-test('a queue named for the first time is made with the default policy', async () => {
+test('an unknown queue is created with the default policy', async () => {
   await client.query(`select tock.put_queue('*', '{"lease_seconds": 77, "max_attempts": 3}')`);
   await enqueue(client, 'named', [{}]);
   const [queue] = await rows(client, "select * from tock.queues where name = 'named'");
@@ -126,7 +126,7 @@ test('a large call is spread over slots, and several workers share it at once', 
   for (const run of all) expect(run.id).toBe(ids[Number(run.payload)]);
 });
 
-test('the plain form makes one task', async () => {
+test('the plain form enqueues one task', async () => {
   const id = await value<string>(
     client,
     `select tock.enqueue_task(p_queue => 'plain', p_payload => '{"a": 1}', p_priority => 1,

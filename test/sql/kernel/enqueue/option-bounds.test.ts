@@ -52,7 +52,7 @@ test.each(['base_seconds', 'cap_seconds', 'jitter'])(
   },
 );
 
-test('the least and the most of each option stop no duty and no claim', async () => {
+test('the least and the most of each option stop no maintenance job and no claim', async () => {
   const last = '"9999-12-31T23:59:59.9-12:00"';
   const longest = '{"kind": "exponential", "base_seconds": 86400, "factor": 10, "jitter": 1}';
   const tasks = [

@@ -31,7 +31,7 @@ const ofKind: Record<string, unknown> = {
   url: 'https://a.example',
 };
 
-test('an option that tasks may have is kept by their runs, or named as used up by the enqueue', async () => {
+test('an option of tasks is stored with their runs, or named as used up by the enqueue', async () => {
   const client = await db.connect();
   const options = await rows<{ name: string; kind: string }>(
     client,

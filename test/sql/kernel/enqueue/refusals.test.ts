@@ -43,14 +43,14 @@ describe('a task is refused with the name of the field for', () => {
   });
 });
 
-test('a refused call makes no task at all, and no queue', async () => {
+test('a refused call creates no task and no queue', async () => {
   await refusal(enqueue(client, 'none', [{ payload: 1 }, { priority: 77 }]));
   expect(await claim(client, 'none', { limit: 10 })).toEqual([]);
   expect(await value(client, "select count(*)::int from tock.queues where name = 'none'")).toBe(0);
   expect(await value(client, 'select count(*)::int from tock.runs')).toBe(0);
 });
 
-test('something else than tasks is refused', async () => {
+test('an argument that is not an array of tasks is refused', async () => {
   expect(await refusal(enqueue(client, 'bad', { payload: 1 }))).toMatchObject({
     code: 'TK422',
     detail: 'tasks',
@@ -61,7 +61,7 @@ test('something else than tasks is refused', async () => {
   });
 });
 
-test("a payload above the queue's limit is refused, one at the limit taken", async () => {
+test("a payload above the queue's limit is refused, one at the limit accepted", async () => {
   await client.query(`select tock.put_queue('small', '{"max_payload_bytes": 1024}')`);
   const at = { payload: 'x'.repeat(1022) };
   const above = { payload: 'x'.repeat(1023) };
@@ -73,7 +73,7 @@ test("a payload above the queue's limit is refused, one at the limit taken", asy
 });
 
 test.each(['', '-dash', 'a b', 'x'.repeat(101), 'q/1', '*'])(
-  '%j is no name of a queue',
+  '%j is not a queue name',
   async (name) => {
     expect(await refusal(enqueue(client, name, [{}]))).toMatchObject({
       code: 'TK422',

@@ -48,7 +48,7 @@ const open = (lease: string) =>
     lease,
   ]);
 
-test('all tasks of a lease are done by one call, and the call repeated answers the same', async () => {
+test('one call completes all tasks of a lease, and a repeat answers the same', async () => {
   const [lease, runs] = await leased(20);
   expect(await state(runs[0])).toBe('running');
   const answer = { completed: 20, refused: [] };
@@ -59,7 +59,7 @@ test('all tasks of a lease are done by one call, and the call repeated answers t
   for (const run of runs) expect(await state(run)).toBe('done');
 });
 
-test('a task keeps its result, and the others of its lease go on', async () => {
+test('a task keeps its result, and the other tasks of its lease keep running', async () => {
   const [lease, runs] = await leased(3);
   const results = [{ id: runs[1]?.id, result: { sum: 3 } }];
   expect(await complete(client, lease, results)).toEqual({ completed: 1, refused: [] });
@@ -72,7 +72,7 @@ test('a task keeps its result, and the others of its lease go on', async () => {
   expect(await complete(client, lease, results)).toEqual({ completed: 1, refused: [] });
 });
 
-test('a result other than the first is refused, and changes nothing', async () => {
+test('a different result is refused, and changes nothing', async () => {
   const [lease, runs] = await leased(2);
   const [first, second] = ids(runs);
   await complete(client, lease, [{ id: first, result: 1 }]);
@@ -97,7 +97,7 @@ test('a lease is closed when its last task is completed, one by one', async () =
   expect(await open(lease)).toBe(0);
 });
 
-test('a part, then the rest', async () => {
+test('a part of a lease, then the rest', async () => {
   const [lease, runs] = await leased(10);
   await complete(
     client,
@@ -109,7 +109,7 @@ test('a part, then the rest', async () => {
   expect(await task(client, runs[9]?.id as string)).toMatchObject({ state: 'done', result: null });
 });
 
-test("another lease's tasks are refused, with all of one's own taken", async () => {
+test('tasks of another lease are refused, and those of this lease are completed', async () => {
   const [lease, runs] = await leased(2);
   const [other, theirs] = await leased(2);
   const mixed = [...ids(theirs), ...ids(runs)].map((id) => ({ id, result: 1 }));
@@ -119,7 +119,7 @@ test("another lease's tasks are refused, with all of one's own taken", async () 
   expect(await complete(client, other)).toMatchObject({ completed: 2 });
 });
 
-test('a lease that nobody was given completes nothing', async () => {
+test('a lease that was never given completes nothing', async () => {
   const [lease, runs] = await leased(1);
   const unknown = '00000000-0000-4000-8000-000000000001';
   const close = `${lease.slice(0, 28)}${lease[28] === '0' ? '1' : '0'}${lease.slice(29)}`;
@@ -131,7 +131,7 @@ test('a lease that nobody was given completes nothing', async () => {
   expect(await state(runs[0])).toBe('running');
 });
 
-test('two workers that complete the last two tasks at once leave nothing running', async () => {
+test('two workers that complete the last two tasks concurrently leave nothing running', async () => {
   const [lease, runs] = await leased(2, 1);
   const other = await db.connect();
   await client.query('begin');
@@ -179,7 +179,7 @@ describe('a completion is refused with the name of the field for', () => {
   });
 });
 
-test('a whole completion counts what is done of a lease over several streams, whatever failed', async () => {
+test('a whole completion counts the completed runs of a lease over several streams, failed runs aside', async () => {
   for (const [low, high] of [
     [1, 3],
     [3, 1],
@@ -213,7 +213,7 @@ test.each([
   ],
   ['release', (lease: string, part?: string[]) => release(client, lease, part)],
 ])(
-  'to %s a whole lease answers the same when it is repeated, whatever was ended by id',
+  'to %s a whole lease answers the same when it is repeated, after some runs ended by id',
   async (_, end) => {
     const [lease, runs] = await leased(6);
     const part = runs.filter((run) => run.priority === 0).map((run) => run.id);

@@ -103,13 +103,13 @@ async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
   await expectInvariants(client);
 }
 
-test('a lease of an epoch that is over is ended by ones like any other', () =>
+test('a lease of a closed segment ends like any other', () =>
   endAfter(() => startNextSegment(client)));
 
-test('what goes on after the sequence has gone into the next epoch lies there', () =>
+test('a retry after the sequence has entered the next segment lies there', () =>
   endAfter(() => moveNearSegmentEnd(client, 0)));
 
-test('what goes on over the edge of an epoch lies on both sides, and none is lost', async () => {
+test('retries at the boundary of a segment lie on both sides, and none is lost', async () => {
   const ids = await enqueue(client, 'edge', numberedTasks(20));
   const runs = await claim(client, 'edge', { limit: 20 });
   await moveNearSegmentEnd(client, 10);
@@ -144,7 +144,7 @@ async function twoOf(queue: string) {
   return { lease: leaseOf(await claim(client, queue, { limit: 2 })), first, second };
 }
 
-test('a call goes on while the hot functions are written for the next epoch', async () => {
+test('retries proceed while the next segment is compiled', async () => {
   const { lease, first, second } = await twoOf('q');
   await fail(client, lease, [{ id: second, fatal: true }]);
   const failed = await beside(
@@ -161,7 +161,7 @@ test('a call goes on while the hot functions are written for the next epoch', as
   await expectInvariants(client);
 });
 
-test('a task that one call completes and another fails is done, and does not go on', async () => {
+test('a task that one call completes and another fails is done, and is not retried', async () => {
   const { lease, first, second } = await twoOf('q');
   const failed = await beside(
     (on) => complete(on, lease, [{ id: first, result: 1 }]),
@@ -179,7 +179,7 @@ test('a task that one call completes and another fails is done, and does not go 
   await expectInvariants(client);
 });
 
-test('a task that one call fails and another completes goes on, and is not done', async () => {
+test('a task that one call fails and another completes is retried, and is not done', async () => {
   const { lease, first, second } = await twoOf('q');
   const completed = await beside(
     (on) => fail(on, lease, [{ id: first, ...again }]),
@@ -196,7 +196,7 @@ test('a task that one call fails and another completes goes on, and is not done'
   await expectInvariants(client);
 });
 
-test('of many leases completed and failed at once each ends in one way', async () => {
+test('each of many leases that are completed and failed concurrently ends in one way', async () => {
   await enqueue(client, 'race', numberedTasks(150));
   const held = (await drain(client, 'race', { limit: 1 })).flat();
   const [completing, failing] = [await db.connect(), await db.connect()];
@@ -212,7 +212,7 @@ test('of many leases completed and failed at once each ends in one way', async (
   await expectInvariants(client);
 });
 
-test('what is wanted of a task is heeded where its first run lies in an epoch that is over', async () => {
+test('a pending change holds for a task whose first run lies in a closed segment', async () => {
   const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
   const first = await one('q');
   await startNextSegment(client);
@@ -231,7 +231,7 @@ test('what is wanted of a task is heeded where its first run lies in an epoch th
   await expectInvariants(client);
 });
 
-test("a retried run that is named by its task's id and its own goes on once", async () => {
+test("a retried run that is named by its task's id and its own is retried once", async () => {
   const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
   await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
   const { lease, run_id } = await one('q');
@@ -242,7 +242,7 @@ test("a retried run that is named by its task's id and its own goes on once", as
   await expectInvariants(client);
 });
 
-test('of two things said of one run that which its own id says stands', async () => {
+test('of two outcomes for one run, the one by its own id counts', async () => {
   const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
   await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
   const { lease, run_id } = await one('q');
@@ -254,7 +254,7 @@ test('of two things said of one run that which its own id says stands', async ()
   expect(await task(client, id)).toMatchObject({ state: 'ready' });
 });
 
-test('thousands of retried runs end by either id, and what is not of the lease is refused', async () => {
+test('thousands of retried runs end by either id, and runs of other leases are refused', async () => {
   const count = 3000;
   await enqueue(client, 'q', numberedTasks(count));
   const [first] = await drain(client, 'q', { limit: count });
@@ -270,7 +270,7 @@ test('thousands of retried runs end by either id, and what is not of the lease i
   await expectInvariants(client);
 });
 
-test('no lease is no lease, whatever is named', async () => {
+test('an unknown lease is refused, whatever runs are named', async () => {
   const none = null as unknown as string;
   expect(await complete(client, none, [{ id: '1' }])).toBeUndefined();
   expect(await fail(client, none, [{ id: '1', ...again }])).toBeUndefined();

@@ -143,7 +143,7 @@ test('a fatal failure is the end of a task', async () => {
   expect(await claim(client, queue)).toEqual([]);
 });
 
-test('a task that fails max_attempts times is dead, and shows each error in order', async () => {
+test('a task that fails max_attempts times is dead, and shows all errors in order', async () => {
   const queue = await queueOf({ max_attempts: 3 }, [{}]);
   let id = '';
   for (const n of [1, 2, 3]) {
@@ -172,13 +172,13 @@ test('a task that fails max_attempts times is dead, and shows each error in orde
   expect(await claim(client, queue)).toEqual([]);
 });
 
-test("a task's own max_attempts goes before its queue's", async () => {
+test("a task's own max_attempts overrides its queue's", async () => {
   const queue = await queueOf({ max_attempts: 5 }, [{ max_attempts: 1 }]);
   const run = await again(queue);
   expect(await fail(client, run.lease)).toMatchObject({ failed: 1, dead: 1 });
 });
 
-test('a failure repeated answers the same and starts no second retry', async () => {
+test('a repeated failure answers the same and starts no second retry', async () => {
   const queue = await queueOf({}, [{}, {}]);
   const runs = await claim(client, queue, { limit: 2 });
   const failures = runs.map((run) => ({ id: run.id, error: 'e', retry_in_seconds: 0 }));
@@ -189,7 +189,7 @@ test('a failure repeated answers the same and starts no second retry', async () 
   expect(await claim(client, queue, { limit: 9 })).toHaveLength(2);
 });
 
-test('a done task does not fail, a failed one is not done, and strangers are refused', async () => {
+test('a done task cannot fail, a failed task cannot be completed, and tasks of other leases are refused', async () => {
   const queue = await queueOf({}, numberedTasks(3));
   const runs = await claim(client, queue, { limit: 2 });
   const [done, failed] = runs.map((run) => run.id);
@@ -229,7 +229,7 @@ describe('a failure is refused with the name of the field for', () => {
   });
 });
 
-test('one error for many runs is up to 64 MiB in all', async () => {
+test('one error for many runs may be up to 64 MiB in all', async () => {
   await enqueue(client, 'many', numberedTasks(300));
   const lease = leaseOf(await claim(client, 'many', { limit: 300 }));
   const refused = await refusal(fail(client, lease, { error: 'x'.repeat(240_000) }));

@@ -36,7 +36,7 @@ const outcomes = (lease: string) =>
     [lease],
   );
 
-test('a lease of 1,000 completed one by one over eight connections is done, each once, and closed', async () => {
+test('a lease of 1,000 that eight connections complete one by one is done, each run once, and closed', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(1000));
   const runs = await claim(client, 'q', { limit: 1000 });
   const lease = leaseOf(runs);
@@ -103,7 +103,7 @@ test('workers and the reaper at an expired lease: each task is done or lost, nev
   await expectInvariants(client);
 });
 
-test('two last completers that do not see each other: the lease is closed by the reaper, nothing runs again', async () => {
+test('two concurrent last completions that do not see each other: the reaper closes the lease, nothing runs again', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   const [one, two] = [await db.connect(), await db.connect()];
@@ -121,7 +121,7 @@ test('two last completers that do not see each other: the lease is closed by the
   await expectInvariants(client);
 });
 
-test('a part in an open transaction keeps the whole lease from the reaper, not the other parts from being done', async () => {
+test('a part in an open transaction keeps the whole lease from the reaper, and the other parts can be done', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(4));
   const lease = leaseOf(await claim(client, 'q', { limit: 4, lease_seconds: 1 }));
   const open = await db.connect();
@@ -142,7 +142,7 @@ test('a part in an open transaction keeps the whole lease from the reaper, not t
   await expectInvariants(client);
 });
 
-test('the same part completed twice at once is done once, and both are told so', async () => {
+test('the same part completed twice concurrently is done once, and both calls succeed', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   const other = await db.connect();
@@ -157,7 +157,7 @@ test('the same part completed twice at once is done once, and both are told so',
   expect(await value(client, 'select count(*)::integer from tock.results')).toBe(1);
 });
 
-test('a claim at the edge of an epoch gives one lease in one epoch, and the next claim the rest', async () => {
+test('a claim at the boundary of a segment gives one lease in one segment, and the next claim the rest', async () => {
   const old = await enqueue(client, 'q', numberedTasks(3, 0, { priority: 1 }));
   await client.query(
     `select setval('tock.positions', (select end_position from tock.epochs where number = 1))`,

@@ -89,7 +89,7 @@ test('a release repeated before it was answered gives each task back once', asyn
   await expectInvariants(first);
 });
 
-test('of a completion and a failure at once the first counts, and the other is told so', async () => {
+test('of a concurrent completion and failure the first counts, and the other is refused', async () => {
   const { lease, ids } = await leased(2);
   const [, late] = await overlapping(
     () => complete(first, lease, [{ id: ids[0], result: 1 }]),
@@ -104,7 +104,7 @@ test('of a completion and a failure at once the first counts, and the other is t
   await expectInvariants(first);
 });
 
-test('a whole completion beside a failed part completes the others, and counts only them', async () => {
+test('a whole completion beside a failed part completes and counts the others', async () => {
   const { lease, ids } = await leased(3);
   const [, whole] = await overlapping(
     () => fail(first, lease, [{ id: ids[0], fatal: true }]),
@@ -115,7 +115,7 @@ test('a whole completion beside a failed part completes the others, and counts o
   await expectInvariants(first);
 });
 
-test('a part beside a whole completion came too late to change it', async () => {
+test('a part after a concurrent whole completion changes nothing', async () => {
   const { lease, ids } = await leased(2);
   const [, part] = await overlapping(
     () => complete(first, lease),

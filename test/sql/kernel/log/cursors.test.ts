@@ -48,7 +48,7 @@ const startOf = (queue: string) =>
 const alone = (on: pg.Client, queue: string) =>
   rows<Run>(on, 'select * from tock.claim(p_queue => $1, p_limit => 9, p_alone => true)', [queue]);
 
-test('a stream is moved up to the epoch it has come to, and past nothing unread', async () => {
+test('a stream advances to the current segment, and past no unread run', async () => {
   await enqueue(client, 'q', numberedTasks(4));
   await claimRuns(client, 'q', 2);
   await startNextSegment(client);
@@ -72,7 +72,7 @@ test('a stream is moved up to the epoch it has come to, and past nothing unread'
 test.each([
   ['alone', alone],
   ['in a transaction', (on: pg.Client, queue: string) => claim(on, queue, { limit: 9 })],
-])('a paused queue is worked off from its oldest run on, ten epochs later, %s', async (_, draw) => {
+])('a paused queue is claimed from its oldest run on, ten segments later, %s', async (_, draw) => {
   const given: unknown[] = [];
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
   for (let epoch = 0; epoch < 10; epoch++) {
@@ -109,7 +109,7 @@ describe('beside a writer in repeatable read that holds its stream', () => {
     await enqueue(writer, 'q', numberedTasks(1, 3));
   });
 
-  test('epochs are made and settled as ever', async () => {
+  test('segments are created and closed', async () => {
     await moveNearSegmentEnd(client, 0);
     expect(await value(client, "select tock.run_duty('rotate')")).toBe(1);
     expect(await rows(client, "select last_error from tock.duties where name = 'rotate'")).toEqual([
@@ -117,7 +117,7 @@ describe('beside a writer in repeatable read that holds its stream', () => {
     ]);
   });
 
-  test('its stream is claimed from by whoever is alone', async () => {
+  test('its stream is claimed from in another transaction', async () => {
     await client.query(`set lock_timeout = ${conditionTimeout}`);
     expect(payloads(await alone(client, 'q'))).toEqual([0, 1, 2]);
     await writer.query('commit');
@@ -127,7 +127,7 @@ describe('beside a writer in repeatable read that holds its stream', () => {
 });
 
 test.each(['commit', 'rollback'])(
-  'a stream that is moved up while a claim stands open loses and doubles nothing: %s',
+  'a stream that advances during an open claim loses and doubles nothing: %s',
   async (end) => {
     await enqueueAndComplete(client, 'q', 2);
     await startNextSegment(client);
@@ -144,7 +144,7 @@ test.each(['commit', 'rollback'])(
   },
 );
 
-test('a stream registered by a transaction open over six epochs, some of them gone, is whole', async () => {
+test('a stream registered by a transaction open over six segments, some of them dropped, is intact', async () => {
   const writer = await db.connect();
   await writer.query('begin');
   await enqueue(writer, 'new', numberedTasks(2));
@@ -167,7 +167,7 @@ test('a stream registered by a transaction open over six epochs, some of them go
   await expectInvariants(client);
 });
 
-test('with the sequence set back into an earlier epoch no stream is put to sleep over its tasks', async () => {
+test('a stream with tasks stays active when the sequence is set back into an earlier segment', async () => {
   await enqueueAndComplete(client, 'other', 2);
   await startNextSegment(client);
   const ids = await enqueue(client, 'q', numberedTasks(2));

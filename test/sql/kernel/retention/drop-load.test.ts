@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-test('whatever was going on in epochs that pass and are dropped under load, each task ends once', async () => {
+test('each task ends once, whatever runs while segments are dropped under load', async () => {
   await client.query('select tock.rotate(p_ahead => 20, p_width => 1500)');
   await client.query(
     "select setval('tock.positions', (select end_position from tock.epochs where number = 3))",

@@ -54,7 +54,7 @@ const _change = (id: string, changes: object) =>
   client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
 const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
 
-test('an epoch is dropped with all it held, and nobody finds what was in it', async () => {
+test('a segment is dropped with all its rows, and its tasks are no longer found', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(3));
   const { lease } = await claimRuns(client, 'q', 2);
   await complete(client, lease, [{ id: ids[0], result: 1 }]);
@@ -86,7 +86,7 @@ test('an epoch is dropped with all it held, and nobody finds what was in it', as
   await expectInvariants(client);
 });
 
-test('nothing is dropped that is not settled, audited and past its retention', async () => {
+test('only segments that are closed, verified and past their retention are dropped', async () => {
   await enqueueAndComplete(client, 'q', 2);
   await enqueue(client, 'unread', numberedTasks(1));
   await enqueue(client, 'leased', numberedTasks(1));
@@ -115,7 +115,7 @@ test('nothing is dropped that is not settled, audited and past its retention', a
   expect(await segmentNumbers(client)).not.toContain(1);
 });
 
-test('a drop waits for no reader, backs off, and comes back when the reader has gone', async () => {
+test('a drop waits for no reader, backs off, and runs when the reader has ended', async () => {
   await enqueueAndComplete(client, 'q', 2);
   await startNextSegment(client);
   await closeSegments(client);
@@ -159,7 +159,7 @@ test('a drop waits for no reader, backs off, and comes back when the reader has 
   expect(await segmentNumbers(client)).not.toContain(1);
 });
 
-test('an old epoch that is kept holds no later one, and its tasks are as they were', async () => {
+test('an old segment that is kept does not block later ones, and its tasks stay', async () => {
   const old = await enqueue(client, 'paused', numberedTasks(4));
   await complete(client, (await claimRuns(client, 'paused')).lease);
   for (let epoch = 0; epoch < 4; epoch++) {
@@ -176,7 +176,7 @@ test('an old epoch that is kept holds no later one, and its tasks are as they we
   await expectInvariants(client);
 });
 
-test('a settled epoch is dropped though more than sixty-four older ones are kept', async () => {
+test('a closed segment is dropped though more than sixty-four older ones are kept', async () => {
   await client.query('select tock.rotate(p_ahead => 70, p_width => 10)');
   await client.query(
     "select setval('tock.positions', end_position) from tock.epochs where number = 3",
@@ -194,7 +194,7 @@ test('a settled epoch is dropped though more than sixty-four older ones are kept
   expect((await closedSegmentNumbers(client)).at(-1)).toBeGreaterThan(68);
 });
 
-test('a claim is repeated by its request id until its epoch is gone, and refused then', async () => {
+test('a claim is repeated by its request id until its segment is dropped, and refused then', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   const first = await claim(client, 'q', { request_id: 'once' });
   expect(await claim(client, 'q', { request_id: 'once' })).toEqual(first);
@@ -204,7 +204,7 @@ test('a claim is repeated by its request id until its epoch is gone, and refused
   await expect(claim(client, 'q', { request_id: 'once' })).rejects.toMatchObject({ code: 'TK409' });
 });
 
-test('a tick drops last, as its locks last to the end', async () => {
+test('a tick drops segments last, as their locks last until its end', async () => {
   await enqueueAndComplete(client, 'q', 2);
   await startNextSegment(client);
   await closeSegments(client);

@@ -67,7 +67,7 @@ async function dropEpochs(): Promise<number> {
   return before - (await epochs());
 }
 
-test('a task that goes on is known by its id when the epoch of its first run is gone', async () => {
+test('a retried task is found by its id when the segment of its first run is dropped', async () => {
   const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
   await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 3600 });
   await pass();
@@ -84,7 +84,7 @@ test('a task that goes on is known by its id when the epoch of its first run is 
   await expectInvariants(client);
 });
 
-test('a done task is not called dead when the epoch of its last run went first', async () => {
+test('a done task is not reported dead when the segment of its last run was dropped first', async () => {
   const [id = ''] = await enqueue(client, 'q', numberedTasks(2));
   const runs = await claim(client, 'q', { limit: 2 });
   // the other run keeps the first epoch
@@ -116,7 +116,7 @@ test.each([
   ['replaced by another', named, again('replace'), [['b']]],
   ['named again by its key', named, again('keep'), [['a']]],
   ['waited for', {}, (on: pg.Client, id: string) => enqueue(on, 'q', [{ after: [id] }]), [['a']]],
-])('a task that is promoted while it is being %s is one task', async (_, key, verb, left) => {
+])('a task that is promoted while it is being %s stays one task', async (_, key, verb, left) => {
   const [id = ''] = await enqueue(client, 'q', [{ payload: ['a'], delay_seconds: 60, ...key }]);
   await makeDue(client, 'q');
   const promoting = await db.connect();

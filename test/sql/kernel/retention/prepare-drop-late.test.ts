@@ -37,8 +37,8 @@ async function dropped(...numbers: number[]): Promise<void> {
 const change = (id: string, changes: object) =>
   client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
 
-describe('a change of a run whose epoch is dropped after it', () => {
-  test('starts what is ready yet', async () => {
+describe('a change of a run whose segment is dropped afterwards', () => {
+  test('starts a task that is ready', async () => {
     const [id] = await enqueue(client, 'q', numberedTasks(1));
     await startNextSegment(client);
     const before = await enqueue(client, 'q', [{ priority: 9 }]);
@@ -51,7 +51,7 @@ describe('a change of a run whose epoch is dropped after it', () => {
     expect(runs.map((run) => [run.id, run.payload])).toEqual([[id, 'changed']]);
   });
 
-  test('starts what it put in its place, once', async () => {
+  test('starts the replacement, once', async () => {
     const [id] = await enqueue(client, 'q', numberedTasks(1));
     await startNextSegment(client);
     await change(id as string, { priority: 9, payload: 'changed' });
@@ -65,7 +65,7 @@ describe('a change of a run whose epoch is dropped after it', () => {
   });
 });
 
-test('steps of a few rows lead to the same end', async () => {
+test('steps of a few rows have the same result', async () => {
   await enqueue(client, 'q', numberedTasks(20));
   const { lease, ids } = await claimRuns(client, 'q', 20);
   await fail(

@@ -53,7 +53,7 @@ const change = (id: string, changes: object) =>
 const letGo = (epoch: number) => value<number | null>(client, 'select tock.let_go($1)', [epoch]);
 const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
 
-describe('a task that goes on after the epoch of its first run was dropped', () => {
+describe('a task that is retried after the segment of its first run was dropped', () => {
   /** A task whose one run in this epoch has failed; where it goes on is up to the test. */
   async function failed(retry: number, delayed = false): Promise<string> {
     const [id] = await enqueue(client, 'q', [delayed ? { delay_seconds: 50 } : {}]);
@@ -98,7 +98,7 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     },
   );
 
-  test('is known through a second and a third drop, by its id and its runs', async () => {
+  test('is found through a second and a third drop, by its id and its runs', async () => {
     const id = await failed(5000, true);
     for (let epoch = 2; epoch < 5; epoch++) {
       await makeDue(client, 'q');
@@ -117,7 +117,7 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     await known(id, 'running');
   });
 
-  test('that is running is changed and canceled for its next attempt', async () => {
+  test('is changed and canceled for its next attempt while it runs', async () => {
     const id = await failed(0);
     await dropped(1);
     const second = await claimRuns(client, 'q');
@@ -130,7 +130,7 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     await known(id, 'cancelled');
   });
 
-  test('is not taken for dead when only the epoch in the middle is gone', async () => {
+  test('is not reported dead when only the middle segment is dropped', async () => {
     await enqueue(client, 'paused', numberedTasks(1));
     const id = await failed(0);
     await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
@@ -144,7 +144,7 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     await known(id, 'cancelled');
   });
 
-  test('that is changed meanwhile goes on under its id', async () => {
+  test('keeps its id when it is changed meanwhile', async () => {
     const [id] = await enqueue(client, 'q', numberedTasks(1));
     await change(id as string, { priority: 7 });
     await startNextSegment(client);
@@ -155,7 +155,7 @@ describe('a task that goes on after the epoch of its first run was dropped', () 
     await known(id as string, 'waiting');
   });
 
-  test('whose attempt ends while the epoch goes is tried again all the same', async () => {
+  test('is retried when its attempt ends during the drop', async () => {
     const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
     const first = await claimRuns(client, 'q');
     await startNextSegment(client);

@@ -75,7 +75,7 @@ async function overAndAudited(): Promise<Record<string, unknown>[]> {
 const payloads = async (queue = 'q') =>
   (await drain(client, queue)).flat().map((run) => run.payload);
 
-test('an epoch in which all was handed out is audited without a word', async () => {
+test('a segment whose runs were all leased is verified without a report', async () => {
   await enqueue(client, 'q', numberedTasks(5));
   const [gone] = await enqueue(client, 'q', numberedTasks(1, 5));
   await enqueue(client, 'q', numberedTasks(4, 6));
@@ -91,7 +91,7 @@ test('an epoch in which all was handed out is audited without a word', async () 
   await expectInvariants(client);
 });
 
-test('a run that appeared within a leased range is handed out after all, once, and reported', async () => {
+test('a run that appeared within a leased range is started once, and reported', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   const between = await drawn();
   await enqueue(client, 'q', numberedTasks(1, 1));
@@ -109,7 +109,7 @@ test('a run that appeared within a leased range is handed out after all, once, a
   expect(await payloads()).toEqual([]);
 });
 
-test('so is one that lies where the stream slept', async () => {
+test('a run in the range of an idle stream is started once, and reported', async () => {
   await enqueueAndComplete(client, 'q', 2);
   await client.query('select tock.rest()');
   const asleep = await drawn();
@@ -120,7 +120,7 @@ test('so is one that lies where the stream slept', async () => {
   expect((await task(client, id))?.state).toBe('running');
 });
 
-test('and all runs of a lease that was deleted, but not those that ended by themselves', async () => {
+test('all runs of a deleted lease are started, except those that ended by themselves', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(3));
   const { lease } = await claimRuns(client, 'q', 3);
   await complete(client, lease, [{ id: ids[1], result: 1 }]);
@@ -132,7 +132,7 @@ test('and all runs of a lease that was deleted, but not those that ended by them
   expect((await task(client, ids[1] as string))?.state).toBe('done');
 });
 
-test('where nobody can tell which run of a lease was missed, all of them run again', async () => {
+test('all runs of a lease start again when the missed one is not known', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   const between = await drawn();
   await enqueue(client, 'q', numberedTasks(1, 2));
@@ -144,7 +144,7 @@ test('where nobody can tell which run of a lease was missed, all of them run aga
   expect((await task(client, ids[0] as string))?.runs).toHaveLength(2);
 });
 
-test('a run that was canceled before it was found is not started', async () => {
+test('a canceled run that verification finds is not started', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   const between = await drawn();
   await enqueue(client, 'q', numberedTasks(1, 1));
@@ -160,7 +160,7 @@ test('a run that was canceled before it was found is not started', async () => {
   expect((await task(client, id))?.state).toBe('cancelled');
 });
 
-test('a run that was changed before it was found runs as changed, once', async () => {
+test('a changed run that verification finds starts once, as changed', async () => {
   await enqueueAndComplete(client, 'q', 2);
   await client.query('select tock.rest()');
   const asleep = await drawn();
@@ -182,7 +182,7 @@ test('a run that was changed before it was found runs as changed, once', async (
   expect(await payloads()).toEqual([]);
 });
 
-test('a lease that says more than it held is reported', async () => {
+test('a lease that counts more runs than it held is reported', async () => {
   await enqueueAndComplete(client, 'q', 3);
   await client.query('update tock.leases set runs = runs + 1');
   expect(await overAndAudited()).toMatchObject([{ runs: 3, leased: 4, requeued: 0 }]);
@@ -192,7 +192,7 @@ test('a lease that says more than it held is reported', async () => {
   ]);
 });
 
-test('an audit of a few runs a call goes on where it was, also over one that is undone', async () => {
+test('verification in parts resumes where it stopped, also after a rollback', async () => {
   for (const queue of ['a', 'q', 'z']) await enqueueAndComplete(client, queue, 7);
   const between = await drawn();
   await enqueueAndComplete(client, 'q', 1);
@@ -229,7 +229,7 @@ test('an audit of a few runs a call goes on where it was, also over one that is 
   expect(await payloads()).toEqual(['missed']);
 });
 
-test('an epoch is not dropped before its audit is through', async () => {
+test('a segment is not dropped before it is verified', async () => {
   await enqueueAndComplete(client, 'q', 9);
   await startNextSegment(client);
   await closeSegments(client);

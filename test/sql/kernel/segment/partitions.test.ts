@@ -103,7 +103,7 @@ async function locked(call: (on: pg.Client) => Promise<unknown>) {
   return found.map((one) => `${one.leaf.replace(/_\d+$/, '')} ${one.back}`).sort();
 }
 
-test('a call locks the leaves of the epoch in use and no others, whether there are 4, 24 or 300', async () => {
+test('a call locks the partitions of the current segment and no others, whether there are 4, 24 or 300', async () => {
   const seen: Record<string, string[]>[] = [];
   for (const count of [4, 24, 300]) {
     await grow(count);
@@ -119,7 +119,7 @@ test('a call locks the leaves of the epoch in use and no others, whether there a
   expect(seen[2]).toEqual(seen[0]);
 });
 
-test('and no plan of theirs reads another, with old tasks in a hundred epochs', async () => {
+test('no plan reads another partition, with old tasks in a hundred segments', async () => {
   const on = await db.connect(db.superUrl);
   const plans = await watchPlans(on);
   for (const call of Object.values(calls)) await call(on);

@@ -39,7 +39,7 @@ const nearTheEnd = (left: number) => runOut(client, left);
 const epochOf = (id: string) =>
   value<number>(client, 'select tock.epoch_of($1::bigint >> 20)', [id]);
 
-test('claims go over the edge of an epoch, and pass over nothing', async () => {
+test('claims continue over the boundary of a segment, and skip nothing', async () => {
   await nearTheEnd(10);
   const ids = await enqueue(client, 'edge', numberedTasks(30));
   expect([await epochOf(ids[0] as string), await epochOf(ids[29] as string)]).toEqual([1, 2]);
@@ -54,7 +54,7 @@ test('claims go over the edge of an epoch, and pass over nothing', async () => {
   await expectInvariants(client);
 });
 
-test('tasks on both sides of an edge are completed, failed and reaped like any others', async () => {
+test('tasks on both sides of a boundary are completed, failed and reaped like any others', async () => {
   await nearTheEnd(3);
   const ids = await enqueue(client, 'edge', numberedTasks(6));
   // a lease holds runs of one epoch: the call that comes to the edge ends there
@@ -79,7 +79,7 @@ test('tasks on both sides of an edge are completed, failed and reaped like any o
   await expectInvariants(client);
 });
 
-test('streams whose cursors lie in different epochs are all drawn from', async () => {
+test('streams whose cursors lie in different segments are all leased from', async () => {
   for (let priority = 0; priority < 3; priority++) {
     await enqueue(client, 'spread', numberedTasks(10, priority * 10, { priority }));
     await client.query('select tock.rotate()');
@@ -98,7 +98,7 @@ test('streams whose cursors lie in different epochs are all drawn from', async (
   await expectInvariants(client);
 });
 
-test('a claim that begins in an old epoch leaves those in use to the next', async () => {
+test('a claim that begins in an old segment leaves the current one to the next claim', async () => {
   await enqueue(client, 'q', numberedTasks(3, 0, { priority: 0 }));
   await startNextSegment(client);
   await enqueue(client, 'q', numberedTasks(3, 3, { priority: 9 }));
@@ -113,7 +113,7 @@ test('a claim that begins in an old epoch leaves those in use to the next', asyn
   await expectInvariants(client);
 });
 
-test('a queue left alone for three epochs is claimed from its oldest run on', async () => {
+test('a queue without claims for three segments is claimed from its oldest run on', async () => {
   const old = await enqueue(client, 'old', numberedTasks(20));
   expect(await claim(client, 'old', { limit: 5 })).toHaveLength(5);
   for (let epoch = 0; epoch < 3; epoch++) {
@@ -130,7 +130,7 @@ test('a queue left alone for three epochs is claimed from its oldest run on', as
   await expectInvariants(client);
 });
 
-test('epochs are made ahead, each with its indexes, and none twice', async () => {
+test('segments are created ahead, each with its indexes, and none twice', async () => {
   expect(await value(client, 'select tock.rotate()')).toBe(0);
   await nearTheEnd(1);
   await enqueue(client, 'next', numberedTasks(5));
@@ -143,7 +143,7 @@ test('epochs are made ahead, each with its indexes, and none twice', async () =>
   expect(epochs.at(-1)).toEqual({ number: 4, width: 1000 });
 });
 
-test('epochs are made ahead beside a reader that stays open', async () => {
+test('segments are created ahead beside an open reader', async () => {
   const reader = await db.connect();
   await reader.query('begin');
   await reader.query('select count(*) from tock.runs');
@@ -162,7 +162,7 @@ test('epochs are made ahead beside a reader that stays open', async () => {
   expect((await drain(client, 'held')).flat()).toHaveLength(2);
 });
 
-test('while epochs are made in a transaction that stays open, everybody else goes on', async () => {
+test('all other calls proceed while segments are created in an open transaction', async () => {
   const [reader, maker] = [await db.connect(), await db.connect()];
   await reader.query('begin isolation level repeatable read');
   await reader.query('select count(*) from tock.runs');
@@ -186,7 +186,7 @@ test('while epochs are made in a transaction that stays open, everybody else goe
 const nearTheLastEnd = (left: number) =>
   value(client, `select setval('tock.positions', max(end_position) - $1) from tock.epochs`, [left]);
 
-test('while one transaction makes epochs another makes none, and tasks at the end of the last are told so', async () => {
+test('only one transaction creates segments, and tasks at the end of the last get an error', async () => {
   const [maker, old] = [await db.connect(), await db.connect()];
   await old.query('begin isolation level repeatable read');
   await old.query('select count(*) from tock.epochs');
@@ -207,7 +207,7 @@ test('while one transaction makes epochs another makes none, and tasks at the en
   await expectInvariants(client);
 });
 
-test('epochs that many make at once are made once, and who cannot wait is told to come again', async () => {
+test('segments that several sessions create concurrently exist once, and a caller that cannot wait is told to retry', async () => {
   const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   for (let round = 1; round <= 4; round++) {
     await nearTheLastEnd(40);
@@ -224,7 +224,7 @@ test('epochs that many make at once are made once, and who cannot wait is told t
   await expectInvariants(client);
 });
 
-test('every position in use has an epoch while many small epochs pass under load', async () => {
+test('every position in use has a segment while many small segments pass under load', async () => {
   // Epochs of 800 from here on: writers and claimers cross an edge every few dozen calls.
   await nearTheEnd(300);
   await enqueue(client, 'tiny', numberedTasks(1));

@@ -48,11 +48,11 @@ async function anew(): Promise<void> {
 const hasCron = async () =>
   (await rows(client, "select from pg_extension where extname = 'pg_cron'")).length > 0;
 
-test('nothing is wrong with a cluster as it should be', async () => {
+test('a healthy cluster has no finding', async () => {
   expect(await named()).toEqual([]);
 });
 
-test('a replication slot that nobody reads is found, and one whose log is gone', async () => {
+test('an unused replication slot is found, and one whose WAL is lost', async () => {
   await superuser.query("select pg_create_physical_replication_slot('left', true)");
   expect(await found()).toMatchObject([
     {
@@ -75,7 +75,7 @@ test('a replication slot that nobody reads is found, and one whose log is gone',
   expect(await named()).toEqual([]);
 });
 
-test('the oldest open transaction is found with who has it, and the oldest prepared one', async () => {
+test('the oldest open transaction is found with its session, and the oldest prepared one', async () => {
   const holder = await cluster.connect();
   await holder.query("set application_name = 'report'; begin; select 'secret' from tock.duties");
   expect(await part("sessions('1 minute')")).toEqual([]);
@@ -100,7 +100,7 @@ test('the oldest open transaction is found with who has it, and the oldest prepa
   expect(await part("sessions('0 s')")).toEqual([]);
 });
 
-test('who holds vacuum back for the longest is found: a session of whatever role, a prepared transaction', async () => {
+test('the transaction that blocks vacuum longest is found: a session of any role, or a prepared transaction', async () => {
   const holder = await cluster.connect(cluster.superUrl);
   await holder.query('begin isolation level repeatable read; select from tock.queues limit 1');
   for (let n = 0; n < 20; n++) await client.query('select pg_current_xact_id()');
@@ -122,7 +122,7 @@ test('who holds vacuum back for the longest is found: a session of whatever role
   expect(await part('horizon(15)')).toEqual([]);
 });
 
-test("jobs of pg_cron's that are missing, off, changed or too many are found, and its hints mend them", async ({
+test('pg_cron jobs that are missing, inactive, changed or surplus are found, and the hints repair them', async ({
   skip,
 }) => {
   skip(!(await hasCron()), 'no pg_cron here');
@@ -161,7 +161,7 @@ test("jobs of pg_cron's that are missing, off, changed or too many are found, an
   expect(await named()).toEqual([]);
 });
 
-test('a server that has just started gives pg_cron its time', async ({ skip }) => {
+test('a server that has just started gives pg_cron time to start', async ({ skip }) => {
   skip(!(await hasCron()), 'no pg_cron here');
   const late = "update tock.duties set last_ok_at = now() - interval '7 days' where name = 'tidy'";
   await client.query("update tock.migrations set applied_at = now() - interval '8 days'");
@@ -170,7 +170,7 @@ test('a server that has just started gives pg_cron its time', async ({ skip }) =
   expect(await part('duties()')).toEqual([]);
 });
 
-test('a pg_cron that knows no seconds is found', async ({ skip }) => {
+test('a pg_cron without schedules in seconds is found', async ({ skip }) => {
   skip(!(await hasCron()), 'no pg_cron here');
   const version = "update pg_extension set extversion = $1 where extname = 'pg_cron'";
   const [is] = await rows<{ extversion: string }>(
@@ -190,7 +190,7 @@ test('a pg_cron that knows no seconds is found', async ({ skip }) => {
   await superuser.query(version, [is?.extversion]);
 });
 
-test('a job that pg_cron could not run is found, and notes that nobody deletes', async ({
+test('a failed pg_cron job is found, and pg_cron records that are never deleted', async ({
   skip,
 }) => {
   skip(!(await hasCron()), 'no pg_cron here');
@@ -216,7 +216,7 @@ test('a job that pg_cron could not run is found, and notes that nobody deletes',
   expect(await part('cron_notes(1000)')).toMatchObject([{ finding: 'what pg_cron notes grows' }]);
 });
 
-test("pg_cron's launcher is missed when it has ended, and back with the server", async ({
+test('a missing pg_cron launcher is found, until the server has started again', async ({
   skip,
 }) => {
   skip(!(await hasCron()), 'no pg_cron here');
@@ -241,7 +241,7 @@ const harmful: Record<string, string> = {
   max_worker_processes: '3',
 };
 
-test('the mode of a pooler is told, where it is not that of transactions', async ({ skip }) => {
+test('the mode of a pooler is a finding unless it is transaction mode', async ({ skip }) => {
   const { poolUrl } = cluster;
   if (!poolUrl) return skip('no PgBouncer here');
   expect(await pooling(cluster.url)).toEqual([]);

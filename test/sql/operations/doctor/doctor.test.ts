@@ -17,12 +17,12 @@ afterEach(() => db.drop());
 const doctor = () => rows<Finding>(client, 'select * from tock.doctor()');
 const named = async () => (await doctor()).map(({ finding }) => finding);
 
-test('a database in which all is well has no finding', async () => {
+test('a healthy database has no finding', async () => {
   await enqueue(client, 'q', [{}, { delay_seconds: 60 }]);
   expect(await doctor()).toEqual([]);
 });
 
-test('a sequence that is behind or cached is found, and the guard mends both', async () => {
+test('a sequence that is behind or cached is found, and the guard repairs both', async () => {
   await enqueue(client, 'q', [{}, {}, {}]);
   await client.query("select setval('tock.positions', 1)");
   await client.query('alter sequence tock.positions cache 50');
@@ -47,7 +47,7 @@ test('a sequence that is behind or cached is found, and the guard mends both', a
   expect(await named()).toEqual([]);
 });
 
-test('a task enqueued while the doctor looks is no sequence that is behind', async () => {
+test('a task enqueued during doctor() does not make the sequence look behind', async () => {
   const writer = await db.connect();
   await writer.query('begin; lock table tock.waiting in access exclusive mode');
   const pid = await pidOf(client);
@@ -58,7 +58,7 @@ test('a task enqueued while the doctor looks is no sequence that is behind', asy
   expect(await found).toEqual([]);
 });
 
-test("the locks of writers' transactions are no stranger's, not even as they end", async () => {
+test("the locks of writers' transactions are no finding, even while they end", async () => {
   let working = true;
   const writers = [await db.connect(), await db.connect()].map(async (writer) => {
     while (working) await enqueue(writer, 'q', [{}, {}]);
@@ -70,7 +70,7 @@ test("the locks of writers' transactions are no stranger's, not even as they end
   expect([...seen]).toEqual([]);
 });
 
-test('epochs that have run out are found before they are needed', async () => {
+test('missing segments are found before they are needed', async () => {
   await client.query(
     "select setval('tock.positions', (select max(first_position) from tock.epochs))",
   );
@@ -89,7 +89,7 @@ test('epochs that have run out are found before they are needed', async () => {
   expect(await named()).toEqual([]);
 });
 
-test('a duty that is late or fails is found, with its error', async () => {
+test('a maintenance job that is late or fails is found, with its error', async () => {
   await client.query(
     `update tock.duties set last_ok_at = now() - interval '1 hour' where name = 'reap'`,
   );
@@ -120,7 +120,7 @@ test('a duty that is late or fails is found, with its error', async () => {
   ]);
 });
 
-test("a lock of Tock's that is no call's is found with its holder, in a transaction too, and not that of a claim", async () => {
+test("a lock of Tock's that another session holds is found, in a transaction too, and a claim's lock is not", async () => {
   const stranger = await db.connect();
   await stranger.query("set application_name = 'lab'");
   const pid = await pidOf(stranger);
@@ -163,7 +163,7 @@ test("a lock of Tock's that is no call's is found with its holder, in a transact
   expect(await doctor()).toEqual([]);
 });
 
-test('what the guard did after a restore is a note, unless the sequence was behind too', async () => {
+test("the guard's repair after a restore is a note, unless the sequence was behind too", async () => {
   const report = (found: string) =>
     client.query("insert into tock.reports (kind, detail) values ('guard', $1)", [{ found }]);
   await report('restored');
@@ -175,7 +175,7 @@ test('what the guard did after a restore is a note, unless the sequence was behi
   ]);
 });
 
-test("the audit's reports are critical", async () => {
+test('the reports of verification are critical', async () => {
   await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"epoch": 1}')`);
   expect(await doctor()).toMatchObject([
     {
@@ -186,7 +186,7 @@ test("the audit's reports are critical", async () => {
   ]);
 });
 
-test('what a part of the doctor can not look at is a finding, and the others go on', async () => {
+test('a check that doctor() cannot run is a finding, and the others run', async () => {
   const owner = await db.connect();
   await owner.query('begin; lock table tock.duties in access exclusive mode');
   await client.query('alter sequence tock.positions cache 50');
@@ -202,7 +202,7 @@ test('what a part of the doctor can not look at is a finding, and the others go 
   expect(await named()).toEqual(['the sequence is cached']);
 });
 
-test('a long transaction is shown with who has it, without the values of its statement', async () => {
+test('a long transaction is shown with its session, without the values of its statement', async () => {
   const superuser = await db.connect(db.superUrl);
   const held = await db.connect();
   const pid = await pidOf(held);
@@ -225,7 +225,7 @@ test('a long transaction is shown with who has it, without the values of its sta
   expect(again?.described).toMatch(/last: select \.\.\.$/);
 });
 
-test('who looks with psql has a view, which a role of governors may read and no other', async () => {
+test('a view shows the findings in psql, and only governor roles may read it', async () => {
   await client.query('alter sequence tock.positions cache 50');
   expect(await rows(client, 'select finding, severity from tock.findings')).toEqual([
     { finding: 'the sequence is cached', severity: 'critical' },

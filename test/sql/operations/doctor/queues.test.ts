@@ -28,7 +28,7 @@ const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
 const pause = (paused: boolean) => client.query("select tock.put_queue('q', $1)", [{ paused }]);
 
-test('a queue is found from which nobody has claimed for ten minutes, and not once somebody does', async () => {
+test('a queue without claims for ten minutes is found, and not once it is claimed from', async () => {
   await enqueue(client, 'q', numberedTasks(3));
   expect(await named()).toEqual([]);
   await old('11 minutes');
@@ -60,7 +60,7 @@ test('a queue is found from which nobody has claimed for ten minutes, and not on
   expect(await named()).toEqual(['nobody claims from a queue']);
 });
 
-test('so is one with a limit, but not while somebody is at work, be it in another stream', async () => {
+test('a queue at its limit without claims is found, but not while a run is leased in any stream', async () => {
   await client.query(`select tock.put_queue('q', '{"max_running": 2}')`);
   await enqueue(client, 'q', [{ priority: 5 }]);
   const lease = leaseOf(await claim(client, 'q'));
@@ -72,7 +72,7 @@ test('so is one with a limit, but not while somebody is at work, be it in anothe
   expect(await named()).toEqual(['nobody claims from a queue']);
 });
 
-test('a task that waited for long is ready since it was promoted, at any attempt', async () => {
+test('a task that waited long is ready since its promotion, at any attempt', async () => {
   await enqueue(client, 'q', [{ delay_seconds: 3600 }]);
   const due = () =>
     client.query(
@@ -98,7 +98,7 @@ test('a task that waited for long is ready since it was promoted, at any attempt
   expect(await named()).toEqual(['nobody claims from a queue']);
 });
 
-test('a task that is tried again at once is ready since the run before it ended', async () => {
+test('a task that is retried at once is ready since its last run ended', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   await old('2 days');
   await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 0 });
@@ -113,7 +113,7 @@ test('a task that is tried again at once is ready since the run before it ended'
   ]);
 });
 
-test('tasks that were cancelled are no reason to claim', async () => {
+test('cancelled tasks do not count as ready', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(3));
   await old('1 day');
   expect(await named()).toEqual(['nobody claims from a queue']);
@@ -134,7 +134,7 @@ test('a paused queue is found when a task in it has waited for a day', async () 
   expect(await named()).toEqual([]);
 });
 
-test('a task that has lost three workers is found, ready or running, until it is done', async () => {
+test('a task that lost three workers is found, ready or running, until it is done', async () => {
   const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
   for (let lost = 1; lost <= 3; lost++) {
     expect(await named()).toEqual([]);
@@ -153,7 +153,7 @@ test('a task that has lost three workers is found, ready or running, until it is
   expect(await named()).toEqual([]);
 });
 
-test('ten tasks that died of one error within the hour are found, with the newest', async () => {
+test('ten tasks that died of one error within an hour are found, with the newest', async () => {
   const die = async (count: number, message: string) => {
     const ids = await enqueue(client, 'q', numberedTasks(count, 0, { max_attempts: 1 }));
     const lease = leaseOf(await claim(client, 'q', { limit: count }));
@@ -179,7 +179,7 @@ test('ten tasks that died of one error within the hour are found, with the newes
   expect(await named()).toEqual([]);
 });
 
-test('a lane that several tenants fill is found, with more lanes to spread them over', async () => {
+test('a tenant bucket that several tenants fill is found, with a higher number of buckets as the hint', async () => {
   const lane = (tenant: string) =>
     value<number>(client, "select tock.lane_of(tock.policy('q'), $1, '{}')::int", [tenant]);
   await client.query(`select tock.put_queue('q', '{"lanes": 2}')`);
@@ -201,12 +201,12 @@ test('a lane that several tenants fill is found, with more lanes to spread them 
   expect(await named()).toEqual([]);
 });
 
-test('a tenant alone in its lane holds up nobody', async () => {
+test('a single tenant in its bucket is no finding', async () => {
   for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: 'alone' }));
   expect(await named()).toEqual([]);
 });
 
-test('an epoch that does not settle for a day is found, with what keeps it', async () => {
+test('a segment that is not closed within a day is found, with its cause', async () => {
   await enqueue(client, 'q', numberedTasks(2));
   const writer = await db.connect();
   await writer.query('begin');
@@ -231,7 +231,7 @@ test('an epoch that does not settle for a day is found, with what keeps it', asy
   expect(await why()).toEqual([]);
 });
 
-test('history that somebody keeps from being dropped is found after eight tries', async () => {
+test('a segment whose drop is blocked is found after eight attempts', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   await complete(client, leaseOf(await claim(client, 'q')));
   await startNextSegment(client);
@@ -259,7 +259,7 @@ test('history that somebody keeps from being dropped is found after eight tries'
 });
 
 test.each(plannerStatistics)(
-  'no part of it scans the backlog or history, with %s statistics',
+  'no check scans the backlog or the history, with %s statistics',
   async (_, known) => {
     await stopAutovacuum(client);
     for (let n = 0; n < 4; n++) {

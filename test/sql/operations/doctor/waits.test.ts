@@ -45,7 +45,7 @@ async function deadParent(children: number): Promise<[parent: string, child: str
 
 const heldUp = () => value<number>(client, 'select count(*)::int from tock.watches where held_up');
 
-test('a task that waits for a dead one is found, with what to rerun, until that is done', async () => {
+test('a task that waits for a dead one is found, with the task to rerun, until that is done', async () => {
   const [parent, child] = await deadParent(1);
   const found = {
     finding: 'tasks wait for one that ended otherwise',
@@ -66,7 +66,7 @@ test('a task that waits for a dead one is found, with what to rerun, until that 
   expect((await claim(client, 'q')).map(({ id }) => id)).toEqual([child]);
 });
 
-test('of many parents it is said how they all stand', async () => {
+test('a finding about many parents counts their states', async () => {
   const parents = await enqueue(client, 'q', numberedTasks(4));
   await enqueue(client, 'q', [{ after: parents, on_parent_failure: 'wait' }]);
   const runs = await claim(client, 'q', { limit: 3 });
@@ -80,7 +80,7 @@ test('of many parents it is said how they all stand', async () => {
   ]);
 });
 
-test('a child that is cancelled is no finding any more', async () => {
+test('a cancelled child is no finding', async () => {
   const [, child] = await deadParent(1);
   expect(await doctor()).toHaveLength(1);
   await client.query(`select tock.cancel(array[${child}])`);
@@ -88,7 +88,7 @@ test('a child that is cancelled is no finding any more', async () => {
   expect(await doctor()).toEqual([]);
 });
 
-test('a task that waits for a cancelled one is found, one whose parent is at work is not', async () => {
+test('a task that waits for a cancelled one is found, a task whose parent is running is not', async () => {
   const [live, gone] = await enqueue(client, 'q', [{}, { delay_seconds: 60 }]);
   await enqueue(client, 'q', [{ after: [live], on_parent_failure: 'wait' }]);
   expect(await doctor()).toEqual([]);
@@ -102,7 +102,7 @@ test('a task that waits for a cancelled one is found, one whose parent is at wor
     .toEqual([expect.stringContaining(`until task ${gone} of queue q, which is cancelled,`)]);
 });
 
-test('of many that wait a thousand are counted, of many dead ones five are named', async () => {
+test('up to a thousand waiting tasks are counted, and five of many dead ones are named', async () => {
   await deadParent(1100);
   expect((await doctor()).map(({ detail }) => detail)).toEqual([
     expect.stringMatching(/^at least 1000 tasks, \d+ among them, wait until/),
@@ -122,7 +122,7 @@ const waited = (pool: string) =>
     pool,
   ]);
 
-test('a task that nobody takes is found after ten minutes, where no worker holds any', async () => {
+test('a pool task without a worker is found after ten minutes, where no worker holds a task', async () => {
   await addTasks(client, 'shards', ['s1', 's2']);
   expect(await doctor()).toEqual([]);
   await waited('shards');
@@ -143,7 +143,7 @@ test('a task that nobody takes is found after ten minutes, where no worker holds
   expect(await doctor()).toEqual([]);
 });
 
-test('between two tasks of a worker its pool is not deserted', async () => {
+test('a pool is not deserted between two tasks of a worker', async () => {
   const names = Array.from({ length: 3000 }, (_, n) => `t${n}`);
   await addTasks(client, 'busy', names);
   await waited('busy');
@@ -162,7 +162,7 @@ test('between two tasks of a worker its pool is not deserted', async () => {
   expect(seen).toEqual([]);
 });
 
-test('workers that are past their end and not let go are found, and the duty sees to them', async () => {
+test('expired workers that were not removed are found, and the maintenance job removes them', async () => {
   for (const worker of ['a', 'b']) await joinPool(client, 'gone', worker);
   await expireWorker(client, 'gone', 'a');
   expect(await doctor()).toEqual([]);
@@ -182,7 +182,7 @@ test('workers that are past their end and not let go are found, and the duty see
 });
 
 test.each(plannerStatistics)(
-  'no statement of the doctor scans what waits, with %s statistics',
+  'no statement of doctor() scans waiting tasks, with %s statistics',
   async (_, known) => {
     await stopAutovacuum(client);
     await deadParent(1100);

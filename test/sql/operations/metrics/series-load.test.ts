@@ -70,7 +70,7 @@ const columns = 'enqueued started passed done failed lost dead cancelled returne
 
 const sums = (of: string) => `${columns} from ${of}`;
 
-test('whatever is going on meanwhile, all is counted and nothing twice', async () => {
+test('every run is counted once, whatever happens meanwhile', async () => {
   const load: Load = {
     queue: 'load',
     random: seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000)),

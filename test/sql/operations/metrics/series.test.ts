@@ -103,7 +103,7 @@ const ofDay = {
   dead_now: 1,
 };
 
-test('what happens to tasks is counted once, whenever a round comes', async () => {
+test('each event of a task is counted once, whenever metrics are collected', async () => {
   await day();
   await count();
   expect(await totals()).toEqual(ofDay);
@@ -117,7 +117,7 @@ test('what happens to tasks is counted once, whenever a round comes', async () =
   expect(await totals()).toEqual({ ...ofDay, passed: 10, ready: 0 });
 });
 
-test('one run at a time comes to the same, over the edges of epochs and after they are gone', async () => {
+test('runs counted one at a time have the same sums, over segment boundaries and after segments are dropped', async () => {
   await day(1);
   await startNextSegment(client);
   await enqueue(client, 'q', numberedTasks(1));
@@ -141,7 +141,7 @@ test('one run at a time comes to the same, over the edges of epochs and after th
   });
 });
 
-test('a lease that stays open is looked at again, in each round', async () => {
+test('an open lease is counted again in each collection', async () => {
   await enqueue(client, 'q', numberedTasks(4));
   const { lease, ids } = await take(3);
   await count();
@@ -157,7 +157,7 @@ test('a lease that stays open is looked at again, in each round', async () => {
   expect(await rows(client, 'select * from tock.open_counts')).toEqual([]);
 });
 
-test('what ends behind a round that was cut short is counted by the next, and finished_at says so', async () => {
+test('runs that end behind an interrupted collection are counted by the next, and finished_at tells so', async () => {
   const round = async () => client.query('select tock.minutes(p_seconds => 0)');
   const finished = async (since: string | null) =>
     value<boolean>(client, 'select coalesce(finished_at > $1, false) from tock.counting', [since]);
@@ -179,7 +179,7 @@ test('what ends behind a round that was cut short is counted by the next, and fi
   expect(await totals()).toMatchObject({ started: 1, done: 1 });
 });
 
-test('what a round that was cut short had not read yet of a stream is read when the stream sleeps since', async () => {
+test('runs that an interrupted collection did not read are read when their stream is idle since', async () => {
   await enqueue(client, 'q', numberedTasks(5));
   const { lease } = await take(5);
   await client.query('select tock.minutes(p_limit => 2, p_seconds => 0)');
@@ -249,7 +249,7 @@ const longAgo = `update tock.waiting set created_at = now() - interval '300 s',
 
 const oldest = `select oldest_ready_at > now() - interval '60 s' as fresh from tock.queue_stats($1)`;
 
-test('a run that is ready again at once has been so since the one before it ended', async () => {
+test('a run that is ready again at once is ready since the run before it ended', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   await client.query("update tock.runs set created_at = now() - interval '300 s'");
   expect(await rows(client, oldest, ['q'])).toEqual([{ fresh: false }]);
@@ -267,7 +267,7 @@ test('a run that is ready again at once has been so since the one before it ende
   }
 });
 
-test('a child waits from the end of its last parent, and a task with a gate from when it is let in', async () => {
+test('a child waits from the end of its last parent, and a task with a concurrency key from its admission', async () => {
   const [parent] = await enqueue(client, 'q', numberedTasks(1));
   await enqueue(client, 'q', [{ after: [parent] }]);
   await client.query(longAgo);
@@ -288,7 +288,7 @@ test('a child waits from the end of its last parent, and a task with a gate from
   expect(await waits('gated')).toEqual({ short: 2, long: 0 });
 });
 
-test('a percentile is within about a quarter of what it is of the same runs one by one', async () => {
+test('a percentile is within about a quarter of the exact one', async () => {
   // All alike, spread evenly, and exponential with its long tail: from milliseconds to hours.
   const spread = [
     'scale',
@@ -318,14 +318,14 @@ test('a percentile is within about a quarter of what it is of the same runs one 
   expect(worst?.ratio).toBeLessThan(1.27);
 });
 
-test('what is above a bound is counted in the next bucket, and what is just as long is not', async () => {
+test('a value above a bound is counted in the next bucket, and an equal value is not', async () => {
   const asked = '0, 0.005, 0.0051, 1, 60, 86400, 86401, -5';
   expect(
     await value(client, `select array(select tock.bucket_of(s) from unnest(array[${asked}]) s)`),
   ).toEqual([1, 1, 2, 15, 26, 47, 48, 1]);
 });
 
-test('after two days minutes are hours, and after 400 days nothing', async () => {
+test('minutes become hours after two days, and are deleted after 400 days', async () => {
   await day();
   await count();
   const before = await byMinute('q');
@@ -365,7 +365,7 @@ test('after two days minutes are hours, and after 400 days nothing', async () =>
   expect(await totals()).toMatchObject({ done: 10 });
 });
 
-test('a queue that is gone has no totals', async () => {
+test('a dropped queue has no totals', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   await count();
   await client.query("select tock.drop_queue('q', true)");
@@ -373,7 +373,7 @@ test('a queue that is gone has no totals', async () => {
   expect(await rows(client, 'select queue from tock.totals')).toEqual([]);
 });
 
-test('what is delayed is enqueued when it becomes ready, once', async () => {
+test('a delayed task counts as enqueued when it becomes ready, once', async () => {
   await enqueue(client, 'q', numberedTasks(2, 0, { delay_seconds: 3600 }));
   await count();
   expect(await totals()).toMatchObject({ enqueued: 0, waiting: 2, ready: 0 });
